@@ -1,0 +1,137 @@
+//! Invariants that hold between any two events.
+
+use crate::mm::Mm;
+use crate::mm::mmzone::Lru;
+use crate::mm::page::flag;
+use crate::world::World;
+
+/// Checks everything; a panic names what is broken.
+pub(crate) fn invariants(world: &World) {
+    pages_are_conserved(&world.mm);
+    lists_hold_what_they_say(&world.mm);
+    slots_and_cache_agree(&world.mm);
+}
+
+/// Every managed frame is free or in use, and each zone counts its free ones right.
+fn pages_are_conserved(mm: &Mm) {
+    for (index, zone) in mm.zones.iter().enumerate() {
+        let mut free = 0;
+        for (order, area) in zone.free_area.iter().enumerate() {
+            for pfn in area.blocks.iter(&mm.pages) {
+                let page = &mm.pages[pfn];
+                assert!(
+                    page.has(flag::BUDDY),
+                    "a block on a free list is not marked free"
+                );
+                assert_eq!(
+                    page.private as usize, order,
+                    "a block is on the list of another order"
+                );
+                assert_eq!(page.zone(), index, "a block is on the list of another zone");
+                free += 1 << order;
+            }
+        }
+        assert_eq!(free, zone.free, "free pages of zone {index}");
+        assert!(
+            zone.free <= zone.managed,
+            "zone {index} has more free pages than pages"
+        );
+    }
+}
+
+/// List lengths equal what is on them; a page is on the list that its flags say.
+fn lists_hold_what_they_say(mm: &Mm) {
+    let mut on_lists = 0;
+    for (index, lists) in mm.lruvecs.iter().enumerate() {
+        for lru in Lru::EVICTABLE {
+            let mut length = 0;
+            for pfn in lists.lists[lru as usize].iter(&mm.pages) {
+                let page = &mm.pages[pfn];
+                assert!(
+                    page.has(flag::LRU),
+                    "a page on an LRU list is not marked so"
+                );
+                assert!(!page.has(flag::BUDDY), "a free page is on an LRU list");
+                assert_eq!(
+                    mm.page_lru(pfn),
+                    lru,
+                    "a page is on a list that its flags deny"
+                );
+                assert_eq!(
+                    mm.zones[page.zone()].lruvec,
+                    index,
+                    "a page is on another's lists"
+                );
+                length += 1;
+            }
+            assert_eq!(
+                length,
+                lists.len(lru),
+                "length of {lru:?} of list set {index}"
+            );
+            let by_zone: u64 = mm
+                .zones
+                .iter()
+                .filter(|zone| zone.lruvec == index)
+                .map(|zone| zone.lru_pages[lru as usize])
+                .sum();
+            assert_eq!(
+                by_zone, length,
+                "pages per zone of {lru:?} of list set {index}"
+            );
+            on_lists += length;
+        }
+    }
+    let marked = (0..mm.pages.len())
+        .filter(|&pfn| mm.pages[pfn].has(flag::LRU))
+        .count() as u64;
+    assert_eq!(marked, on_lists, "pages marked as on an LRU list");
+}
+
+/// Every reference to a slot is counted, every cached page knows its slot.
+fn slots_and_cache_agree(mm: &Mm) {
+    let mut references =
+        vec![0u32; mm.swap.iter().map(|(slot, ..)| slot + 1).max().unwrap_or(0) as usize];
+    let mut mapped = std::collections::BTreeMap::new();
+    for vma in &mm.vmas {
+        for pte in &vma.ptes {
+            if let Some(slot) = pte.swap_entry() {
+                references[slot as usize] += 1;
+            } else if let Some(pfn) = pte.frame() {
+                *mapped.entry(pfn).or_insert(0u16) += 1;
+            }
+        }
+    }
+    for object in &mm.shmem {
+        for slot in &object.slots {
+            if let crate::mm::shmem::ShmemEntry::Swap(slot) = slot.get() {
+                references[slot as usize] += 1;
+            }
+        }
+    }
+    for (slot, _, page) in mm.swap.iter() {
+        assert_eq!(
+            mm.swap.references(slot),
+            references[slot as usize],
+            "references to slot {slot}"
+        );
+        if let Some(pfn) = page {
+            assert!(
+                mm.pages[pfn].has(flag::SWAPCACHE),
+                "slot {slot} caches a page that denies it"
+            );
+            assert_eq!(
+                mm.pages[pfn].private, slot,
+                "slot {slot} caches the page of another slot"
+            );
+        }
+    }
+    let writeback = (0..mm.pages.len())
+        .filter(|&pfn| mm.pages[pfn].has(flag::WRITEBACK))
+        .count();
+    assert_eq!(writeback as u64, mm.nr_writeback, "pages under writeback");
+    for pfn in 0..mm.pages.len() {
+        let count = mapped.get(&pfn).copied().unwrap_or(0);
+        assert_eq!(mm.pages[pfn].mapcount, count, "PTEs that map page {pfn}");
+    }
+}

@@ -1,0 +1,412 @@
+//! Request queues (`block/blk-core.c`).
+
+use super::disk::Disk;
+use super::elevator::{Elevator, Next};
+use crate::mm::page::Pfn;
+use crate::time::{Nanos, Sched, TaskId, WaitQueue};
+use crate::world::Interrupt;
+use lowmark_spec::machine::{Device, PAGE_SIZE};
+
+/// Direction of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Dir {
+    /// From the device.
+    Read,
+    /// To the device.
+    Write,
+}
+
+/// One page of I/O.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Io {
+    /// Device index.
+    pub(crate) device: usize,
+    /// Direction.
+    pub(crate) dir: Dir,
+    /// Somebody waits for it.
+    pub(crate) sync: bool,
+    /// Page of the device.
+    pub(crate) position: u64,
+    /// Page of memory.
+    pub(crate) pfn: Pfn,
+}
+
+/// What became of a submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Submitted {
+    /// It is under way.
+    Yes,
+    /// No request is free: the submitter waits with [`BlockLayer::wait_for_request`] and tries again.
+    QueueFull,
+}
+
+/// Index of a request in its queue.
+pub(super) type RequestId = u32;
+
+/// A request: contiguous pages of a device.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) dir: Dir,
+    pub(super) sync: bool,
+    pub(super) submitter: TaskId,
+    pub(super) start: u64,
+    /// When it was allocated.
+    pub(super) since: Nanos,
+    /// Pages of memory in ascending order of position.
+    pub(super) pages: Vec<Pfn>,
+}
+
+impl Request {
+    fn end(&self) -> u64 {
+        self.start + self.pages.len() as u64
+    }
+}
+
+/// Requests in a plug are flushed at this many (`BLK_MAX_REQUEST_COUNT`).
+const PLUG_REQUESTS: usize = 16;
+
+/// Free requests of one class (`struct request_list`).
+#[derive(Debug, Default)]
+struct RequestList {
+    count: u32,
+    full: bool,
+    congested: bool,
+    wait: WaitQueue,
+}
+
+#[derive(Debug)]
+struct Queue {
+    disk: Disk,
+    elevator: Elevator,
+    requests: Vec<Request>,
+    unused: Vec<RequestId>,
+    /// Async, sync.
+    lists: [RequestList; 2],
+    nr_requests: u32,
+    max_pages: u64,
+    queue_depth: usize,
+    parallelism: u32,
+    /// Commands that the device has taken but not begun.
+    taken: Vec<RequestId>,
+    in_service: u32,
+    /// Time of the armed idle timer, so that it is armed once.
+    idle_timer: Option<Nanos>,
+    served: Served,
+}
+
+/// What a device has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Served {
+    /// Requests read and written.
+    pub(crate) requests: [u64; 2],
+    /// Pages read and written.
+    pub(crate) pages: [u64; 2],
+    /// Time spent serving.
+    pub(crate) busy: Nanos,
+}
+
+/// A task's plug: requests not yet shown to the elevator.
+#[derive(Debug, Default)]
+struct Plug {
+    depth: u32,
+    /// (device, request)
+    requests: Vec<(usize, RequestId)>,
+}
+
+/// All devices, and the congestion state that they share.
+#[derive(Debug)]
+pub(crate) struct BlockLayer {
+    queues: Vec<Queue>,
+    plugs: Vec<Plug>,
+    /// `congestion_wqh`: async, sync.
+    congestion: [WaitQueue; 2],
+}
+
+impl BlockLayer {
+    pub(crate) fn new(devices: &[Device]) -> BlockLayer {
+        let queue = |device: &Device| Queue {
+            disk: Disk::new(device),
+            elevator: Elevator::new(device),
+            requests: Vec::new(),
+            unused: Vec::new(),
+            lists: Default::default(),
+            nr_requests: device.nr_requests,
+            max_pages: (device.max_request / PAGE_SIZE).max(1),
+            queue_depth: device.queue_depth as usize,
+            parallelism: device.parallelism,
+            taken: Vec::new(),
+            in_service: 0,
+            idle_timer: None,
+            served: Served::default(),
+        };
+        BlockLayer {
+            queues: devices.iter().map(queue).collect(),
+            plugs: Vec::new(),
+            congestion: Default::default(),
+        }
+    }
+
+    /// Work done by a device.
+    pub(crate) fn served(&self, device: usize) -> Served {
+        self.queues[device].served
+    }
+
+    /// Whether any queue has too many async (`false`) or sync (`true`) requests
+    /// (`nr_bdi_congested`).
+    pub(crate) fn any_congested(&self, sync: bool) -> bool {
+        self.queues
+            .iter()
+            .any(|queue| queue.lists[usize::from(sync)].congested)
+    }
+
+    /// Blocks the current task until an async request is done on a queue that is not congested, at most
+    /// for `timeout` (`congestion_wait`).
+    pub(crate) fn block_for_congestion(&mut self, sched: &mut Sched, timeout: Nanos) {
+        self.congestion[0].block_for(sched, "congestion_wait", timeout);
+    }
+
+    /// The current task's congestion wait is over.
+    pub(crate) fn end_congestion_wait(&mut self, sched: &Sched) {
+        self.congestion[0].remove(sched.current());
+    }
+
+    /// `blk_start_plug` for the current task; plugs nest.
+    pub(crate) fn start_plug(&mut self, sched: &Sched) {
+        let task = sched.current().0 as usize;
+        if self.plugs.len() <= task {
+            self.plugs.resize_with(task + 1, Plug::default);
+        }
+        self.plugs[task].depth += 1;
+    }
+
+    /// `blk_finish_plug`.
+    pub(crate) fn finish_plug(&mut self, sched: &mut Sched) {
+        let task = sched.current();
+        let plug = &mut self.plugs[task.0 as usize];
+        plug.depth -= 1;
+        if plug.depth == 0 {
+            self.flush_plug(sched, task);
+        }
+    }
+
+    /// Shows a task's plugged requests to the elevators, sorted; also when the task sleeps.
+    pub(crate) fn flush_plug(&mut self, sched: &mut Sched, task: TaskId) {
+        let Some(plug) = self.plugs.get_mut(task.0 as usize) else {
+            return;
+        };
+        if plug.requests.is_empty() {
+            return;
+        }
+        let mut requests = std::mem::take(&mut plug.requests);
+        requests
+            .sort_by_key(|&(device, id)| (device, self.queues[device].requests[id as usize].start));
+        for &(device, id) in &requests {
+            self.queues[device].insert(id, sched.now());
+        }
+        requests.dedup_by_key(|&mut (device, _)| device);
+        for &(device, _) in &requests {
+            self.run_queue(sched, device);
+        }
+        requests.clear();
+        self.plugs[task.0 as usize].requests = requests;
+    }
+
+    /// Submits one page for the current task (`submit_bio`).
+    pub(crate) fn submit(&mut self, sched: &mut Sched, io: Io) -> Submitted {
+        let task = sched.current();
+        let queue = &mut self.queues[io.device];
+        let plugged = self
+            .plugs
+            .get_mut(task.0 as usize)
+            .filter(|plug| plug.depth > 0);
+        if let Some(plug) = &plugged {
+            // attempt_plug_merge: newest first.
+            let mut mine = plug
+                .requests
+                .iter()
+                .rev()
+                .filter(|(device, _)| *device == io.device);
+            if mine.any(|&(_, id)| queue.try_merge(id, &io)) {
+                return Submitted::Yes;
+            }
+        }
+        for id in queue
+            .elevator
+            .candidates((io.dir, io.sync, task), io.position)
+        {
+            let old_start = queue.requests[id as usize].start;
+            if queue.try_merge(id, &io) {
+                let request = &queue.requests[id as usize];
+                if request.start != old_start {
+                    queue.elevator.moved(request, id, old_start);
+                }
+                return Submitted::Yes;
+            }
+        }
+        let Some(id) = queue.get_request(&io, task, sched.now()) else {
+            return Submitted::QueueFull;
+        };
+        match plugged {
+            Some(plug) => {
+                plug.requests.push((io.device, id));
+                if plug.requests.len() >= PLUG_REQUESTS {
+                    self.flush_plug(sched, task);
+                }
+            }
+            None => {
+                queue.insert(id, sched.now());
+                self.run_queue(sched, io.device);
+            }
+        }
+        Submitted::Yes
+    }
+
+    /// Blocks the current task until a request of the class is free (`get_request_wait`).
+    pub(crate) fn wait_for_request(&mut self, sched: &mut Sched, device: usize, sync: bool) {
+        self.queues[device].lists[usize::from(sync)]
+            .wait
+            .block(sched, "a free request");
+    }
+
+    /// Gives the device as many commands as it and the elevator allow (`__blk_run_queue`).
+    pub(crate) fn run_queue(&mut self, sched: &mut Sched, device: usize) {
+        let queue = &mut self.queues[device];
+        while queue.in_service as usize + queue.taken.len() < queue.queue_depth {
+            match queue.elevator.next(queue.disk.head(), sched.now()) {
+                Next::Dispatch(id) => queue.taken.push(id),
+                Next::IdleUntil(time) => {
+                    if queue.idle_timer != Some(time) {
+                        queue.idle_timer = Some(time);
+                        let after = time - sched.now();
+                        sched.interrupt_after(after, Interrupt::RunQueue { device });
+                    }
+                    break;
+                }
+                Next::Empty => break,
+            }
+        }
+        while queue.in_service < queue.parallelism && !queue.taken.is_empty() {
+            let id = queue.begin_next();
+            let request = &queue.requests[id as usize];
+            let pages = request.pages.len() as u64;
+            let time = queue
+                .disk
+                .serve(request.dir, request.start, pages, sched.now());
+            queue.served.busy += time;
+            queue.served.requests[request.dir as usize] += 1;
+            queue.served.pages[request.dir as usize] += pages;
+            queue.in_service += 1;
+            sched.interrupt_after(
+                time,
+                Interrupt::RequestDone {
+                    device,
+                    request: id,
+                },
+            );
+        }
+    }
+
+    /// A request is done: its pages go to `done` with its direction, its room to whoever waits.
+    pub(crate) fn complete(
+        &mut self,
+        sched: &mut Sched,
+        device: usize,
+        id: RequestId,
+        done: &mut Vec<Pfn>,
+    ) -> Dir {
+        let queue = &mut self.queues[device];
+        queue.in_service -= 1;
+        let now = sched.now();
+        let request = &mut queue.requests[id as usize];
+        let (dir, sync) = (request.dir, request.sync);
+        done.append(&mut request.pages);
+        queue.elevator.completed(&queue.requests[id as usize], now);
+        queue.unused.push(id);
+        if queue.freed_request(sched, sync) {
+            self.congestion[usize::from(sync)].wake_all(sched);
+        }
+        dir
+    }
+}
+
+impl Queue {
+    /// Adds the page at either end of the request if it fits.
+    fn try_merge(&mut self, id: RequestId, io: &Io) -> bool {
+        let request = &mut self.requests[id as usize];
+        let fits = request.dir == io.dir
+            && request.sync == io.sync
+            && (request.pages.len() as u64) < self.max_pages;
+        if fits && request.end() == io.position {
+            request.pages.push(io.pfn);
+            return true;
+        }
+        if fits && io.position + 1 == request.start {
+            request.pages.insert(0, io.pfn);
+            request.start = io.position;
+            return true;
+        }
+        false
+    }
+
+    /// Shows a request to the elevator.
+    fn insert(&mut self, id: RequestId, now: Nanos) {
+        self.elevator.insert(id, &self.requests[id as usize], now);
+    }
+
+    /// The command that the device begins next.
+    fn begin_next(&mut self) -> RequestId {
+        let starts = self
+            .taken
+            .iter()
+            .map(|&id| self.requests[id as usize].start);
+        let next = self.disk.choose(starts);
+        self.taken.remove(next)
+    }
+
+    /// `get_request` without waiting.
+    fn get_request(&mut self, io: &Io, submitter: TaskId, now: Nanos) -> Option<RequestId> {
+        let list = &mut self.lists[usize::from(io.sync)];
+        if list.count >= self.nr_requests {
+            list.full = true;
+            return None;
+        }
+        list.count += 1;
+        // blk_queue_congestion_threshold: on at 7/8 + 1.
+        if list.count > self.nr_requests - self.nr_requests / 8 {
+            list.congested = true;
+        }
+        let id = self.unused.pop().unwrap_or_else(|| {
+            self.requests.push(Request {
+                dir: io.dir,
+                sync: io.sync,
+                submitter,
+                start: 0,
+                since: 0,
+                pages: Vec::new(),
+            });
+            self.requests.len() as RequestId - 1
+        });
+        let request = &mut self.requests[id as usize];
+        (request.dir, request.sync, request.submitter) = (io.dir, io.sync, submitter);
+        (request.start, request.since) = (io.position, now);
+        request.pages.push(io.pfn);
+        Some(id)
+    }
+
+    /// `freed_request`: true if those who wait for the end of congestion are to be woken, which is at
+    /// every completion on a queue below its threshold.
+    fn freed_request(&mut self, sched: &mut Sched, sync: bool) -> bool {
+        let list = &mut self.lists[usize::from(sync)];
+        list.count -= 1;
+        let nr = self.nr_requests;
+        let uncongested = list.count < nr - nr / 8 - nr / 16 - 1;
+        if uncongested {
+            list.congested = false;
+        }
+        if list.count < nr {
+            list.full = false;
+            list.wait.wake_one(sched);
+        }
+        uncongested
+    }
+}

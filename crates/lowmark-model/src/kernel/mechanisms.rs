@@ -1,0 +1,249 @@
+//! The mechanisms of reclaim and swap, one enum each.
+//!
+//! A variant's text says what the kernel does with it. Variants that were never merged say where they
+//! were posted; for merged ones commit and version stand in [`super::versions::HISTORY`].
+
+use super::KernelError;
+
+macro_rules! mechanisms {
+    ($( $(#[doc = $doc:literal])* $field:ident : $name:ident {
+        $( $(#[doc = $vdoc:literal])* $variant:ident = $text:literal, )*
+    } )*) => {
+        $(
+            $(#[doc = $doc])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+            pub enum $name { $( $(#[doc = $vdoc])* $variant, )* }
+
+            impl $name {
+                /// Every variant with its name.
+                pub const VARIANTS: &'static [(&'static str, $name)] = &[ $( ($text, $name::$variant) ),* ];
+            }
+        )*
+
+        /// One variant of every mechanism.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct Mechanisms { $( $(#[doc = $doc])* pub $field: $name, )* }
+
+        /// What can be said about a mechanism without running it.
+        #[derive(Debug, Clone, Copy)]
+        pub struct Description {
+            /// Name as `--kernel` takes it.
+            pub name: &'static str,
+            /// What it is, one paragraph.
+            pub doc: &'static str,
+            /// Name and text of each variant.
+            pub variants: &'static [(&'static str, &'static str)],
+        }
+
+        /// All mechanisms.
+        pub const DESCRIPTIONS: &[Description] = &[ $( Description {
+            name: stringify!($field),
+            doc: concat!($($doc),*),
+            variants: &[ $( ($text, concat!($($vdoc),*)) ),* ],
+        } ),* ];
+
+        impl Mechanisms {
+            /// Sets one mechanism by name.
+            ///
+            /// # Errors
+            ///
+            /// When there is no such mechanism or variant.
+            pub fn set(&mut self, mechanism: &str, variant: &str) -> Result<(), KernelError> {
+                let unknown = |known: Vec<&str>| KernelError::UnknownVariant {
+                    mechanism: mechanism.into(),
+                    found: variant.into(),
+                    known: known.join(", "),
+                };
+                match mechanism {
+                    $( stringify!($field) => {
+                        let found = $name::VARIANTS.iter().find(|(text, _)| *text == variant);
+                        self.$field = found.ok_or_else(|| {
+                            unknown($name::VARIANTS.iter().map(|(text, _)| *text).collect())
+                        })?.1;
+                    } )*
+                    _ => return Err(KernelError::UnknownMechanism { found: mechanism.into() }),
+                }
+                Ok(())
+            }
+
+            /// Name of every mechanism with the name of the variant that is set.
+            pub fn settings(&self) -> Vec<(&'static str, &'static str)> {
+                vec![ $( (
+                    stringify!($field),
+                    $name::VARIANTS.iter().find(|(_, v)| *v == self.$field).map_or("", |(t, _)| *t),
+                ) ),* ]
+            }
+        }
+    };
+}
+
+mechanisms! {
+    /// How many pages around a swapped-out one are read with it (`swapin_readahead`).
+    swapin_readahead: SwapinReadahead {
+        /// Always the aligned block of 2^page_cluster slots (up to 3.13).
+        Vanilla = "vanilla",
+        /// One global score moved by hits, swap-ins and swap-outs scales page_cluster. Konstantin
+        /// Khlebnikov, linux-mm, 6 September 2012; never merged.
+        Konstantin = "konstantin",
+        /// Misses and hits counted per anon_vma; above 100 the window is one page. Shaohua Li, linux-mm,
+        /// 3 September 2012 (v4); in linux-next, never merged.
+        Shaohua = "shaohua",
+        /// Window halved or doubled by hits of the last one, the target counted as a hit. Hugh Dickins,
+        /// linux-mm, 1 October 2012; found defective: the window cannot fall below two pages.
+        HughOld = "hugh-old",
+        /// Window from the hits since the last swap-in. Hugh Dickins, linux-mm, 14 November 2012.
+        HughNew = "hugh-new",
+        /// As hugh-new, but never less than half the window before (`swapin_nr_pages`).
+        SwapinNrPages = "swapin-nr-pages",
+    }
+    /// How a free slot is found on a solid-state swap area (`scan_swap_map`). Rotating ones are searched
+    /// from their lowest free slot in every era of the model.
+    swap_allocator: SwapAllocator {
+        /// First run of 256 free slots from the current position on, else next fit.
+        ScanSwapMap = "scan-swap-map",
+        /// Aligned clusters of 256 slots from a free list, one current cluster per CPU.
+        ClusterList = "cluster-list",
+    }
+    /// Whose LRU lists (and kswapd's idea of balance).
+    lru_unit: LruUnit {
+        /// Five lists per zone.
+        Zone = "zone",
+        /// Five lists per node.
+        Node = "node",
+    }
+    /// List on which a new anonymous page starts.
+    new_anon: NewAnon {
+        /// Active.
+        Active = "active",
+        /// Inactive; promoted by its second reference.
+        Inactive = "inactive",
+    }
+    /// Which referenced pages at the inactive tail are activated at once (`page_check_references`).
+    page_references: PageReferences {
+        /// Anonymous ones; shmem is treated as file.
+        Anon = "anon",
+        /// All swap-backed ones.
+        SwapBacked = "swap-backed",
+    }
+    /// How much larger than the inactive list the active anon list may be (`inactive_is_low`).
+    inactive_ratio: InactiveRatio {
+        /// isqrt(10 · GiB of the zone) for anon, 1 for file.
+        ZoneSize = "zone-size",
+        /// isqrt(10 · GiB of the two lists) for both.
+        ListSize = "list-size",
+    }
+    /// Whether plenty of inactive file pages spares anon (`get_scan_count`).
+    enough_inactive_file: EnoughInactiveFile {
+        /// Both types are scanned in proportion.
+        Ignored = "ignored",
+        /// File only while the inactive file list is not low.
+        FileOnly = "file-only",
+    }
+    /// When a scan pass over the four lists stops (`shrink_lruvec`).
+    scan_target: ScanTarget {
+        /// Direct reclaim at 32 pages below the first priority; kswapd has no target.
+        Unbounded = "unbounded",
+        /// Target reached: the smaller type stops, the larger is cut in proportion; kswapd aims at the
+        /// high watermark.
+        Proportional = "proportional",
+    }
+    /// Block plug around a reclaim pass: pages written together become one request.
+    reclaim_plug: ReclaimPlug {
+        /// None.
+        Off = "off",
+        /// Held over the pass.
+        On = "on",
+    }
+    /// Block plug around the reads of a swap-in window.
+    swapin_plug: SwapinPlug {
+        /// None: neighbours merge only when the queue is busy.
+        Off = "off",
+        /// Held over the window.
+        On = "on",
+    }
+    /// kswapd's loop over priorities (`balance_pgdat`).
+    balance_pgdat: BalancePgdat {
+        /// Zone by zone up to the end zone, priority raised after every pass, restarted until balanced.
+        EveryPass = "every-pass",
+        /// Raises priority only when a zone was not scanned to its target; waits inside
+        /// `shrink_inactive_list` only.
+        ScannedTarget = "scanned-target",
+        /// One pass over the node's lists per priority.
+        Node = "node",
+    }
+    /// What kswapd does below priority 10 when a balancing run gets nowhere.
+    kswapd_wait: KswapdWait {
+        /// Up to 100 ms in `congestion_wait`, unless a zone is below its min watermark.
+        CongestionWait = "congestion-wait",
+        /// It goes on.
+        None = "none",
+    }
+    /// When an allocation in its slow path wakes a sleeping kswapd (`wakeup_kswapd`).
+    kswapd_wake: KswapdWake {
+        /// The zone is below its low watermark.
+        BelowLow = "below-low",
+        /// The zone is below its high watermark.
+        NotBalanced = "not-balanced",
+        /// No zone of the node up to the class is at its high watermark.
+        NodeNotBalanced = "node-not-balanced",
+    }
+    /// Where pages under writeback go when reclaim meets them at the inactive tail.
+    tail_writeback: TailWriteback {
+        /// To the inactive head.
+        Keep = "keep",
+        /// To the active list, from where the end of their writeback brings them back.
+        Activate = "activate",
+    }
+    /// kswapd's classzone index between requests, and what lets it sleep.
+    kswapd_classzone: KswapdClasszone {
+        /// Resets to zone 0; every zone up to the class must pass to sleep, any passing zone clears the
+        /// node's congestion bits.
+        Vanilla = "vanilla",
+        /// Any passing zone is enough to sleep; a node without a zone in the class is never balanced.
+        Clear = "clear",
+        /// Resets to "none"; a node without a zone in the class counts as balanced.
+        KeepAwake = "keepawake",
+    }
+    /// What a watermark means for orders above 0 (`zone_watermark_ok`).
+    watermark_order: WatermarkOrder {
+        /// Free pages of each lower order are discounted, the mark halved for each.
+        Decay = "decay",
+        /// One free block of the order is enough.
+        FreeBlock = "free-block",
+    }
+    /// Distance between min, low and high.
+    watermark_gap: WatermarkGap {
+        /// A quarter of min.
+        QuarterOfMin = "quarter-of-min",
+        /// That, or watermark_scale_factor of the zone if more.
+        ScaleFactor = "scale-factor",
+    }
+    /// Whether the zones of a node take turns (`NR_ALLOC_BATCH`).
+    fair_zones: FairZones {
+        /// The highest zone first, always.
+        Off = "off",
+        /// In proportion to the gap between low and high.
+        On = "on",
+    }
+    /// What a zone's size means for watermarks and reserves.
+    zone_size: ZoneSize {
+        /// `present_pages`.
+        Present = "present",
+        /// `managed_pages`.
+        Managed = "managed",
+    }
+    /// Whether anonymous memory may become dirty pages (`global_dirtyable_memory`).
+    dirtyable: Dirtyable {
+        /// All LRU pages count while there is swap.
+        AnonToo = "anon-too",
+        /// File pages only.
+        FileOnly = "file-only",
+    }
+    /// When a failed allocation stops trying (`__alloc_pages_slowpath`).
+    alloc_retry: AllocRetry {
+        /// Small orders retry for ever; out of memory only when reclaim found nothing.
+        Always = "always",
+        /// Sixteen rounds without progress, or watermarks out of reach even with all reclaimable pages.
+        Bounded = "bounded",
+    }
+}

@@ -1,0 +1,88 @@
+//! Kernels: a version is a set of mechanisms.
+//!
+//! Each mechanism is one enum in [`mechanisms`], documented with what it does. Which variant a version
+//! has follows from the rows of [`versions::HISTORY`]: a kernel is the oldest one with every change up
+//! to its version applied, then the changes asked for by hand.
+//!
+//! To add a mechanism: an enum (or a variant), a row in the history, one `match` where the kernel has
+//! its `if`, a test.
+
+pub mod mechanisms;
+mod sysctl;
+pub mod versions;
+
+pub use mechanisms::*;
+pub use sysctl::Sysctl;
+pub use versions::{Version, versions};
+
+use lowmark_spec::KernelSpec;
+
+/// A kernel that the model can run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// Version it starts from.
+    pub version: Version,
+    /// Its mechanisms.
+    pub mechanisms: Mechanisms,
+    /// Its settings.
+    pub sysctl: Sysctl,
+}
+
+/// Why a kernel cannot be run on the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KernelError {
+    /// No such version.
+    #[error("the model has no kernel {found}; it has {known}")]
+    UnknownVersion {
+        /// What was asked for.
+        found: String,
+        /// What there is.
+        known: String,
+    },
+    /// Neither a mechanism nor a change.
+    #[error("the model has no mechanism or change called {found}; see `lowmark list mechanisms`")]
+    UnknownMechanism {
+        /// What was asked for.
+        found: String,
+    },
+    /// The mechanism has no such variant.
+    #[error("{mechanism} has no variant {found}; it has {known}")]
+    UnknownVariant {
+        /// The mechanism.
+        mechanism: String,
+        /// What was asked for.
+        found: String,
+        /// What there is.
+        known: String,
+    },
+    /// A setting that is not there or cannot have this value.
+    #[error("{0}")]
+    Sysctl(String),
+}
+
+impl Kernel {
+    /// The kernel that a specification names.
+    ///
+    /// # Errors
+    ///
+    /// When version, mechanism, variant or setting is not known.
+    pub fn resolve(spec: &KernelSpec) -> Result<Kernel, KernelError> {
+        let version = Version::known(&spec.version)?;
+        let mut mechanisms = versions::at(version);
+        for toggle in &spec.toggles {
+            match &toggle.variant {
+                Some(variant) => mechanisms.set(&toggle.mechanism, variant)?,
+                None => versions::change(&toggle.mechanism)?.apply(&mut mechanisms),
+            }
+        }
+        let mut sysctl = Sysctl::default();
+        for (name, value) in &spec.sysctl {
+            sysctl.set(name, value)?;
+        }
+        Ok(Kernel {
+            version,
+            mechanisms,
+            sysctl,
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! A model of Linux memory management that runs in virtual time.
+//!
+//! [`run`] carries out a [`Scenario`] and gives a [`Recording`]: the same
+//! scenario gives the same recording, byte for byte, on any machine. Nothing here does I/O, reads a
+//! clock or uses threads.
+//!
+//! The rooms: [`kernel`] says which kernel has which mechanism, `mm` holds the mechanisms under the
+//! names of the kernel's files, `device` what lies below, `time` the virtual CPUs and the clock, `task`
+//! carries out the workload.
+//!
+//! ```
+//! use lowmark_model::{Options, run};
+//! # let scenario = lowmark_model::example_scenario();
+//! let recording = run(&scenario, &Options::default(), &mut |_| {}).expect("the model can run it");
+//! assert!(recording.counters["pgfault"] > 0);
+//! ```
+
+mod check;
+mod device;
+pub mod kernel;
+mod mm;
+mod output;
+mod refuse;
+mod task;
+mod time;
+mod trace;
+mod world;
+
+pub use mm::mmzone;
+pub use output::Progress;
+pub use refuse::Refusal;
+pub use task::{Unsupported, unsupported};
+pub use time::{Stream, Zipf};
+
+use kernel::Kernel;
+use lowmark_record::Recording;
+use lowmark_spec::Scenario;
+use world::{Sys, World};
+
+/// How to run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Record every tracepoint event.
+    pub events: bool,
+    /// Check the invariants after every event: slow, and a panic when one is broken.
+    pub check: bool,
+}
+
+/// Runs a scenario to its end.
+///
+/// `progress` is called now and then with how far the run is.
+///
+/// # Errors
+///
+/// Before anything runs, when the machine, the kernel or a statement of the workload is beyond the
+/// model.
+pub fn run(
+    scenario: &Scenario,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Recording, Refusal> {
+    refuse::check(scenario)?;
+    let kernel = Kernel::resolve(&scenario.kernel)?;
+    let world = World::new(&scenario.machine, kernel, trace::Trace::new(options.events));
+    let sys = Sys::new(world);
+    for node in 0..scenario.machine.nodes.len() {
+        let body = Box::pin(mm::kswapd::kswapd(sys.clone(), node));
+        sys.world().spawn(format!("kswapd{node}"), true, body);
+    }
+    task::start(&sys, &scenario.workload, scenario.seed);
+    let mut observer = output::Observer::new(options.check, progress);
+    let verdict = time::run_until_idle(&sys, &mut |sys| observer.observe(sys));
+    let recording = output::recording(&mut sys.world(), scenario, verdict);
+    Ok(recording)
+}
+
+/// A small scenario for examples: 20 MiB touched twice in 16 MiB.
+pub fn example_scenario() -> Scenario {
+    use lowmark_spec::workload::{
+        Access, Amount, End, MapKind, Op, Order, Sharing, Start, Stmt, Task, Workload,
+    };
+    let map = Op::Map {
+        map: 0,
+        kind: MapKind::AnonPrivate,
+        length: 20 << 20,
+        offset: 0,
+        advice: None,
+        lock: false,
+    };
+    let touch = Op::Touch {
+        map: 0,
+        access: Access::Write,
+        order: Order::Seq,
+        step: lowmark_spec::machine::PAGE_SIZE,
+        amount: Amount::Passes(2),
+        range: None,
+        rate: None,
+    };
+    let body = [map, touch].map(|op| Stmt { line: 0, op }).to_vec();
+    Scenario {
+        params: Vec::new(),
+        machine: lowmark_spec::Machine::small(16 << 20, 64 << 20),
+        kernel: lowmark_spec::KernelSpec {
+            text: "v3.6".into(),
+            version: "v3.6".into(),
+            toggles: Vec::new(),
+            sysctl: Default::default(),
+        },
+        workload: Workload {
+            name: "example".into(),
+            title: "A mapping larger than memory, twice".into(),
+            tasks: vec![Task {
+                name: "toucher".into(),
+                sharing: Sharing::Processes,
+                start: Start::AtBegin,
+                maps: vec!["m".into()],
+                instances: vec![body],
+            }],
+            files: Vec::new(),
+            filesets: Vec::new(),
+            barriers: Vec::new(),
+            series: Vec::new(),
+            phases: Vec::new(),
+            end: End::AllTasks,
+        },
+        seed: 0,
+    }
+}

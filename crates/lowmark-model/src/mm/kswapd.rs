@@ -1,0 +1,458 @@
+//! kswapd: one kernel thread per node that reclaims in the background.
+//!
+//! It is woken when an allocation finds its zones below the low watermark, reclaims until the zones are
+//! balanced, naps for 100 ms, and sleeps if they are balanced still. What *balanced* means, for which
+//! zones, and what is remembered between runs are the mechanisms of [`BalancePgdat`] and
+//! [`KswapdClasszone`].
+
+use super::mmzone::{Lru, Mark, ZoneType};
+use super::page_alloc::Gfp;
+use super::vmscan::{
+    DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, age_active_anon, shrink_lruvec,
+};
+use crate::kernel::{BalancePgdat, KswapdClasszone, KswapdWait, KswapdWake};
+use crate::time::{SECOND, WaitQueue};
+use crate::world::{Sys, World};
+use lowmark_record::Payload;
+
+/// What others tell kswapd, and what it tells itself (`pg_data_t`).
+#[derive(Debug, Default)]
+pub(crate) struct Kswapd {
+    /// `kswapd_wait`: where it naps and sleeps.
+    wait: WaitQueue,
+    /// `kswapd_max_order`
+    order: u32,
+    /// `kswapd_classzone_idx`; none means that nobody asked.
+    class: Option<usize>,
+    /// Asleep for good, not only napping.
+    pub(crate) asleep: bool,
+}
+
+impl World {
+    /// `wake_all_kswapds`: tells the kswapd of every node that the allocation could use.
+    pub(crate) fn wake_all_kswapds(&mut self, gfp: Gfp, order: u32) {
+        let preferred = self.mm.zones[self.mm.preferred_zone(gfp)].kind;
+        for at in 0..self.mm.nodes[gfp.node].zonelist.len() {
+            let zone = self.mm.nodes[gfp.node].zonelist[at];
+            if self.mm.zones[zone].kind <= gfp.highest {
+                self.wakeup_kswapd(zone, order, preferred, gfp.highest);
+            }
+        }
+    }
+
+    fn wakeup_kswapd(&mut self, zone: usize, order: u32, preferred: ZoneType, highest: ZoneType) {
+        let node = self.mm.zones[zone].node;
+        let by_node = self.kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
+        let kswapd = &mut self.mm.nodes[node].kswapd;
+        if by_node {
+            let class = highest as usize;
+            kswapd.class = Some(kswapd.class.map_or(class, |old| old.max(class)));
+            kswapd.order = kswapd.order.max(order);
+        } else if kswapd.order < order {
+            kswapd.order = order;
+            let class = preferred as usize;
+            kswapd.class = Some(kswapd.class.map_or(class, |old| old.min(class)));
+        }
+        if kswapd.wait.is_empty() {
+            return;
+        }
+        let needed = match self.kernel.mechanisms.kswapd_wake {
+            KswapdWake::BelowLow => !self.zone_ok(zone, order, Mark::Low, ZoneType::Dma),
+            KswapdWake::NotBalanced => !self.zone_ok(zone, order, Mark::High, ZoneType::Dma),
+            KswapdWake::NodeNotBalanced => !self.node_balanced(node, order, highest as usize),
+        };
+        if needed {
+            self.trace(Payload::WakeupKswapd {
+                nid: node as u32,
+                zid: zone as u32,
+                order,
+            });
+            self.mm.nodes[node].kswapd.wait.wake_all(&mut self.sched);
+        }
+    }
+
+    fn zone_ok(&self, zone: usize, order: u32, mark: Mark, class: ZoneType) -> bool {
+        let zone = &self.mm.zones[zone];
+        let rule = self.kernel.mechanisms.watermark_order;
+        zone.watermark_ok(order as usize, zone.mark(mark), class, rule)
+    }
+
+    /// Zones of a node up to a class.
+    fn zones_up_to(
+        &self,
+        node: usize,
+        class: usize,
+    ) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        let zones = self.mm.nodes[node].zones.iter().copied();
+        zones.filter(move |&zone| self.mm.zones[zone].kind as usize <= class)
+    }
+
+    /// `pgdat_balanced` of node kernels: some zone up to the class is at its high watermark.
+    fn node_balanced(&self, node: usize, order: u32, class: usize) -> bool {
+        let class_zone = class_type(class);
+        let mut zones = self.zones_up_to(node, class).peekable();
+        let none = zones.peek().is_none();
+        if none {
+            return self.kernel.mechanisms.kswapd_classzone == KswapdClasszone::KeepAwake;
+        }
+        zones.any(|zone| self.zone_ok(zone, order, Mark::High, class_zone))
+    }
+
+    /// `prepare_kswapd_sleep` (`sleeping_prematurely`): may it sleep now?
+    fn may_sleep(&self, node: usize, order: u32, class: usize) -> bool {
+        if self.kernel.mechanisms.balance_pgdat == BalancePgdat::Node {
+            let class_zone = class_type(class);
+            return match self.kernel.mechanisms.kswapd_classzone {
+                KswapdClasszone::Vanilla => self
+                    .zones_up_to(node, class)
+                    .all(|zone| self.zone_ok(zone, order, Mark::High, class_zone)),
+                _ => self.node_balanced(node, order, class),
+            };
+        }
+        self.pgdat_balanced(node, order, class)
+    }
+
+    /// `pgdat_balanced` of zone kernels: at order 0 all zones, above it a quarter of the pages.
+    fn pgdat_balanced(&self, node: usize, order: u32, class: usize) -> bool {
+        let (mut balanced, mut present, mut all) = (0, 0, true);
+        for index in self.zones_up_to(node, class) {
+            let zone = &self.mm.zones[index];
+            present += zone.present;
+            if zone.all_unreclaimable || self.zone_ok(index, order, Mark::High, zone.kind) {
+                balanced += zone.present;
+            } else {
+                all = false;
+            }
+        }
+        if order == 0 {
+            all
+        } else {
+            balanced >= present / 4
+        }
+    }
+}
+
+fn class_type(class: usize) -> ZoneType {
+    [
+        ZoneType::Dma,
+        ZoneType::Dma32,
+        ZoneType::Normal,
+        ZoneType::High,
+    ][class.min(3)]
+}
+
+/// What a run was asked for or achieved.
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    order: u32,
+    class: usize,
+}
+
+/// The thread (`kswapd`). Never returns.
+pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
+    let by_node = sys.world().kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
+    let highest = ZoneType::High as usize;
+    let keeps_class = sys.world().kernel.mechanisms.kswapd_classzone == KswapdClasszone::KeepAwake;
+    let mut done = Request {
+        order: 0,
+        class: if by_node && !keeps_class { 0 } else { highest },
+    };
+    loop {
+        try_to_sleep(&sys, node, done).await;
+        let request = {
+            let world = &mut *sys.world();
+            let kswapd = &mut world.mm.nodes[node].kswapd;
+            let order = std::mem::take(&mut kswapd.order);
+            let class = kswapd
+                .class
+                .take()
+                .unwrap_or(if by_node { 0 } else { highest });
+            world.trace(Payload::KswapdWake {
+                nid: node as u32,
+                zid: class as u32,
+                order,
+            });
+            Request { order, class }
+        };
+        done = match by_node {
+            true => balance_node(&sys, node, request).await,
+            false => balance_zones(&sys, node, request).await,
+        };
+        if by_node && done.order == request.order {
+            // Position D, then T: what was asked for meanwhile, or the default.
+            let asked = sys.world().mm.nodes[node].kswapd.class;
+            done.class = match (asked, keeps_class) {
+                (Some(asked), true) => asked.max(request.class),
+                (Some(asked), false) => asked,
+                (None, true) => request.class,
+                (None, false) => 0,
+            };
+        }
+    }
+}
+
+/// `kswapd_try_to_sleep`: a nap of 100 ms; if nobody woke it and all is well still, sleep.
+async fn try_to_sleep(sys: &Sys, node: usize, done: Request) {
+    if !sys.world().may_sleep(node, done.order, done.class) {
+        return;
+    }
+    {
+        let world = &mut *sys.world();
+        let nap = world.jiffies(SECOND / 10);
+        world.mm.nodes[node]
+            .kswapd
+            .wait
+            .block_for(&mut world.sched, "kswapd's nap", nap);
+    }
+    sys.suspend().await;
+    {
+        let world = &mut *sys.world();
+        let me = world.sched.current();
+        world.mm.nodes[node].kswapd.wait.remove(me);
+        let interrupted = !world.sched.timed_out();
+        if interrupted {
+            world.mm.stat.kswapd_low_wmark_hit_quickly += 1;
+            let kswapd = &mut world.mm.nodes[node].kswapd;
+            kswapd.order = kswapd.order.max(done.order);
+            if world.kernel.mechanisms.balance_pgdat == BalancePgdat::Node {
+                let class = kswapd
+                    .class
+                    .map_or(done.class, |class| class.max(done.class));
+                kswapd.class = Some(class);
+            }
+            return;
+        }
+        if !world.may_sleep(node, done.order, done.class) {
+            world.mm.stat.kswapd_high_wmark_hit_quickly += 1;
+            return;
+        }
+        world.trace(Payload::KswapdSleep { nid: node as u32 });
+        let kswapd = &mut world.mm.nodes[node].kswapd;
+        kswapd.asleep = true;
+        kswapd.wait.block(&mut world.sched, "work for kswapd");
+    }
+    sys.suspend().await;
+    sys.world().mm.nodes[node].kswapd.asleep = false;
+}
+
+fn scan_control(request: Request, nr_to_reclaim: u64) -> ScanControl {
+    ScanControl {
+        kswapd: true,
+        nr_to_reclaim,
+        priority: DEF_PRIORITY,
+        order: request.order,
+        reclaim_idx: class_type(request.class),
+        nr_scanned: 0,
+        nr_reclaimed: 0,
+    }
+}
+
+/// `balance_pgdat` over zone lists.
+async fn balance_zones(sys: &Sys, node: usize, request: Request) -> Request {
+    let era = sys.world().kernel.mechanisms.balance_pgdat;
+    let mut request = request;
+    let mut sc = scan_control(request, u64::MAX);
+    loop {
+        {
+            let mut world = sys.world();
+            world.mm.stat.pageoutrun += 1;
+        }
+        sc.nr_reclaimed = 0;
+        sc.priority = DEF_PRIORITY;
+        let mut total_scanned = 0;
+        loop {
+            let Some(end_zone) = find_end_zone(sys, node, &sc, request).await else {
+                return request;
+            };
+            let pass = balance_pass(sys, node, end_zone, request, &mut sc, era).await;
+            total_scanned += pass.scanned;
+            if sys
+                .world()
+                .pgdat_balanced(node, request.order, request.class)
+            {
+                return request;
+            }
+            if era == BalancePgdat::EveryPass {
+                if total_scanned > 0 && sc.priority < DEF_PRIORITY - 2 {
+                    wait_without_progress(sys, pass.under_min).await;
+                }
+                if sc.nr_reclaimed >= SWAP_CLUSTER_MAX || sc.priority == 0 {
+                    break;
+                }
+                sc.priority -= 1;
+            } else {
+                if pass.raise_priority || sc.nr_reclaimed == 0 {
+                    sc.priority -= 1;
+                }
+                if sc.priority < 1 {
+                    return request;
+                }
+            }
+        }
+        if sc.nr_reclaimed < SWAP_CLUSTER_MAX {
+            request.order = 0;
+            sc.order = 0;
+        }
+    }
+}
+
+/// kswapd pauses when it gets nowhere, unless somebody is close to running out.
+async fn wait_without_progress(sys: &Sys, under_min: bool) {
+    if sys.world().kernel.mechanisms.kswapd_wait == KswapdWait::None {
+        return;
+    }
+    if under_min {
+        sys.world().mm.stat.kswapd_skip_congestion_wait += 1;
+    } else {
+        sys.congestion_wait(SECOND / 10).await;
+    }
+}
+
+/// What one priority came to.
+struct Pass {
+    scanned: u64,
+    under_min: bool,
+    raise_priority: bool,
+}
+
+async fn balance_pass(
+    sys: &Sys,
+    node: usize,
+    end_zone: usize,
+    request: Request,
+    sc: &mut ScanControl,
+    era: BalancePgdat,
+) -> Pass {
+    let mut pass = Pass {
+        scanned: 0,
+        under_min: false,
+        raise_priority: true,
+    };
+    let class = sys.world().mm.zones[end_zone].kind;
+    let zones: Vec<usize> = sys.world().zones_up_to(node, class as usize).collect();
+    for zone in zones {
+        let (shrink, lruvec) = {
+            let world = sys.world();
+            let hopeless = world.mm.zones[zone].all_unreclaimable && sc.priority != DEF_PRIORITY;
+            let gap = if era == BalancePgdat::EveryPass {
+                balance_gap(&world, zone)
+            } else {
+                0
+            };
+            let mark = world.mm.zones[zone].mark(Mark::High) + gap;
+            let rule = world.kernel.mechanisms.watermark_order;
+            let ok = world.mm.zones[zone].watermark_ok(request.order as usize, mark, class, rule);
+            (!hopeless && !ok, world.mm.zones[zone].lruvec)
+        };
+        if shrink {
+            sc.nr_scanned = 0;
+            if era == BalancePgdat::ScannedTarget {
+                let high = sys.world().mm.zones[zone].mark(Mark::High);
+                sc.nr_to_reclaim = SWAP_CLUSTER_MAX.max(high);
+            }
+            shrink_lruvec(sys, Target { lruvec, zone }, sc).await;
+            pass.scanned += sc.nr_scanned;
+            if sc.nr_scanned >= sc.nr_to_reclaim {
+                pass.raise_priority = false;
+            }
+        }
+        let world = &mut *sys.world();
+        if era == BalancePgdat::ScannedTarget {
+            world.mm.lruvecs[lruvec].all_writeback = false;
+        }
+        if shrink && !world.zone_reclaimable(zone) {
+            world.mm.zones[zone].all_unreclaimable = true;
+        }
+        if world.zone_ok(zone, request.order, Mark::High, class) {
+            world.mm.zones[zone].congested = false;
+        } else {
+            pass.under_min |= !world.zone_ok(zone, request.order, Mark::Min, class);
+        }
+    }
+    pass
+}
+
+/// `KSWAPD_ZONE_BALANCE_GAP_RATIO`: kswapd goes on a little above high, so that one zone is not
+/// reclaimed for another's sake.
+fn balance_gap(world: &World, zone: usize) -> u64 {
+    let zone = &world.mm.zones[zone];
+    zone.mark(Mark::Low)
+        .min(zone.size(&world.kernel).div_ceil(100))
+}
+
+/// The highest zone that is below its high watermark; anonymous pages of the zones down to it are aged
+/// a little. None: all are balanced.
+async fn find_end_zone(
+    sys: &Sys,
+    node: usize,
+    sc: &ScanControl,
+    request: Request,
+) -> Option<usize> {
+    let zones: Vec<usize> = sys.world().zones_up_to(node, request.class).collect();
+    for &zone in zones.iter().rev() {
+        let (hopeless, target, due) = {
+            let world = sys.world();
+            let state = &world.mm.zones[zone];
+            let target = Target {
+                lruvec: state.lruvec,
+                zone,
+            };
+            let hopeless = state.all_unreclaimable && sc.priority != DEF_PRIORITY;
+            (hopeless, target, world.due_for_ageing(target, sc))
+        };
+        if hopeless {
+            continue;
+        }
+        if due {
+            age_active_anon(sys, target, sc).await;
+        }
+        let world = &mut *sys.world();
+        if !world.zone_ok(zone, request.order, Mark::High, ZoneType::Dma) {
+            return Some(zone);
+        }
+        world.mm.zones[zone].congested = false;
+    }
+    None
+}
+
+impl World {
+    /// `age_active_anon`: the target of the ageing that a balancing run does first, if it is due.
+    fn due_for_ageing(&self, target: Target, sc: &ScanControl) -> bool {
+        self.inactive_is_low(target, false, sc) && self.lru_size(target, Lru::ActiveAnon, sc) > 0
+    }
+}
+
+/// `balance_pgdat` over node lists (4.8 to 4.12).
+async fn balance_node(sys: &Sys, node: usize, request: Request) -> Request {
+    let (target, nr_to_reclaim) = {
+        let mut world = sys.world();
+        world.mm.stat.pageoutrun += 1;
+        let zones: Vec<usize> = world.zones_up_to(node, request.class).collect();
+        let high = |&zone: &usize| world.mm.zones[zone].mark(Mark::High).max(SWAP_CLUSTER_MAX);
+        let want = zones.iter().map(high).sum::<u64>();
+        let zone = world.mm.nodes[node].zones.last().copied().unwrap_or(0);
+        (Target { lruvec: node, zone }, want)
+    };
+    let mut sc = scan_control(request, nr_to_reclaim);
+    while sc.priority >= 1 {
+        if sys.world().node_balanced(node, sc.order, request.class) {
+            break;
+        }
+        sc.nr_scanned = 0;
+        let before = sc.nr_reclaimed;
+        let due = sys.world().due_for_ageing(target, &sc);
+        if due {
+            age_active_anon(sys, target, &sc).await;
+        }
+        shrink_lruvec(sys, target, &mut sc).await;
+        let world = &mut *sys.world();
+        world.mm.lruvecs[target.lruvec].all_writeback = false;
+        if sc.nr_scanned < sc.nr_to_reclaim || sc.nr_reclaimed == before {
+            sc.priority -= 1;
+        }
+    }
+    Request {
+        order: sc.order,
+        class: request.class,
+    }
+}

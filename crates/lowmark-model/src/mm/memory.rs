@@ -1,0 +1,429 @@
+//! Mapped regions, page tables, page faults (`mm/memory.c`).
+
+use super::page::{MAPPING_ANON, Pfn, flag};
+use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::page_io;
+use super::shmem::{ShmemEntry, ShmemSlot};
+use super::swap_state;
+use crate::kernel::NewAnon;
+use crate::world::{Sys, World};
+
+/// A page table entry in 32 bits: present, young, dirty, writable and a frame; or a swap entry; or
+/// nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Pte(u32);
+
+const PRESENT: u32 = 1 << 0;
+const YOUNG: u32 = 1 << 1;
+const DIRTY: u32 = 1 << 2;
+const WRITABLE: u32 = 1 << 3;
+const PAYLOAD: u32 = 4;
+/// The page of zeroes that read faults map before anything is written.
+const ZERO_FRAME: u32 = u32::MAX >> PAYLOAD;
+/// Most frames and swap slots that an entry can name: 1 TiB.
+pub(crate) const MAX_PAYLOAD: u32 = ZERO_FRAME - 1;
+
+impl Pte {
+    fn mapped(pfn: Pfn, write: bool, writable: bool) -> Pte {
+        let dirty = if write { DIRTY } else { 0 };
+        let writable = if writable { WRITABLE } else { 0 };
+        Pte(pfn << PAYLOAD | PRESENT | YOUNG | dirty | writable)
+    }
+
+    /// A swap entry; slot 0 is never used, so it is not empty.
+    pub(crate) fn swapped(slot: u32) -> Pte {
+        Pte(slot << PAYLOAD)
+    }
+
+    /// Swap entry.
+    pub(crate) fn swap_entry(self) -> Option<u32> {
+        (self.0 & PRESENT == 0 && self.0 != 0).then_some(self.0 >> PAYLOAD)
+    }
+
+    /// The frame that it maps, the page of zeroes left out.
+    #[inline]
+    pub(crate) fn frame(self) -> Option<Pfn> {
+        let frame = self.0 >> PAYLOAD;
+        (self.0 & PRESENT != 0 && frame != ZERO_FRAME).then_some(frame)
+    }
+
+    /// Touches the page if that needs no fault. The processor sets young and dirty.
+    #[inline]
+    pub(crate) fn touch(&mut self, write: bool) -> bool {
+        let (need, set) = if write {
+            (PRESENT | WRITABLE, YOUNG | DIRTY)
+        } else {
+            (PRESENT, YOUNG)
+        };
+        let ok = self.0 & need == need;
+        if ok && self.0 & set != set {
+            self.0 |= set;
+        }
+        ok
+    }
+
+    pub(crate) fn is_dirty(self) -> bool {
+        self.0 & (PRESENT | DIRTY) == PRESENT | DIRTY
+    }
+
+    pub(crate) fn test_and_clear_young(&mut self) -> bool {
+        let young = self.0 & YOUNG != 0;
+        self.0 &= !YOUNG;
+        young
+    }
+}
+
+/// What a region is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Backing {
+    /// Private anonymous memory.
+    Anon,
+    /// A shared object from offset 0.
+    Shmem(u32),
+}
+
+/// A mapped region (`struct vm_area_struct`) with its page table.
+#[derive(Debug)]
+pub(crate) struct Vma {
+    /// What it is made of.
+    pub(crate) backing: Backing,
+    /// Its process (index of the `mmap_sem` that guards it).
+    pub(crate) space: usize,
+    /// Node whose zonelist its pages are allocated from.
+    pub(crate) node: usize,
+    /// One entry per page; empty after munmap.
+    pub(crate) ptes: Vec<Pte>,
+    /// Misses that Shaohua's variant counts in the region's anon_vma.
+    pub(crate) swapra_miss: u32,
+}
+
+/// What a fault found to do.
+enum Step {
+    /// The PTE is there now.
+    Done { cost: u64 },
+    /// A new page is needed first.
+    Allocate,
+    /// Read this slot, then look again.
+    Read { slot: u32 },
+    /// Wait for this page, then look again.
+    Wait { pfn: Pfn, flags: u16 },
+}
+
+/// Resolves a fault on page `index` of a region (`handle_mm_fault`).
+///
+/// `mmap_sem` is held for reading, except while the fault waits for a page. After everything that may
+/// have slept the fault looks again at what there is, as the kernel does when it finds that the PTE has
+/// changed or replays a fault that had to give up `mmap_sem`.
+pub(crate) async fn handle_mm_fault(
+    sys: &Sys,
+    vma: u32,
+    index: u32,
+    write: bool,
+) -> Result<(), OutOfMemory> {
+    let space = sys.world().mm.vmas[vma as usize].space;
+    let mut page = None;
+    let mut major = false;
+    let mut replay = false;
+    sys.down_read(space).await;
+    let result = loop {
+        let (step, gfp) = sys
+            .world()
+            .advance_fault(vma, index, write, replay, &mut page);
+        match step {
+            Step::Done { cost } => {
+                let fault = sys.world().count_fault(major);
+                sys.charge_kernel(fault + cost).await;
+                break Ok(());
+            }
+            Step::Allocate => match alloc_page(sys, gfp).await {
+                Ok(pfn) => page = Some(pfn),
+                Err(error) => break Err(error),
+            },
+            Step::Read { slot } => {
+                major = true;
+                let anon = sys.world().mm.vmas[vma as usize].backing == Backing::Anon;
+                let owner = anon.then_some(vma);
+                if let Err(error) = swap_state::swapin_readahead(sys, slot, owner, gfp).await {
+                    break Err(error);
+                }
+                // What the fault itself has just asked for is no hit.
+                replay = true;
+            }
+            Step::Wait { pfn, flags } => {
+                sys.up_read(space);
+                page_io::wait_on_page(sys, pfn, flags).await;
+                sys.down_read(space).await;
+                replay = true;
+            }
+        }
+    };
+    sys.up_read(space);
+    result
+}
+
+impl World {
+    /// Goes as far as it goes without sleeping; a page for it is allocated if the fast path has one.
+    #[inline]
+    fn advance_fault(
+        &mut self,
+        vma: u32,
+        index: u32,
+        write: bool,
+        replay: bool,
+        page: &mut Option<Pfn>,
+    ) -> (Step, Gfp) {
+        let gfp = Gfp::user(self.mm.vmas[vma as usize].node);
+        let mut step = self.fault_step(vma, index, write, replay, page);
+        if matches!(step, Step::Allocate) {
+            *page = self.alloc_page_fast(gfp);
+            if page.is_some() {
+                step = self.fault_step(vma, index, write, replay, page);
+            }
+        }
+        // Somebody else may have brought the page while this fault waited for memory.
+        if matches!(step, Step::Done { .. })
+            && let Some(unneeded) = page.take()
+        {
+            self.mm.free_page(unneeded);
+        }
+        (step, gfp)
+    }
+
+    fn fault_step(
+        &mut self,
+        vma: u32,
+        index: u32,
+        write: bool,
+        replay: bool,
+        page: &mut Option<Pfn>,
+    ) -> Step {
+        let region = &mut self.mm.vmas[vma as usize];
+        let Some(pte) = region.ptes.get_mut(index as usize) else {
+            // The region is gone: a thread unmapped it while another faulted.
+            return Step::Done { cost: 0 };
+        };
+        if pte.touch(write) {
+            return Step::Done { cost: 0 };
+        }
+        let pte = *pte;
+        match (region.backing, pte.swap_entry(), pte.frame()) {
+            (Backing::Shmem(inode), ..) => self.shmem_fault(vma, inode, index, write, replay, page),
+            (Backing::Anon, Some(slot), _) => self.do_swap_page(vma, index, slot, write, replay),
+            (Backing::Anon, None, Some(pfn)) => self.do_wp_page(vma, index, pfn),
+            (Backing::Anon, None, None) => self.do_anonymous_page(vma, index, write, page),
+        }
+    }
+
+    /// First touch of private memory: the page of zeroes for a read, a page of one's own for a write.
+    fn do_anonymous_page(
+        &mut self,
+        vma: u32,
+        index: u32,
+        write: bool,
+        page: &mut Option<Pfn>,
+    ) -> Step {
+        if !write {
+            self.set_pte(vma, index, Pte::mapped(ZERO_FRAME, false, false));
+            return Step::Done { cost: 0 };
+        }
+        let Some(pfn) = page.take() else {
+            return Step::Allocate;
+        };
+        self.map_anon(vma, index, pfn, true, true);
+        self.mm.pages[pfn].set(flag::SWAPBACKED);
+        if self.kernel.mechanisms.new_anon == NewAnon::Active {
+            self.mm.pages[pfn].set(flag::ACTIVE);
+        }
+        self.mm.lru_add(pfn);
+        Step::Done {
+            cost: self.costs.zero_page_ns,
+        }
+    }
+
+    /// `do_swap_page`
+    fn do_swap_page(&mut self, vma: u32, index: u32, slot: u32, write: bool, replay: bool) -> Step {
+        let Some(pfn) = self.lookup_swap_cache(slot, Some(vma), replay) else {
+            return Step::Read { slot };
+        };
+        if self.mm.pages[pfn].has(flag::LOCKED) {
+            return Step::Wait {
+                pfn,
+                flags: flag::LOCKED,
+            };
+        }
+        let sole_owner = self.mm.swap.references(slot) == 1 && !self.mm.pages[pfn].is_mapped();
+        self.map_anon(vma, index, pfn, write, write && sole_owner);
+        if write && sole_owner {
+            self.reuse_swap_page(pfn);
+        }
+        self.mm.swap.drop_reference(slot);
+        if self.mm.swap.is_full() {
+            self.try_to_free_swap(pfn);
+        }
+        Step::Done { cost: 0 }
+    }
+
+    /// A write to a page mapped read-only: with one owner the page is simply made writable.
+    fn do_wp_page(&mut self, vma: u32, index: u32, pfn: Pfn) -> Step {
+        self.reuse_swap_page(pfn);
+        self.set_pte(vma, index, Pte::mapped(pfn, true, true));
+        Step::Done { cost: 0 }
+    }
+
+    /// `reuse_swap_page` for a sole owner: what is in the slot will be stale, so the slot goes. While
+    /// the page is being written out it has to stay.
+    fn reuse_swap_page(&mut self, pfn: Pfn) {
+        let page = &self.mm.pages[pfn];
+        if page.has(flag::SWAPCACHE) && !page.has(flag::WRITEBACK) {
+            self.delete_from_swap_cache(pfn);
+            self.mm.pages[pfn].set(flag::DIRTY);
+        }
+    }
+
+    /// `shmem_fault`: pages belong to the object; one read from swap moves there and gives up its slot.
+    fn shmem_fault(
+        &mut self,
+        vma: u32,
+        inode: u32,
+        index: u32,
+        write: bool,
+        replay: bool,
+        page: &mut Option<Pfn>,
+    ) -> Step {
+        let mut cost = 0;
+        let pfn = match self.mm.shmem[inode as usize].slots[index as usize].get() {
+            ShmemEntry::Page(pfn) => pfn,
+            ShmemEntry::Swap(slot) => {
+                let Some(pfn) = self.lookup_swap_cache(slot, None, replay) else {
+                    return Step::Read { slot };
+                };
+                for flags in [flag::LOCKED, flag::WRITEBACK] {
+                    if self.mm.pages[pfn].has(flags) {
+                        return Step::Wait { pfn, flags };
+                    }
+                }
+                self.delete_from_swap_cache(pfn);
+                self.mm.swap.drop_reference(slot);
+                self.add_to_shmem(inode, index, pfn);
+                self.mm.pages[pfn].set(flag::DIRTY);
+                pfn
+            }
+            ShmemEntry::Hole => {
+                let Some(pfn) = page.take() else {
+                    return Step::Allocate;
+                };
+                self.add_to_shmem(inode, index, pfn);
+                self.mm.pages[pfn].set(flag::SWAPBACKED);
+                self.mm.lru_add(pfn);
+                cost = self.costs.zero_page_ns;
+                pfn
+            }
+        };
+        self.mm.pages[pfn].mapcount += 1;
+        self.set_pte(vma, index, Pte::mapped(pfn, write, true));
+        Step::Done { cost }
+    }
+
+    fn add_to_shmem(&mut self, inode: u32, index: u32, pfn: Pfn) {
+        self.mm.shmem[inode as usize].slots[index as usize] = ShmemSlot::page(pfn);
+        let page = &mut self.mm.pages[pfn];
+        (page.mapping, page.index) = (inode, index);
+    }
+
+    fn map_anon(&mut self, vma: u32, index: u32, pfn: Pfn, write: bool, writable: bool) {
+        let page = &mut self.mm.pages[pfn];
+        (page.mapping, page.index) = (vma | MAPPING_ANON, index);
+        page.mapcount += 1;
+        self.set_pte(vma, index, Pte::mapped(pfn, write && writable, writable));
+    }
+
+    #[inline]
+    fn set_pte(&mut self, vma: u32, index: u32, pte: Pte) {
+        self.mm.vmas[vma as usize].ptes[index as usize] = pte;
+    }
+
+    /// Counts a fault; its own cost, without what it did.
+    fn count_fault(&mut self, major: bool) -> u64 {
+        self.mm.stat.pgfault += 1;
+        self.mm.stat.pgmajfault += u64::from(major);
+        if major {
+            self.costs.major_fault_ns
+        } else {
+            self.costs.minor_fault_ns
+        }
+    }
+
+    /// `munmap` of a whole region: pages and slots that only it used are free.
+    pub(crate) fn unmap_region(&mut self, vma: u32) {
+        let region = &mut self.mm.vmas[vma as usize];
+        let (ptes, backing) = (std::mem::take(&mut region.ptes), region.backing);
+        if let Backing::Shmem(inode) = backing {
+            self.mm.shmem[inode as usize]
+                .mappers
+                .retain(|&mapper| mapper != vma);
+        }
+        for pte in ptes {
+            if let Some(pfn) = pte.frame() {
+                self.zap_page(pfn, pte.is_dirty());
+            } else if let Some(slot) = pte.swap_entry() {
+                self.mm.swap.drop_reference(slot);
+                self.free_swap_cache(slot);
+            }
+        }
+        if let Backing::Shmem(inode) = backing
+            && self.mm.shmem[inode as usize].mappers.is_empty()
+        {
+            self.evict_shmem(inode);
+        }
+    }
+
+    fn zap_page(&mut self, pfn: Pfn, dirty: bool) {
+        let page = &mut self.mm.pages[pfn];
+        page.mapcount -= 1;
+        if !page.is_anon() {
+            if dirty {
+                page.set(flag::DIRTY);
+            }
+            return;
+        }
+        self.forget_page(pfn);
+    }
+
+    /// Nobody will ever look at the page again: frees it, or leaves it to the end of its I/O and to
+    /// reclaim.
+    fn forget_page(&mut self, pfn: Pfn) {
+        let page = &mut self.mm.pages[pfn];
+        if page.has(flag::WRITEBACK) || page.has(flag::LOCKED) || !page.has(flag::LRU) {
+            page.clear(flag::DIRTY);
+            return;
+        }
+        if page.has(flag::SWAPCACHE) {
+            self.delete_from_swap_cache(pfn);
+        }
+        self.mm.release_page(pfn);
+    }
+
+    /// `free_swap_and_cache`: a cached page whose slot nobody refers to any more.
+    fn free_swap_cache(&mut self, slot: u32) {
+        if self.mm.swap.references(slot) == 0
+            && let Some(pfn) = self.mm.swap.cached(slot)
+            && !self.mm.pages[pfn].is_mapped()
+        {
+            self.forget_page(pfn);
+        }
+    }
+
+    /// The last user of a shared object is gone (`shmem_evict_inode`).
+    fn evict_shmem(&mut self, inode: u32) {
+        for slot in std::mem::take(&mut self.mm.shmem[inode as usize].slots) {
+            match slot.get() {
+                ShmemEntry::Hole => {}
+                ShmemEntry::Page(pfn) => self.forget_page(pfn),
+                ShmemEntry::Swap(slot) => {
+                    self.mm.swap.drop_reference(slot);
+                    self.free_swap_cache(slot);
+                }
+            }
+        }
+    }
+}

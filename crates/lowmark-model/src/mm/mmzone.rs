@@ -1,0 +1,471 @@
+//! Nodes, zones, reserves and watermarks (`include/linux/mmzone.h`, `setup_per_zone_wmarks`).
+
+use super::page::{List, Pfn};
+use crate::kernel::{Kernel, LruUnit, WatermarkGap, ZoneSize};
+use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE};
+
+/// Zone types of a node.
+pub const MAX_NR_ZONES: usize = 4;
+/// Orders of the buddy allocator, 0 to 10.
+pub const MAX_ORDER: usize = 11;
+
+/// Zone types in the order that every rule uses (`enum zone_type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ZoneType {
+    /// Below 16 MiB.
+    Dma,
+    /// Below 4 GiB.
+    Dma32,
+    /// The rest, or up to 896 MiB on 32 bits.
+    Normal,
+    /// Above what the kernel maps, or movable only.
+    High,
+}
+
+impl ZoneType {
+    /// Suffix in `/proc/vmstat`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ZoneType::Dma => "dma",
+            ZoneType::Dma32 => "dma32",
+            ZoneType::Normal => "normal",
+            ZoneType::High => "high",
+        }
+    }
+}
+
+/// Free blocks of one order.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct FreeArea {
+    pub(crate) blocks: List,
+}
+
+/// Watermark indices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Min,
+    Low,
+    High,
+}
+
+/// A zone.
+#[derive(Debug)]
+pub(crate) struct Zone {
+    /// Node.
+    pub(crate) node: usize,
+    /// Type.
+    pub(crate) kind: ZoneType,
+    /// First frame.
+    pub(crate) start: Pfn,
+    /// Frames, reserved ones included (`present_pages`).
+    pub(crate) present: u64,
+    /// Frames that the allocator manages (`managed_pages`).
+    pub(crate) managed: u64,
+    /// `NR_FREE_PAGES`
+    pub(crate) free: u64,
+    /// Free blocks by order.
+    pub(crate) free_area: [FreeArea; MAX_ORDER],
+    /// min, low, high in pages.
+    pub(crate) watermark: [u64; 3],
+    /// `lowmem_reserve` by class.
+    pub(crate) lowmem_reserve: [u64; MAX_NR_ZONES],
+    /// Index of its LRU lists.
+    pub(crate) lruvec: usize,
+    /// Its pages on each list, indexed by [`Lru`].
+    pub(crate) lru_pages: [u64; 4],
+    /// Pages scanned since a page was last freed.
+    pub(crate) pages_scanned: u64,
+    /// kswapd has given up on it.
+    pub(crate) all_unreclaimable: bool,
+    /// ZONE_CONGESTED
+    pub(crate) congested: bool,
+    /// `NR_ALLOC_BATCH`: pages until it is another zone's turn.
+    pub(crate) alloc_batch: i64,
+}
+
+impl Zone {
+    /// A watermark in pages.
+    #[inline]
+    pub(crate) fn mark(&self, mark: Mark) -> u64 {
+        self.watermark[mark as usize]
+    }
+
+    /// Size as the kernel's version counts it for watermarks.
+    pub(crate) fn size(&self, kernel: &Kernel) -> u64 {
+        match kernel.mechanisms.zone_size {
+            ZoneSize::Present => self.present,
+            ZoneSize::Managed => self.managed,
+        }
+    }
+}
+
+/// LRU lists (`enum lru_list`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lru {
+    InactiveAnon,
+    ActiveAnon,
+    InactiveFile,
+    ActiveFile,
+}
+
+impl Lru {
+    /// The four evictable lists in the order in which they are scanned.
+    pub(crate) const EVICTABLE: [Lru; 4] = [
+        Lru::InactiveAnon,
+        Lru::ActiveAnon,
+        Lru::InactiveFile,
+        Lru::ActiveFile,
+    ];
+
+    pub(crate) fn new(file: bool, active: bool) -> Lru {
+        Self::EVICTABLE[2 * usize::from(file) + usize::from(active)]
+    }
+
+    pub(crate) fn is_active(self) -> bool {
+        matches!(self, Lru::ActiveAnon | Lru::ActiveFile)
+    }
+
+    pub(crate) fn is_file(self) -> bool {
+        matches!(self, Lru::InactiveFile | Lru::ActiveFile)
+    }
+}
+
+/// The LRU lists of a zone or node, with what reclaim remembers about them.
+#[derive(Debug, Default)]
+pub(crate) struct Lruvec {
+    /// Lists, indexed by [`Lru`].
+    pub(crate) lists: [List; 4],
+    /// `recent_scanned` of anon and file.
+    pub(crate) recent_scanned: [u64; 2],
+    /// `recent_rotated` of anon and file.
+    pub(crate) recent_rotated: [u64; 2],
+    /// `NR_ISOLATED_ANON`, `NR_ISOLATED_FILE`.
+    pub(crate) isolated: [u64; 2],
+    /// ZONE_WRITEBACK, PGDAT_WRITEBACK: a whole batch was under writeback (3.11 and later).
+    pub(crate) all_writeback: bool,
+}
+
+impl Lruvec {
+    /// Length of a list.
+    #[inline]
+    pub(crate) fn len(&self, lru: Lru) -> u64 {
+        self.lists[lru as usize].len()
+    }
+
+    /// Pages that reclaim may find: file, and anon while there is swap
+    /// (`zone_reclaimable_pages`).
+    pub(crate) fn reclaimable(&self, swap: bool) -> u64 {
+        let file = self.len(Lru::InactiveFile) + self.len(Lru::ActiveFile);
+        let anon = self.len(Lru::InactiveAnon) + self.len(Lru::ActiveAnon);
+        file + if swap { anon } else { 0 }
+    }
+}
+
+/// A node (`pg_data_t`).
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Its populated zones, lowest first.
+    pub(crate) zones: Vec<usize>,
+    /// Zones in the order in which an allocation that prefers this node tries them.
+    pub(crate) zonelist: Vec<usize>,
+    /// kswapd's state.
+    pub(crate) kswapd: super::kswapd::Kswapd,
+}
+
+/// Where the zones of a machine lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// (node, type, present, managed), node by node, lowest first; all frames are contiguous.
+    zones: Vec<(usize, ZoneType, u64, u64)>,
+    nodes: usize,
+    thp: bool,
+}
+
+const DMA_END: u64 = (16 << 20) / PAGE_SIZE;
+const DMA32_END: u64 = (4 << 30) / PAGE_SIZE;
+const LOWMEM_END_32: u64 = (896 << 20) / PAGE_SIZE;
+/// Of the 4096 frames below 16 MiB a PC's firmware and first kernel structures keep about 120.
+const DMA_RESERVED: u64 = 120;
+
+impl Layout {
+    /// The zones of a machine. On x86-64 only node 0 has memory below 4 GiB.
+    pub(crate) fn of(machine: &Machine, _kernel: &Kernel) -> Layout {
+        let mut zones = Vec::new();
+        let mut base = 0;
+        let mut reserved = machine.reserved / PAGE_SIZE;
+        for (node, spec) in machine.nodes.iter().enumerate() {
+            let end = base + spec.ram / PAGE_SIZE;
+            let bounds: &[(ZoneType, u64)] = match machine.arch {
+                Arch::X86_64 => &[
+                    (ZoneType::Dma, DMA_END),
+                    (ZoneType::Dma32, DMA32_END),
+                    (ZoneType::Normal, u64::MAX),
+                ],
+                Arch::X86_32 => &[
+                    (ZoneType::Dma, DMA_END),
+                    (ZoneType::Normal, LOWMEM_END_32),
+                    (ZoneType::High, u64::MAX),
+                ],
+                Arch::Ppc64 => &[(ZoneType::Dma, u64::MAX)],
+            };
+            let first = zones.len();
+            let mut low = base;
+            for &(kind, bound) in bounds {
+                // Nodes after the first have Normal memory only.
+                let high = if node > 0 && kind < ZoneType::Normal && machine.arch != Arch::Ppc64 {
+                    low
+                } else {
+                    end.min(bound.max(low))
+                };
+                if high > low {
+                    zones.push((node, kind, high - low, high - low));
+                }
+                low = high;
+            }
+            // The kernel keeps its reserve in the highest zone, firmware a little in DMA.
+            if node == 0 {
+                for zone in zones[first..].iter_mut().rev() {
+                    let taken = reserved.min(zone.3);
+                    zone.3 -= taken;
+                    reserved -= taken;
+                }
+                if let [dma, _, ..] = &mut zones[first..]
+                    && machine.reserved > 0
+                {
+                    dma.3 = dma.3.saturating_sub(DMA_RESERVED);
+                }
+            }
+            base = end;
+        }
+        Layout {
+            zones,
+            nodes: machine.nodes.len(),
+            thp: machine.thp,
+        }
+    }
+
+    /// Zones given directly: (node, type, present, managed).
+    #[cfg(test)]
+    pub(crate) fn from_zones(zones: Vec<(usize, ZoneType, u64, u64)>, thp: bool) -> Layout {
+        let nodes = zones.iter().map(|zone| zone.0 + 1).max().unwrap_or(1);
+        Layout { zones, nodes, thp }
+    }
+
+    /// All frames.
+    pub(crate) fn pages(&self) -> u32 {
+        self.zones.iter().map(|zone| zone.2).sum::<u64>() as u32
+    }
+
+    /// Zones with their reserves and watermarks, nodes with their zonelists, and the LRU lists.
+    pub(crate) fn build(&self, kernel: &Kernel) -> (Vec<Zone>, Vec<Node>, Vec<Lruvec>) {
+        let mut start = 0;
+        let mut zones = Vec::new();
+        for (index, &(node, kind, present, managed)) in self.zones.iter().enumerate() {
+            let lruvec = match kernel.mechanisms.lru_unit {
+                LruUnit::Zone => index,
+                LruUnit::Node => node,
+            };
+            zones.push(Zone {
+                node,
+                kind,
+                start,
+                present,
+                managed,
+                free: 0,
+                free_area: Default::default(),
+                watermark: [0; 3],
+                lowmem_reserve: [0; MAX_NR_ZONES],
+                lruvec,
+                lru_pages: [0; 4],
+                pages_scanned: 0,
+                all_unreclaimable: false,
+                congested: false,
+                alloc_batch: 0,
+            });
+            start += present as Pfn;
+        }
+        setup_lowmem_reserve(&mut zones, kernel);
+        setup_watermarks(&mut zones, kernel, self.thp);
+        let lruvecs = 1 + zones.iter().map(|zone| zone.lruvec).max().unwrap_or(0);
+        let nodes = (0..self.nodes)
+            .map(|node| build_node(&zones, node, self.nodes))
+            .collect();
+        (
+            zones,
+            nodes,
+            (0..lruvecs).map(|_| Lruvec::default()).collect(),
+        )
+    }
+}
+
+/// Zonelist in node order: the node's zones from high to low, then the next node's.
+fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
+    let of = |node: usize| -> Vec<usize> {
+        (0..zones.len())
+            .filter(|&zone| zones[zone].node == node)
+            .collect()
+    };
+    let by_distance = (0..nodes).map(|step| (node + step) % nodes);
+    let zonelist = by_distance
+        .flat_map(|other| of(other).into_iter().rev())
+        .collect();
+    Node {
+        zones: of(node),
+        zonelist,
+        kswapd: Default::default(),
+    }
+}
+
+/// `sysctl_lowmem_reserve_ratio`
+fn reserve_ratio(kind: ZoneType) -> u64 {
+    match kind {
+        ZoneType::Dma | ZoneType::Dma32 => 256,
+        ZoneType::Normal | ZoneType::High => 32,
+    }
+}
+
+/// `setup_per_zone_lowmem_reserve`: a zone keeps, for requests that could use a higher class, the pages
+/// of the zones above it divided by its ratio.
+fn setup_lowmem_reserve(zones: &mut [Zone], kernel: &Kernel) {
+    for index in 0..zones.len() {
+        let (node, kind) = (zones[index].node, zones[index].kind);
+        for class in kind as usize + 1..MAX_NR_ZONES {
+            let above: u64 = zones
+                .iter()
+                .filter(|zone| zone.node == node && zone.kind > kind && zone.kind as usize <= class)
+                .map(|zone| zone.size(kernel))
+                .sum();
+            zones[index].lowmem_reserve[class] = above / reserve_ratio(kind);
+        }
+    }
+}
+
+/// Pageblocks that khugepaged wants free in every zone: `pageblock_nr_pages · (2 + 3 · 3)`.
+const THP_BLOCK: u64 = 512 * (2 + 3 * 3);
+
+/// `min_free_kbytes` of a machine (`init_per_zone_wmark_min`, `set_recommended_min_free_kbytes`).
+fn min_free_kbytes(zones: &[Zone], kernel: &Kernel, thp: bool) -> u64 {
+    if let Some(kbytes) = kernel.sysctl.min_free_kbytes {
+        return kbytes;
+    }
+    let lowmem: u64 = lowmem(zones).map(|zone| zone.size(kernel)).sum();
+    let kbytes_per_page = PAGE_SIZE / 1024;
+    let kbytes = (lowmem * kbytes_per_page * 16).isqrt().clamp(128, 65_536);
+    if !thp {
+        return kbytes;
+    }
+    let recommended = (THP_BLOCK * zones.len() as u64).min(lowmem / 20) * kbytes_per_page;
+    kbytes.max(recommended)
+}
+
+fn lowmem(zones: &[Zone]) -> impl Iterator<Item = &Zone> {
+    zones.iter().filter(|zone| zone.kind != ZoneType::High)
+}
+
+/// `setup_per_zone_wmarks`
+fn setup_watermarks(zones: &mut [Zone], kernel: &Kernel, thp: bool) {
+    let pages_min = min_free_kbytes(zones, kernel, thp) / (PAGE_SIZE / 1024);
+    let lowmem: u64 = lowmem(zones).map(|zone| zone.size(kernel)).sum();
+    for zone in zones {
+        let size = zone.size(kernel);
+        let share = pages_min * size / lowmem.max(1);
+        let min = match zone.kind {
+            ZoneType::High => (size / 1024).clamp(32, 128),
+            _ => share,
+        };
+        let gap = match kernel.mechanisms.watermark_gap {
+            WatermarkGap::QuarterOfMin => share / 4,
+            WatermarkGap::ScaleFactor => {
+                (share / 4).max(zone.managed * kernel.sysctl.watermark_scale_factor / 10_000)
+            }
+        };
+        zone.watermark = [min, min + gap, min + 2 * gap];
+        zone.alloc_batch = gap as i64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{Sysctl, Version, versions};
+
+    fn kernel(text: &str) -> Kernel {
+        let version = Version::known(text).unwrap();
+        Kernel {
+            version,
+            mechanisms: versions::at(version),
+            sysctl: Sysctl::default(),
+        }
+    }
+
+    /// The x86-64 machine of the 2010 evaluation: 2.78 GiB, DMA and DMA32.
+    fn three_gigabytes(thp: bool) -> Layout {
+        Layout::from_zones(
+            vec![
+                (0, ZoneType::Dma, 3_976, 3_976),
+                (0, ZoneType::Dma32, 707_000, 707_000),
+            ],
+            thp,
+        )
+    }
+
+    #[test]
+    fn watermarks_of_a_3_gb_machine() {
+        let (zones, ..) = three_gigabytes(false).build(&kernel("v3.2"));
+        assert_eq!(zones[0].watermark, [9, 11, 13]);
+        assert_eq!(zones[1].watermark, [1676, 2095, 2514]);
+    }
+
+    #[test]
+    fn khugepaged_raises_the_watermarks() {
+        let (zones, ..) = three_gigabytes(true).build(&kernel("v3.2"));
+        assert_eq!(zones[0].watermark, [62, 77, 92]);
+        assert_eq!(zones[1].watermark, [11201, 14001, 16801]);
+    }
+
+    #[test]
+    fn two_sockets_with_32_gb() {
+        let gib = (1 << 30) / PAGE_SIZE;
+        let machine = Machine {
+            nodes: vec![
+                lowmark_spec::machine::Node { ram: 32 << 30 },
+                lowmark_spec::machine::Node { ram: 32 << 30 },
+            ],
+            ..Machine::small(1 << 30, 0)
+        };
+        let layout = Layout::of(&machine, &kernel("v4.10"));
+        let kinds: Vec<_> = layout
+            .zones
+            .iter()
+            .map(|zone| (zone.0, zone.1, zone.2))
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                (0, ZoneType::Dma, DMA_END),
+                (0, ZoneType::Dma32, DMA32_END - DMA_END),
+                (0, ZoneType::Normal, 28 * gib),
+                (1, ZoneType::Normal, 32 * gib),
+            ]
+        );
+        let (zones, nodes, lruvecs) = layout.build(&kernel("v4.10"));
+        assert_eq!(lruvecs.len(), 2, "LRU lists are per node from 4.8 on");
+        assert_eq!(nodes[1].zonelist, [3, 2, 1, 0]);
+        // DMA can never serve a request that could use Normal: its reserve exceeds its size.
+        assert!(zones[0].lowmem_reserve[ZoneType::Normal as usize] > zones[0].present);
+        assert_eq!(zones[2].lowmem_reserve, [0; 4]);
+    }
+
+    #[test]
+    fn reserve_and_marks_of_a_900_mb_machine() {
+        let machine = Machine::small(900 << 20, 1 << 30);
+        let (zones, ..) = Layout::of(&machine, &kernel("v3.6")).build(&kernel("v3.6"));
+        let total: [u64; 3] =
+            std::array::from_fn(|mark| zones.iter().map(|zone| zone.watermark[mark]).sum());
+        // min_free_kbytes = isqrt(921600 · 16) = 3840.
+        assert!(
+            total[0].abs_diff(960) <= 2 && total[2].abs_diff(1440) <= 6,
+            "{total:?}"
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! Memory management. Each file has the name of the kernel's.
+
+pub(crate) mod backing_dev;
+pub(crate) mod kswapd;
+pub(crate) mod memory;
+pub mod mmzone;
+pub(crate) mod page;
+pub(crate) mod page_alloc;
+pub(crate) mod page_io;
+pub(crate) mod page_writeback;
+pub(crate) mod rmap;
+pub(crate) mod shmem;
+pub(crate) mod swap;
+pub(crate) mod swap_state;
+pub(crate) mod swapfile;
+pub(crate) mod vmscan;
+pub(crate) mod vmstat;
+
+use crate::kernel::Kernel;
+use lowmark_spec::Machine;
+use memory::Vma;
+use mmzone::{Lruvec, Node, Zone};
+use page::Pages;
+use shmem::ShmemInode;
+use swapfile::Swap;
+use vmstat::VmStat;
+
+/// All memory of the machine and what is mapped to it.
+#[derive(Debug)]
+pub(crate) struct Mm {
+    /// Every frame (`mem_map`).
+    pub(crate) pages: Pages,
+    /// Zones of all nodes, node by node, lowest first.
+    pub(crate) zones: Vec<Zone>,
+    /// Nodes.
+    pub(crate) nodes: Vec<Node>,
+    /// LRU lists, one set per zone or per node.
+    pub(crate) lruvecs: Vec<Lruvec>,
+    /// Mapped regions of all processes; an index stays valid after munmap.
+    pub(crate) vmas: Vec<Vma>,
+    /// Shared anonymous objects.
+    pub(crate) shmem: Vec<ShmemInode>,
+    /// Swap areas and slots.
+    pub(crate) swap: Swap,
+    /// Counters.
+    pub(crate) stat: VmStat,
+    /// Pages being written.
+    pub(crate) nr_writeback: u64,
+}
+
+impl Mm {
+    /// Memory as it is after boot, `occupied` allocated.
+    pub(crate) fn new(machine: &Machine, kernel: &Kernel) -> Mm {
+        let layout = mmzone::Layout::of(machine, kernel);
+        let pages = Pages::new(layout.pages());
+        let (zones, nodes, lruvecs) = layout.build(kernel);
+        let mut mm = Mm {
+            pages,
+            zones,
+            nodes,
+            lruvecs,
+            vmas: Vec::new(),
+            shmem: Vec::new(),
+            swap: Swap::new(machine, kernel),
+            stat: VmStat::default(),
+            nr_writeback: 0,
+        };
+        mm.free_boot_memory();
+        mm.occupy(machine.occupied / lowmark_spec::machine::PAGE_SIZE);
+        mm.stat = VmStat::default();
+        mm
+    }
+}

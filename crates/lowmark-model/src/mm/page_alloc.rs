@@ -1,0 +1,342 @@
+//! The page allocator: buddy lists, zone fallback, the slow path.
+//!
+//! Fast path: the first zone of the zonelist that keeps its low watermark gives the page. Slow path, for
+//! order 0 (`__alloc_pages_slowpath`):
+//!
+//! 1. wake kswapd on every node of the zonelist;
+//! 2. try again down to the min watermark; a reclaimer itself may go below it;
+//! 3. reclaim directly, try again;
+//! 4. nothing reclaimed: out of memory; otherwise wait if writing is congested and start again.
+//!
+//! Per-CPU lists of free pages are left out, so counters are exact and there is nothing to drain.
+
+use super::Mm;
+use super::mmzone::{MAX_ORDER, Mark, Zone, ZoneType};
+use super::page::{Pfn, flag};
+use super::vmscan;
+use crate::kernel::{AllocRetry, FairZones, Kernel, LruUnit, WatermarkOrder};
+use crate::time::SECOND;
+use crate::world::{Sys, World};
+
+/// What an allocation may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gfp {
+    /// Highest zone type (`gfp_zone`).
+    pub(crate) highest: ZoneType,
+    /// Node whose zonelist is used.
+    pub(crate) node: usize,
+}
+
+impl Gfp {
+    /// GFP_HIGHUSER_MOVABLE on a node: what user pages are allocated with.
+    pub(crate) fn user(node: usize) -> Gfp {
+        Gfp {
+            highest: ZoneType::High,
+            node,
+        }
+    }
+}
+
+/// How deep an attempt may dig.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Down to a watermark.
+    Mark(Mark),
+    /// As far as there are pages (`ALLOC_NO_WATERMARKS`, PF_MEMALLOC).
+    NoWatermarks,
+}
+
+/// There was nothing left to reclaim; the run is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutOfMemory;
+
+/// Reclaim rounds without progress before giving up (`MAX_RECLAIM_RETRIES`).
+const MAX_RECLAIM_RETRIES: u32 = 16;
+
+impl Zone {
+    /// `zone_watermark_ok`: would the zone keep `mark` and its reserve against `class` after giving
+    /// 2^order pages?
+    #[inline]
+    pub(crate) fn watermark_ok(
+        &self,
+        order: usize,
+        mark: u64,
+        class: ZoneType,
+        rule: WatermarkOrder,
+    ) -> bool {
+        let after = (self.free + 1).saturating_sub(1 << order);
+        if after <= mark + self.lowmem_reserve[class as usize] {
+            return false;
+        }
+        order == 0 || self.order_ok(order, mark, after, rule)
+    }
+
+    fn order_ok(&self, order: usize, mark: u64, after: u64, rule: WatermarkOrder) -> bool {
+        match rule {
+            WatermarkOrder::FreeBlock => self.free_area[order..]
+                .iter()
+                .any(|area| area.blocks.len() > 0),
+            WatermarkOrder::Decay => {
+                let (mut free, mut mark) = (after, mark);
+                self.free_area[..order].iter().enumerate().all(|(o, area)| {
+                    free = free.saturating_sub(area.blocks.len() << o);
+                    mark >>= 1;
+                    free > mark
+                })
+            }
+        }
+    }
+}
+
+impl Mm {
+    /// Gives all managed frames to the buddy lists.
+    pub(super) fn free_boot_memory(&mut self) {
+        for index in 0..self.zones.len() {
+            let zone = &self.zones[index];
+            let (start, present, managed) = (zone.start, zone.present as Pfn, zone.managed as Pfn);
+            self.pages.set_zone(start, start + present, index);
+            // Reserved frames are the last ones of the zone. High addresses are freed first, so that
+            // allocation begins low.
+            let mut end = start + managed;
+            while end > start {
+                let order = (end.trailing_zeros() as usize)
+                    .min(MAX_ORDER - 1)
+                    .min((end - start).ilog2() as usize);
+                end -= 1 << order;
+                self.free_block(end, order);
+            }
+        }
+    }
+
+    /// Takes `count` pages out of reach for good: memory that the workload does not describe.
+    pub(super) fn occupy(&mut self, count: u64) {
+        let mut left = count;
+        for zone in self.nodes[0].zonelist.clone() {
+            while left > 0 && self.zones[zone].free > self.zones[zone].mark(Mark::High) {
+                if self.take(zone, 0).is_none() {
+                    break;
+                }
+                left -= 1;
+            }
+        }
+    }
+
+    /// `__free_one_page`: merges with free buddies.
+    pub(crate) fn free_block(&mut self, pfn: Pfn, order: usize) {
+        let index = self.pages[pfn].zone();
+        let zone = &mut self.zones[index];
+        zone.free += 1 << order;
+        let (first, managed_end) = (zone.start, zone.start + zone.managed as Pfn);
+        let (mut pfn, mut order) = (pfn, order);
+        while order < MAX_ORDER - 1 {
+            let buddy = pfn ^ (1 << order);
+            if buddy < first || buddy + (1 << order) > managed_end {
+                break;
+            }
+            let page = &mut self.pages[buddy];
+            if !page.has(flag::BUDDY) || page.private != order as u32 {
+                break;
+            }
+            page.clear(flag::BUDDY);
+            zone.free_area[order].blocks.remove(&mut self.pages, buddy);
+            pfn &= buddy;
+            order += 1;
+        }
+        let page = &mut self.pages[pfn];
+        page.set(flag::BUDDY);
+        page.private = order as u32;
+        zone.free_area[order].blocks.push_head(&mut self.pages, pfn);
+    }
+
+    /// Frees one page that nobody uses (`free_hot_cold_page`).
+    #[inline]
+    pub(crate) fn free_page(&mut self, pfn: Pfn) {
+        debug_assert!(!self.pages[pfn].has(flag::LRU) && !self.pages[pfn].is_mapped());
+        self.pages[pfn].reset();
+        let zone = self.pages[pfn].zone();
+        self.zones[zone].pages_scanned = 0;
+        self.zones[zone].all_unreclaimable = false;
+        self.stat.pgfree += 1;
+        self.free_block(pfn, 0);
+    }
+
+    /// `__rmqueue_smallest`: the smallest block that is large enough, split down to the order.
+    fn take(&mut self, zone: usize, order: usize) -> Option<Pfn> {
+        let zone = &mut self.zones[zone];
+        let mut from =
+            (order..MAX_ORDER).find(|&order| zone.free_area[order].blocks.first().is_some())?;
+        let pfn = zone.free_area[from].blocks.first()?;
+        zone.free_area[from].blocks.remove(&mut self.pages, pfn);
+        while from > order {
+            from -= 1;
+            let half = pfn + (1 << from);
+            self.pages[half].set(flag::BUDDY);
+            self.pages[half].private = from as u32;
+            zone.free_area[from].blocks.push_head(&mut self.pages, half);
+        }
+        self.pages[pfn].reset();
+        zone.free -= 1 << order;
+        Some(pfn)
+    }
+
+    /// `get_page_from_freelist`
+    #[inline]
+    pub(crate) fn get_page_from_freelist(
+        &mut self,
+        kernel: &Kernel,
+        gfp: Gfp,
+        order: usize,
+        depth: Depth,
+    ) -> Option<Pfn> {
+        let fair = kernel.mechanisms.fair_zones == FairZones::On && depth == Depth::Mark(Mark::Low);
+        if fair {
+            if let Some(pfn) = self.walk_zonelist(kernel, gfp, order, depth, true) {
+                return Some(pfn);
+            }
+            self.reset_alloc_batches(gfp.node);
+        }
+        self.walk_zonelist(kernel, gfp, order, depth, false)
+    }
+
+    fn walk_zonelist(
+        &mut self,
+        kernel: &Kernel,
+        gfp: Gfp,
+        order: usize,
+        depth: Depth,
+        fair: bool,
+    ) -> Option<Pfn> {
+        // classzone_idx: the first zone that the request could use.
+        let mut class = None;
+        for at in 0..self.nodes[gfp.node].zonelist.len() {
+            let index = self.nodes[gfp.node].zonelist[at];
+            let zone = &self.zones[index];
+            if zone.kind > gfp.highest {
+                continue;
+            }
+            let class = *class.get_or_insert(zone.kind);
+            if fair && (zone.node != gfp.node || zone.alloc_batch <= 0) {
+                continue;
+            }
+            if let Depth::Mark(mark) = depth
+                && !zone.watermark_ok(
+                    order,
+                    zone.mark(mark),
+                    class,
+                    kernel.mechanisms.watermark_order,
+                )
+            {
+                continue;
+            }
+            if let Some(pfn) = self.take(index, order) {
+                let zone = &mut self.zones[index];
+                zone.alloc_batch -= 1 << order;
+                self.stat.pgalloc[zone.kind as usize] += 1 << order;
+                return Some(pfn);
+            }
+        }
+        None
+    }
+
+    /// `reset_alloc_batches`: every zone of the node gets its share again.
+    fn reset_alloc_batches(&mut self, node: usize) {
+        for &zone in &self.nodes[node].zones {
+            let zone = &mut self.zones[zone];
+            zone.alloc_batch = (zone.mark(Mark::High) - zone.mark(Mark::Low)) as i64;
+        }
+    }
+}
+
+impl World {
+    /// The fast path.
+    #[inline]
+    pub(crate) fn alloc_page_fast(&mut self, gfp: Gfp) -> Option<Pfn> {
+        self.mm
+            .get_page_from_freelist(&self.kernel, gfp, 0, Depth::Mark(Mark::Low))
+    }
+}
+
+/// Allocates a page, reclaiming if necessary (`__alloc_pages`).
+#[inline]
+pub(crate) async fn alloc_page(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
+    let fast = sys.world().alloc_page_fast(gfp);
+    match fast {
+        Some(pfn) => Ok(pfn),
+        None => alloc_page_slow(sys, gfp).await,
+    }
+}
+
+async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
+    let mut no_progress = 0;
+    loop {
+        {
+            let world = &mut *sys.world();
+            world.wake_all_kswapds(gfp, 0);
+            let min = Depth::Mark(Mark::Min);
+            if let Some(pfn) = world.mm.get_page_from_freelist(&world.kernel, gfp, 0, min) {
+                return Ok(pfn);
+            }
+        }
+        let progress = vmscan::try_to_free_pages(sys, gfp, 0).await;
+        let zone = {
+            let world = &mut *sys.world();
+            if world.sched.current_killed() {
+                return Err(OutOfMemory);
+            }
+            let min = Depth::Mark(Mark::Min);
+            if let Some(pfn) = world.mm.get_page_from_freelist(&world.kernel, gfp, 0, min) {
+                return Ok(pfn);
+            }
+            no_progress = if progress > 0 { 0 } else { no_progress + 1 };
+            if !world.may_retry(gfp, no_progress) {
+                world.out_of_memory(0);
+                return Err(OutOfMemory);
+            }
+            world.mm.preferred_zone(gfp)
+        };
+        // Node kernels go round again at once.
+        let waits = sys.world().kernel.mechanisms.lru_unit == LruUnit::Zone;
+        if waits {
+            sys.wait_iff_congested(zone, SECOND / 50).await;
+        }
+    }
+}
+
+impl World {
+    /// Whether an allocation that found nothing after reclaim tries again; `no_progress` rounds have
+    /// freed nothing.
+    fn may_retry(&self, gfp: Gfp, no_progress: u32) -> bool {
+        match self.kernel.mechanisms.alloc_retry {
+            AllocRetry::Always => no_progress == 0,
+            AllocRetry::Bounded => {
+                no_progress <= MAX_RECLAIM_RETRIES && self.mm.reclaim_could_help(gfp)
+            }
+        }
+    }
+}
+
+impl Mm {
+    /// The first zone of the zonelist that the request could use.
+    pub(crate) fn preferred_zone(&self, gfp: Gfp) -> usize {
+        let mut usable = self.nodes[gfp.node].zonelist.iter().copied();
+        usable
+            .find(|&zone| self.zones[zone].kind <= gfp.highest)
+            .unwrap_or(0)
+    }
+
+    /// `should_reclaim_retry`: would some zone keep its min watermark if everything reclaimable in it
+    /// were free?
+    fn reclaim_could_help(&self, gfp: Gfp) -> bool {
+        let swap = self.swap.free_slots() > 0;
+        let class = self.zones[self.preferred_zone(gfp)].kind;
+        self.nodes[gfp.node]
+            .zonelist
+            .iter()
+            .map(|&zone| &self.zones[zone])
+            .any(|zone| {
+                let available = zone.free + self.lruvecs[zone.lruvec].reclaimable(swap);
+                zone.kind <= gfp.highest
+                    && available > zone.mark(Mark::Min) + zone.lowmem_reserve[class as usize]
+            })
+    }
+}

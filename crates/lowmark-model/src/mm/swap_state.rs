@@ -1,0 +1,309 @@
+//! The swap cache and swap-in readahead (`mm/swap_state.c`).
+//!
+//! A fault on a swapped-out page that is not in the swap cache reads the aligned block of slots around
+//! its own. How large the block is, is what the variants of
+//! [`SwapinReadahead`] decide, from what became of
+//! the pages read before: a page read for its neighbour's sake is *marked*, and a later look-up that
+//! finds the mark is a *hit*. The mark shares its bit with PG_reclaim, so a fault on a page that is just
+//! being written out counts as a hit too, as it did in the kernel.
+
+use super::page::{Pfn, flag};
+use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::page_io;
+use crate::kernel::{SwapinPlug, SwapinReadahead};
+use crate::world::{Sys, World};
+
+/// What the variants remember between faults, each its own part.
+#[derive(Debug)]
+pub(crate) struct Readahead {
+    /// `swapin_readahead_hits` (and `swapra_hits` of hugh-old).
+    hits: u32,
+    /// `prev_offset`
+    previous: u32,
+    /// `last_readahead_pages`
+    last_pages: u32,
+    /// `swapin_pages` of hugh-old.
+    pages: u32,
+    /// konstantin's score, 0 to 1024, and the window's log2 that follows from it.
+    score: u32,
+    cluster: u32,
+}
+
+impl Default for Readahead {
+    fn default() -> Self {
+        Readahead {
+            hits: 4,
+            previous: 0,
+            last_pages: 0,
+            pages: 8,
+            score: 1023,
+            cluster: 1,
+        }
+    }
+}
+
+/// Largest count of Shaohua's patch (`SWAPRA_MAX_MISS`).
+const SWAPRA_MAX_MISS: u32 = 1000;
+/// Above this many misses it reads one page (`SWAPRA_MISS_THRESHOLD`).
+const SWAPRA_MISS_THRESHOLD: u32 = 100;
+
+impl Readahead {
+    /// `swapin_nr_pages`; `slow_shrink` is what the merged form added.
+    fn nr_pages(&mut self, slot: u32, max: u32, slow_shrink: bool) -> u32 {
+        if max <= 1 {
+            return 1;
+        }
+        let hits = std::mem::take(&mut self.hits);
+        let mut pages = if hits == 0 {
+            let adjacent = slot.abs_diff(self.previous) == 1;
+            self.previous = slot;
+            1 + u32::from(adjacent)
+        } else {
+            (hits + 2).max(4).next_power_of_two()
+        };
+        pages = pages.min(max);
+        if slow_shrink {
+            pages = pages.max(self.last_pages / 2);
+        }
+        self.last_pages = pages;
+        pages
+    }
+
+    /// The window of hugh-old. The target counts as a hit, so at two pages there is always as much used
+    /// as half the window: it never falls to one.
+    fn nr_pages_old(&mut self, slot: u32, max: u32) -> u32 {
+        let used = std::mem::take(&mut self.hits) + 1;
+        let half = self.pages / 2;
+        let pages = if half == 0 {
+            let adjacent = slot.abs_diff(self.previous) == 1;
+            self.previous = slot;
+            1 + u32::from(adjacent)
+        } else if used < half {
+            half
+        } else if used > half {
+            self.pages * 2
+        } else {
+            self.pages
+        };
+        self.pages = pages.min(max);
+        self.pages
+    }
+
+    fn move_score(&mut self, by: i32, page_cluster: u32) {
+        let score = (self.score as i32 + by).clamp(0, 1024) as u32;
+        if score != self.score {
+            self.score = score;
+            self.cluster = (page_cluster * score) >> 10;
+        }
+    }
+}
+
+impl World {
+    fn readahead_event(&mut self, konstantin: i32) {
+        if self.kernel.mechanisms.swapin_readahead == SwapinReadahead::Konstantin {
+            self.mm
+                .swap
+                .readahead
+                .move_score(konstantin, self.kernel.sysctl.page_cluster);
+        }
+    }
+
+    /// `add_to_swap`, `shmem_writepage`: gives a page on its way out a slot and enters it in the swap
+    /// cache, dirty. False: swap is full.
+    pub(crate) fn add_to_swap(&mut self, pfn: Pfn) -> bool {
+        let cpu = self.sched.current_cpu();
+        let Some(slot) = self.mm.swap.allocate(pfn, cpu) else {
+            return false;
+        };
+        self.readahead_event(-10);
+        let page = &mut self.mm.pages[pfn];
+        page.set(flag::SWAPCACHE | flag::DIRTY);
+        page.private = slot;
+        true
+    }
+
+    /// `delete_from_swap_cache`: the slot keeps its references.
+    pub(crate) fn delete_from_swap_cache(&mut self, pfn: Pfn) {
+        let page = &mut self.mm.pages[pfn];
+        let slot = page.private;
+        page.clear(flag::SWAPCACHE);
+        let unread = page.has(flag::RECLAIM) && !page.has(flag::WRITEBACK);
+        self.mm.swap.clear_cached(slot);
+        if unread {
+            self.readahead_event(-1);
+        }
+    }
+
+    /// `try_to_free_swap`: drops the slot of a page that nobody needs there; the page is then dirty.
+    pub(crate) fn try_to_free_swap(&mut self, pfn: Pfn) -> bool {
+        let page = &self.mm.pages[pfn];
+        let droppable = page.has(flag::SWAPCACHE)
+            && !page.has(flag::WRITEBACK)
+            && self.mm.swap.references(page.private) == 0;
+        if droppable {
+            self.delete_from_swap_cache(pfn);
+            self.mm.pages[pfn].set(flag::DIRTY);
+        }
+        droppable
+    }
+
+    /// `lookup_swap_cache` by a fault in `vma` (none for shmem). `replay` is the second attempt of a
+    /// fault that waited for its read.
+    #[inline]
+    pub(crate) fn lookup_swap_cache(
+        &mut self,
+        slot: u32,
+        vma: Option<u32>,
+        replay: bool,
+    ) -> Option<Pfn> {
+        let pfn = self.mm.swap.cached(slot)?;
+        match self.kernel.mechanisms.swapin_readahead {
+            SwapinReadahead::Vanilla => {}
+            SwapinReadahead::Shaohua => {
+                if let Some(vma) = vma.filter(|_| !replay) {
+                    let misses = &mut self.mm.vmas[vma as usize].swapra_miss;
+                    *misses = misses.saturating_sub(1);
+                }
+            }
+            _ => {
+                if self.mm.pages[pfn].test_and_clear(flag::RECLAIM) {
+                    self.mm.swap.readahead.hits += 1;
+                    self.mm.stat.swap_ra_hit += 1;
+                    self.readahead_event(10);
+                }
+            }
+        }
+        Some(pfn)
+    }
+
+    /// How many slots to read around `slot`.
+    fn swapin_window(&mut self, slot: u32, vma: Option<u32>) -> u32 {
+        let max = 1 << self.kernel.sysctl.page_cluster;
+        let readahead = &mut self.mm.swap.readahead;
+        match self.kernel.mechanisms.swapin_readahead {
+            SwapinReadahead::Vanilla => max,
+            SwapinReadahead::Konstantin => {
+                readahead.move_score(1, self.kernel.sysctl.page_cluster);
+                1 << readahead.cluster
+            }
+            SwapinReadahead::Shaohua => {
+                // Shared memory has no anon_vma to count in.
+                let Some(vma) = vma else { return max };
+                let misses = &mut self.mm.vmas[vma as usize].swapra_miss;
+                *misses = (*misses + 1).min(SWAPRA_MAX_MISS);
+                if *misses > SWAPRA_MISS_THRESHOLD {
+                    1
+                } else {
+                    max
+                }
+            }
+            SwapinReadahead::HughOld => readahead.nr_pages_old(slot, max),
+            SwapinReadahead::HughNew => readahead.nr_pages(slot, max, false),
+            SwapinReadahead::SwapinNrPages => readahead.nr_pages(slot, max, true),
+        }
+    }
+
+    fn marks_neighbours(&self) -> bool {
+        use SwapinReadahead as R;
+        matches!(
+            self.kernel.mechanisms.swapin_readahead,
+            R::Konstantin | R::HughOld | R::HughNew | R::SwapinNrPages
+        )
+    }
+}
+
+/// `swapin_readahead`: reads the window around `slot`. The target's page is then in the swap cache,
+/// locked until it has been read, unless the slot was freed meanwhile.
+pub(crate) async fn swapin_readahead(
+    sys: &Sys,
+    slot: u32,
+    vma: Option<u32>,
+    gfp: Gfp,
+) -> Result<(), OutOfMemory> {
+    let (window, marks) = {
+        let world = &mut *sys.world();
+        let pages = world.swapin_window(slot, vma);
+        let window = if pages > 1 {
+            world.mm.swap.window(slot, pages)
+        } else {
+            slot..slot + 1
+        };
+        (window, world.marks_neighbours())
+    };
+    let plug = window.len() > 1 && sys.world().kernel.mechanisms.swapin_plug == SwapinPlug::On;
+    if plug {
+        sys.start_plug();
+    }
+    let mut read = 0;
+    let mut result = Ok(());
+    for neighbour in window {
+        let marked = marks && neighbour != slot;
+        match read_swap_cache_async(sys, neighbour, gfp, marked).await {
+            Ok(true) => read += 1,
+            Ok(false) => {}
+            Err(error) => {
+                result = Err(error);
+                break;
+            }
+        }
+    }
+    sys.charge_kernel(read * sys.costs.swap_page_ns).await;
+    if plug {
+        sys.finish_plug();
+    }
+    result
+}
+
+/// `read_swap_cache_async`: starts to read a slot into a new page of the swap cache. False: there was
+/// nothing to read, because the page is cached or the slot free. A hole costs nothing.
+async fn read_swap_cache_async(
+    sys: &Sys,
+    slot: u32,
+    gfp: Gfp,
+    marked: bool,
+) -> Result<bool, OutOfMemory> {
+    let mut page = None;
+    loop {
+        {
+            let world = &mut *sys.world();
+            let cached = world.mm.swap.cached(slot);
+            if cached.is_some() || !world.mm.swap.has_data(slot) {
+                if let Some(unneeded) = page {
+                    world.mm.free_page(unneeded);
+                }
+                if let Some(pfn) = cached.filter(|_| marked) {
+                    world.mm.pages[pfn].set(flag::RECLAIM);
+                }
+                return Ok(false);
+            }
+            if page.is_none() {
+                page = world.alloc_page_fast(gfp);
+            }
+            if let Some(pfn) = page {
+                world.add_read_page(pfn, slot, marked);
+                break;
+            }
+        }
+        // The allocation may sleep, so everything has to be looked at again.
+        page = Some(alloc_page(sys, gfp).await?);
+    }
+    if let Some(pfn) = page {
+        page_io::swap_readpage(sys, pfn, slot).await;
+    }
+    Ok(true)
+}
+
+impl World {
+    /// A page that is going to be read: in the swap cache, locked, at the inactive head.
+    fn add_read_page(&mut self, pfn: Pfn, slot: u32, marked: bool) {
+        let page = &mut self.mm.pages[pfn];
+        page.set(flag::SWAPCACHE | flag::SWAPBACKED | flag::LOCKED);
+        if marked {
+            page.set(flag::RECLAIM);
+            self.mm.stat.swap_ra += 1;
+        }
+        page.private = slot;
+        self.mm.swap.set_cached(slot, pfn);
+        self.mm.lru_add(pfn);
+    }
+}

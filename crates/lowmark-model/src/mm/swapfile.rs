@@ -1,0 +1,552 @@
+//! Swap areas and their slots (`mm/swapfile.c`).
+//!
+//! A slot number is global: the areas lie one behind the other. Slot 0 of each area is its header.
+//!
+//! How a slot is found decides where pages land, hence how the device is read later:
+//!
+//! 1. Slots are taken upward in clusters of 256.
+//! 2. When a cluster is used up, a run of 256 free slots is searched: on a rotating device from the
+//!    lowest free slot (which keeps the used part compact and low), on a solid-state one from where the
+//!    last cluster ended (which sweeps the area).
+//! 3. Without such a run: first fit from the lowest free slot (rotating), next fit (solid state).
+//! 4. From 3.12 on, a solid-state area is cut into aligned clusters; each CPU fills one and takes the
+//!    next from a list of free clusters.
+
+use super::page::Pfn;
+use crate::kernel::{Kernel, SwapAllocator};
+use crate::time::Stream;
+use lowmark_spec::machine::{Machine, PAGE_SIZE};
+use std::collections::VecDeque;
+
+/// `SWAPFILE_CLUSTER`
+const CLUSTER: u32 = 256;
+
+/// Users and cached page of a slot, packed like the kernel's `swap_map` plus its swap cache entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Slot(u32);
+
+const PAGE_BITS: u32 = 26;
+const PAGE_MASK: u32 = (1 << PAGE_BITS) - 1;
+/// Most references that the model counts (`SWAP_MAP_MAX`; continuation pages are left out).
+const COUNT_MAX: u32 = 61;
+/// Owned by a shared object (`SWAP_MAP_SHMEM`).
+const COUNT_SHMEM: u32 = 62;
+/// Never to be used (`SWAP_MAP_BAD`).
+const COUNT_BAD: u32 = 63;
+/// Frames that fit beside the count: 256 GiB.
+pub(crate) const MAX_FRAMES: u32 = PAGE_MASK;
+
+impl Slot {
+    fn count(self) -> u32 {
+        self.0 >> PAGE_BITS
+    }
+
+    fn page(self) -> Option<Pfn> {
+        (self.0 & PAGE_MASK).checked_sub(1)
+    }
+
+    fn set_count(&mut self, count: u32) {
+        self.0 = self.0 & PAGE_MASK | count << PAGE_BITS;
+    }
+
+    fn set_page(&mut self, page: Option<Pfn>) {
+        self.0 = self.0 & !PAGE_MASK | page.map_or(0, |pfn| pfn + 1);
+    }
+
+    fn is_free(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// A swap area (`struct swap_info_struct`). Offsets are relative to its first slot.
+#[derive(Debug)]
+struct Area {
+    base: u32,
+    slots: u32,
+    device: usize,
+    /// First page of the area on the device.
+    device_page: u64,
+    priority: i32,
+    solid_state: bool,
+    lowest_bit: u32,
+    highest_bit: u32,
+    cluster_next: u32,
+    cluster_nr: u32,
+    in_use: u32,
+    /// One bit per slot: in use.
+    used: Vec<u64>,
+    clusters: Option<Clusters>,
+}
+
+/// Cluster lists of a solid-state area (3.12 and later).
+#[derive(Debug)]
+struct Clusters {
+    /// Slots in use per cluster.
+    counts: Vec<u16>,
+    free: VecDeque<u32>,
+    /// Each CPU's cluster and the next offset to try in it.
+    current: Vec<Option<(u32, u32)>>,
+}
+
+/// All swap areas.
+#[derive(Debug)]
+pub(crate) struct Swap {
+    slots: Vec<Slot>,
+    areas: Vec<Area>,
+    /// Area indices by falling priority; equal ones take turns.
+    order: Vec<usize>,
+    free: u64,
+    total: u64,
+    /// What the read-ahead variants remember.
+    pub(crate) readahead: super::swap_state::Readahead,
+}
+
+impl Swap {
+    /// `swapon` of every area of the machine.
+    pub(crate) fn new(machine: &Machine, kernel: &Kernel) -> Swap {
+        let mut slots = Vec::new();
+        let mut areas = Vec::new();
+        for (index, spec) in machine.swap.iter().enumerate() {
+            let device = &machine.devices[spec.device];
+            let count = (spec.size / PAGE_SIZE) as u32;
+            let base = slots.len() as u32;
+            slots.resize(slots.len() + count as usize, Slot::default());
+            slots[base as usize].set_count(COUNT_BAD);
+            areas.push(Area::new(
+                base,
+                count,
+                device.rotational,
+                kernel,
+                machine.cpus,
+                index,
+            ));
+            if let Some(area) = areas.last_mut() {
+                area.device = spec.device;
+                area.device_page = spec.start / PAGE_SIZE;
+                area.priority = spec.priority;
+            }
+        }
+        let mut order: Vec<usize> = (0..areas.len()).collect();
+        order.sort_by_key(|&index| std::cmp::Reverse(areas[index].priority));
+        let total = areas
+            .iter()
+            .map(|area| u64::from(area.slots.saturating_sub(1)))
+            .sum();
+        Swap {
+            slots,
+            areas,
+            order,
+            free: total,
+            total,
+            readahead: Default::default(),
+        }
+    }
+
+    /// `nr_swap_pages`
+    pub(crate) fn free_slots(&self) -> u64 {
+        self.free
+    }
+
+    /// `total_swap_pages`
+    pub(crate) fn total_slots(&self) -> u64 {
+        self.total
+    }
+
+    /// `vm_swap_full`: more than half used.
+    pub(crate) fn is_full(&self) -> bool {
+        self.free * 2 < self.total
+    }
+
+    /// `get_swap_page`: a slot for a page that enters the swap cache. `cpu` is where the caller runs.
+    pub(crate) fn allocate(&mut self, pfn: Pfn, cpu: u32) -> Option<u32> {
+        if self.free == 0 {
+            return None;
+        }
+        for at in 0..self.order.len() {
+            let index = self.order[at];
+            if let Some(offset) = self.areas[index].take(cpu) {
+                self.take_turns(at);
+                self.free -= 1;
+                let slot = self.areas[index].base + offset;
+                self.slots[slot as usize].set_page(Some(pfn));
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// The area just used goes behind the others of its priority.
+    fn take_turns(&mut self, at: usize) {
+        let priority = self.areas[self.order[at]].priority;
+        let equals = self.order[at..]
+            .iter()
+            .take_while(|&&index| self.areas[index].priority == priority)
+            .count();
+        self.order[at..at + equals].rotate_left(1);
+    }
+
+    /// One more PTE refers to the slot (`swap_duplicate`).
+    pub(crate) fn add_reference(&mut self, slot: u32) {
+        let count = self.slots[slot as usize].count();
+        debug_assert!(count < COUNT_MAX, "swap count continuation is not modelled");
+        self.slots[slot as usize].set_count(count + 1);
+    }
+
+    /// A shared object owns the slot (`swap_shmem_alloc`).
+    pub(crate) fn set_shmem(&mut self, slot: u32) {
+        self.slots[slot as usize].set_count(COUNT_SHMEM);
+    }
+
+    /// A PTE or a shared object gives up the slot (`swap_free`).
+    pub(crate) fn drop_reference(&mut self, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        let count = match entry.count() {
+            COUNT_SHMEM => 0,
+            count => count - 1,
+        };
+        entry.set_count(count);
+        self.free_if_unused(slot);
+    }
+
+    /// PTEs that refer to the slot; a shared object counts as one.
+    pub(crate) fn references(&self, slot: u32) -> u32 {
+        match self.slots[slot as usize].count() {
+            COUNT_SHMEM => 1,
+            count => count,
+        }
+    }
+
+    /// The slot's page in the swap cache.
+    pub(crate) fn cached(&self, slot: u32) -> Option<Pfn> {
+        self.slots[slot as usize].page()
+    }
+
+    /// A page for the slot enters the swap cache.
+    pub(crate) fn set_cached(&mut self, slot: u32, pfn: Pfn) {
+        self.slots[slot as usize].set_page(Some(pfn));
+    }
+
+    /// The slot's page leaves the swap cache.
+    pub(crate) fn clear_cached(&mut self, slot: u32) {
+        self.slots[slot as usize].set_page(None);
+        self.free_if_unused(slot);
+    }
+
+    /// Whether anybody's data is in the slot.
+    pub(crate) fn has_data(&self, slot: u32) -> bool {
+        let count = self.slots[slot as usize].count();
+        count != 0 && count != COUNT_BAD
+    }
+
+    /// Device and page of the device where a slot lies.
+    pub(crate) fn location(&self, slot: u32) -> (usize, u64) {
+        let area = &self.areas[self.area_of(slot)];
+        (area.device, area.device_page + u64::from(slot - area.base))
+    }
+
+    /// The aligned block of `window` slots around `slot` (`swapin_readahead`), without the header and
+    /// within the area.
+    pub(crate) fn window(&self, slot: u32, window: u32) -> std::ops::Range<u32> {
+        let area = &self.areas[self.area_of(slot)];
+        let offset = slot - area.base;
+        let start = offset & !(window - 1);
+        let end = (start + window).min(area.slots);
+        area.base + start.max(1)..area.base + end
+    }
+
+    /// Slots in use, over all areas.
+    pub(crate) fn in_use(&self) -> u64 {
+        self.areas.iter().map(|area| u64::from(area.in_use)).sum()
+    }
+
+    /// Every slot with its references and cached page, headers left out.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32, Option<Pfn>)> + '_ {
+        let entry = |(slot, entry): (usize, &Slot)| (slot as u32, entry.count(), entry.page());
+        self.slots
+            .iter()
+            .enumerate()
+            .map(entry)
+            .filter(|&(_, count, _)| count != COUNT_BAD)
+    }
+
+    fn area_of(&self, slot: u32) -> usize {
+        self.areas.partition_point(|area| area.base <= slot) - 1
+    }
+
+    fn free_if_unused(&mut self, slot: u32) {
+        if self.slots[slot as usize].is_free() {
+            let index = self.area_of(slot);
+            let area = &mut self.areas[index];
+            area.free(slot - area.base);
+            self.free += 1;
+        }
+    }
+}
+
+impl Area {
+    fn new(
+        base: u32,
+        slots: u32,
+        rotational: bool,
+        kernel: &Kernel,
+        cpus: u32,
+        index: usize,
+    ) -> Area {
+        let highest_bit = slots.saturating_sub(1);
+        let solid_state = !rotational;
+        let mut used = vec![0; slots.div_ceil(64) as usize];
+        if let Some(first) = used.first_mut() {
+            *first = 1;
+        }
+        let by_cluster =
+            solid_state && kernel.mechanisms.swap_allocator == SwapAllocator::ClusterList;
+        let clusters = by_cluster.then(|| {
+            let count = slots / CLUSTER;
+            let mut counts = vec![0; slots.div_ceil(CLUSTER) as usize];
+            // The header's cluster is never wholly free.
+            counts[0] = 1;
+            Clusters {
+                counts,
+                free: (1..count).collect(),
+                current: vec![None; cpus as usize],
+            }
+        });
+        // SYSCALL_DEFINE2(swapon): 1 + random % highest_bit on solid state.
+        let start = match solid_state && highest_bit > 0 {
+            true => 1 + Stream::new(0, "swapon", index as u64).below(u64::from(highest_bit)) as u32,
+            false => 1,
+        };
+        Area {
+            base,
+            slots,
+            device: 0,
+            device_page: 0,
+            priority: 0,
+            solid_state,
+            lowest_bit: 1,
+            highest_bit,
+            cluster_next: start,
+            cluster_nr: 0,
+            in_use: 0,
+            used,
+            clusters,
+        }
+    }
+
+    /// `scan_swap_map`: takes a free slot.
+    fn take(&mut self, cpu: u32) -> Option<u32> {
+        if self.in_use + 1 >= self.slots {
+            return None;
+        }
+        let offset = self.take_from_cluster(cpu).or_else(|| self.scan())?;
+        self.used[offset as usize / 64] |= 1 << (offset % 64);
+        self.in_use += 1;
+        if offset == self.lowest_bit {
+            self.lowest_bit += 1;
+        }
+        if offset == self.highest_bit {
+            self.highest_bit -= 1;
+        }
+        self.cluster_next = offset + 1;
+        if let Some(clusters) = &mut self.clusters {
+            clusters.counts[(offset / CLUSTER) as usize] += 1;
+        }
+        Some(offset)
+    }
+
+    fn free(&mut self, offset: u32) {
+        self.used[offset as usize / 64] &= !(1 << (offset % 64));
+        self.in_use -= 1;
+        self.lowest_bit = self.lowest_bit.min(offset);
+        self.highest_bit = self.highest_bit.max(offset);
+        if let Some(clusters) = &mut self.clusters {
+            let cluster = offset / CLUSTER;
+            let count = &mut clusters.counts[cluster as usize];
+            *count -= 1;
+            let whole = (cluster + 1) * CLUSTER <= self.slots;
+            let current = clusters
+                .current
+                .iter()
+                .flatten()
+                .any(|&(own, _)| own == cluster);
+            if *count == 0 && whole && !current {
+                clusters.free.push_back(cluster);
+            }
+        }
+    }
+
+    /// `scan_swap_map_try_ssd_cluster`: the next free slot of the CPU's cluster.
+    fn take_from_cluster(&mut self, cpu: u32) -> Option<u32> {
+        let clusters = self.clusters.as_mut()?;
+        loop {
+            let current = &mut clusters.current[cpu as usize];
+            let (cluster, next) = match *current {
+                Some(current) => current,
+                None => {
+                    let cluster = clusters.free.pop_front()?;
+                    (cluster, cluster * CLUSTER)
+                }
+            };
+            let end = ((cluster + 1) * CLUSTER).min(self.slots);
+            if let Some(offset) = next_free(&self.used, next, end) {
+                *current = Some((cluster, offset + 1));
+                return Some(offset);
+            }
+            *current = None;
+        }
+    }
+
+    fn scan(&mut self) -> Option<u32> {
+        let mut from = self.cluster_next;
+        if self.cluster_nr == 0 {
+            self.cluster_nr = CLUSTER - 1;
+            if self.clusters.is_none() && self.slots - 1 - self.in_use >= CLUSTER {
+                if !self.solid_state {
+                    from = self.lowest_bit;
+                }
+                let end = self.highest_bit + 1;
+                let run = free_run(&self.used, from, end)
+                    .or_else(|| free_run(&self.used, self.lowest_bit, from.min(end)));
+                from = run.unwrap_or(from);
+            }
+        } else {
+            self.cluster_nr -= 1;
+        }
+        if from > self.highest_bit {
+            from = self.lowest_bit;
+        }
+        next_free(&self.used, from, self.highest_bit + 1)
+            .or_else(|| next_free(&self.used, self.lowest_bit, from))
+    }
+}
+
+/// The first free offset in `from..end`.
+fn next_free(used: &[u64], from: u32, end: u32) -> Option<u32> {
+    let mut at = from;
+    while at < end {
+        let free = !used[at as usize / 64] >> (at % 64);
+        if free != 0 {
+            let offset = at + free.trailing_zeros();
+            return (offset < end).then_some(offset);
+        }
+        at = (at / 64 + 1) * 64;
+    }
+    None
+}
+
+/// The first offset of a run of [`CLUSTER`] free ones in `from..end`.
+fn free_run(used: &[u64], from: u32, end: u32) -> Option<u32> {
+    let mut start = from;
+    let mut at = from;
+    while at < end {
+        if at - start >= CLUSTER {
+            return Some(start);
+        }
+        let word = used[at as usize / 64] >> (at % 64);
+        if word == 0 {
+            at = (at / 64 + 1) * 64;
+            continue;
+        }
+        // Free up to the next used one.
+        at += word.trailing_zeros();
+        if at - start >= CLUSTER && start + CLUSTER <= end {
+            return Some(start);
+        }
+        let taken = (!(used[at as usize / 64] >> (at % 64))).trailing_zeros();
+        at += taken.max(1).min(64 - at % 64);
+        start = at;
+    }
+    (end >= start && end - start >= CLUSTER).then_some(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn swap(rotational: bool, slots: u64) -> Swap {
+        let mut machine = Machine::small(64 << 20, slots * PAGE_SIZE);
+        machine.devices[0].rotational = rotational;
+        let spec = lowmark_spec::KernelSpec {
+            text: "v3.6".into(),
+            version: "v3.6".into(),
+            toggles: Vec::new(),
+            sysctl: Default::default(),
+        };
+        Swap::new(&machine, &Kernel::resolve(&spec).unwrap())
+    }
+
+    fn fill(swap: &mut Swap, count: u32) -> Vec<u32> {
+        (0..count)
+            .map(|pfn| swap.allocate(pfn, 0).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_rotating_area_is_filled_from_its_start() {
+        let mut swap = swap(true, 4096);
+        assert_eq!(fill(&mut swap, 600), (1..=600).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_rotating_area_returns_to_the_lowest_free_run() {
+        let mut swap = swap(true, 4096);
+        let slots = fill(&mut swap, 1024);
+        for &slot in &slots[256..640] {
+            swap.clear_cached(slot);
+        }
+        // The current cluster is used up after 1024 = 4 · 256; the next one is the hole at 257.
+        assert_eq!(swap.allocate(0, 0), Some(257));
+    }
+
+    #[test]
+    fn without_a_free_run_rotating_areas_fill_single_holes_from_the_start() {
+        let mut swap = swap(true, 2048);
+        let slots = fill(&mut swap, 2047);
+        assert_eq!(swap.allocate(0, 0), None);
+        for &slot in slots.iter().step_by(4) {
+            swap.clear_cached(slot);
+        }
+        let first = swap.allocate(0, 0).unwrap();
+        let second = swap.allocate(0, 0).unwrap();
+        assert!(
+            second > first && second - first == 4,
+            "{first} then {second}"
+        );
+    }
+
+    #[test]
+    fn solid_state_sweeps_the_area() {
+        let mut swap = swap(false, 4096);
+        let slots = fill(&mut swap, 512);
+        for &slot in &slots {
+            swap.clear_cached(slot);
+        }
+        let next = swap.allocate(0, 0).unwrap();
+        assert!(!slots.contains(&next), "the freed part is behind");
+    }
+
+    #[test]
+    fn free_runs_are_found_exactly() {
+        let naive = |used: &[u64], from: u32, end: u32| {
+            (from..end.saturating_sub(CLUSTER - 1))
+                .find(|&s| (s..s + CLUSTER).all(|o| used[o as usize / 64] & 1 << (o % 64) == 0))
+        };
+        let mut stream = Stream::new(1, "runs", 0);
+        for round in 0..300 {
+            let mut used = vec![0u64; 40];
+            for _ in 0..stream.below(12) {
+                let (at, len) = (stream.below(2560), 1 + stream.below(80));
+                for o in at..(at + len).min(2560) {
+                    used[o as usize / 64] |= 1 << (o % 64);
+                }
+            }
+            let from = stream.below(600) as u32;
+            let end = from + stream.below(2560 - u64::from(from)) as u32;
+            assert_eq!(
+                free_run(&used, from, end),
+                naive(&used, from, end),
+                "round {round}"
+            );
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! One pass over a set of LRU lists (`shrink_lruvec`), batch by batch.
+
+use super::scan_count::may_stop_early;
+use super::{DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, page_list};
+use crate::kernel::{BalancePgdat, LruUnit, ReclaimPlug, ScanTarget};
+use crate::mm::mmzone::Lru;
+use crate::mm::page::{Pfn, flag};
+use crate::mm::page_writeback::throttle_vm_writeout;
+use crate::time::SECOND;
+use crate::world::{Sys, World};
+use lowmark_record::Payload;
+
+/// Pages taken off a list together.
+pub(super) type Batch = Vec<Pfn>;
+
+/// Scans the share of each list that the priority says, the four lists in turns of 32 pages.
+pub(crate) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {
+    let (mut left, plug, proportional) = {
+        let mut world = sys.world();
+        let mechanisms = &world.kernel.mechanisms;
+        let plug = mechanisms.reclaim_plug == ReclaimPlug::On;
+        let proportional = mechanisms.scan_target == ScanTarget::Proportional;
+        (world.get_scan_count(target, sc), plug, proportional)
+    };
+    let wanted = left;
+    let mut adjusted = false;
+    let before = sc.nr_reclaimed;
+    if plug {
+        sys.start_plug();
+    }
+    // The active anon list alone does not keep the pass going.
+    while left[0] > 0 || left[2] > 0 || left[3] > 0 {
+        for lru in Lru::EVICTABLE {
+            let take = left[lru as usize].min(SWAP_CLUSTER_MAX);
+            if take > 0 {
+                left[lru as usize] -= take;
+                shrink_list(sys, target, lru, take, sc).await;
+            }
+        }
+        let reclaimed = sc.nr_reclaimed - before;
+        let enough = if proportional {
+            reclaimed
+        } else {
+            sc.nr_reclaimed
+        } >= sc.nr_to_reclaim;
+        if !enough || adjusted {
+            continue;
+        }
+        if !proportional {
+            if may_stop_early(sc) {
+                break;
+            }
+        } else if !sc.kswapd {
+            break;
+        } else if !cut_in_proportion(&mut left, &wanted) {
+            break;
+        } else {
+            adjusted = true;
+        }
+    }
+    if plug {
+        sys.finish_plug();
+    }
+    let low = sys.world().inactive_is_low(target, false, sc);
+    if low {
+        shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
+    }
+    throttle_vm_writeout(sys).await;
+}
+
+/// The target is reached: the type with less left stops, the other goes on to the same percentage of
+/// what it wanted. False: one of them is through, so that is enough.
+fn cut_in_proportion(left: &mut [u64; 4], wanted: &[u64; 4]) -> bool {
+    let (anon, file) = (left[0] + left[1], left[2] + left[3]);
+    if anon == 0 || file == 0 {
+        return false;
+    }
+    let (stop, go_on) = if file > anon { (0, 2) } else { (2, 0) };
+    let stop_wanted = wanted[stop] + wanted[stop + 1] + 1;
+    let percentage = (left[stop] + left[stop + 1]) * 100 / stop_wanted;
+    left[stop] = 0;
+    left[stop + 1] = 0;
+    for list in go_on..go_on + 2 {
+        let scanned = wanted[list] - left[list];
+        left[list] = (wanted[list] * (100 - percentage) / 100)
+            .saturating_sub(scanned)
+            .min(left[list]);
+    }
+    true
+}
+
+async fn shrink_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &mut ScanControl) {
+    if !lru.is_active() {
+        shrink_inactive_list(sys, target, lru, take, sc).await;
+        return;
+    }
+    let low = sys.world().inactive_is_low(target, lru.is_file(), sc);
+    if low {
+        shrink_active_list(sys, target, lru, take, sc).await;
+    }
+}
+
+/// `age_active_anon`: a batch of the active anon list, before a balancing run reclaims anything.
+pub(crate) async fn age_active_anon(sys: &Sys, target: Target, sc: &ScanControl) {
+    shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
+}
+
+/// Active pages go to the inactive list; only executable file mappings that were used stay.
+async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &ScanControl) {
+    let cost = {
+        let world = &mut *sys.world();
+        let mut batch = Batch::new();
+        let scanned = world.isolate(target, lru, take, sc, &mut batch);
+        world.mm.stat.pgrefill += scanned;
+        let mut referenced = 0;
+        for &pfn in &batch {
+            referenced += u64::from(world.mm.page_referenced(pfn) > 0);
+            world.mm.pages[pfn].clear(flag::ACTIVE);
+            world.mm.lru_add(pfn);
+        }
+        let kind = usize::from(lru.is_file());
+        let lists = &mut world.mm.lruvecs[target.lruvec];
+        lists.recent_rotated[kind] += referenced;
+        lists.isolated[kind] -= batch.len() as u64;
+        world.mm.stat.pgdeactivate += batch.len() as u64;
+        world.trace(Payload::LruShrinkActive {
+            nid: world.mm.zones[target.zone].node as u32,
+            nr_taken: batch.len() as u64,
+            nr_active: 0,
+            nr_deactivated: batch.len() as u64,
+            nr_referenced: referenced,
+            priority: sc.priority,
+            file: kind as u32,
+        });
+        batch.len() as u64 * world.costs.scan_page_ns
+    };
+    sys.charge_kernel(cost).await;
+}
+
+/// Takes a batch off the inactive tail, reclaims what it can, puts the rest back at the head.
+async fn shrink_inactive_list(
+    sys: &Sys,
+    target: Target,
+    lru: Lru,
+    take: u64,
+    sc: &mut ScanControl,
+) {
+    while sys.world().too_many_isolated(target, lru, sc) {
+        sys.congestion_wait(SECOND / 10).await;
+        if sys.world().sched.current_killed() {
+            sc.nr_reclaimed += SWAP_CLUSTER_MAX;
+            return;
+        }
+    }
+    let mut batch = Batch::with_capacity(take as usize);
+    let scanned = sys.world().isolate(target, lru, take, sc, &mut batch);
+    {
+        let world = &mut *sys.world();
+        sc.nr_scanned += scanned;
+        for zone in world
+            .mm
+            .zones
+            .iter_mut()
+            .filter(|zone| zone.lruvec == target.lruvec)
+        {
+            zone.pages_scanned += scanned;
+        }
+        match sc.kswapd {
+            true => world.mm.stat.pgscan_kswapd += scanned,
+            false => world.mm.stat.pgscan_direct += scanned,
+        }
+        if batch.is_empty() {
+            return;
+        }
+    }
+    let taken = batch.len() as u64;
+    let outcome = page_list::shrink_page_list(sys, &mut batch, sc).await;
+    sc.nr_reclaimed += outcome.reclaimed;
+    {
+        let world = &mut *sys.world();
+        match sc.kswapd {
+            true => world.mm.stat.pgsteal_kswapd += outcome.reclaimed,
+            false => world.mm.stat.pgsteal_direct += outcome.reclaimed,
+        }
+        world.put_back(target, lru, &batch, taken);
+        if outcome.dirty > 0 && outcome.dirty == outcome.congested {
+            world.mm.zones[target.zone].congested = true;
+        }
+        world.trace(Payload::LruShrinkInactive {
+            nid: world.mm.zones[target.zone].node as u32,
+            zid: world.mm.zones[target.zone].kind as u32,
+            nr_scanned: scanned,
+            nr_reclaimed: outcome.reclaimed,
+            priority: sc.priority,
+            file: u32::from(lru.is_file()),
+        });
+    }
+    stall_on_writeback(sys, target, taken, &outcome, sc).await;
+}
+
+/// What a reclaimer does about finding mostly pages under writeback.
+async fn stall_on_writeback(
+    sys: &Sys,
+    target: Target,
+    taken: u64,
+    outcome: &page_list::Outcome,
+    sc: &ScanControl,
+) {
+    let era = sys.world().kernel.mechanisms.balance_pgdat;
+    match era {
+        // 3.2: the deeper the priority, the smaller a share of them is enough.
+        BalancePgdat::EveryPass => {
+            let enough = taken >> (DEF_PRIORITY - sc.priority);
+            if outcome.writeback > 0 && outcome.writeback >= enough {
+                sys.wait_iff_congested(target.zone, SECOND / 10).await;
+            }
+        }
+        // 3.11: pages seen again before their writeback ended, else every direct reclaimer.
+        BalancePgdat::ScannedTarget | BalancePgdat::Node => {
+            if outcome.writeback == taken {
+                sys.world().mm.lruvecs[target.lruvec].all_writeback = true;
+            }
+            if outcome.immediate > 0 {
+                sys.congestion_wait(SECOND / 10).await;
+            }
+            if !sc.kswapd {
+                sys.wait_iff_congested(target.zone, SECOND / 10).await;
+            }
+        }
+    }
+}
+
+impl World {
+    /// `isolate_lru_pages`: takes up to `want` pages off the tail into `batch`; pages of zones that do
+    /// not help are set aside at the head. The number of pages looked at.
+    fn isolate(
+        &mut self,
+        target: Target,
+        lru: Lru,
+        want: u64,
+        sc: &ScanControl,
+        batch: &mut Batch,
+    ) -> u64 {
+        let by_node = self.kernel.mechanisms.lru_unit == LruUnit::Node;
+        let mut skipped = Batch::new();
+        let length = self.mm.lruvecs[target.lruvec].len(lru);
+        let mut scanned = 0;
+        while scanned < want && scanned + (skipped.len() as u64) < length {
+            let Some(pfn) = self.mm.lruvecs[target.lruvec].lists[lru as usize].last() else {
+                break;
+            };
+            self.mm.lru_del(pfn);
+            let kind = self.mm.zones[self.mm.pages[pfn].zone()].kind;
+            if by_node && kind > sc.reclaim_idx {
+                skipped.push(pfn);
+                continue;
+            }
+            scanned += 1;
+            batch.push(pfn);
+        }
+        for &pfn in &skipped {
+            self.mm.lru_add(pfn);
+        }
+        self.mm.stat.pgskip += skipped.len() as u64;
+        // 4.8 to 4.11: a quarter of the pages set aside counts as scanned, all of them if there was
+        // nothing else.
+        let extra = match batch.is_empty() {
+            true => skipped.len() as u64,
+            false => skipped.len() as u64 / 4,
+        };
+        let kind = usize::from(lru.is_file());
+        let lists = &mut self.mm.lruvecs[target.lruvec];
+        lists.isolated[kind] += batch.len() as u64;
+        lists.recent_scanned[kind] += batch.len() as u64;
+        self.trace(Payload::LruIsolate {
+            isolate_mode: u32::from(lru.is_active()),
+            order: sc.order,
+            nr_requested: want,
+            nr_scanned: scanned + extra,
+            nr_taken: batch.len() as u64,
+            file: kind as u32,
+        });
+        scanned + extra
+    }
+
+    /// Survivors of a batch go back: activated ones to the active head, the rest to the inactive head.
+    fn put_back(&mut self, target: Target, lru: Lru, survivors: &[Pfn], taken: u64) {
+        let kind = usize::from(lru.is_file());
+        for &pfn in survivors {
+            if self.mm.pages[pfn].has(flag::ACTIVE) {
+                self.mm.lruvecs[target.lruvec].recent_rotated[kind] += 1;
+            }
+            self.mm.lru_add(pfn);
+        }
+        self.mm.lruvecs[target.lruvec].isolated[kind] -= taken;
+    }
+
+    /// `too_many_isolated`: so many pages are in the hands of other reclaimers that this one has to
+    /// wait.
+    fn too_many_isolated(&self, target: Target, lru: Lru, sc: &ScanControl) -> bool {
+        let lists = &self.mm.lruvecs[target.lruvec];
+        !sc.kswapd && lists.isolated[usize::from(lru.is_file())] > lists.len(lru)
+    }
+}

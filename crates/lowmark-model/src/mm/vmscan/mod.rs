@@ -1,0 +1,150 @@
+//! Page reclaim (`mm/vmscan.c`).
+//!
+//! 1. A reclaimer, kswapd or an allocating task, goes through priorities from 12 downward; at each it
+//!    scans 1/2^priority of every list ([`lruvec::shrink_lruvec`]).
+//! 2. Lists are worked off in batches of 32 pages taken from the tail: active pages move to the inactive
+//!    list, inactive ones are decided upon one by one ([`page_list`]).
+//! 3. Everything that can sleep is an `.await`; between two batches others run.
+
+mod lruvec;
+mod page_list;
+mod scan_count;
+
+pub(crate) use lruvec::{age_active_anon, shrink_lruvec};
+
+use super::mmzone::{Lru, ZoneType};
+use super::page_alloc::Gfp;
+use crate::kernel::{BalancePgdat, LruUnit};
+use crate::time::SECOND;
+use crate::world::{Sys, World};
+use lowmark_record::Payload;
+
+/// Priority at which reclaim begins.
+pub(crate) const DEF_PRIORITY: u32 = 12;
+/// Pages that are isolated together, and that direct reclaim aims at.
+pub(crate) const SWAP_CLUSTER_MAX: u64 = 32;
+
+/// What a reclaimer wants and what it has got (`struct scan_control`).
+#[derive(Debug, Clone)]
+pub(crate) struct ScanControl {
+    /// kswapd, not an allocating task.
+    pub(crate) kswapd: bool,
+    /// Pages to reclaim.
+    pub(crate) nr_to_reclaim: u64,
+    /// Current priority.
+    pub(crate) priority: u32,
+    /// Order of the allocation.
+    pub(crate) order: u32,
+    /// Highest zone type whose pages help.
+    pub(crate) reclaim_idx: ZoneType,
+    /// Inactive pages scanned in this pass.
+    pub(crate) nr_scanned: u64,
+    /// Pages reclaimed.
+    pub(crate) nr_reclaimed: u64,
+}
+
+/// Pages that reclaim looks at in a list set: a zone's with zone lists, a node's otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// List set.
+    pub(crate) lruvec: usize,
+    /// The zone whose lists these are, or the highest zone of the node.
+    pub(crate) zone: usize,
+}
+
+impl World {
+    /// Whether reclaim in the zone is hopeless: everything in it has been scanned six times since a
+    /// page was last freed.
+    pub(crate) fn zone_reclaimable(&self, zone: usize) -> bool {
+        let swap = self.mm.swap.free_slots() > 0;
+        let zone = &self.mm.zones[zone];
+        zone.pages_scanned < 6 * self.mm.lruvecs[zone.lruvec].reclaimable(swap)
+    }
+
+    /// The list sets that a direct reclaimer works on, in order: each zone of its zonelist, or each
+    /// node once.
+    fn targets(&self, gfp: Gfp) -> Vec<Target> {
+        let mut targets: Vec<Target> = Vec::new();
+        for &zone in &self.mm.nodes[gfp.node].zonelist {
+            let lruvec = self.mm.zones[zone].lruvec;
+            let usable = self.mm.zones[zone].kind <= gfp.highest;
+            if usable && !targets.iter().any(|target| target.lruvec == lruvec) {
+                targets.push(Target { lruvec, zone });
+            }
+        }
+        targets
+    }
+}
+
+/// Direct reclaim (`try_to_free_pages`): pages reclaimed, or 1 if there is hope.
+pub(crate) async fn try_to_free_pages(sys: &Sys, gfp: Gfp, order: u32) -> u64 {
+    sys.world().trace(Payload::DirectReclaimBegin {
+        order,
+        may_writepage: 1,
+    });
+    let reclaimed = do_try_to_free_pages(sys, gfp, order).await;
+    sys.world().trace(Payload::DirectReclaimEnd {
+        nr_reclaimed: reclaimed,
+    });
+    reclaimed
+}
+
+async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, order: u32) -> u64 {
+    let (targets, preferred, waits) = {
+        let world = &mut *sys.world();
+        world.mm.stat.allocstall += 1;
+        // From 3.11 on the wait is in shrink_inactive_list.
+        let waits = world.kernel.mechanisms.balance_pgdat == BalancePgdat::EveryPass;
+        (world.targets(gfp), world.mm.preferred_zone(gfp), waits)
+    };
+    let mut sc = ScanControl {
+        kswapd: false,
+        nr_to_reclaim: SWAP_CLUSTER_MAX,
+        priority: DEF_PRIORITY,
+        order,
+        reclaim_idx: gfp.highest,
+        nr_scanned: 0,
+        nr_reclaimed: 0,
+    };
+    for priority in (0..=DEF_PRIORITY).rev() {
+        sc.priority = priority;
+        sc.nr_scanned = 0;
+        for &target in &targets {
+            if priority != DEF_PRIORITY && sys.world().mm.zones[target.zone].all_unreclaimable {
+                continue;
+            }
+            shrink_lruvec(sys, target, &mut sc).await;
+        }
+        if sc.nr_reclaimed >= sc.nr_to_reclaim || sys.world().sched.current_killed() {
+            return sc.nr_reclaimed;
+        }
+        if waits && sc.nr_scanned > 0 && priority < DEF_PRIORITY - 2 {
+            sys.wait_iff_congested(preferred, SECOND / 10).await;
+        }
+    }
+    if sc.nr_reclaimed > 0 {
+        return sc.nr_reclaimed;
+    }
+    let world = sys.world();
+    u64::from(
+        targets
+            .iter()
+            .any(|target| world.zone_reclaimable(target.zone)),
+    )
+}
+
+impl World {
+    /// Length of a list, counting only pages that the reclaimer may take.
+    pub(crate) fn lru_size(&self, target: Target, lru: Lru, sc: &ScanControl) -> u64 {
+        match self.kernel.mechanisms.lru_unit {
+            LruUnit::Zone => self.mm.lruvecs[target.lruvec].len(lru),
+            LruUnit::Node => self
+                .mm
+                .zones
+                .iter()
+                .filter(|zone| zone.lruvec == target.lruvec && zone.kind <= sc.reclaim_idx)
+                .map(|zone| zone.lru_pages[lru as usize])
+                .sum(),
+        }
+    }
+}

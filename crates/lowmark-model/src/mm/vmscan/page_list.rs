@@ -1,0 +1,218 @@
+//! What becomes of each isolated page (`shrink_page_list`), in the kernel's order of decisions:
+//!
+//! 1. locked: keep;
+//! 2. under writeback: mark for reclaim, keep (from 4.11: activate, out of the way);
+//! 3. referenced: activate, or keep once;
+//! 4. anonymous without a slot: give it one, or activate when swap is full;
+//! 5. mapped: unmap;
+//! 6. dirty: write it out, keep;
+//! 7. clean: free.
+
+use super::ScanControl;
+use super::lruvec::Batch;
+use crate::device::{Io, Submitted};
+use crate::kernel::{PageReferences, TailWriteback};
+use crate::mm::page::{Pfn, flag};
+use crate::mm::shmem::ShmemSlot;
+use crate::world::{Sys, World};
+use lowmark_record::Payload;
+
+/// What a batch came to.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Outcome {
+    /// Pages freed.
+    pub(super) reclaimed: u64,
+    /// File pages found dirty.
+    pub(super) dirty: u64,
+    /// Of these, pages that could not be written because a queue was congested.
+    pub(super) congested: u64,
+    /// Pages found under writeback.
+    pub(super) writeback: u64,
+    /// Pages found under writeback for the second time.
+    pub(super) immediate: u64,
+    /// CPU time, ns.
+    cost: u64,
+}
+
+/// What becomes of a page.
+enum Fate {
+    Keep,
+    Activate,
+    Free,
+    /// Its write begins; it is kept until that is over.
+    Write(Io),
+}
+
+/// Works off a batch; what is left of it are the survivors.
+pub(super) async fn shrink_page_list(sys: &Sys, batch: &mut Batch, sc: &ScanControl) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut survivors = 0;
+    let mut next = 0;
+    let mut blocked: Option<Io> = None;
+    loop {
+        {
+            let world = &mut *sys.world();
+            if let Some(io) = blocked
+                && world.block.submit(&mut world.sched, io) == Submitted::QueueFull
+            {
+                world
+                    .block
+                    .wait_for_request(&mut world.sched, io.device, io.sync);
+            } else {
+                blocked = None;
+                while blocked.is_none() && next < batch.len() {
+                    let pfn = batch[next];
+                    next += 1;
+                    match world.shrink_page(pfn, sc, &mut outcome) {
+                        Fate::Free => {
+                            world.mm.free_page(pfn);
+                            outcome.reclaimed += 1;
+                            continue;
+                        }
+                        Fate::Keep => {}
+                        Fate::Activate => world.activate(pfn),
+                        Fate::Write(io) => {
+                            outcome.cost += world.costs.swap_page_ns;
+                            if world.block.submit(&mut world.sched, io) == Submitted::QueueFull {
+                                blocked = Some(io);
+                            }
+                        }
+                    }
+                    batch[survivors] = pfn;
+                    survivors += 1;
+                }
+                if blocked.is_none() {
+                    break;
+                }
+                let io = blocked.as_ref().map(|io| (io.device, io.sync));
+                if let Some((device, sync)) = io {
+                    world.block.wait_for_request(&mut world.sched, device, sync);
+                }
+            }
+        }
+        sys.suspend().await;
+    }
+    batch.truncate(survivors);
+    sys.charge_kernel(outcome.cost).await;
+    outcome
+}
+
+impl World {
+    fn shrink_page(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
+        outcome.cost += self.costs.scan_page_ns;
+        let page = &self.mm.pages[pfn];
+        if page.has(flag::LOCKED) {
+            return Fate::Keep;
+        }
+        if page.has(flag::WRITEBACK) {
+            return self.under_writeback(pfn, sc, outcome);
+        }
+        // Nobody refers to it any more: it was given up while it was isolated.
+        if page.is_anon() && !page.is_mapped() && !page.has(flag::SWAPCACHE) {
+            return Fate::Free;
+        }
+        if let Some(fate) = self.check_references(pfn) {
+            return fate;
+        }
+        let page = &self.mm.pages[pfn];
+        if page.is_anon() && !page.has(flag::SWAPCACHE) && !self.add_to_swap(pfn) {
+            return Fate::Activate;
+        }
+        if self.mm.pages[pfn].is_mapped() {
+            self.mm.try_to_unmap(pfn);
+        }
+        if self.mm.pages[pfn].has(flag::DIRTY) {
+            return self.pageout(pfn);
+        }
+        self.remove_mapping(pfn);
+        Fate::Free
+    }
+
+    fn under_writeback(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
+        let lruvec = self.mm.zones[self.mm.pages[pfn].zone()].lruvec;
+        let page = &mut self.mm.pages[pfn];
+        if sc.kswapd && page.has(flag::RECLAIM) && self.mm.lruvecs[lruvec].all_writeback {
+            outcome.immediate += 1;
+        } else {
+            page.set(flag::RECLAIM);
+            outcome.writeback += 1;
+        }
+        match self.kernel.mechanisms.tail_writeback {
+            TailWriteback::Keep => Fate::Keep,
+            TailWriteback::Activate => Fate::Activate,
+        }
+    }
+
+    /// `page_check_references`; `None` means reclaim.
+    fn check_references(&mut self, pfn: Pfn) -> Option<Fate> {
+        let young = self.mm.page_referenced(pfn);
+        let page = &mut self.mm.pages[pfn];
+        let referenced = page.test_and_clear(flag::REFERENCED);
+        if young == 0 {
+            return None;
+        }
+        let at_once = match self.kernel.mechanisms.page_references {
+            PageReferences::Anon => page.is_anon(),
+            PageReferences::SwapBacked => page.has(flag::SWAPBACKED),
+        };
+        if at_once || referenced || young > 1 {
+            return Some(Fate::Activate);
+        }
+        page.set(flag::REFERENCED);
+        Some(Fate::Keep)
+    }
+
+    /// `pageout`: a swap cache page goes to its slot; a shared page gets one only now.
+    fn pageout(&mut self, pfn: Pfn) -> Fate {
+        if !self.mm.pages[pfn].has(flag::SWAPCACHE) && !self.shmem_writepage(pfn) {
+            return Fate::Activate;
+        }
+        // swap_writepage: nobody needs what is in the page.
+        if self.mm.swap.references(self.mm.pages[pfn].private) == 0 {
+            self.delete_from_swap_cache(pfn);
+            return Fate::Free;
+        }
+        let page = &mut self.mm.pages[pfn];
+        page.clear(flag::DIRTY);
+        page.set(flag::WRITEBACK | flag::RECLAIM);
+        self.mm.stat.nr_vmscan_write += 1;
+        self.trace(Payload::Writepage {
+            pfn: u64::from(pfn),
+            file: 0,
+            sync: 0,
+        });
+        Fate::Write(self.swap_write(pfn))
+    }
+
+    /// Moves a page from its shared object to the swap cache. False: swap is full.
+    fn shmem_writepage(&mut self, pfn: Pfn) -> bool {
+        if !self.add_to_swap(pfn) {
+            return false;
+        }
+        let page = self.mm.pages[pfn];
+        self.mm.swap.set_shmem(page.private);
+        self.mm.shmem[page.mapping as usize].slots[page.index as usize] =
+            ShmemSlot::swapped(page.private);
+        self.mm.pages[pfn].mapping = crate::mm::page::UNMAPPED;
+        true
+    }
+
+    /// `__remove_mapping` of a clean page.
+    fn remove_mapping(&mut self, pfn: Pfn) {
+        let page = self.mm.pages[pfn];
+        if page.has(flag::SWAPCACHE) {
+            self.delete_from_swap_cache(pfn);
+        } else if let Some(object) = self.mm.shmem.get_mut(page.mapping as usize) {
+            // Never written to: it is a hole again.
+            object.slots[page.index as usize] = ShmemSlot::default();
+        }
+    }
+
+    fn activate(&mut self, pfn: Pfn) {
+        if self.mm.swap.is_full() {
+            self.try_to_free_swap(pfn);
+        }
+        self.mm.pages[pfn].set(flag::ACTIVE);
+        self.mm.stat.pgactivate += 1;
+    }
+}

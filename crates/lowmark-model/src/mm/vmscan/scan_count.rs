@@ -1,0 +1,121 @@
+//! How much of each list to scan (`get_scan_count`), and when the active list is too long
+//! (`inactive_list_is_low`).
+
+use super::{DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target};
+use crate::kernel::{EnoughInactiveFile, InactiveRatio, LruUnit};
+use crate::mm::mmzone::{Lru, Mark};
+use crate::world::World;
+use lowmark_spec::machine::PAGE_SIZE;
+
+const PAGES_PER_GIB: u64 = (1 << 30) / PAGE_SIZE;
+
+/// How anon and file share the scanning (`enum scan_balance`).
+enum Balance {
+    /// Everything, whatever the shares.
+    Equal,
+    /// Numerators of anon and file, denominator.
+    Fraction([u64; 2], u64),
+}
+
+impl World {
+    /// `inactive_anon_is_low`, `inactive_file_is_low`: the active list is to be shrunk.
+    pub(crate) fn inactive_is_low(&self, target: Target, file: bool, sc: &ScanControl) -> bool {
+        if !file && self.mm.swap.total_slots() == 0 {
+            return false;
+        }
+        let inactive = self.lru_size(target, Lru::new(file, false), sc);
+        let active = self.lru_size(target, Lru::new(file, true), sc);
+        let gib = match self.kernel.mechanisms.inactive_ratio {
+            InactiveRatio::ZoneSize if file => return active > inactive,
+            InactiveRatio::ZoneSize => {
+                let zone = &self.mm.zones[target.zone];
+                zone.size(&self.kernel) / PAGES_PER_GIB
+            }
+            InactiveRatio::ListSize => (inactive + active) / PAGES_PER_GIB,
+        };
+        let ratio = (10 * gib).isqrt().max(1);
+        inactive * ratio < active
+    }
+
+    /// Pages to scan of each list in this pass, indexed by [`Lru`].
+    pub(super) fn get_scan_count(&mut self, target: Target, sc: &ScanControl) -> [u64; 4] {
+        let sizes = Lru::EVICTABLE.map(|lru| self.lru_size(target, lru, sc));
+        let swap = self.mm.swap.free_slots() > 0;
+        // kswapd looks at least at a batch where it had given up before.
+        let force = sc.kswapd && self.mm.zones[target.zone].all_unreclaimable;
+        let balance = self.scan_balance(target, sc, &sizes, swap);
+        std::array::from_fn(|list| {
+            let mut scan = sizes[list];
+            let shifted = sc.priority > 0 || !swap;
+            if shifted {
+                scan >>= sc.priority;
+                if scan == 0 && force {
+                    scan = sizes[list].min(SWAP_CLUSTER_MAX);
+                }
+            }
+            match &balance {
+                Balance::Equal => scan,
+                Balance::Fraction(share, denominator) => scan * share[list / 2] / denominator,
+            }
+        })
+    }
+
+    fn scan_balance(
+        &mut self,
+        target: Target,
+        sc: &ScanControl,
+        sizes: &[u64; 4],
+        swap: bool,
+    ) -> Balance {
+        const ANON_ONLY: Balance = Balance::Fraction([1, 0], 1);
+        const FILE_ONLY: Balance = Balance::Fraction([0, 1], 1);
+        let swappiness = u64::from(self.kernel.sysctl.swappiness);
+        if !swap {
+            return FILE_ONLY;
+        }
+        if sc.priority == 0 && swappiness > 0 {
+            return Balance::Equal;
+        }
+        let [anon, file] = [sizes[0] + sizes[1], sizes[2] + sizes[3]];
+        let (free, high) = self.free_and_high(target);
+        if file + free <= high {
+            return ANON_ONLY;
+        }
+        let enough = self.kernel.mechanisms.enough_inactive_file == EnoughInactiveFile::FileOnly
+            && !self.inactive_is_low(target, true, sc)
+            && (self.kernel.mechanisms.lru_unit == LruUnit::Zone
+                || sizes[Lru::InactiveFile as usize] >> sc.priority > 0);
+        if enough {
+            return FILE_ONLY;
+        }
+        let lruvec = &mut self.mm.lruvecs[target.lruvec];
+        for (kind, size) in [anon, file].into_iter().enumerate() {
+            if lruvec.recent_scanned[kind] > size / 4 {
+                lruvec.recent_scanned[kind] /= 2;
+                lruvec.recent_rotated[kind] /= 2;
+            }
+        }
+        let pressure = |kind: usize, weight: u64| {
+            weight * (lruvec.recent_scanned[kind] + 1) / (lruvec.recent_rotated[kind] + 1)
+        };
+        let (anon, file) = (pressure(0, swappiness), pressure(1, 200 - swappiness));
+        Balance::Fraction([anon, file], anon + file + 1)
+    }
+
+    /// Free pages and the high watermark of the zone, or of the whole node.
+    fn free_and_high(&self, target: Target) -> (u64, u64) {
+        let zones = self
+            .mm
+            .zones
+            .iter()
+            .filter(|zone| zone.lruvec == target.lruvec);
+        zones.fold((0, 0), |(free, high), zone| {
+            (free + zone.free, high + zone.mark(Mark::High))
+        })
+    }
+}
+
+/// A direct reclaimer at the first priority scans all that it set out to.
+pub(super) fn may_stop_early(sc: &ScanControl) -> bool {
+    sc.priority < DEF_PRIORITY
+}

@@ -1,0 +1,187 @@
+//! From the state of a finished run to its recording, and progress on the way.
+
+use crate::check;
+use crate::mm::mmzone::{Lru, MAX_NR_ZONES, ZoneType};
+use crate::time::Nanos;
+use crate::world::{Sys, Verdict, World};
+use lowmark_record::{Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
+use lowmark_spec::Scenario;
+use lowmark_spec::workload::TimeUnit;
+use std::collections::BTreeMap;
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Virtual time, ns.
+    pub virtual_ns: Nanos,
+    /// Page faults so far.
+    pub faults: u64,
+    /// Touches so far.
+    pub touches: u64,
+}
+
+/// Looks at the run after every event.
+pub(crate) struct Observer<'a> {
+    check: bool,
+    events: u64,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+/// Progress is told once in so many events.
+const EVENTS_PER_REPORT: u64 = 1 << 14;
+
+impl<'a> Observer<'a> {
+    pub(crate) fn new(check: bool, progress: &'a mut dyn FnMut(Progress)) -> Observer<'a> {
+        Observer {
+            check,
+            events: 0,
+            progress,
+        }
+    }
+
+    pub(crate) fn observe(&mut self, sys: &Sys) {
+        self.events += 1;
+        if self.check {
+            check::invariants(&sys.world());
+        }
+        if self.events.is_multiple_of(EVENTS_PER_REPORT) {
+            let world = sys.world();
+            (self.progress)(Progress {
+                virtual_ns: world.sched.now(),
+                faults: world.mm.stat.pgfault,
+                touches: world.workload.touches,
+            });
+        }
+    }
+}
+
+const ZONE_TYPES: [ZoneType; MAX_NR_ZONES] = [
+    ZoneType::Dma,
+    ZoneType::Dma32,
+    ZoneType::Normal,
+    ZoneType::High,
+];
+
+impl World {
+    /// `/proc/vmstat`: counters and state, by name.
+    pub(crate) fn vmstat(&self) -> BTreeMap<String, u64> {
+        let mut fields = self.counters();
+        fields.extend(self.state());
+        fields
+    }
+
+    fn counters(&self) -> BTreeMap<String, u64> {
+        let named = self
+            .mm
+            .stat
+            .named()
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value));
+        let per_zone = ZONE_TYPES.iter().map(|&zone| {
+            (
+                format!("pgalloc_{}", zone.name()),
+                self.mm.stat.pgalloc[zone as usize],
+            )
+        });
+        named.chain(per_zone).collect()
+    }
+
+    fn state(&self) -> BTreeMap<String, u64> {
+        let list = |lru: Lru| self.mm.lruvecs.iter().map(|lists| lists.len(lru)).sum();
+        let fields = [
+            (
+                "nr_free_pages",
+                self.mm.zones.iter().map(|zone| zone.free).sum(),
+            ),
+            ("nr_inactive_anon", list(Lru::InactiveAnon)),
+            ("nr_active_anon", list(Lru::ActiveAnon)),
+            ("nr_inactive_file", list(Lru::InactiveFile)),
+            ("nr_active_file", list(Lru::ActiveFile)),
+            ("nr_writeback", self.mm.nr_writeback),
+            ("swap_used", self.mm.swap.in_use()),
+        ];
+        fields
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+}
+
+fn outcome(verdict: Verdict) -> Outcome {
+    match verdict {
+        Verdict::Completed => Outcome::Completed,
+        Verdict::OutOfMemory {
+            task,
+            order,
+            verdict,
+        } => Outcome::OutOfMemory {
+            task,
+            order,
+            verdict,
+        },
+        Verdict::Deadlock { verdict } => Outcome::Deadlock { verdict },
+    }
+}
+
+fn unit(unit: TimeUnit) -> Unit {
+    match unit {
+        TimeUnit::Nanoseconds => Unit::Nanoseconds,
+        TimeUnit::Microseconds => Unit::Microseconds,
+        TimeUnit::Milliseconds => Unit::Milliseconds,
+        TimeUnit::Centiseconds => Unit::Centiseconds,
+        TimeUnit::Seconds => Unit::Seconds,
+    }
+}
+
+/// The recording of a run that is over.
+pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict) -> Recording {
+    let series = scenario.workload.series.iter().zip(&world.workload.samples);
+    let tasks = world.sched.tasks().iter().enumerate();
+    let ends = world
+        .sched
+        .tasks()
+        .iter()
+        .filter(|task| !task.kthread)
+        .filter_map(|task| task.end);
+    let last_end = ends.max().unwrap_or(0);
+    let all_ended = world.sched.live() == 0;
+    Recording {
+        run: RunInfo {
+            workload: scenario.workload.name.clone(),
+            params: scenario.params.clone(),
+            machine: scenario.machine.name.clone(),
+            kernel: scenario.kernel.text.clone(),
+            backend: "model".into(),
+            lowmark: env!("CARGO_PKG_VERSION").into(),
+            seed: scenario.seed,
+        },
+        outcome: outcome(verdict),
+        elapsed_ns: if all_ended {
+            last_end
+        } else {
+            world.sched.now()
+        },
+        counters: world.counters(),
+        state: world.state(),
+        tasks: tasks
+            .map(|(id, task)| TaskTimes {
+                name: task.name.clone(),
+                pid: id as u32 + 1,
+                kthread: task.kthread,
+                user_ns: task.user,
+                system_ns: task.system,
+                start_ns: task.start,
+                end_ns: task.end,
+            })
+            .collect(),
+        phases: world.workload.phases.clone(),
+        series: series
+            .map(|(spec, samples)| Series {
+                name: spec.name.clone(),
+                unit: unit(spec.unit),
+                samples: samples.clone(),
+            })
+            .collect(),
+        events: world.trace.take(),
+    }
+}

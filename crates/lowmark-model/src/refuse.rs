@@ -1,0 +1,130 @@
+//! What the model says no to before it starts.
+
+use crate::kernel::{Kernel, KernelError};
+use crate::mm::memory::MAX_PAYLOAD;
+use crate::mm::swapfile::MAX_FRAMES;
+use crate::task::{Unsupported, unsupported};
+use lowmark_spec::Scenario;
+use lowmark_spec::machine::PAGE_SIZE;
+use std::fmt::Write;
+
+/// Why a scenario cannot be run on the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The kernel is not one of the model's.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// The machine is beyond what the model can hold.
+    #[error("machine {machine}: {reason}")]
+    Machine {
+        /// Its name.
+        machine: String,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// The workload has statements that the model cannot carry out yet.
+    #[error("the model cannot carry out {}", list(.0))]
+    Workload(Vec<Unsupported>),
+}
+
+fn list(statements: &[Unsupported]) -> String {
+    let mut text = String::new();
+    for (at, unsupported) in statements.iter().enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        let Unsupported {
+            task,
+            line,
+            statement,
+        } = unsupported;
+        // Writing to a string does not fail.
+        let _ = write!(text, "{comma}`{statement}` (task {task}, line {line})");
+    }
+    text
+}
+
+/// Least memory that a node needs so that its zones can have watermarks at all.
+const NODE_PAGES_MIN: u64 = 1024;
+/// Zones that a page can name.
+const ZONES_MAX: usize = 16;
+
+/// Looks at a scenario before it runs.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), Refusal> {
+    Kernel::resolve(&scenario.kernel)?;
+    let machine = &scenario.machine;
+    let refuse = |reason: String| {
+        Err(Refusal::Machine {
+            machine: machine.name.clone(),
+            reason,
+        })
+    };
+    if machine.nodes.is_empty() || machine.cpus == 0 || machine.hz == 0 {
+        return refuse("a machine needs a node, a CPU and a timer".into());
+    }
+    if machine.nodes.len() + 2 > ZONES_MAX {
+        return refuse(format!(
+            "{} nodes; the model holds {}",
+            machine.nodes.len(),
+            ZONES_MAX - 2
+        ));
+    }
+    let frames = machine.ram() / PAGE_SIZE;
+    if frames > u64::from(MAX_FRAMES) {
+        return refuse(format!(
+            "{frames} pages of RAM; the model holds {MAX_FRAMES} (256 GiB)"
+        ));
+    }
+    if let Some(node) = machine
+        .nodes
+        .iter()
+        .find(|node| node.ram / PAGE_SIZE < NODE_PAGES_MIN)
+    {
+        return refuse(format!(
+            "a node with {} bytes; the least is 4 MiB",
+            node.ram
+        ));
+    }
+    let taken = machine.reserved.saturating_add(machine.occupied);
+    if taken / PAGE_SIZE + NODE_PAGES_MIN > machine.nodes[0].ram / PAGE_SIZE {
+        return refuse(format!(
+            "reserved and occupied take {taken} of the {} bytes of node 0; leave at least 4 MiB",
+            machine.nodes[0].ram
+        ));
+    }
+    let slots: u64 = machine.swap.iter().map(|area| area.size / PAGE_SIZE).sum();
+    if slots > u64::from(MAX_PAYLOAD / 2) {
+        return refuse(format!(
+            "{slots} pages of swap; the model holds {}",
+            MAX_PAYLOAD / 2
+        ));
+    }
+    for area in &machine.swap {
+        let Some(device) = machine.devices.get(area.device) else {
+            return refuse(format!(
+                "swap on device {}, which there is not",
+                area.device
+            ));
+        };
+        if area.size < 2 * PAGE_SIZE || area.start.saturating_add(area.size) > device.size {
+            return refuse(format!(
+                "swap of {} bytes at {} does not fit on {} with {} bytes",
+                area.size, area.start, device.name, device.size
+            ));
+        }
+    }
+    if let Some(device) = machine
+        .devices
+        .iter()
+        .find(|d| d.parallelism == 0 || d.nr_requests < 8)
+    {
+        return refuse(format!(
+            "{}: parallelism must be at least 1 and nr_requests at least 8",
+            device.name
+        ));
+    }
+    let statements = unsupported(&scenario.workload);
+    if statements.is_empty() {
+        Ok(())
+    } else {
+        Err(Refusal::Workload(statements))
+    }
+}

@@ -1,0 +1,409 @@
+//! Carrying out a task's statements.
+
+use super::barrier;
+use super::support::unsupported;
+use super::touch::{Touch, touch};
+use super::{Barrier, Group, Shared};
+use crate::mm::memory::{Backing, Pte, Vma};
+use crate::mm::shmem::{ShmemInode, ShmemSlot};
+use crate::time::{BoxFuture, Mode, Nanos, RwSem, Stream, TaskId};
+use crate::world::{Interrupt, SysRef};
+use lowmark_record::Phase;
+use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::workload::{
+    Access, Amount, Cmp, Condition, Duration, End, MapKind, Op, Order, Probe, Sharing, Start, Stmt,
+    Times, Workload,
+};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+/// Why a body does not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// SIGKILL, SIGSEGV or the end of memory.
+    Killed,
+}
+
+/// The workload as the tasks hold it.
+struct Program {
+    workload: Workload,
+    seed: u64,
+}
+
+/// One running instance.
+#[derive(Clone)]
+pub(super) struct Context {
+    pub(super) sys: SysRef,
+    pub(super) stream: Stream,
+    program: Rc<Program>,
+    /// Task of the workload, and which instance of it.
+    task: usize,
+    /// Its process.
+    space: usize,
+    /// Node that its allocations prefer.
+    node: usize,
+    /// Regions by their number in the task.
+    maps: Vec<Option<u32>>,
+    /// Threads of this instance that `parallel` has started, for their streams.
+    threads: u64,
+}
+
+/// Starts the tasks of a workload that begin with the run.
+///
+/// The caller has made sure that nothing in it is [`unsupported`].
+pub(crate) fn start(sys: &SysRef, workload: &Workload, seed: u64) {
+    debug_assert!(unsupported(workload).is_empty());
+    let program = Rc::new(Program {
+        workload: workload.clone(),
+        seed,
+    });
+    {
+        let world = &mut *sys.world();
+        world.workload = Shared {
+            barriers: workload
+                .barriers
+                .iter()
+                .map(|b| Barrier {
+                    parties: b.parties,
+                    ..Barrier::default()
+                })
+                .collect(),
+            samples: vec![Vec::new(); workload.series.len()],
+            groups: workload.tasks.iter().map(|_| Group::default()).collect(),
+            until_kswapd_idle: workload.end == End::KswapdIdle,
+            ..Shared::default()
+        };
+        if let End::After(time) = workload.end {
+            world.sched.interrupt_after(time, Interrupt::EndOfRun);
+        }
+    }
+    for (task, spec) in workload.tasks.iter().enumerate() {
+        if spec.start == Start::AtBegin {
+            start_instances(sys, &program, task, spec.instances.len() as u64);
+        }
+    }
+}
+
+/// Starts the next `count` instances of a task.
+fn start_instances(sys: &SysRef, program: &Rc<Program>, task: usize, count: u64) {
+    let world = &mut *sys.world();
+    let spec = &program.workload.tasks[task];
+    let first = world.workload.groups[task].started.len();
+    let mut space = None;
+    for instance in first..spec.instances.len().min(first + count as usize) {
+        let own = match (spec.sharing, space) {
+            (Sharing::Threads, Some(space)) => space,
+            _ => {
+                world.spaces.push(RwSem::default());
+                world.spaces.len() - 1
+            }
+        };
+        space = Some(own);
+        let context = Context {
+            sys: sys.clone(),
+            stream: Stream::new(program.seed, &spec.name, instance as u64),
+            program: program.clone(),
+            task,
+            space: own,
+            node: 0,
+            maps: vec![None; spec.maps.len()],
+            threads: 0,
+        };
+        let body: BoxFuture = Box::pin(run_instance(context, instance));
+        let id = world.spawn(spec.name.clone(), false, body);
+        world.workload.groups[task].started.push(id);
+    }
+}
+
+async fn run_instance(mut context: Context, instance: usize) {
+    let program = context.program.clone();
+    let body = &program.workload.tasks[context.task].instances[instance];
+    // A killed task ends like one that has finished: its memory is given back either way.
+    let _stopped = run_body(&mut context, body).await;
+    for map in 0..context.maps.len() {
+        unmap(&mut context, map).await;
+    }
+    let world = &mut *context.sys.world();
+    let group = &mut world.workload.groups[context.task];
+    group.ended += 1;
+    group.waiters.wake_all(&mut world.sched);
+}
+
+type BodyFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Stop>> + 'a>>;
+
+/// Carries out statements in order. Boxed, because bodies nest.
+fn run_body<'a>(context: &'a mut Context, body: &'a [Stmt]) -> BodyFuture<'a> {
+    Box::pin(async move {
+        for stmt in body {
+            if context.sys.world().sched.current_killed() {
+                return Err(Stop::Killed);
+            }
+            run_stmt(context, &stmt.op).await?;
+        }
+        Ok(())
+    })
+}
+
+async fn run_stmt(context: &mut Context, op: &Op) -> Result<(), Stop> {
+    let sys = context.sys.clone();
+    match op {
+        Op::Map {
+            map, kind, length, ..
+        } => map_region(context, *map, *kind, *length).await,
+        Op::Unmap { map, .. } => unmap(context, *map).await,
+        Op::Touch {
+            map,
+            access,
+            order,
+            step,
+            amount,
+            range,
+            rate,
+        } => {
+            let what = Touch {
+                access: *access,
+                order: *order,
+                step: *step,
+                amount: *amount,
+                range: *range,
+                rate: *rate,
+            };
+            return touch_map(context, *map, what).await;
+        }
+        Op::Memset { map, range } => {
+            let what = Touch {
+                access: Access::Write,
+                order: Order::Seq,
+                step: PAGE_SIZE,
+                amount: Amount::Passes(1),
+                range: *range,
+                rate: None,
+            };
+            return touch_map(context, *map, what).await;
+        }
+        // Advice about readahead means nothing to anonymous memory.
+        Op::Advise { .. } => sys.charge_kernel(sys.costs.syscall_ns).await,
+        Op::Probe {
+            map,
+            offset,
+            what: Probe::Resident,
+        } => {
+            let _resident = is_resident(context, *map, *offset);
+            sys.charge_kernel(sys.costs.syscall_ns).await;
+        }
+        Op::Node { node } => context.node = *node as usize % sys.world().mm.nodes.len(),
+        Op::Sleep(duration) | Op::Think(duration) => {
+            let time = draw(&mut context.stream, *duration);
+            sys.sleep(time).await;
+        }
+        Op::Burn(duration) => {
+            let time = draw(&mut context.stream, *duration);
+            sys.charge(Mode::User, time).await;
+        }
+        Op::Barrier(index) => barrier::wait(&sys, *index).await,
+        Op::StopSelf => {
+            sys.world().sched.block("SIGCONT");
+            sys.suspend().await;
+        }
+        Op::Resume { task } => for_each_running(context, *task, |sched, id| sched.wake(id)),
+        Op::Kill { task } => for_each_running(context, *task, |sched, id| sched.kill(id)),
+        Op::Spawn { task, count } => start_instances(&sys, &context.program, *task, *count),
+        Op::Wait { task } => wait_for(context, *task).await,
+        Op::Repeat { times, body } => return repeat(context, *times, body).await,
+        Op::Until {
+            condition,
+            poll_ns,
+            body,
+        } => {
+            while !holds(context, condition) {
+                run_body(context, body).await?;
+                sys.sleep(*poll_ns).await;
+                if sys.world().sched.current_killed() {
+                    return Err(Stop::Killed);
+                }
+            }
+        }
+        Op::Parallel { bodies } => parallel(context, bodies).await,
+        Op::Phase(label) => {
+            let world = &mut *sys.world();
+            let label = context.program.workload.phases[*label].clone();
+            let task = context.program.workload.tasks[context.task].name.clone();
+            world.workload.phases.push(Phase {
+                label,
+                task,
+                time_ns: world.sched.now(),
+            });
+        }
+        Op::Sample { series, body } => {
+            let start = sys.world().sched.now();
+            run_body(context, body).await?;
+            let world = &mut *sys.world();
+            let now = world.sched.now();
+            world.workload.samples[*series].push((now, now - start));
+        }
+        _ => debug_assert!(false, "{} was refused before the run", op.name()),
+    }
+    Ok(())
+}
+
+fn draw(stream: &mut Stream, duration: Duration) -> Nanos {
+    match duration {
+        Duration::Fixed(time) => time,
+        Duration::Uniform(low, high) => stream.between(low, high),
+        Duration::Exponential(mean) => stream.exponential(mean),
+    }
+}
+
+/// mmap(2)
+async fn map_region(context: &mut Context, map: usize, kind: MapKind, length: u64) {
+    unmap(context, map).await;
+    let sys = context.sys.clone();
+    sys.down_write(context.space).await;
+    {
+        let world = &mut *sys.world();
+        let pages = length.div_ceil(PAGE_SIZE) as usize;
+        let vma = world.mm.vmas.len() as u32;
+        let backing = match kind {
+            MapKind::AnonPrivate => Backing::Anon,
+            _ => {
+                let inode = world.mm.shmem.len() as u32;
+                let slots = vec![ShmemSlot::default(); pages];
+                world.mm.shmem.push(ShmemInode {
+                    slots,
+                    mappers: vec![vma],
+                });
+                Backing::Shmem(inode)
+            }
+        };
+        world.mm.vmas.push(Vma {
+            backing,
+            space: context.space,
+            node: context.node,
+            ptes: vec![Pte::default(); pages],
+            swapra_miss: 0,
+        });
+        context.maps[map] = Some(vma);
+    }
+    sys.charge_kernel(sys.costs.syscall_ns).await;
+    sys.up_write(context.space);
+}
+
+/// munmap(2) of a whole region.
+async fn unmap(context: &mut Context, map: usize) {
+    let Some(vma) = context.maps[map].take() else {
+        return;
+    };
+    let sys = context.sys.clone();
+    sys.down_write(context.space).await;
+    sys.world().unmap_region(vma);
+    sys.charge_kernel(sys.costs.syscall_ns).await;
+    sys.up_write(context.space);
+}
+
+async fn touch_map(context: &mut Context, map: usize, what: Touch) -> Result<(), Stop> {
+    match context.maps[map] {
+        Some(vma) => touch(context, vma, what).await,
+        // Not mapped any more: SIGSEGV.
+        None => Err(Stop::Killed),
+    }
+}
+
+fn is_resident(context: &Context, map: usize, offset: u64) -> bool {
+    let world = context.sys.world();
+    let region = context.maps[map].map(|vma| &world.mm.vmas[vma as usize].ptes);
+    let pte = region.and_then(|ptes| ptes.get((offset / PAGE_SIZE) as usize));
+    pte.is_some_and(|pte| pte.frame().is_some())
+}
+
+fn for_each_running(context: &Context, task: usize, act: impl Fn(&mut crate::time::Sched, TaskId)) {
+    let world = &mut *context.sys.world();
+    for &id in &world.workload.groups[task].started {
+        if world.sched.task(id).end.is_none() {
+            act(&mut world.sched, id);
+        }
+    }
+}
+
+/// Waits until every instance of a task that was started has ended.
+async fn wait_for(context: &Context, task: usize) {
+    let sys = &context.sys;
+    loop {
+        {
+            let world = &mut *sys.world();
+            let group = &mut world.workload.groups[task];
+            if group.ended == group.started.len() || world.sched.current_killed() {
+                return;
+            }
+            group.waiters.block(&mut world.sched, "the end of a task");
+        }
+        sys.suspend().await;
+    }
+}
+
+async fn repeat(context: &mut Context, times: Times, body: &[Stmt]) -> Result<(), Stop> {
+    match times {
+        Times::Count(count) => {
+            for _ in 0..count {
+                run_body(context, body).await?;
+            }
+        }
+        Times::For(time) => {
+            let now = |context: &Context| context.sys.world().sched.now();
+            let end = now(context).saturating_add(time);
+            while now(context) < end {
+                run_body(context, body).await?;
+                // A body that takes no time at all must not stop the clock.
+                context.sys.charge(Mode::User, 1).await;
+            }
+        }
+        Times::Forever => loop {
+            run_body(context, body).await?;
+            context.sys.charge(Mode::User, 1).await;
+        },
+    }
+    Ok(())
+}
+
+fn holds(context: &Context, condition: &Condition) -> bool {
+    let world = context.sys.world();
+    match condition {
+        Condition::KswapdIdle => world.mm.nodes.iter().all(|node| node.kswapd.asleep),
+        Condition::Vmstat { field, cmp, value } => {
+            let found = world.vmstat().get(field.as_str()).copied().unwrap_or(0);
+            match cmp {
+                Cmp::Lt => found < *value,
+                Cmp::Le => found <= *value,
+                Cmp::Eq => found == *value,
+                Cmp::Ge => found >= *value,
+                Cmp::Gt => found > *value,
+            }
+        }
+    }
+}
+
+/// Bodies as threads that share the regions of the instance.
+async fn parallel(context: &mut Context, bodies: &[Vec<Stmt>]) {
+    let sys = context.sys.clone();
+    let done = {
+        let world = &mut *sys.world();
+        world.workload.barriers.push(Barrier {
+            parties: bodies.len() as u64 + 1,
+            ..Barrier::default()
+        });
+        world.workload.barriers.len() - 1
+    };
+    for body in bodies {
+        context.threads += 1;
+        let mut thread = context.clone();
+        let name = context.program.workload.tasks[context.task].name.clone();
+        thread.stream = Stream::new(context.stream.next_u64(), &name, context.threads);
+        let body = body.clone();
+        let future: BoxFuture = Box::pin(async move {
+            let _stopped = run_body(&mut thread, &body).await;
+            barrier::wait(&thread.sys, done).await;
+        });
+        sys.world().spawn(name, false, future);
+    }
+    barrier::wait(&sys, done).await;
+}

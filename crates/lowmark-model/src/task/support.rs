@@ -1,0 +1,90 @@
+//! Which statements the model can carry out.
+
+use lowmark_spec::workload::{Advice, Condition, MapKind, Op, Probe, Stmt, Workload};
+
+/// A statement that the model cannot carry out yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported {
+    /// Task that holds it.
+    pub task: String,
+    /// Line of the workload file.
+    pub line: u32,
+    /// The statement, and what about it, if only part of it is missing.
+    pub statement: String,
+}
+
+/// Everything in a workload that the model cannot carry out, each kind once per line.
+pub fn unsupported(workload: &Workload) -> Vec<Unsupported> {
+    let mut found = Vec::new();
+    for task in &workload.tasks {
+        for body in &task.instances {
+            for stmt in body {
+                collect(&task.name, stmt, &mut found);
+            }
+        }
+    }
+    found
+}
+
+fn collect(task: &str, stmt: &Stmt, found: &mut Vec<Unsupported>) {
+    if let Some(statement) = missing(&stmt.op) {
+        let entry = Unsupported {
+            task: task.into(),
+            line: stmt.line,
+            statement,
+        };
+        if !found.contains(&entry) {
+            found.push(entry);
+        }
+    }
+    for inner in stmt.op.bodies().into_iter().flatten() {
+        collect(task, inner, found);
+    }
+}
+
+/// What of the statement is missing; `None` if nothing is.
+fn missing(op: &Op) -> Option<String> {
+    let part = |what: &str| Some(format!("{} {what}", op.name()));
+    match op {
+        Op::Map { lock: true, .. } => part("with lock"),
+        Op::Map {
+            kind: MapKind::AnonPrivate | MapKind::AnonShared,
+            ..
+        } => None,
+        Op::Map { .. } => part("of a file"),
+        Op::Unmap { range: None, .. } => None,
+        Op::Unmap { .. } => part("of a range"),
+        Op::Advise { advice, .. } => match advice {
+            Advice::Normal | Advice::Random | Advice::Sequential | Advice::Nohugepage => None,
+            other => part(&format!("{other:?}").to_lowercase()),
+        },
+        Op::Probe {
+            what: Probe::Resident,
+            ..
+        } => None,
+        Op::Probe {
+            what: Probe::Huge, ..
+        } => part("for huge pages"),
+        Op::Until {
+            condition: Condition::KswapdIdle | Condition::Vmstat { .. },
+            ..
+        }
+        | Op::Touch { .. }
+        | Op::Memset { .. }
+        | Op::Node { .. }
+        | Op::Sleep(_)
+        | Op::Think(_)
+        | Op::Burn(_)
+        | Op::Barrier(_)
+        | Op::StopSelf
+        | Op::Resume { .. }
+        | Op::Spawn { .. }
+        | Op::Wait { .. }
+        | Op::Kill { .. }
+        | Op::Repeat { .. }
+        | Op::Parallel { .. }
+        | Op::Phase(_)
+        | Op::Sample { .. } => None,
+        _ => Some(op.name().into()),
+    }
+}

@@ -1,0 +1,254 @@
+//! Touching memory.
+//!
+//! Pages that are there are touched in one tight loop, as many as fit before anything else can happen;
+//! a page that is not ends the loop and is faulted in.
+
+use super::interpreter::{Context, Stop};
+use crate::mm::memory::{Pte, handle_mm_fault};
+use crate::time::{Mode, SECOND, Stream, Zipf};
+use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::workload::{Access, Amount, Order, Range};
+
+/// What a touch statement asks for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Touch {
+    pub(super) access: Access,
+    pub(super) order: Order,
+    pub(super) step: u64,
+    pub(super) amount: Amount,
+    pub(super) range: Option<Range>,
+    pub(super) rate: Option<u64>,
+}
+
+/// Units of a range in the order in which they are visited.
+#[derive(Debug)]
+enum Visit {
+    Seq {
+        next: u64,
+    },
+    Reverse {
+        next: u64,
+    },
+    Random,
+    /// Rank r is unit (r · factor + shift) mod n: a seeded permutation.
+    Zipf {
+        ranks: Zipf,
+        factor: u64,
+        shift: u64,
+    },
+    Stride {
+        k: u64,
+        next: u64,
+        residue: u64,
+    },
+    Gauss {
+        sigma_milli: u64,
+    },
+}
+
+impl Visit {
+    fn new(order: Order, units: u64, stream: &mut Stream) -> Visit {
+        match order {
+            Order::Seq => Visit::Seq { next: 0 },
+            Order::Reverse => Visit::Reverse { next: units },
+            Order::Random => Visit::Random,
+            Order::Zipf(theta) => {
+                let mut factor = 1 + stream.below(units);
+                while gcd(factor, units) != 1 {
+                    factor += 1;
+                }
+                let shift = stream.below(units);
+                Visit::Zipf {
+                    ranks: Zipf::new(units, theta),
+                    factor,
+                    shift,
+                }
+            }
+            Order::Stride(k) => Visit::Stride {
+                k,
+                next: 0,
+                residue: 0,
+            },
+            Order::Gauss(sigma) => Visit::Gauss {
+                sigma_milli: u64::from(sigma),
+            },
+        }
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// A statement under way.
+struct Walk<'a> {
+    visit: Visit,
+    units: u64,
+    offset: u64,
+    step: u64,
+    stream: &'a mut Stream,
+}
+
+impl Walk<'_> {
+    #[inline]
+    fn page(&self, unit: u64) -> u32 {
+        ((self.offset + unit * self.step) / PAGE_SIZE) as u32
+    }
+
+    /// Touches up to `limit` units. The number touched, and the page on which it stopped because that
+    /// is not there: its unit has been visited but not touched.
+    #[inline]
+    fn run(&mut self, ptes: &mut [Pte], write: bool, limit: u64) -> (u64, Option<u32>) {
+        let units = self.units;
+        let whole_pages = self.step == PAGE_SIZE && self.offset.is_multiple_of(PAGE_SIZE);
+        match &mut self.visit {
+            Visit::Seq { next } if whole_pages => {
+                let first = self.offset / PAGE_SIZE;
+                let mut done = 0;
+                while done < limit {
+                    let end = units.min(*next + (limit - done));
+                    let slice = &mut ptes[(first + *next) as usize..(first + end) as usize];
+                    match slice.iter_mut().position(|pte| !pte.touch(write)) {
+                        Some(hit) => {
+                            done += hit as u64;
+                            let page = (first + *next + hit as u64) as u32;
+                            *next = (*next + hit as u64 + 1) % units;
+                            return (done, Some(page));
+                        }
+                        None => {
+                            done += end - *next;
+                            *next = end % units;
+                        }
+                    }
+                }
+                (done, None)
+            }
+            Visit::Random if whole_pages => {
+                let first = self.offset / PAGE_SIZE;
+                for done in 0..limit {
+                    let page = first + self.stream.below(units);
+                    if !ptes[page as usize].touch(write) {
+                        return (done, Some(page as u32));
+                    }
+                }
+                (limit, None)
+            }
+            _ => {
+                for done in 0..limit {
+                    let unit = self.next();
+                    let page = self.page(unit);
+                    if !ptes[page as usize].touch(write) {
+                        return (done, Some(page));
+                    }
+                }
+                (limit, None)
+            }
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        let units = self.units;
+        match &mut self.visit {
+            Visit::Seq { next } => {
+                let unit = *next;
+                *next = (*next + 1) % units;
+                unit
+            }
+            Visit::Reverse { next } => {
+                *next = if *next == 0 { units } else { *next } - 1;
+                *next
+            }
+            Visit::Random => self.stream.below(units),
+            Visit::Zipf {
+                ranks,
+                factor,
+                shift,
+            } => {
+                let rank = u128::from(ranks.draw(self.stream));
+                ((rank * u128::from(*factor) + u128::from(*shift)) % u128::from(units)) as u64
+            }
+            Visit::Stride { k, next, residue } => {
+                let unit = *next;
+                *next += *k;
+                if *next >= units {
+                    *residue = (*residue + 1) % (*k).min(units);
+                    *next = *residue;
+                }
+                unit
+            }
+            Visit::Gauss { sigma_milli } => loop {
+                let spread = self.stream.normal_milli() as i128
+                    * i128::from(*sigma_milli)
+                    * i128::from(units)
+                    / 1_000_000;
+                let unit = i128::from(units / 2) + spread;
+                if (0..i128::from(units)).contains(&unit) {
+                    break unit as u64;
+                }
+            },
+        }
+    }
+}
+
+/// Carries out a touch statement on a mapped region.
+pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Result<(), Stop> {
+    let sys = context.sys.clone();
+    let length = sys.world().mm.vmas[vma as usize].ptes.len() as u64 * PAGE_SIZE;
+    let range = what.range.unwrap_or(Range { offset: 0, length });
+    let units = range.length.min(length.saturating_sub(range.offset)) / what.step;
+    if units == 0 {
+        return Ok(());
+    }
+    let total = match what.amount {
+        Amount::Passes(passes) => passes.saturating_mul(units),
+        Amount::Count(count) => count,
+    };
+    let write = what.access == Access::Write;
+    let visit = Visit::new(what.order, units, &mut context.stream);
+    let mut walk = Walk {
+        visit,
+        units,
+        offset: range.offset,
+        step: what.step,
+        stream: &mut context.stream,
+    };
+    let touch_ns = sys.costs.touch_ns.max(1);
+    let start = sys.world().sched.now();
+    let mut left = total;
+    while left > 0 {
+        if let Some(rate) = what.rate {
+            let due =
+                start + ((u128::from(total - left) * u128::from(SECOND)) / u128::from(rate)) as u64;
+            let now = sys.world().sched.now();
+            if due > now {
+                sys.sleep(due - now).await;
+            }
+        }
+        let (touched, missing) = {
+            let world = &mut *sys.world();
+            if world.sched.current_killed() {
+                return Err(Stop::Killed);
+            }
+            let undisturbed = match what.rate {
+                Some(_) => 1,
+                None => (world.sched.undisturbed() / touch_ns).max(1),
+            };
+            let ptes = &mut world.mm.vmas[vma as usize].ptes;
+            if (ptes.len() as u64) * PAGE_SIZE < length {
+                // Another thread unmapped it: SIGSEGV.
+                return Err(Stop::Killed);
+            }
+            walk.run(ptes, write, left.min(undisturbed))
+        };
+        let visited = touched + u64::from(missing.is_some());
+        left -= visited;
+        sys.world().workload.touches += visited;
+        sys.charge(Mode::User, visited * touch_ns).await;
+        if let Some(page) = missing {
+            handle_mm_fault(&sys, vma, page, write)
+                .await
+                .map_err(|_| Stop::Killed)?;
+        }
+    }
+    Ok(())
+}

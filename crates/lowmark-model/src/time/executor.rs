@@ -1,0 +1,75 @@
+//! The loop that polls tasks and fires timers.
+
+use super::{BoxFuture, TaskState};
+use crate::world::{Sys, Verdict};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+/// Gives control back to the executor once. Whoever awaits it has first said when to go on: through
+/// [`Sched::spend`](super::Sched::spend) or [`Sched::block`](super::Sched::block).
+#[derive(Debug, Default)]
+pub(crate) struct Suspend {
+    suspended: bool,
+}
+
+impl Future for Suspend {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        if self.suspended {
+            return Poll::Ready(());
+        }
+        self.suspended = true;
+        Poll::Pending
+    }
+}
+
+/// Runs until the workload is over or nothing can happen any more.
+///
+/// `observe` is called after every interrupt and every time a task gives up control.
+pub(crate) fn run_until_idle(sys: &Sys, observe: &mut dyn FnMut(&Sys)) -> Verdict {
+    let mut bodies: Vec<Option<BoxFuture>> = Vec::new();
+    // Wake-ups go through the scheduler's own queues; wakers carry no news.
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        let spawned = sys.world().spawned.take();
+        for (id, body) in spawned {
+            debug_assert_eq!(
+                bodies.len(),
+                id.0 as usize,
+                "tasks are spawned in order of their ids"
+            );
+            bodies.push(Some(body));
+        }
+        if let Some(verdict) = sys.world().verdict() {
+            return verdict;
+        }
+        let ready = sys.world().sched.next_ready();
+        if let Some(task) = ready {
+            let body = &mut bodies[task.0 as usize];
+            let poll = body.as_mut().map(|b| b.as_mut().poll(&mut context));
+            if poll.is_some_and(|p| p.is_ready()) {
+                *body = None;
+                sys.world().sched.end_current();
+            } else {
+                let world = &mut *sys.world();
+                // schedule() submits what a sleeping task has plugged.
+                if world.sched.task(task).state == TaskState::Blocked {
+                    world.block.flush_plug(&mut world.sched, task);
+                }
+            }
+            observe(sys);
+            continue;
+        }
+        let timer = sys.world().sched.next_timer();
+        match timer {
+            None => return sys.world().deadlock(),
+            Some(None) => {}
+            Some(Some(interrupt)) => {
+                sys.world().interrupt(interrupt);
+                observe(sys);
+            }
+        }
+    }
+}

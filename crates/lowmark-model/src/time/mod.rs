@@ -1,0 +1,30 @@
+//! Virtual time.
+//!
+//! Tasks and kernel threads are `async fn`s that run on simulated CPUs. Time moves in two ways: a task
+//! on a CPU *spends* time ([`Sched::spend`]), and timers fire. A task that spends time runs ahead
+//! without giving up control as long as nothing else could happen before it arrives (the *horizon*:
+//! the next timer, or the end of its time slice when others wait for a CPU). That makes long stretches
+//! of undisturbed work one tight loop, and still gives exactly the order of events that one event per
+//! step would give.
+//!
+//! Everything that happens at the same time happens in the order in which it was asked for.
+
+mod executor;
+mod random;
+mod rwsem;
+mod sched;
+mod wait;
+
+pub(crate) use executor::{Suspend, run_until_idle};
+pub use random::{Stream, Zipf};
+pub(crate) use rwsem::RwSem;
+pub(crate) use sched::{BoxFuture, Mode, Sched, TaskId, TaskState};
+pub(crate) use wait::WaitQueue;
+
+/// Nanoseconds of virtual time since the run began.
+pub type Nanos = u64;
+
+/// Nanoseconds in a second.
+pub const SECOND: Nanos = 1_000_000_000;
+/// Nanoseconds in a millisecond.
+pub const MSEC: Nanos = 1_000_000;

@@ -1,0 +1,391 @@
+//! CPUs, run queue and timers.
+//!
+//! 1. A task is *running* (it has a CPU), *runnable* (it waits for one), *blocked* or *ended*.
+//! 2. A woken task takes an idle CPU or queues, first in first out.
+//! 3. A task that has used up its slice goes to the end of the queue if others wait.
+//! 4. Timers are kept in one heap ordered by (time, sequence).
+//!
+//! Simplified against CFS: one queue for all CPUs, equal weights, no wake-up preemption, a fixed slice.
+
+use super::Nanos;
+use crate::world::Interrupt;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+
+/// A task body.
+pub(crate) type BoxFuture = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Index of a task or kernel thread; also its pid minus one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TaskId(pub(crate) u32);
+
+impl TaskId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a task is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskState {
+    /// On a CPU.
+    Running,
+    /// Waiting for a CPU.
+    Runnable,
+    /// Waiting for a wake-up.
+    Blocked,
+    /// Gone.
+    Ended,
+}
+
+/// Whose time is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The workload's own instructions.
+    User,
+    /// The kernel's.
+    System,
+}
+
+/// What the scheduler knows of a task.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// `comm`.
+    pub(crate) name: String,
+    /// Kernel threads do not keep a run alive.
+    pub(crate) kthread: bool,
+    /// State.
+    pub(crate) state: TaskState,
+    /// CPU it runs on, or ran on last.
+    pub(crate) cpu: u32,
+    /// Time spent in user mode.
+    pub(crate) user: Nanos,
+    /// Time spent in the kernel.
+    pub(crate) system: Nanos,
+    /// When it started.
+    pub(crate) start: Nanos,
+    /// When it ended.
+    pub(crate) end: Option<Nanos>,
+    /// SIGKILL is pending.
+    pub(crate) killed: bool,
+    /// What it waits for, for the verdict on a deadlock.
+    pub(crate) waiting_for: &'static str,
+    /// Number of the current sleep: a timer of an earlier one is stale.
+    sleep: u64,
+    timed_out: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// A running task has spent its time.
+    Spent(TaskId),
+    /// A sleep is over, if it is still this one.
+    Timeout(TaskId, u64),
+    /// Something outside the CPUs happens.
+    Interrupt(Interrupt),
+}
+
+#[derive(Debug)]
+struct Cpu {
+    running: Option<TaskId>,
+    slice_end: Nanos,
+}
+
+/// A task never runs further ahead than this without giving the executor a look.
+const RUN_AHEAD: Nanos = 100 * super::MSEC;
+/// Time slice while others wait: `sched_min_granularity_ns` (0.75 ms × (1 + log2 of the CPUs)) scaled
+/// for four CPUs, as `kernel/sched/fair.c` did from 2.6.23 to 6.5.
+const SLICE: Nanos = 2_250_000;
+
+/// CPUs, tasks and timers.
+#[derive(Debug)]
+pub(crate) struct Sched {
+    now: Nanos,
+    horizon: Nanos,
+    sequence: u64,
+    timers: BinaryHeap<Reverse<(Nanos, u64, Timer)>>,
+    tasks: Vec<Task>,
+    cpus: Vec<Cpu>,
+    run_queue: VecDeque<TaskId>,
+    ready: VecDeque<TaskId>,
+    current: TaskId,
+    live: u32,
+    context_switch: Nanos,
+    last_on_cpu: Vec<Option<TaskId>>,
+}
+
+impl Sched {
+    pub(crate) fn new(cpus: u32, context_switch: Nanos) -> Sched {
+        Sched {
+            now: 0,
+            horizon: 0,
+            sequence: 0,
+            timers: BinaryHeap::new(),
+            tasks: Vec::new(),
+            cpus: (0..cpus)
+                .map(|_| Cpu {
+                    running: None,
+                    slice_end: 0,
+                })
+                .collect(),
+            run_queue: VecDeque::new(),
+            ready: VecDeque::new(),
+            current: TaskId(0),
+            live: 0,
+            context_switch,
+            last_on_cpu: vec![None; cpus as usize],
+        }
+    }
+
+    /// The time.
+    #[inline]
+    pub(crate) fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// How long the current task may spend without being interrupted.
+    #[inline]
+    pub(crate) fn undisturbed(&self) -> Nanos {
+        self.horizon - self.now
+    }
+
+    /// The task that runs.
+    #[inline]
+    pub(crate) fn current(&self) -> TaskId {
+        self.current
+    }
+
+    /// CPU of the task that runs.
+    pub(crate) fn current_cpu(&self) -> u32 {
+        self.tasks.get(self.current.index()).map_or(0, |t| t.cpu)
+    }
+
+    /// A task's record.
+    pub(crate) fn task(&self, id: TaskId) -> &Task {
+        &self.tasks[id.index()]
+    }
+
+    /// All tasks, in order of their ids.
+    pub(crate) fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// Tasks that are not kernel threads and have not ended.
+    pub(crate) fn live(&self) -> u32 {
+        self.live
+    }
+
+    /// Registers a task and makes it runnable; its body is the executor's.
+    pub(crate) fn add(&mut self, name: String, kthread: bool) -> TaskId {
+        let id = TaskId(self.tasks.len() as u32);
+        self.tasks.push(Task {
+            name,
+            kthread,
+            state: TaskState::Blocked,
+            cpu: 0,
+            user: 0,
+            system: 0,
+            start: self.now,
+            end: None,
+            killed: false,
+            waiting_for: "its first run",
+            sleep: 0,
+            timed_out: false,
+        });
+        self.live += u32::from(!kthread);
+        self.wake(id);
+        id
+    }
+
+    /// The current task's body returned.
+    pub(crate) fn end_current(&mut self) {
+        let id = self.current;
+        let now = self.now;
+        let task = &mut self.tasks[id.index()];
+        task.state = TaskState::Ended;
+        task.end = Some(now);
+        self.live -= u32::from(!task.kthread);
+        self.release_cpu(id);
+    }
+
+    /// Accounts `ns` to the current task. True: the time has passed. False: the caller must suspend;
+    /// it resumes when the time has passed.
+    #[inline]
+    pub(crate) fn spend(&mut self, mode: Mode, ns: Nanos) -> bool {
+        let task = &mut self.tasks[self.current.index()];
+        match mode {
+            Mode::User => task.user += ns,
+            Mode::System => task.system += ns,
+        }
+        let then = self.now + ns;
+        if then < self.horizon {
+            self.now = then;
+            return true;
+        }
+        self.push(then, Timer::Spent(self.current));
+        false
+    }
+
+    /// The current task gives up its CPU until [`wake`](Self::wake); it must suspend next.
+    pub(crate) fn block(&mut self, waiting_for: &'static str) {
+        let id = self.current;
+        let task = &mut self.tasks[id.index()];
+        task.state = TaskState::Blocked;
+        task.waiting_for = waiting_for;
+        task.sleep += 1;
+        task.timed_out = false;
+        self.release_cpu(id);
+    }
+
+    /// As [`block`](Self::block), but no longer than `timeout`.
+    pub(crate) fn block_for(&mut self, waiting_for: &'static str, timeout: Nanos) {
+        self.block(waiting_for);
+        let id = self.current;
+        let sleep = self.tasks[id.index()].sleep;
+        self.push(self.now + timeout, Timer::Timeout(id, sleep));
+    }
+
+    /// Whether the current task's last block ended by its timeout.
+    pub(crate) fn timed_out(&self) -> bool {
+        self.tasks[self.current.index()].timed_out
+    }
+
+    /// Makes a blocked task runnable; nothing happens to one that is not blocked.
+    pub(crate) fn wake(&mut self, id: TaskId) {
+        let task = &mut self.tasks[id.index()];
+        if task.state != TaskState::Blocked {
+            return;
+        }
+        task.state = TaskState::Runnable;
+        self.run_queue.push_back(id);
+        self.dispatch();
+    }
+
+    /// Marks a task as killed and wakes it.
+    pub(crate) fn kill(&mut self, id: TaskId) {
+        self.tasks[id.index()].killed = true;
+        self.wake(id);
+    }
+
+    /// Whether SIGKILL is pending for the current task.
+    pub(crate) fn current_killed(&self) -> bool {
+        self.tasks[self.current.index()].killed
+    }
+
+    /// Asks for an interrupt `after` from now.
+    pub(crate) fn interrupt_after(&mut self, after: Nanos, interrupt: Interrupt) {
+        self.push(self.now + after, Timer::Interrupt(interrupt));
+    }
+
+    /// The next task to poll, which becomes current.
+    pub(super) fn next_ready(&mut self) -> Option<TaskId> {
+        let id = self.ready.pop_front()?;
+        self.current = id;
+        self.set_horizon();
+        Some(id)
+    }
+
+    /// Advances to the next timer. Interrupts are returned, the rest is done here. `None`: nothing will
+    /// ever happen again.
+    pub(super) fn next_timer(&mut self) -> Option<Option<Interrupt>> {
+        let Reverse((time, _, timer)) = self.timers.pop()?;
+        debug_assert!(time >= self.now, "time runs backwards");
+        self.now = time;
+        match timer {
+            Timer::Spent(id) => self.spent(id),
+            Timer::Timeout(id, sleep) => {
+                let task = &mut self.tasks[id.index()];
+                if task.sleep == sleep && task.state == TaskState::Blocked {
+                    task.timed_out = true;
+                    self.wake(id);
+                }
+            }
+            Timer::Interrupt(interrupt) => return Some(Some(interrupt)),
+        }
+        Some(None)
+    }
+
+    fn push(&mut self, time: Nanos, timer: Timer) {
+        self.sequence += 1;
+        self.timers.push(Reverse((time, self.sequence, timer)));
+        self.horizon = self.horizon.min(time);
+    }
+
+    fn set_horizon(&mut self) {
+        if !self.ready.is_empty() {
+            self.horizon = self.now;
+            return;
+        }
+        let timer = self
+            .timers
+            .peek()
+            .map_or(Nanos::MAX, |Reverse((time, ..))| *time);
+        let mut horizon = timer.min(self.now + RUN_AHEAD);
+        if !self.run_queue.is_empty() {
+            let cpu = &self.cpus[self.tasks[self.current.index()].cpu as usize];
+            horizon = horizon.min(cpu.slice_end.max(self.now));
+        }
+        self.horizon = horizon;
+    }
+
+    /// A running task's time has passed: it goes on, or makes room.
+    fn spent(&mut self, id: TaskId) {
+        let cpu = self.tasks[id.index()].cpu as usize;
+        if self.run_queue.is_empty() {
+            self.ready.push_back(id);
+        } else if self.now >= self.cpus[cpu].slice_end {
+            self.tasks[id.index()].state = TaskState::Runnable;
+            self.run_queue.push_back(id);
+            self.cpus[cpu].running = None;
+            self.dispatch();
+        } else {
+            self.ready.push_back(id);
+        }
+    }
+
+    fn release_cpu(&mut self, id: TaskId) {
+        let cpu = self.tasks[id.index()].cpu as usize;
+        debug_assert_eq!(
+            self.cpus[cpu].running,
+            Some(id),
+            "a task that has no CPU gives one up"
+        );
+        self.cpus[cpu].running = None;
+        self.dispatch();
+    }
+
+    /// Gives idle CPUs to runnable tasks.
+    fn dispatch(&mut self) {
+        while !self.run_queue.is_empty() {
+            let Some(cpu) = self.cpus.iter().position(|c| c.running.is_none()) else {
+                // The current task may have to make room sooner than it thought.
+                let slice_end = self.cpus[self.tasks[self.current.index()].cpu as usize].slice_end;
+                self.horizon = self.horizon.min(slice_end.max(self.now));
+                return;
+            };
+            let id = self.run_queue.pop_front().expect("the queue is not empty");
+            let switch = if self.last_on_cpu[cpu] == Some(id) {
+                0
+            } else {
+                self.context_switch
+            };
+            self.last_on_cpu[cpu] = Some(id);
+            self.cpus[cpu] = Cpu {
+                running: Some(id),
+                slice_end: self.now + switch + SLICE,
+            };
+            let task = &mut self.tasks[id.index()];
+            task.state = TaskState::Running;
+            task.cpu = cpu as u32;
+            task.system += switch;
+            if switch == 0 {
+                self.ready.push_back(id);
+                self.horizon = self.now;
+            } else {
+                self.push(self.now + switch, Timer::Spent(id));
+            }
+        }
+    }
+}

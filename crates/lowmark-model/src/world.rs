@@ -1,0 +1,311 @@
+//! The machine as a whole: everything that a kernel path can reach, and the doors through which
+//! `async` code reaches it.
+//!
+//! [`World`] is plain state. Code that does not sleep takes `&mut World`; code that may sleep takes
+//! [`Sys`], borrows the world between two sleeps, and never across one (`clippy` checks that).
+
+use crate::device::BlockLayer;
+use crate::kernel::Kernel;
+use crate::mm::Mm;
+use crate::mm::page::Pfn;
+use crate::time::{BoxFuture, Mode, Nanos, RwSem, SECOND, Sched, Suspend, TaskId, WaitQueue};
+use crate::trace::Trace;
+use lowmark_record::Payload;
+use lowmark_spec::Machine;
+use lowmark_spec::machine::Costs;
+use std::cell::{RefCell, RefMut};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Something that happens outside the CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Interrupt {
+    /// A device has served a request.
+    RequestDone { device: usize, request: u32 },
+    /// An elevator's idle timer.
+    RunQueue { device: usize },
+    /// The workload's time is up.
+    EndOfRun,
+}
+
+/// Why a run is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// As the workload says.
+    Completed,
+    /// Nothing was left to reclaim.
+    OutOfMemory {
+        task: String,
+        order: u32,
+        verdict: String,
+    },
+    /// Every task waits for another.
+    Deadlock { verdict: String },
+}
+
+/// All state of a run.
+#[derive(Debug)]
+pub(crate) struct World {
+    /// CPUs, tasks, timers.
+    pub(crate) sched: Sched,
+    /// Memory.
+    pub(crate) mm: Mm,
+    /// Devices.
+    pub(crate) block: BlockLayer,
+    /// Events.
+    pub(crate) trace: Trace,
+    /// The kernel that runs.
+    pub(crate) kernel: Kernel,
+    /// What work costs.
+    pub(crate) costs: Costs,
+    /// `mmap_sem` of each process.
+    pub(crate) spaces: Vec<RwSem>,
+    /// Tasks that wait for a page.
+    pub(crate) page_waiters: BTreeMap<Pfn, WaitQueue>,
+    /// What the workload's tasks share.
+    pub(crate) workload: crate::task::Shared,
+    /// Bodies of tasks that the executor has not taken over yet.
+    pub(crate) spawned: Spawned,
+    jiffy: Nanos,
+    over: Option<Verdict>,
+}
+
+/// Tasks on their way to the executor.
+#[derive(Default)]
+pub(crate) struct Spawned(Vec<(TaskId, BoxFuture)>);
+
+impl std::fmt::Debug for Spawned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} tasks", self.0.len())
+    }
+}
+
+impl Spawned {
+    pub(crate) fn take(&mut self) -> Vec<(TaskId, BoxFuture)> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl World {
+    pub(crate) fn new(machine: &Machine, kernel: Kernel, trace: Trace) -> World {
+        World {
+            sched: Sched::new(machine.cpus, machine.costs.context_switch_ns),
+            mm: Mm::new(machine, &kernel),
+            block: BlockLayer::new(&machine.devices),
+            trace,
+            kernel,
+            costs: machine.costs.clone(),
+            spaces: Vec::new(),
+            page_waiters: BTreeMap::new(),
+            workload: Default::default(),
+            spawned: Spawned::default(),
+            jiffy: SECOND / u64::from(machine.hz),
+            over: None,
+        }
+    }
+
+    /// Starts a task.
+    pub(crate) fn spawn(&mut self, name: String, kthread: bool, body: BoxFuture) -> TaskId {
+        let id = self.sched.add(name, kthread);
+        self.spawned.0.push((id, body));
+        id
+    }
+
+    /// A timeout in whole jiffies, rounded up.
+    pub(crate) fn jiffies(&self, timeout: Nanos) -> Nanos {
+        timeout.div_ceil(self.jiffy) * self.jiffy
+    }
+
+    /// Records an event of the current task.
+    #[inline]
+    pub(crate) fn trace(&mut self, payload: Payload) {
+        if self.trace.enabled() {
+            let task = self.sched.current();
+            self.trace
+                .push(self.sched.now(), self.sched.current_cpu(), task.0, payload);
+        }
+    }
+
+    /// Deals with an interrupt.
+    pub(crate) fn interrupt(&mut self, interrupt: Interrupt) {
+        match interrupt {
+            Interrupt::RequestDone { device, request } => {
+                let mut pages = std::mem::take(&mut self.workload.done_pages);
+                let dir = self
+                    .block
+                    .complete(&mut self.sched, device, request, &mut pages);
+                self.end_io(dir, &pages);
+                pages.clear();
+                self.workload.done_pages = pages;
+                self.block.run_queue(&mut self.sched, device);
+            }
+            Interrupt::RunQueue { device } => self.block.run_queue(&mut self.sched, device),
+            Interrupt::EndOfRun => self.over = Some(Verdict::Completed),
+        }
+    }
+
+    /// An allocation failed for good.
+    pub(crate) fn out_of_memory(&mut self, order: u32) {
+        let free: u64 = self.mm.zones.iter().map(|zone| zone.free).sum();
+        let reclaimable: u64 = self
+            .mm
+            .lruvecs
+            .iter()
+            .map(|lists| lists.reclaimable(true))
+            .sum();
+        let verdict = format!(
+            "{free} pages free, {reclaimable} on the LRU lists, {} of {} swap slots in use",
+            self.mm.swap.in_use(),
+            self.mm.swap.total_slots()
+        );
+        let task = self.sched.task(self.sched.current()).name.clone();
+        self.over = Some(Verdict::OutOfMemory {
+            task,
+            order,
+            verdict,
+        });
+    }
+
+    /// Why the run is over, if it is.
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        if self.over.is_some() {
+            return self.over.clone();
+        }
+        let idle = || self.mm.nodes.iter().all(|node| node.kswapd.asleep);
+        let done = self.sched.live() == 0 && (!self.workload.until_kswapd_idle || idle());
+        done.then_some(Verdict::Completed)
+    }
+
+    /// Nothing will ever happen again.
+    pub(crate) fn deadlock(&self) -> Verdict {
+        let waiting: Vec<String> = self
+            .sched
+            .tasks()
+            .iter()
+            .filter(|task| !task.kthread && task.end.is_none())
+            .take(8)
+            .map(|task| format!("{} waits for {}", task.name, task.waiting_for))
+            .collect();
+        Verdict::Deadlock {
+            verdict: waiting.join("; "),
+        }
+    }
+}
+
+/// Longest stretch that is charged at once: others get their turn in between.
+const CHARGE_MAX: Nanos = 1_000_000;
+
+/// A shared reference to the machine, as every task body holds it.
+pub(crate) type SysRef = Rc<Sys>;
+
+/// The machine, for code that may sleep.
+#[derive(Debug)]
+pub(crate) struct Sys {
+    world: RefCell<World>,
+    /// What work costs.
+    pub(crate) costs: Costs,
+}
+
+impl Sys {
+    pub(crate) fn new(world: World) -> SysRef {
+        let costs = world.costs.clone();
+        Rc::new(Sys {
+            world: RefCell::new(world),
+            costs,
+        })
+    }
+
+    /// The state; not to be held across an `.await`.
+    #[inline]
+    pub(crate) fn world(&self) -> RefMut<'_, World> {
+        self.world.borrow_mut()
+    }
+
+    /// Gives up control after the scheduler has been told when to go on.
+    pub(crate) fn suspend(&self) -> Suspend {
+        Suspend::default()
+    }
+
+    /// Spends CPU time in the kernel.
+    #[inline]
+    pub(crate) async fn charge_kernel(&self, ns: Nanos) {
+        self.charge(Mode::System, ns).await;
+    }
+
+    /// Spends CPU time.
+    #[inline]
+    pub(crate) async fn charge(&self, mode: Mode, ns: Nanos) {
+        let mut left = ns;
+        while left > 0 {
+            let chunk = left.min(CHARGE_MAX);
+            left -= chunk;
+            let passed = self.world().sched.spend(mode, chunk);
+            if !passed {
+                self.suspend().await;
+            }
+        }
+    }
+
+    /// Sleeps; true if nobody woke the task before the time was over.
+    pub(crate) async fn sleep(&self, ns: Nanos) -> bool {
+        self.world().sched.block_for("the end of its sleep", ns);
+        self.suspend().await;
+        self.world().sched.timed_out()
+    }
+
+    /// `blk_start_plug`
+    pub(crate) fn start_plug(&self) {
+        let world = &mut *self.world();
+        world.block.start_plug(&world.sched);
+    }
+
+    /// `blk_finish_plug`
+    pub(crate) fn finish_plug(&self) {
+        let world = &mut *self.world();
+        world.block.finish_plug(&mut world.sched);
+    }
+
+    /// `down_read(&mm->mmap_sem)`
+    #[inline]
+    pub(crate) async fn down_read(&self, space: usize) {
+        loop {
+            {
+                let world = &mut *self.world();
+                if world.spaces[space].try_read() {
+                    return;
+                }
+                world.spaces[space].wait(&mut world.sched, false);
+            }
+            self.suspend().await;
+        }
+    }
+
+    /// `up_read(&mm->mmap_sem)`
+    #[inline]
+    pub(crate) fn up_read(&self, space: usize) {
+        let world = &mut *self.world();
+        world.spaces[space].release_read(&mut world.sched);
+    }
+
+    /// `down_write(&mm->mmap_sem)`
+    pub(crate) async fn down_write(&self, space: usize) {
+        let free = self.world().spaces[space].try_write();
+        let mut free = free;
+        while !free {
+            {
+                let world = &mut *self.world();
+                world.spaces[space].wait(&mut world.sched, true);
+            }
+            self.suspend().await;
+            let lock = &mut self.world().spaces[space];
+            lock.retry_write();
+            free = lock.try_write();
+        }
+    }
+
+    /// `up_write(&mm->mmap_sem)`
+    pub(crate) fn up_write(&self, space: usize) {
+        let world = &mut *self.world();
+        world.spaces[space].release_write(&mut world.sched);
+    }
+}

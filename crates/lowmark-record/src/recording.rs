@@ -1,0 +1,152 @@
+//! The recording itself.
+
+use crate::event::Event;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What was run, on what, by whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// Name of the workload.
+    pub workload: String,
+    /// Values of its parameters.
+    pub params: Vec<(String, String)>,
+    /// Name of the machine.
+    pub machine: String,
+    /// Kernel as asked for, for example `v3.6+swapin_readahead=hugh-new`.
+    pub kernel: String,
+    /// `model`, `guest`, `host` or `trace`.
+    pub backend: String,
+    /// Version of lowmark that made it.
+    pub lowmark: String,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// As the workload says.
+    Completed,
+    /// The kernel had nothing left to reclaim.
+    OutOfMemory {
+        /// Task whose allocation failed.
+        task: String,
+        /// Order of that allocation.
+        order: u32,
+        /// What memory looked like, one line.
+        verdict: String,
+    },
+    /// Nothing could ever happen again: every task waits for another.
+    Deadlock {
+        /// Who waits for what.
+        verdict: String,
+    },
+}
+
+/// CPU times of one task or kernel thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskTimes {
+    /// `comm`.
+    pub name: String,
+    /// Process id, unique in the run.
+    pub pid: u32,
+    /// Kernel thread.
+    pub kthread: bool,
+    /// User time, ns.
+    pub user_ns: u64,
+    /// System time, ns.
+    pub system_ns: u64,
+    /// Start, ns.
+    pub start_ns: u64,
+    /// End, ns; absent if it was still running.
+    pub end_ns: Option<u64>,
+}
+
+/// A label on a stretch of time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Label.
+    pub label: String,
+    /// Task that set it.
+    pub task: String,
+    /// When, ns.
+    pub time_ns: u64,
+}
+
+/// Unit of a series for printing; values are kept in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// ns
+    Nanoseconds,
+    /// µs
+    Microseconds,
+    /// ms
+    Milliseconds,
+    /// 10 ms
+    Centiseconds,
+    /// s
+    Seconds,
+}
+
+impl Unit {
+    /// Nanoseconds in one unit.
+    pub fn nanoseconds(self) -> u64 {
+        match self {
+            Unit::Nanoseconds => 1,
+            Unit::Microseconds => 1_000,
+            Unit::Milliseconds => 1_000_000,
+            Unit::Centiseconds => 10_000_000,
+            Unit::Seconds => 1_000_000_000,
+        }
+    }
+
+    /// Symbol for table heads.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Nanoseconds => "ns",
+            Unit::Microseconds => "us",
+            Unit::Milliseconds => "ms",
+            Unit::Centiseconds => "cs",
+            Unit::Seconds => "s",
+        }
+    }
+}
+
+/// Samples of one latency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Name.
+    pub name: String,
+    /// Unit for printing.
+    pub unit: Unit,
+    /// Each sample's time of completion and value, ns.
+    pub samples: Vec<(u64, u64)>,
+}
+
+/// What one run showed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recording {
+    /// What was run.
+    pub run: RunInfo,
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Time from start to end, ns.
+    pub elapsed_ns: u64,
+    /// Change of every vmstat counter over the run, by its `/proc/vmstat` name.
+    pub counters: BTreeMap<String, u64>,
+    /// State at the end (`nr_*` of `/proc/vmstat`), by name.
+    pub state: BTreeMap<String, u64>,
+    /// Tasks and kernel threads.
+    pub tasks: Vec<TaskTimes>,
+    /// Phase marks in order of time.
+    pub phases: Vec<Phase>,
+    /// Latency series.
+    pub series: Vec<Series>,
+    /// Events in order of time; empty when none were asked for.
+    #[serde(skip)]
+    pub events: Vec<Event>,
+}

@@ -1,0 +1,562 @@
+//! Recordings on disk.
+//!
+//! A recording is a directory: `recording.json` holds everything but the events, `events.jsonl` holds
+//! one event a line and exists only if there are any. The format is described for other programs in
+//! `docs/recording.md`; [`VERSION`] names it.
+//!
+//! Writing:
+//! 1. The destination is checked: absent, empty, or a recording that may be replaced. Anything else is
+//!    somebody's work and is refused.
+//! 2. Both files are written to a hidden sibling directory.
+//! 3. An old recording steps aside, the sibling takes its name, the old one is removed. A reader sees
+//!    the old recording or the new one, never half of either.
+//!
+//! Reading checks the header first, so that a file of another version is called that and not "missing
+//! field", and then everything that other code relies on: each event names a task that exists, times
+//! do not go back, as many events are there as were written.
+
+use crate::event::Event;
+use crate::layout::ShallowFormatter;
+use crate::recording::Recording;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Version of the format that this crate writes, and the only one it reads.
+pub const VERSION: u64 = 1;
+
+/// Value of `format` in `recording.json`: by it a recording is told from other directories.
+pub const FORMAT: &str = "lowmark-recording";
+
+/// Name of the file that holds everything but the events.
+pub const RECORDING_FILE: &str = "recording.json";
+
+/// Name of the file that holds the events.
+pub const EVENTS_FILE: &str = "events.jsonl";
+
+/// Bytes at the start of `recording.json` in which [`FORMAT`] must appear.
+const MARKER_WINDOW: usize = 256;
+
+/// Why a recording could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file system refused.
+    #[error("{}: cannot {doing}: {source}", path.display())]
+    Io {
+        /// File or directory.
+        path: PathBuf,
+        /// What was tried, as a verb.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file that belongs to a recording is not there.
+    #[error("{}: no such file; expected {expected}", path.display())]
+    Missing {
+        /// File that was looked for.
+        path: PathBuf,
+        /// What it would have been.
+        expected: &'static str,
+    },
+    /// The file is of another kind.
+    #[error("{}: not a recording: expected \"format\": \"{FORMAT}\", found \"{found}\"", path.display())]
+    Format {
+        /// `recording.json`.
+        path: PathBuf,
+        /// Its `format`.
+        found: String,
+    },
+    /// The file is of another version.
+    #[error(
+        "{}: recording of format version {found}; this lowmark reads version {VERSION}",
+        path.display()
+    )]
+    Version {
+        /// `recording.json`.
+        path: PathBuf,
+        /// Its `version`.
+        found: u64,
+    },
+    /// The text is not what the format says.
+    #[error("{}:{line}:{column}: expected {expected}: {problem}", path.display())]
+    Syntax {
+        /// File.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1 (0 where the parser names none).
+        column: usize,
+        /// What should be there.
+        expected: &'static str,
+        /// What the parser found.
+        problem: String,
+    },
+    /// The bytes are not text.
+    #[error("{}:{line}: expected UTF-8 text, found other bytes", path.display())]
+    NotUtf8 {
+        /// File.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+    },
+    /// Fewer or more events than `recording.json` announces.
+    #[error("{}: expected {expected} events, found {found}: the file was cut or changed", path.display())]
+    EventCount {
+        /// `events.jsonl`.
+        path: PathBuf,
+        /// `event_count` of `recording.json`.
+        expected: u64,
+        /// Events in the file.
+        found: u64,
+    },
+    /// The parts contradict each other.
+    #[error("{}:{line}: expected {expected}, found {found}", path.display())]
+    Inconsistent {
+        /// File.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What the rest of the recording asks for.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// The destination holds something else.
+    #[error(
+        "{}: will not be overwritten: expected nothing, an empty directory or a recording, found \
+         {found}; choose another directory or remove it",
+        path.display()
+    )]
+    Occupied {
+        /// Destination.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+    },
+    /// The destination has no name of its own.
+    #[error("{}: expected the name of a directory to create", path.display())]
+    NoName {
+        /// Destination.
+        path: PathBuf,
+    },
+}
+
+impl StoreError {
+    fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> StoreError {
+        let path = path.to_owned();
+        move |source| StoreError::Io {
+            path,
+            doing,
+            source,
+        }
+    }
+
+    fn syntax(path: &Path, expected: &'static str, line: usize, e: &serde_json::Error) -> Self {
+        let text = e.to_string();
+        let problem = text
+            .rfind(" at line ")
+            .map_or(text.as_str(), |end| &text[..end])
+            .to_owned();
+        StoreError::Syntax {
+            path: path.to_owned(),
+            line,
+            column: e.column(),
+            expected,
+            problem,
+        }
+    }
+}
+
+/// The first keys of `recording.json`.
+#[derive(Deserialize)]
+struct Header {
+    format: String,
+    version: u64,
+    #[serde(default)]
+    event_count: u64,
+}
+
+/// `recording.json` as written.
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    version: u64,
+    event_count: u64,
+    #[serde(flatten)]
+    recording: &'a Recording,
+}
+
+impl Recording {
+    /// Writes the recording as directory `dir`, which is created, parents included.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Occupied`] if `dir` exists and is neither empty nor a recording;
+    /// [`StoreError::Inconsistent`] if the events name no task or run backwards;
+    /// [`StoreError::Io`] otherwise. After an error `dir` is what it was, unless the error is that the
+    /// old recording, already replaced, could not be removed.
+    pub fn write(&self, dir: &Path) -> Result<(), StoreError> {
+        check_events(&dir.join(EVENTS_FILE), &self.events, self.tasks.len())?;
+        let target = Target::of(dir)?;
+        fs::create_dir_all(&target.parent)
+            .map_err(StoreError::io(&target.parent, "create the directory"))?;
+        let new = target.sibling("new");
+        let written = self
+            .write_files(&new)
+            .and_then(|()| target.replace_by(&new));
+        if written.is_err() {
+            // Best effort: the error that matters is the first one.
+            let _ = fs::remove_dir_all(&new);
+        }
+        written
+    }
+
+    /// Reads a recording, events included.
+    ///
+    /// # Errors
+    ///
+    /// A [`StoreError`] that names the file, the line and what was expected there.
+    pub fn read(dir: &Path) -> Result<Recording, StoreError> {
+        let (mut recording, count) = read_document(dir)?;
+        if count > 0 {
+            recording.events = EventReader::open(dir)?.collect::<Result<_, _>>()?;
+        }
+        let path = dir.join(EVENTS_FILE);
+        let found = recording.events.len() as u64;
+        if found != count {
+            return Err(StoreError::EventCount {
+                path,
+                expected: count,
+                found,
+            });
+        }
+        check_events(&path, &recording.events, recording.tasks.len())?;
+        Ok(recording)
+    }
+
+    /// Reads a recording without opening its events: [`Recording::events`] is empty.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Recording::read`], of `recording.json` alone.
+    pub fn read_without_events(dir: &Path) -> Result<Recording, StoreError> {
+        Ok(read_document(dir)?.0)
+    }
+
+    fn write_files(&self, dir: &Path) -> Result<(), StoreError> {
+        fs::create_dir(dir).map_err(StoreError::io(dir, "create the directory"))?;
+        write_file(&dir.join(RECORDING_FILE), |out| {
+            let document = Document {
+                format: FORMAT,
+                version: VERSION,
+                event_count: self.events.len() as u64,
+                recording: self,
+            };
+            let formatter = ShallowFormatter::default();
+            document.serialize(&mut serde_json::Serializer::with_formatter(
+                &mut *out, formatter,
+            ))?;
+            out.write_all(b"\n")
+        })?;
+        if self.events.is_empty() {
+            return Ok(());
+        }
+        write_file(&dir.join(EVENTS_FILE), |out| {
+            self.events.iter().try_for_each(|event| {
+                serde_json::to_writer(&mut *out, event)?;
+                out.write_all(b"\n")
+            })
+        })
+    }
+}
+
+/// Whether a recording can be written as `dir`, to be asked before a long run.
+///
+/// Nothing is left behind: a directory is created beside the destination (or in its nearest parent
+/// that exists) and removed again.
+///
+/// # Errors
+///
+/// What [`Recording::write`] would fail with.
+pub fn check_writable(dir: &Path) -> Result<(), StoreError> {
+    let target = Target::of(dir)?;
+    let ground = target
+        .parent
+        .ancestors()
+        .map(|p| {
+            if p.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                p
+            }
+        })
+        .find(|p| p.symlink_metadata().is_ok())
+        .unwrap_or(Path::new("."));
+    let trial = ground.join(hidden(&target.name, "try"));
+    fs::create_dir(&trial).map_err(StoreError::io(ground, "create a directory here"))?;
+    fs::remove_dir(&trial).map_err(StoreError::io(&trial, "remove the trial directory"))
+}
+
+/// Reads the events of a recording one by one, in memory of one line.
+#[derive(Debug)]
+pub struct EventReader {
+    path: PathBuf,
+    input: BufReader<File>,
+    line: usize,
+    buffer: Vec<u8>,
+    failed: bool,
+}
+
+impl EventReader {
+    /// Opens the events of the recording in `dir`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`] if it has none, [`StoreError::Io`] if they cannot be opened.
+    pub fn open(dir: &Path) -> Result<EventReader, StoreError> {
+        let path = dir.join(EVENTS_FILE);
+        let file = open(&path, "the events that recording.json announces")?;
+        Ok(EventReader {
+            path,
+            input: BufReader::new(file),
+            line: 0,
+            buffer: Vec::new(),
+            failed: false,
+        })
+    }
+
+    /// The next line that is not blank, or none at the end.
+    fn next_event(&mut self) -> Result<Option<Event>, StoreError> {
+        loop {
+            self.buffer.clear();
+            let read = self.input.read_until(b'\n', &mut self.buffer);
+            if read.map_err(StoreError::io(&self.path, "read the events"))? == 0 {
+                return Ok(None);
+            }
+            self.line += 1;
+            let text = std::str::from_utf8(&self.buffer).map_err(|_| StoreError::NotUtf8 {
+                path: self.path.clone(),
+                line: self.line,
+            })?;
+            if !text.trim().is_empty() {
+                return serde_json::from_str(text).map(Some).map_err(|e| {
+                    StoreError::syntax(&self.path, "one event as a JSON object", self.line, &e)
+                });
+            }
+        }
+    }
+}
+
+impl Iterator for EventReader {
+    type Item = Result<Event, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let item = self.next_event().transpose();
+        self.failed = matches!(item, Some(Err(_)));
+        item
+    }
+}
+
+/// Where a recording goes.
+struct Target {
+    /// Directory that holds it.
+    parent: PathBuf,
+    /// Its own name.
+    name: OsString,
+    /// Whether something that may be replaced is there.
+    exists: bool,
+}
+
+impl Target {
+    fn of(dir: &Path) -> Result<Target, StoreError> {
+        let exists = match dir.symlink_metadata() {
+            Ok(_) => true,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => false,
+            Err(e) => return Err(StoreError::io(dir, "look at the destination")(e)),
+        };
+        let path = if exists {
+            may_replace(dir)?;
+            // `.`, `..` and links get the name of the directory that they stand for.
+            fs::canonicalize(dir).map_err(StoreError::io(dir, "look at the destination"))?
+        } else {
+            dir.to_owned()
+        };
+        match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => {
+                let parent = if parent.as_os_str().is_empty() {
+                    Path::new(".")
+                } else {
+                    parent
+                };
+                Ok(Target {
+                    parent: parent.to_owned(),
+                    name: name.to_owned(),
+                    exists,
+                })
+            }
+            _ => Err(StoreError::NoName {
+                path: dir.to_owned(),
+            }),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.parent.join(&self.name)
+    }
+
+    fn sibling(&self, role: &str) -> PathBuf {
+        self.parent.join(hidden(&self.name, role))
+    }
+
+    /// Puts the finished directory `new` in place.
+    fn replace_by(&self, new: &Path) -> Result<(), StoreError> {
+        let path = self.path();
+        if !self.exists {
+            return fs::rename(new, &path).map_err(StoreError::io(&path, "create the directory"));
+        }
+        let old = self.sibling("old");
+        fs::rename(&path, &old).map_err(StoreError::io(&path, "move the old recording aside"))?;
+        if let Err(e) = fs::rename(new, &path) {
+            // Best effort: put back what was there.
+            let _ = fs::rename(&old, &path);
+            return Err(StoreError::io(&path, "replace the old recording")(e));
+        }
+        fs::remove_dir_all(&old).map_err(StoreError::io(&old, "remove the old recording"))
+    }
+}
+
+/// Name of a hidden directory beside `name`; the process id keeps two runs apart.
+fn hidden(name: &OsString, role: &str) -> OsString {
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{role}-{}", std::process::id()));
+    hidden
+}
+
+/// Whether `dir` is empty or a recording and nothing else.
+fn may_replace(dir: &Path) -> Result<(), StoreError> {
+    let occupied = |found: String| StoreError::Occupied {
+        path: dir.to_owned(),
+        found,
+    };
+    if !dir.is_dir() {
+        return Err(occupied("a file".to_owned()));
+    }
+    let mut empty = true;
+    for entry in fs::read_dir(dir).map_err(StoreError::io(dir, "list the destination"))? {
+        let entry = entry.map_err(StoreError::io(dir, "list the destination"))?;
+        empty = false;
+        let name = entry.file_name();
+        if name != RECORDING_FILE && name != EVENTS_FILE {
+            return Err(occupied(format!(
+                "a directory with `{}` in it",
+                name.display()
+            )));
+        }
+    }
+    if empty || has_marker(&dir.join(RECORDING_FILE)) {
+        Ok(())
+    } else {
+        Err(occupied(format!(
+            "a directory whose {RECORDING_FILE} is no recording"
+        )))
+    }
+}
+
+/// Whether the file begins like a recording. Its end may be missing: a damaged recording may be
+/// replaced too.
+fn has_marker(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| {
+        io::Read::read_to_end(&mut io::Read::take(file, MARKER_WINDOW as u64), &mut start)
+    });
+    read.is_ok() && start.windows(FORMAT.len()).any(|w| w == FORMAT.as_bytes())
+}
+
+fn open(path: &Path, expected: &'static str) -> Result<File, StoreError> {
+    File::open(path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => StoreError::Missing {
+            path: path.to_owned(),
+            expected,
+        },
+        _ => StoreError::io(path, "open")(e),
+    })
+}
+
+fn write_file(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    let file = File::create(path).map_err(StoreError::io(path, "create"))?;
+    let mut out = BufWriter::new(file);
+    fill(&mut out)
+        .and_then(|()| out.flush())
+        .map_err(StoreError::io(path, "write"))
+}
+
+/// Everything but the events, and how many events there are.
+fn read_document(dir: &Path) -> Result<(Recording, u64), StoreError> {
+    let path = dir.join(RECORDING_FILE);
+    let mut bytes = Vec::new();
+    let mut file = open(&path, "a recording: a directory with recording.json in it")?;
+    io::Read::read_to_end(&mut file, &mut bytes).map_err(StoreError::io(&path, "read"))?;
+    let text = std::str::from_utf8(&bytes).map_err(|e| StoreError::NotUtf8 {
+        path: path.clone(),
+        line: 1 + bytes[..e.valid_up_to()]
+            .iter()
+            .filter(|&&b| b == b'\n')
+            .count(),
+    })?;
+    let header: Header = serde_json::from_str(text)
+        .map_err(|e| StoreError::syntax(&path, "the head of a recording", e.line(), &e))?;
+    if header.format != FORMAT {
+        return Err(StoreError::Format {
+            path,
+            found: header.format,
+        });
+    }
+    if header.version != VERSION {
+        return Err(StoreError::Version {
+            path,
+            found: header.version,
+        });
+    }
+    let recording = serde_json::from_str(text)
+        .map_err(|e| StoreError::syntax(&path, "a recording of version 1", e.line(), &e))?;
+    Ok((recording, header.event_count))
+}
+
+/// Each event names a task that exists, and time does not go back.
+fn check_events(path: &Path, events: &[Event], tasks: usize) -> Result<(), StoreError> {
+    let mut last = 0;
+    for (index, event) in events.iter().enumerate() {
+        let wrong = |expected: String, found: String| StoreError::Inconsistent {
+            path: path.to_owned(),
+            line: index + 1,
+            expected,
+            found,
+        };
+        if event.task as usize >= tasks {
+            return Err(wrong(
+                format!("the index of one of {tasks} tasks"),
+                format!("task {}", event.task),
+            ));
+        }
+        if event.time_ns < last {
+            return Err(wrong(
+                format!("a time of at least {last} ns"),
+                format!("{}", event.time_ns),
+            ));
+        }
+        last = event.time_ns;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

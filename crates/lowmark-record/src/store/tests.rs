@@ -1,0 +1,489 @@
+//! Round trips, damage, and destinations that must be left alone.
+
+use super::*;
+use crate::event::Payload;
+use crate::recording::{Outcome, Phase, RunInfo, Series, TaskTimes, Unit};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use tempfile::TempDir;
+
+fn task(name: &str) -> TaskTimes {
+    TaskTimes {
+        name: name.to_owned(),
+        pid: 7,
+        kthread: false,
+        user_ns: 1,
+        system_ns: 2,
+        start_ns: 0,
+        end_ns: Some(u64::MAX),
+    }
+}
+
+fn recording(events: Vec<Event>) -> Recording {
+    Recording {
+        run: RunInfo {
+            workload: "swap-seq-rand".to_owned(),
+            params: vec![("touches".to_owned(), "5".to_owned())],
+            machine: "desktop".to_owned(),
+            kernel: "v3.6+swapin_readahead=hugh-new".to_owned(),
+            backend: "model".to_owned(),
+            lowmark: "0.1.0".to_owned(),
+            seed: u64::MAX,
+        },
+        outcome: Outcome::Completed,
+        elapsed_ns: 123,
+        counters: [("pswpin".to_owned(), 5), ("pswpout".to_owned(), u64::MAX)].into(),
+        state: BTreeMap::new(),
+        tasks: vec![task("swapper")],
+        phases: vec![Phase {
+            label: "warm".to_owned(),
+            task: "swapper".to_owned(),
+            time_ns: 3,
+        }],
+        series: vec![Series {
+            name: "mmap".to_owned(),
+            unit: Unit::Milliseconds,
+            samples: vec![(1, 2), (3, 4)],
+        }],
+        events,
+    }
+}
+
+fn event(time_ns: u64) -> Event {
+    let payload = Payload::KswapdWake {
+        nid: 0,
+        zid: 1,
+        order: 9,
+    };
+    Event {
+        time_ns,
+        cpu: 1,
+        task: 0,
+        payload,
+    }
+}
+
+/// A recording with three events, written.
+fn written() -> (TempDir, PathBuf) {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let dir = place.path().join("run");
+    recording(vec![event(1), event(1), event(5)])
+        .write(&dir)
+        .expect("written");
+    (place, dir)
+}
+
+/// Names in a directory, hidden ones too.
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .expect("a directory")
+        .map(|e| {
+            e.expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("UTF-8")
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+/// What reading says after `change` was done to a file of the recording.
+fn damaged(file: &str, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> String {
+    let (_place, dir) = written();
+    let path = dir.join(file);
+    let bytes = fs::read(&path).expect("readable");
+    fs::write(&path, change(bytes)).expect("writable");
+    Recording::read(&dir)
+        .expect_err("damage is noticed")
+        .to_string()
+}
+
+fn replaced(file: &str, from: &str, to: &str) -> String {
+    damaged(file, |bytes| {
+        let text = String::from_utf8(bytes).expect("UTF-8");
+        assert!(text.contains(from), "{from} in {text}");
+        text.replacen(from, to, 1).into_bytes()
+    })
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let (place, dir) = written();
+    let expected = recording(vec![event(1), event(1), event(5)]);
+    assert_eq!(Recording::read(&dir).expect("read"), expected);
+    assert_eq!(
+        Recording::read_without_events(&dir).expect("read"),
+        recording(Vec::new())
+    );
+    assert_eq!(names(place.path()), ["run"]);
+    assert_eq!(names(&dir), [EVENTS_FILE, RECORDING_FILE]);
+    let events: Vec<Event> = EventReader::open(&dir)
+        .expect("events")
+        .collect::<Result<_, _>>()
+        .expect("valid");
+    assert_eq!(events, expected.events);
+}
+
+#[test]
+fn the_form_on_disk_is_the_documented_one() {
+    let (_place, dir) = written();
+    let text = fs::read_to_string(dir.join(RECORDING_FILE)).expect("text");
+    let start =
+        "{\n  \"format\": \"lowmark-recording\",\n  \"version\": 1,\n  \"event_count\": 3,\n";
+    assert!(text.starts_with(start), "{text}");
+    assert!(text.contains("\n  \"outcome\": \"completed\",\n"), "{text}");
+    assert!(text.contains("\n    \"pswpin\": 5,\n"), "{text}");
+    assert!(text.ends_with("}\n"), "{text}");
+    let events = fs::read_to_string(dir.join(EVENTS_FILE)).expect("text");
+    let first =
+        r#"{"t":1,"cpu":1,"task":0,"event":"mm_vmscan_kswapd_wake","nid":0,"zid":1,"order":9}"#;
+    assert_eq!(events.lines().next(), Some(first));
+}
+
+#[test]
+fn every_event_is_in_the_documentation() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/recording.md");
+    let page = fs::read_to_string(page).expect("docs/recording.md");
+    for (name, fields) in Payload::FIELDS {
+        let fields: Vec<String> = fields.iter().map(|f| format!("`{f}`")).collect();
+        let row = format!("| `{name}` | {} ", fields.join(", "));
+        assert!(page.contains(&row), "docs/recording.md lacks: {row}");
+    }
+    assert_eq!(
+        page.matches("\n| `mm_vmscan_").count() + page.matches("\n| `writeback_").count(),
+        Payload::FIELDS.len()
+    );
+}
+
+#[test]
+fn without_events_there_is_no_events_file() {
+    let (_place, dir) = written();
+    recording(Vec::new())
+        .write(&dir)
+        .expect("a recording may be replaced");
+    assert_eq!(names(&dir), [RECORDING_FILE]);
+    assert_eq!(Recording::read(&dir).expect("read"), recording(Vec::new()));
+    let error = EventReader::open(&dir).expect_err("no events").to_string();
+    assert!(
+        error.contains("no such file; expected the events"),
+        "{error}"
+    );
+}
+
+#[test]
+fn damage_is_named_with_file_and_line() {
+    let json = RECORDING_FILE;
+    for (error, expected) in [
+        (
+            damaged(json, |b| b[..b.len() / 2].to_vec()),
+            "recording.json:",
+        ),
+        (
+            damaged(json, |_| Vec::new()),
+            "expected the head of a recording: EOF",
+        ),
+        (
+            damaged(json, |_| b"[1, 2]".to_vec()),
+            "expected the head of a recording",
+        ),
+        (
+            damaged(json, |_| b"\n\xff".to_vec()),
+            "recording.json:2: expected UTF-8 text",
+        ),
+        (
+            replaced(json, "\"version\": 1", "\"version\": 2"),
+            "recording of format version 2; this",
+        ),
+        (
+            replaced(json, "lowmark-recording", "other"),
+            "found \"other\"",
+        ),
+        (
+            replaced(json, "\"elapsed_ns\": 123", "\"elapsed_ns\": -1"),
+            "recording.json:",
+        ),
+        (
+            replaced(json, "  \"elapsed_ns\": 123,\n", ""),
+            "missing field `elapsed_ns`",
+        ),
+        (replaced(json, "\"completed\"", "\"exploded\""), "exploded"),
+        (
+            replaced(json, "\"event_count\": 3", "\"event_count\": 4"),
+            "expected 4 events, found 3",
+        ),
+        (
+            damaged(EVENTS_FILE, |b| b[..b.len() - 9].to_vec()),
+            "events.jsonl:3:",
+        ),
+        (
+            damaged(EVENTS_FILE, |_| b"\xff".to_vec()),
+            "events.jsonl:1: expected UTF-8 text",
+        ),
+        (
+            damaged(EVENTS_FILE, |_| b"not json\n".to_vec()),
+            "events.jsonl:1:",
+        ),
+        (
+            damaged(EVENTS_FILE, |_| Vec::new()),
+            "expected 3 events, found 0",
+        ),
+        (
+            replaced(EVENTS_FILE, "kswapd_wake", "unheard_of"),
+            "events.jsonl:1:",
+        ),
+        (
+            replaced(EVENTS_FILE, "\"task\":0", "\"task\":1"),
+            "expected the index of one of 1 tasks",
+        ),
+        (
+            replaced(EVENTS_FILE, "\"t\":1,", "\"t\":9,"),
+            "events.jsonl:2: expected a time of at least 9 ns, found 1",
+        ),
+        (
+            replaced(EVENTS_FILE, "\"order\":9", "\"order\":-9"),
+            "events.jsonl:1:",
+        ),
+    ] {
+        assert!(
+            error.contains(expected),
+            "expected `{expected}` in `{error}`"
+        );
+    }
+}
+
+#[test]
+fn missing_files_are_named() {
+    let (_place, dir) = written();
+    fs::remove_file(dir.join(EVENTS_FILE)).expect("removed");
+    let error = Recording::read(&dir).expect_err("no events").to_string();
+    assert!(error.contains("events.jsonl: no such file"), "{error}");
+    assert!(Recording::read_without_events(&dir).is_ok());
+    fs::remove_file(dir.join(RECORDING_FILE)).expect("removed");
+    let error = Recording::read(&dir).expect_err("no recording").to_string();
+    assert!(
+        error.contains("recording.json: no such file; expected a recording"),
+        "{error}"
+    );
+    assert!(Recording::read(&dir.join("nowhere")).is_err());
+}
+
+#[test]
+fn unknown_keys_are_left_alone_and_blank_lines_skipped() {
+    let (_place, dir) = written();
+    let json = dir.join(RECORDING_FILE);
+    let text = fs::read_to_string(&json).expect("text");
+    fs::write(
+        &json,
+        text.replacen("\"run\"", "\"host\": {\"a\": [1]}, \"run\"", 1),
+    )
+    .expect("written");
+    let events = dir.join(EVENTS_FILE);
+    let text = fs::read_to_string(&events).expect("text");
+    fs::write(&events, text.replace('\n', "\n\n")).expect("written");
+    assert_eq!(Recording::read(&dir).expect("read").events.len(), 3);
+}
+
+#[test]
+fn somebody_elses_work_is_not_overwritten() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let full = place.path().join("full");
+    fs::create_dir(&full).expect("created");
+    fs::write(full.join("thesis.txt"), "years").expect("written");
+    let file = place.path().join("file");
+    fs::write(&file, "x").expect("written");
+    let other = place.path().join("other");
+    fs::create_dir(&other).expect("created");
+    fs::write(other.join(RECORDING_FILE), "{\"format\": \"audio\"}").expect("written");
+    for (dir, expected) in [
+        (&full, "a directory with `thesis.txt` in it"),
+        (&file, "found a file"),
+        (&other, "a directory whose recording.json is no recording"),
+    ] {
+        for error in [recording(Vec::new()).write(dir), check_writable(dir)] {
+            let error = error.expect_err("refused").to_string();
+            assert!(
+                error.contains(expected) && error.contains("will not be overwritten"),
+                "{error}"
+            );
+        }
+    }
+    assert_eq!(names(&full), ["thesis.txt"]);
+    assert_eq!(names(place.path()), ["file", "full", "other"]);
+}
+
+#[test]
+fn a_recording_with_notes_beside_it_is_not_overwritten() {
+    let (_place, dir) = written();
+    fs::write(dir.join("notes.txt"), "mine").expect("written");
+    assert!(recording(Vec::new()).write(&dir).is_err());
+    assert!(Recording::read(&dir).is_ok());
+}
+
+#[test]
+fn empty_directories_parents_and_damaged_recordings_are_no_obstacle() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let deep = place.path().join("a/b/c");
+    check_writable(&deep).expect("possible");
+    assert_eq!(names(place.path()), Vec::<String>::new());
+    recording(Vec::new())
+        .write(&deep)
+        .expect("parents are created");
+    let empty = place.path().join("empty");
+    fs::create_dir(&empty).expect("created");
+    recording(Vec::new())
+        .write(&empty)
+        .expect("an empty directory is used");
+    let json = empty.join(RECORDING_FILE);
+    let text = fs::read_to_string(&json).expect("text");
+    fs::write(&json, &text[..60]).expect("written");
+    check_writable(&empty).expect("possible");
+    recording(Vec::new())
+        .write(&empty)
+        .expect("a damaged recording is replaced");
+    assert!(Recording::read(&empty).is_ok());
+}
+
+#[test]
+fn impossible_destinations_are_refused_before_the_run() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let file = place.path().join("file");
+    fs::write(&file, "x").expect("written");
+    for dir in [
+        file.join("below"),
+        PathBuf::from("/"),
+        PathBuf::new(),
+        place.path().join("a/.."),
+    ] {
+        assert!(check_writable(&dir).is_err(), "{}", dir.display());
+        assert!(
+            recording(Vec::new()).write(&dir).is_err(),
+            "{}",
+            dir.display()
+        );
+    }
+    assert_eq!(names(place.path()), ["file"]);
+}
+
+#[test]
+fn events_that_could_not_be_read_are_not_written() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let dir = place.path().join("run");
+    assert!(recording(vec![event(5), event(4)]).write(&dir).is_err());
+    assert!(
+        recording(vec![Event {
+            task: 1,
+            ..event(5)
+        }])
+        .write(&dir)
+        .is_err()
+    );
+    assert_eq!(names(place.path()), Vec::<String>::new());
+}
+
+fn outcomes() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        Just(Outcome::Completed),
+        (any::<String>(), any::<u32>(), any::<String>()).prop_map(|(task, order, verdict)| {
+            Outcome::OutOfMemory {
+                task,
+                order,
+                verdict,
+            }
+        }),
+        any::<String>().prop_map(|verdict| Outcome::Deadlock { verdict }),
+    ]
+}
+
+fn payloads() -> impl Strategy<Value = Payload> {
+    let (small, large) = (any::<u32>, any::<u64>);
+    prop_oneof![
+        small().prop_map(|nid| Payload::KswapdSleep { nid }),
+        (small(), small(), small()).prop_map(|(nid, zid, order)| Payload::WakeupKswapd {
+            nid,
+            zid,
+            order
+        }),
+        (small(), small()).prop_map(|(order, may_writepage)| Payload::DirectReclaimBegin {
+            order,
+            may_writepage
+        }),
+        large().prop_map(|nr_reclaimed| Payload::DirectReclaimEnd { nr_reclaimed }),
+        (small(), large(), large(), large()).prop_map(
+            |(order, nr_requested, nr_scanned, nr_taken)| {
+                let (isolate_mode, file) = (0, 1);
+                Payload::LruIsolate {
+                    isolate_mode,
+                    order,
+                    nr_requested,
+                    nr_scanned,
+                    nr_taken,
+                    file,
+                }
+            }
+        ),
+        (large(), small(), small()).prop_map(|(pfn, file, sync)| Payload::Writepage {
+            pfn,
+            file,
+            sync
+        }),
+        (large(), large()).prop_map(|(usec_timeout, usec_delayed)| Payload::CongestionWait {
+            usec_timeout,
+            usec_delayed
+        }),
+    ]
+}
+
+prop_compose! {
+    fn recordings()(
+        outcome in outcomes(),
+        params in prop::collection::vec(any::<(String, String)>(), 0..4),
+        counters in prop::collection::btree_map(any::<String>(), any::<u64>(), 0..6),
+        samples in prop::collection::vec(any::<(u64, u64)>(), 0..6),
+        task_names in prop::collection::vec(any::<String>(), 1..4),
+        mut events in prop::collection::vec((any::<u64>(), any::<u32>(), any::<u32>(), payloads()), 0..20),
+    ) -> Recording {
+        events.sort_by_key(|e| e.0);
+        let tasks: Vec<TaskTimes> = task_names.iter().map(|n| task(n)).collect();
+        let count = tasks.len() as u32;
+        let events = events.into_iter().map(|(time_ns, cpu, task, payload)| Event {
+            time_ns, cpu, task: task % count, payload,
+        }).collect();
+        let mut recording = recording(events);
+        recording.run.params = params;
+        recording.outcome = outcome;
+        recording.counters = counters;
+        recording.series[0].samples = samples;
+        recording.tasks = tasks;
+        recording
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_recording_survives(recording in recordings()) {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let dir = place.path().join("run");
+        recording.write(&dir).expect("written");
+        prop_assert_eq!(Recording::read(&dir).expect("read"), recording);
+    }
+
+    #[test]
+    fn no_damage_panics(
+        file in prop::sample::select(vec![RECORDING_FILE, EVENTS_FILE]),
+        at in any::<prop::sample::Index>(),
+        with in prop::collection::vec(any::<u8>(), 0..4),
+        length in 0usize..6,
+    ) {
+        let (_place, dir) = written();
+        let path = dir.join(file);
+        let mut bytes = fs::read(&path).expect("readable");
+        let start = at.index(bytes.len());
+        let end = (start + length).min(bytes.len());
+        bytes.splice(start..end, with);
+        fs::write(&path, bytes).expect("writable");
+        let _ = Recording::read(&dir).map_err(|e| e.to_string());
+    }
+}

@@ -1,0 +1,402 @@
+//! Recordings in columns: the table that mmtests prints for a set of kernels.
+//!
+//! 1. Each column is one kernel (or machine, or setting) with one or more recordings; the first column
+//!    is the baseline.
+//! 2. Every recording is turned into rows: *duration*, the statistics of each sample series, *vmstat*.
+//! 3. Rows of repeats are averaged by name; a row that only some columns have stays, with gaps.
+//! 4. Percentages are computed from the averages at full precision, by the rule of the row: plus is
+//!    better, the baseline shows 0.00 %, rows that are neither good nor bad have none.
+
+use crate::percent::PercentRule;
+use crate::stats::{self, Preference};
+use crate::table::{Align, Field, Role, Style, TextTable};
+use crate::vmstat::{self, ValueFormat};
+use lowmark_record::{Recording, Series, Unit};
+use serde::Serialize;
+
+/// Version of the JSON form of a comparison.
+const JSON_VERSION: u32 = 1;
+
+const NANOSECONDS_PER_SECOND: f64 = 1e9;
+
+/// Which statistics are printed of a sample series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SeriesRows {
+    /// Quartiles and upper quantiles, as the stutter tables of 2016 have them.
+    #[default]
+    Quartiles,
+    /// Min, Amean, Stddev, CoeffVar, Max and means of the best 50, 95 and 99 %.
+    Means,
+}
+
+/// A column to be compared.
+#[derive(Debug, Clone)]
+pub struct ColumnInput<'a> {
+    /// Heading, usually the kernel.
+    pub name: String,
+    /// Repeats of the same run.
+    pub recordings: Vec<&'a Recording>,
+}
+
+/// A row of a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedRow {
+    /// Name as mmtests prints it.
+    pub name: String,
+    /// Unit.
+    pub unit: String,
+    /// Which values are good.
+    pub better: Preference,
+    /// How values are printed.
+    pub format: ValueFormat,
+    /// Average of each column; none where the kernel has no such row.
+    pub values: Vec<Option<f64>>,
+    /// Percentage beside each value; none for rows without good and bad.
+    pub percents: Vec<Option<f64>>,
+}
+
+/// Rows that belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// Stable name: `duration`, `series`, `vmstat`.
+    pub id: &'static str,
+    /// Heading.
+    pub title: &'static str,
+    /// Rows in printed order.
+    pub rows: Vec<ComparedRow>,
+}
+
+/// Recordings side by side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// Heading of each column and how many recordings it averages.
+    pub columns: Vec<(String, usize)>,
+    /// Blocks that have rows.
+    pub blocks: Vec<Block>,
+}
+
+/// One row of one recording.
+#[derive(Debug, Clone)]
+struct Measured {
+    name: String,
+    unit: &'static str,
+    better: Preference,
+    format: ValueFormat,
+    value: f64,
+}
+
+type Rows = Vec<Measured>;
+
+impl Comparison {
+    /// Compares columns; the first is the baseline.
+    pub fn new(columns: &[ColumnInput<'_>], series: SeriesRows) -> Comparison {
+        let block = |id, title, rows: &dyn Fn(&Recording) -> Rows| Block {
+            id,
+            title,
+            rows: compared(columns, rows),
+        };
+        let blocks = [
+            block("duration", "Duration", &duration_rows),
+            block("series", "Samples", &|r| series_rows(&r.series, series)),
+            block("vmstat", "VM statistics", &vmstat_rows),
+        ];
+        Comparison {
+            columns: columns
+                .iter()
+                .map(|c| (c.name.clone(), c.recordings.len()))
+                .collect(),
+            blocks: blocks.into_iter().filter(|b| !b.rows.is_empty()).collect(),
+        }
+    }
+
+    /// The comparison as mmtests prints it; wider than `width` it goes on in further bands.
+    pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
+        let blocks: Vec<String> = self
+            .blocks
+            .iter()
+            .map(|b| self.block_text(b, style, width))
+            .collect();
+        blocks.join("\n")
+    }
+
+    fn block_text(&self, block: &Block, style: &dyn Style, width: Option<usize>) -> String {
+        let mut table = TextTable::new().column("", Align::Left);
+        for (name, repeats) in &self.columns {
+            let heading = if *repeats > 1 {
+                format!("{name} (mean of {repeats})")
+            } else {
+                name.clone()
+            };
+            table = table.column(heading, Align::Right);
+        }
+        for row in &block.rows {
+            let fields = row
+                .values
+                .iter()
+                .zip(&row.percents)
+                .map(|(v, p)| field(row, *v, *p));
+            table.row(std::iter::once(Field::from(row.name.as_str())).chain(fields));
+        }
+        format!(
+            "{}\n{}",
+            style.paint(Role::Title, block.title),
+            table.render(style, width)
+        )
+    }
+
+    /// The comparison as JSON with stable field names.
+    pub fn json(&self) -> serde_json::Value {
+        let columns = self
+            .columns
+            .iter()
+            .map(|(name, recordings)| ColumnJson {
+                name,
+                recordings: *recordings,
+            })
+            .collect();
+        let blocks = self
+            .blocks
+            .iter()
+            .map(|b| BlockJson {
+                id: b.id,
+                rows: b.rows.iter().map(RowJson::of).collect(),
+            })
+            .collect();
+        let document = ComparisonJson {
+            version: JSON_VERSION,
+            columns,
+            blocks,
+        };
+        serde_json::to_value(document).unwrap_or_default()
+    }
+}
+
+fn field(row: &ComparedRow, value: Option<f64>, percent: Option<f64>) -> Field {
+    let Some(value) = value else {
+        return Field::with_role("-", Role::Unknown);
+    };
+    let text = row.format.text(value);
+    match percent {
+        None => Field::from(text),
+        Some(p) if p > 0.0 => Field::with_percent(text, p, Role::Good),
+        Some(p) if p < 0.0 => Field::with_percent(text, p, Role::Bad),
+        Some(p) => Field::with_percent(text, p, Role::Plain),
+    }
+}
+
+/// Rows of all columns, merged by name in the order in which they first appear.
+fn compared(columns: &[ColumnInput<'_>], rows: &dyn Fn(&Recording) -> Rows) -> Vec<ComparedRow> {
+    let averaged: Vec<Rows> = columns
+        .iter()
+        .map(|column| average(column.recordings.iter().map(|r| rows(r)).collect()))
+        .collect();
+    let mut order: Vec<&Measured> = Vec::new();
+    for column in &averaged {
+        merge_order(&mut order, column);
+    }
+    order
+        .into_iter()
+        .map(|row| compared_row(row, &averaged))
+        .collect()
+}
+
+/// Adds the rows of a column that are new, each behind its predecessor, so that the rows of two eras
+/// interleave as each prints them.
+fn merge_order<'r>(order: &mut Vec<&'r Measured>, rows: &'r Rows) {
+    let mut at = 0;
+    for row in rows {
+        match order.iter().position(|known| known.name == row.name) {
+            Some(known) => at = known + 1,
+            None => {
+                order.insert(at, row);
+                at += 1;
+            }
+        }
+    }
+}
+
+fn compared_row(row: &Measured, averaged: &[Rows]) -> ComparedRow {
+    let values: Vec<Option<f64>> = averaged
+        .iter()
+        .map(|rows| rows.iter().find(|r| r.name == row.name).map(|r| r.value))
+        .collect();
+    let baseline = values.first().copied().flatten();
+    let rule = PercentRule::of(row.better);
+    let percent = |value: &Option<f64>| Some(rule?.percent((*value)?, baseline?));
+    ComparedRow {
+        name: row.name.clone(),
+        unit: row.unit.to_owned(),
+        better: row.better,
+        format: row.format,
+        percents: values.iter().map(percent).collect(),
+        values,
+    }
+}
+
+/// Mean of each row over the repeats that have it.
+fn average(repeats: Vec<Rows>) -> Rows {
+    let mut order: Vec<&Measured> = Vec::new();
+    for rows in &repeats {
+        merge_order(&mut order, rows);
+    }
+    let mean = |row: &&Measured| {
+        let same = repeats.iter().flatten().filter(|r| r.name == row.name);
+        let values: Vec<f64> = same.map(|r| r.value).collect();
+        Measured {
+            value: stats::amean(&values).unwrap_or(row.value),
+            ..(*row).clone()
+        }
+    };
+    order.iter().map(mean).collect()
+}
+
+/// `User`, `System`, `Elapsed` in seconds: CPU times of the workload's tasks, not of kernel threads, as
+/// time(1) has them.
+fn duration_rows(recording: &Recording) -> Rows {
+    let seconds = |name: &str, ns: f64| Measured {
+        name: name.to_owned(),
+        unit: "s",
+        better: Preference::Lower,
+        format: ValueFormat::Decimals(2),
+        value: ns / NANOSECONDS_PER_SECOND,
+    };
+    let tasks = || recording.tasks.iter().filter(|t| !t.kthread);
+    vec![
+        seconds("User", tasks().map(|t| t.user_ns as f64).sum()),
+        seconds("System", tasks().map(|t| t.system_ns as f64).sum()),
+        seconds("Elapsed", recording.elapsed_ns as f64),
+    ]
+}
+
+fn vmstat_rows(recording: &Recording) -> Rows {
+    let elapsed_s = recording.elapsed_ns as f64 / NANOSECONDS_PER_SECOND;
+    vmstat::rows(&recording.counters, elapsed_s)
+        .into_iter()
+        .map(|r| Measured {
+            name: r.name.to_owned(),
+            unit: r.unit,
+            better: r.better,
+            format: r.format,
+            value: r.value,
+        })
+        .collect()
+}
+
+/// A statistic of a series: its name and its value for ascending samples.
+type Statistic = (&'static str, fn(&[f64]) -> Option<f64>);
+
+/// Rows of the stutter tables.
+const QUARTILES: &[Statistic] = &[
+    ("Min", |s| s.first().copied()),
+    ("1st-qrtle", |s| stats::quartile_2016(s, 25.0)),
+    ("2nd-qrtle", |s| stats::quartile_2016(s, 50.0)),
+    ("3rd-qrtle", |s| stats::quartile_2016(s, 75.0)),
+    ("Max-90%", |s| stats::quartile_2016(s, 90.0)),
+    ("Max-93%", |s| stats::quartile_2016(s, 93.0)),
+    ("Max-95%", |s| stats::quartile_2016(s, 95.0)),
+    ("Max-99%", |s| stats::quartile_2016(s, 99.0)),
+    ("Max", |s| s.last().copied()),
+    ("Mean", stats::amean),
+];
+
+/// Rows of benchmarks with several samples of an operation.
+const MEANS: &[Statistic] = &[
+    ("Min", |s| s.first().copied()),
+    ("Amean", stats::amean),
+    ("Stddev", stats::stddev),
+    ("CoeffVar", |s| {
+        Some(stats::coeffvar(stats::stddev(s)?, stats::amean(s)?))
+    }),
+    ("Max", |s| s.last().copied()),
+    ("BAmean-50", |s| stats::bamean(s, 50.0, Preference::Lower)),
+    ("BAmean-95", |s| stats::bamean(s, 95.0, Preference::Lower)),
+    ("BAmean-99", |s| stats::bamean(s, 99.0, Preference::Lower)),
+];
+
+/// Statistic-major, as mmtests orders them: all `Min`, then all `Amean`, …
+fn series_rows(series: &[Series], which: SeriesRows) -> Rows {
+    let statistics = match which {
+        SeriesRows::Quartiles => QUARTILES,
+        SeriesRows::Means => MEANS,
+    };
+    let sorted: Vec<(&Series, Vec<f64>)> = series.iter().map(|s| (s, in_unit(s))).collect();
+    let row = |name: &str,
+               statistic: fn(&[f64]) -> Option<f64>,
+               (series, samples): &(&Series, Vec<f64>)| {
+        Some(Measured {
+            name: format!("{name} {}", series.name),
+            unit: if name == "CoeffVar" {
+                "%"
+            } else {
+                series.unit.symbol()
+            },
+            better: Preference::Lower,
+            format: ValueFormat::Decimals(decimals(series.unit)),
+            value: statistic(samples)?,
+        })
+    };
+    statistics
+        .iter()
+        .flat_map(|(name, statistic)| sorted.iter().filter_map(move |s| row(name, *statistic, s)))
+        .collect()
+}
+
+/// Samples in the unit of the series, ascending.
+fn in_unit(series: &Series) -> Vec<f64> {
+    let unit = series.unit.nanoseconds() as f64;
+    let values: Vec<f64> = series
+        .samples
+        .iter()
+        .map(|&(_, ns)| ns as f64 / unit)
+        .collect();
+    stats::sorted(&values)
+}
+
+/// mmtests prints milliseconds with four digits (`%12.4f`), everything else with two.
+fn decimals(unit: Unit) -> usize {
+    if unit == Unit::Milliseconds { 4 } else { 2 }
+}
+
+#[derive(Serialize)]
+struct ComparisonJson<'a> {
+    version: u32,
+    columns: Vec<ColumnJson<'a>>,
+    blocks: Vec<BlockJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ColumnJson<'a> {
+    name: &'a str,
+    recordings: usize,
+}
+
+#[derive(Serialize)]
+struct BlockJson<'a> {
+    id: &'a str,
+    rows: Vec<RowJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    name: &'a str,
+    unit: &'a str,
+    better: Preference,
+    values: &'a [Option<f64>],
+    percents: &'a [Option<f64>],
+}
+
+impl<'a> RowJson<'a> {
+    fn of(row: &'a ComparedRow) -> RowJson<'a> {
+        let (name, unit) = (&row.name, &row.unit);
+        RowJson {
+            name,
+            unit,
+            better: row.better,
+            values: &row.values,
+            percents: &row.percents,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Two kernels side by side.
+
+use super::*;
+use crate::table::PlainStyle;
+use lowmark_record::{Outcome, RunInfo, TaskTimes};
+
+fn recording(elapsed_s: u64, counters: &[(&str, u64)]) -> Recording {
+    let task = |name: &str, kthread| TaskTimes {
+        name: name.to_owned(),
+        pid: 1,
+        kthread,
+        user_ns: 500_000_000,
+        system_ns: elapsed_s * 100_000_000,
+        start_ns: 0,
+        end_ns: None,
+    };
+    Recording {
+        run: RunInfo {
+            workload: "w".to_owned(),
+            params: Vec::new(),
+            machine: "m".to_owned(),
+            kernel: "v3.6".to_owned(),
+            backend: "model".to_owned(),
+            lowmark: "0.1.0".to_owned(),
+            seed: 0,
+        },
+        outcome: Outcome::Completed,
+        elapsed_ns: elapsed_s * 1_000_000_000,
+        counters: counters
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value))
+            .collect(),
+        state: Default::default(),
+        tasks: vec![task("w", false), task("kswapd0", true)],
+        phases: Vec::new(),
+        series: Vec::new(),
+        events: Vec::new(),
+    }
+}
+
+fn column<'a>(name: &str, recordings: &[&'a Recording]) -> ColumnInput<'a> {
+    ColumnInput {
+        name: name.to_owned(),
+        recordings: recordings.to_vec(),
+    }
+}
+
+fn row<'c>(comparison: &'c Comparison, name: &str) -> &'c ComparedRow {
+    comparison
+        .blocks
+        .iter()
+        .flat_map(|b| &b.rows)
+        .find(|r| r.name == name)
+        .expect(name)
+}
+
+#[test]
+fn as_mmtests_prints_it() {
+    let old = recording(100, &[("pswpin", 200), ("pgpgin", 5), ("allocstall", 0)]);
+    let new = recording(50, &[("pswpin", 300), ("pgpgin", 6), ("allocstall", 0)]);
+    let columns = [
+        column("v3.6", &[&old]),
+        column("v3.6+swapin_readahead=hugh-new", &[&new]),
+    ];
+    let comparison = Comparison::new(&columns, SeriesRows::default());
+    let text = comparison.text(&PlainStyle, None);
+    let expected = [
+        "Duration",
+        "                          v3.6                   v3.6",
+        "                                   +swapin_readahead=",
+        "                                             hugh-new",
+        "User           0.50 (   0.00%)        0.50 (   0.00%)",
+        "System        10.00 (   0.00%)        5.00 (  50.00%)",
+        "Elapsed      100.00 (   0.00%)       50.00 (  50.00%)",
+        "",
+        "VM statistics",
+        "                                    v3.6                   v3.6",
+        "                                             +swapin_readahead=",
+        "                                                       hugh-new",
+        "Page Ins                    5                      6",
+        "Swap Ins                  200 (   0.00%)         300 ( -50.00%)",
+        "Allocation stalls           0 (   0.00%)           0 (   0.00%)",
+        "",
+    ];
+    assert_eq!(text, expected.join("\n"));
+}
+
+#[test]
+fn repeats_are_averaged_before_percentages() {
+    let old = [recording(90, &[]), recording(110, &[])];
+    let new = [recording(40, &[]), recording(60, &[]), recording(80, &[])];
+    let columns = [
+        column("old", &old.iter().collect::<Vec<_>>()),
+        column("new", &new.iter().collect::<Vec<_>>()),
+    ];
+    let comparison = Comparison::new(&columns, SeriesRows::default());
+    let elapsed = row(&comparison, "Elapsed");
+    assert_eq!(elapsed.values, [Some(100.0), Some(60.0)]);
+    assert_eq!(elapsed.percents, [Some(0.0), Some(40.0)]);
+    assert!(
+        comparison
+            .text(&PlainStyle, None)
+            .contains("new (mean of 3)")
+    );
+}
+
+#[test]
+fn rows_of_one_era_leave_gaps_in_the_other() {
+    let old = recording(1, &[("pgpgin", 1), ("pgrescued", 2), ("compact_stall", 3)]);
+    let new = recording(
+        1,
+        &[("pgpgin", 1), ("slabs_scanned", 4), ("compact_stall", 5)],
+    );
+    let columns = [column("old", &[&old]), column("new", &[&new])];
+    let comparison = Comparison::new(&columns, SeriesRows::default());
+    let vmstat = &comparison.blocks.last().expect("a block").rows;
+    let names: Vec<&str> = vmstat.iter().map(|r| r.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "Page Ins",
+            "Slabs scanned",
+            "Page rescued immediate",
+            "Compaction stalls"
+        ]
+    );
+    let rescued = row(&comparison, "Page rescued immediate");
+    assert_eq!(
+        (&rescued.values[..], &rescued.percents[..]),
+        (&[Some(2.0), None][..], &[None, None][..])
+    );
+    assert!(comparison.text(&PlainStyle, None).contains(" -\n"));
+}
+
+#[test]
+fn series_in_their_unit() {
+    let mut old = recording(1, &[]);
+    let samples = (1..=9u64).map(|i| (i, i * 1_000_000)).collect();
+    old.series = vec![Series {
+        name: "mmap".to_owned(),
+        unit: Unit::Milliseconds,
+        samples,
+    }];
+    let columns = [column("old", &[&old])];
+    let comparison = Comparison::new(&columns, SeriesRows::Quartiles);
+    assert_eq!(row(&comparison, "1st-qrtle mmap").values, [Some(3.0)]);
+    assert_eq!(row(&comparison, "Mean mmap").values, [Some(5.0)]);
+    assert!(
+        comparison
+            .text(&PlainStyle, None)
+            .contains("Max-99% mmap        9.0000 (   0.00%)")
+    );
+    let comparison = Comparison::new(&columns, SeriesRows::Means);
+    assert_eq!(row(&comparison, "BAmean-50 mmap").values, [Some(2.5)]);
+    assert_eq!(row(&comparison, "CoeffVar mmap").unit, "%");
+    old.series[0].samples.clear();
+    let comparison = Comparison::new(&[column("old", &[&old])], SeriesRows::Means);
+    assert!(comparison.blocks.iter().all(|b| b.id != "series"));
+}
+
+#[test]
+fn json_has_its_stable_names() {
+    let old = recording(2, &[("pswpin", 0)]);
+    let new = recording(1, &[("pswpin", 5)]);
+    let columns = [column("old", &[&old]), column("new", &[&new, &new])];
+    let json = Comparison::new(&columns, SeriesRows::default()).json();
+    assert_eq!(json["version"], 1);
+    assert_eq!(json["columns"][1]["name"], "new");
+    assert_eq!(json["columns"][1]["recordings"], 2);
+    assert_eq!(json["blocks"][0]["id"], "duration");
+    let elapsed = &json["blocks"][0]["rows"][2];
+    assert_eq!(
+        (&elapsed["name"], &elapsed["unit"]),
+        (&"Elapsed".into(), &"s".into())
+    );
+    assert_eq!(elapsed["better"], "lower");
+    assert_eq!(elapsed["values"], serde_json::json!([2.0, 1.0]));
+    assert_eq!(elapsed["percents"], serde_json::json!([0.0, 50.0]));
+    let swap_ins = &json["blocks"][1]["rows"][0];
+    assert_eq!(swap_ins["percents"], serde_json::json!([0.0, -99.0]));
+}
+
+#[test]
+fn nothing_to_compare() {
+    let comparison = Comparison::new(&[], SeriesRows::default());
+    assert!(comparison.blocks.is_empty());
+    assert_eq!(comparison.text(&PlainStyle, None), "");
+    let empty = Comparison::new(&[column("none", &[])], SeriesRows::default());
+    assert!(empty.blocks.is_empty());
+}

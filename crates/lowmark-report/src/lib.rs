@@ -1,0 +1,18 @@
+//! What is printed: statistics, comparisons, published evaluations and their claims, tables.
+
+pub mod cell;
+pub mod claim;
+pub mod comparison;
+pub mod evaluation;
+pub mod percent;
+pub mod recipe;
+pub mod reproduction;
+pub mod stats;
+pub mod table;
+pub mod vmstat;
+
+pub use cell::{CellId, CellValues};
+pub use comparison::{ColumnInput, Comparison, SeriesRows};
+pub use evaluation::Evaluation;
+pub use recipe::Recipe;
+pub use reproduction::Reproduction;

@@ -1,0 +1,409 @@
+//! Recipes: how a published evaluation is run.
+//!
+//! A published table names kernels and tests in the words of its author. The recipe of the same name
+//! under `evaluations/` says what they are here: the workload, the machine of each table, the kernel of
+//! each column, the parameters of each row, and which figure of a run is the cell. What a recipe does
+//! not mention is not run, and claims about it stay undecided.
+//!
+//! Parameters may be set at four places. The more particular one wins: table, then column, then row,
+//! and the variant over all of them, because a variant is what somebody asked for.
+
+mod embedded;
+mod metric;
+mod raw;
+
+use crate::cell::CellId;
+use crate::claim::{Claim, ClaimError};
+use crate::evaluation::Evaluation;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+pub use embedded::{get, ids};
+pub use metric::{Measure, Metric};
+
+/// Parameters of a workload by name, as text.
+pub type Settings = BTreeMap<String, String>;
+
+/// Name of the variant that runs unless another is asked for.
+pub const DEFAULT_VARIANT: &str = "default";
+
+/// What of the published figures a model can be held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compare {
+    /// The figures themselves and their ratios.
+    #[default]
+    Values,
+    /// Only ratios to the baseline: the source does not say on what machine it measured.
+    Ratios,
+}
+
+/// A way to run the evaluation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variant {
+    /// Name.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Parameters.
+    pub set: Settings,
+}
+
+/// A column of the published tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecipeColumn {
+    /// Id of the column.
+    pub id: String,
+    /// Kernel.
+    pub kernel: String,
+    /// Parameters.
+    pub set: Settings,
+}
+
+/// A kernel that the source speaks of without printing figures, with what it says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extra {
+    /// Name of its column in cells.
+    pub id: String,
+    /// Kernel.
+    pub kernel: String,
+    /// Parameters.
+    pub set: Settings,
+    /// What the source says.
+    pub text: String,
+    /// How that is judged; its cells are those that are run for this kernel.
+    pub claim: Claim,
+    /// Remark.
+    pub note: Option<String>,
+}
+
+/// A published table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecipeTable {
+    /// Id of the table.
+    pub id: String,
+    /// Machine.
+    pub machine: String,
+    /// Parameters.
+    pub set: Settings,
+}
+
+/// A row of the published tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecipeRow {
+    /// Name of the row.
+    pub id: String,
+    /// Parameters.
+    pub set: Settings,
+    /// What of a run the cell is, if not what the recipe says for all.
+    pub metric: Option<Metric>,
+}
+
+/// How a figure that the source states in prose is judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProseTest {
+    /// Id of the figure in the evaluation.
+    pub id: String,
+    /// Expression over cells of the recipe's tables.
+    pub claim: Claim,
+}
+
+/// How an evaluation is run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recipe {
+    /// Id of the evaluation.
+    pub evaluation: String,
+    /// Workload, a file under `workloads/`.
+    pub workload: String,
+    /// What of a run a cell is.
+    pub metric: Metric,
+    /// What is compared.
+    pub compare: Compare,
+    /// Remarks.
+    pub notes: Vec<String>,
+    /// Variants, [`DEFAULT_VARIANT`] first.
+    pub variants: Vec<Variant>,
+    /// Columns.
+    pub columns: Vec<RecipeColumn>,
+    /// Kernels beyond the columns.
+    pub extras: Vec<Extra>,
+    /// Tables.
+    pub tables: Vec<RecipeTable>,
+    /// Rows.
+    pub rows: Vec<RecipeRow>,
+    /// Judgement of figures in prose.
+    pub prose: Vec<ProseTest>,
+}
+
+/// A run of the model or of a real kernel; cells with equal runs share one recording.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct RunPlan {
+    /// Workload.
+    pub workload: String,
+    /// Machine.
+    pub machine: String,
+    /// Kernel.
+    pub kernel: String,
+    /// Parameters.
+    pub set: Settings,
+}
+
+/// A cell to be filled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellPlan {
+    /// The cell.
+    pub cell: CellId,
+    /// The run that gives it.
+    pub run: RunPlan,
+    /// What of the run it is.
+    pub metric: Metric,
+    /// Whether the source prints a figure for it (extra columns have none).
+    pub printed: bool,
+}
+
+/// Why a recipe cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RecipeError {
+    /// Not the TOML that it should be.
+    #[error("{file}: {source}")]
+    Toml {
+        /// File.
+        file: String,
+        /// Line, column and what was expected there.
+        source: Box<toml::de::Error>,
+    },
+    /// A value is not what it must be.
+    #[error("{file}: {field}: {problem}")]
+    Invalid {
+        /// File.
+        file: String,
+        /// Where in the file.
+        field: String,
+        /// What was expected.
+        problem: String,
+    },
+    /// An expression cannot be parsed.
+    #[error("{file}: {field}: {source}")]
+    Claim {
+        /// File.
+        file: String,
+        /// Where in the file.
+        field: String,
+        /// What is wrong with it.
+        source: Box<ClaimError>,
+    },
+    /// It does not fit its evaluation.
+    #[error("recipe of {evaluation}: {field}: {problem}")]
+    Mismatch {
+        /// Id of the evaluation.
+        evaluation: String,
+        /// Where in the recipe.
+        field: String,
+        /// What was expected.
+        problem: String,
+    },
+    /// No recipe of this name.
+    #[error("no recipe runs evaluation `{id}`; there are recipes for: {}", known.join(", "))]
+    Unknown {
+        /// Name asked for.
+        id: String,
+        /// Names that exist.
+        known: Vec<String>,
+    },
+}
+
+impl Recipe {
+    /// Reads a recipe; `file` names it in errors.
+    ///
+    /// # Errors
+    ///
+    /// [`RecipeError`] that names the file and the field.
+    pub fn parse(file: &str, text: &str) -> Result<Recipe, RecipeError> {
+        raw::parse(file, text)
+    }
+
+    /// A variant by name.
+    ///
+    /// # Errors
+    ///
+    /// [`RecipeError::Mismatch`] that lists the variants there are.
+    pub fn variant(&self, name: &str) -> Result<&Variant, RecipeError> {
+        self.variants
+            .iter()
+            .find(|v| v.name == name)
+            .ok_or_else(|| {
+                let known: Vec<&str> = self.variants.iter().map(|v| v.name.as_str()).collect();
+                self.mismatch(
+                    format!("variant {name}"),
+                    format!("expected one of {}", known.join(", ")),
+                )
+            })
+    }
+
+    /// How a figure in prose is judged, if the recipe says so.
+    pub fn prose_test(&self, id: &str) -> Option<&Claim> {
+        self.prose.iter().find(|p| p.id == id).map(|p| &p.claim)
+    }
+
+    /// Checks that every table, row and column exists in the evaluation and every unit fits.
+    ///
+    /// # Errors
+    ///
+    /// [`RecipeError::Mismatch`].
+    pub fn check(&self, evaluation: &Evaluation) -> Result<(), RecipeError> {
+        if self.evaluation != evaluation.id {
+            let problem = format!("expected `{}`, found `{}`", evaluation.id, self.evaluation);
+            return Err(self.mismatch("evaluation", problem));
+        }
+        for column in &self.columns {
+            let known = evaluation.columns.iter().map(|c| c.id.as_str());
+            self.known("column", &column.id, known)?;
+        }
+        // Evaluations in prose have no tables: a recipe may then use names of its own.
+        if evaluation.tables.is_empty() {
+            return Ok(());
+        }
+        for table in &self.tables {
+            self.known(
+                "table",
+                &table.id,
+                evaluation.tables.iter().map(|t| t.id.as_str()),
+            )?;
+        }
+        let rows = || {
+            evaluation
+                .tables
+                .iter()
+                .flat_map(|t| &t.rows)
+                .map(|r| r.name.as_str())
+        };
+        for row in &self.rows {
+            self.known("row", &row.id, rows())?;
+        }
+        self.units_fit(evaluation)
+    }
+
+    /// Every cell that the recipe fills, with the run that gives it, in printed order; cells of extra
+    /// columns come last.
+    ///
+    /// # Errors
+    ///
+    /// [`RecipeError::Mismatch`] if the recipe does not fit the evaluation or has no such variant.
+    pub fn cells(
+        &self,
+        evaluation: &Evaluation,
+        variant: &str,
+    ) -> Result<Vec<CellPlan>, RecipeError> {
+        self.check(evaluation)?;
+        let variant = self.variant(variant)?;
+        let cells: Vec<CellId> = if evaluation.tables.is_empty() {
+            self.own_cells(evaluation)
+        } else {
+            evaluation.cells().map(|(cell, _)| cell).collect()
+        };
+        let mut plans: Vec<CellPlan> = cells
+            .into_iter()
+            .filter_map(|cell| self.plan(cell, variant))
+            .collect();
+        for extra in &self.extras {
+            let cells = extra
+                .claim
+                .cells()
+                .into_iter()
+                .filter(|c| c.column == extra.id);
+            plans.extend(cells.filter_map(|cell| self.plan(cell, variant)));
+        }
+        Ok(plans)
+    }
+
+    /// Cells of a recipe whose evaluation has no tables: its own tables and rows, the evaluation's
+    /// columns.
+    fn own_cells(&self, evaluation: &Evaluation) -> Vec<CellId> {
+        let mut cells = Vec::new();
+        for table in &self.tables {
+            for row in &self.rows {
+                let columns = evaluation.columns.iter();
+                cells.extend(columns.map(|c| CellId::new(&table.id, &row.id, &c.id)));
+            }
+        }
+        cells
+    }
+
+    /// The plan of a cell, if its table, row and column are in the recipe.
+    fn plan(&self, cell: CellId, variant: &Variant) -> Option<CellPlan> {
+        let table = self.tables.iter().find(|t| t.id == cell.table)?;
+        let row = self.rows.iter().find(|r| r.id == cell.row)?;
+        let column = self.columns.iter().find(|c| c.id == cell.column);
+        let (kernel, column_set) = match column {
+            Some(column) => (&column.kernel, &column.set),
+            None => {
+                let extra = self.extras.iter().find(|e| e.id == cell.column)?;
+                (&extra.kernel, &extra.set)
+            }
+        };
+        let mut set = Settings::new();
+        for settings in [&table.set, column_set, &row.set, &variant.set] {
+            set.extend(settings.iter().map(|(k, v)| (k.clone(), v.clone())));
+        }
+        let run = RunPlan {
+            workload: self.workload.clone(),
+            machine: table.machine.clone(),
+            kernel: kernel.clone(),
+            set,
+        };
+        let metric = row.metric.clone().unwrap_or_else(|| self.metric.clone());
+        Some(CellPlan {
+            cell,
+            run,
+            metric,
+            printed: column.is_some(),
+        })
+    }
+
+    fn units_fit(&self, evaluation: &Evaluation) -> Result<(), RecipeError> {
+        for table in evaluation
+            .tables
+            .iter()
+            .filter(|t| self.tables.iter().any(|r| r.id == t.id))
+        {
+            for row in &table.rows {
+                let Some(own) = self.rows.iter().find(|r| r.id == row.name) else {
+                    continue;
+                };
+                let metric = own.metric.as_ref().unwrap_or(&self.metric);
+                if let Some(problem) = metric.contradicts(&row.unit) {
+                    return Err(self.mismatch(format!("row {}", row.name), problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn known<'n>(
+        &self,
+        kind: &str,
+        name: &str,
+        known: impl Iterator<Item = &'n str>,
+    ) -> Result<(), RecipeError> {
+        let known: Vec<&str> = known.collect();
+        if known.contains(&name) {
+            return Ok(());
+        }
+        let problem = format!(
+            "not in the evaluation; expected one of {}",
+            known.join(", ")
+        );
+        Err(self.mismatch(format!("{kind} {name}"), problem))
+    }
+
+    fn mismatch(&self, field: impl Into<String>, problem: impl Into<String>) -> RecipeError {
+        RecipeError::Mismatch {
+            evaluation: self.evaluation.clone(),
+            field: field.into(),
+            problem: problem.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

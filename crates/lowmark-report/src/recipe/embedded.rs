@@ -1,0 +1,40 @@
+//! The recipes that come with lowmark, part of the program.
+
+use super::{Recipe, RecipeError};
+
+macro_rules! files {
+    ($($id:literal,)*) => {
+        /// Text of every recipe by the name of its evaluation, in the order of names.
+        const FILES: &[(&str, &str)] = &[
+            $(($id, include_str!(concat!("../../../../evaluations/", $id, ".toml"))),)*
+        ];
+    };
+}
+
+files! {
+    "swap-readahead",
+    "swap-readahead-shaohua-2014",
+}
+
+/// Names of the evaluations that have a recipe, in alphabetical order.
+pub fn ids() -> impl ExactSizeIterator<Item = &'static str> {
+    FILES.iter().map(|(id, _)| *id)
+}
+
+/// The recipe of an evaluation.
+///
+/// # Errors
+///
+/// [`RecipeError::Unknown`] if there is none.
+pub fn get(id: &str) -> Result<Recipe, RecipeError> {
+    match FILES.iter().find(|(known, _)| *known == id) {
+        Some((_, text)) => Recipe::parse(&format!("evaluations/{id}.toml"), text),
+        None => {
+            let known = ids().map(str::to_owned).collect();
+            Err(RecipeError::Unknown {
+                id: id.to_owned(),
+                known,
+            })
+        }
+    }
+}

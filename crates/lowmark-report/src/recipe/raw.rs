@@ -1,0 +1,259 @@
+//! Recipes as they are written.
+
+use super::metric::RawMetric;
+use super::{
+    Compare, DEFAULT_VARIANT, Extra, Metric, ProseTest, Recipe, RecipeColumn, RecipeError,
+    RecipeRow, RecipeTable, Settings, Variant,
+};
+use crate::claim::Claim;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The version of the format that is understood.
+const SCHEMA: u64 = 1;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRecipe {
+    lowmark: u64,
+    evaluation: String,
+    workload: String,
+    metric: RawMetric,
+    #[serde(default)]
+    compare: Compare,
+    #[serde(default)]
+    notes: Vec<String>,
+    #[serde(default)]
+    variant: BTreeMap<String, RawVariant>,
+    column: BTreeMap<String, RawColumn>,
+    #[serde(default)]
+    extra: BTreeMap<String, RawExtra>,
+    table: BTreeMap<String, RawTable>,
+    row: BTreeMap<String, RawRow>,
+    #[serde(default)]
+    claim: BTreeMap<String, RawClaim>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawVariant {
+    title: String,
+    #[serde(default)]
+    set: RawSettings,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawColumn {
+    kernel: String,
+    #[serde(default)]
+    set: RawSettings,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawExtra {
+    kernel: String,
+    #[serde(default)]
+    set: RawSettings,
+    text: String,
+    expr: String,
+    note: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTable {
+    machine: String,
+    #[serde(default)]
+    set: RawSettings,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRow {
+    #[serde(default)]
+    set: RawSettings,
+    metric: Option<RawMetric>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawClaim {
+    expr: String,
+}
+
+/// A parameter's value: text or a number, kept as text because the workload says what it is.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Bool(bool),
+    Integer(i64),
+    Float(f64),
+    Text(String),
+}
+
+impl Scalar {
+    fn text(self) -> String {
+        match self {
+            Scalar::Bool(value) => value.to_string(),
+            Scalar::Integer(value) => value.to_string(),
+            Scalar::Float(value) => value.to_string(),
+            Scalar::Text(value) => value,
+        }
+    }
+}
+
+type RawSettings = BTreeMap<String, Scalar>;
+
+fn settings(raw: RawSettings) -> Settings {
+    raw.into_iter()
+        .map(|(name, value)| (name, value.text()))
+        .collect()
+}
+
+/// One file being read.
+struct Reader<'a> {
+    file: &'a str,
+}
+
+pub(super) fn parse(file: &str, text: &str) -> Result<Recipe, RecipeError> {
+    let raw: RawRecipe = toml::from_str(text).map_err(|e| RecipeError::Toml {
+        file: file.to_owned(),
+        source: Box::new(e),
+    })?;
+    Reader { file }.recipe(raw)
+}
+
+impl Reader<'_> {
+    fn recipe(&self, raw: RawRecipe) -> Result<Recipe, RecipeError> {
+        if raw.lowmark != SCHEMA {
+            let problem = format!("expected {SCHEMA}, found {}", raw.lowmark);
+            return Err(self.invalid("lowmark", problem));
+        }
+        self.not_empty("column", raw.column.is_empty())?;
+        self.not_empty("table", raw.table.is_empty())?;
+        self.not_empty("row", raw.row.is_empty())?;
+        if let Some(both) = raw.extra.keys().find(|id| raw.column.contains_key(*id)) {
+            return Err(self.invalid(format!("extra {both}"), "is a column already"));
+        }
+        let extras = raw.extra.into_iter().map(|(id, e)| self.extra(id, e));
+        let rows = raw.row.into_iter().map(|(id, r)| self.row(id, r));
+        let prose = raw.claim.into_iter().map(|(id, c)| {
+            let claim = self.claim(&format!("claim {id}"), &c.expr)?;
+            Ok(ProseTest { id, claim })
+        });
+        Ok(Recipe {
+            metric: self.metric("metric", raw.metric)?,
+            extras: extras.collect::<Result<_, _>>()?,
+            rows: rows.collect::<Result<_, _>>()?,
+            prose: prose.collect::<Result<_, RecipeError>>()?,
+            variants: self.variants(raw.variant)?,
+            columns: raw
+                .column
+                .into_iter()
+                .map(|(id, c)| RecipeColumn {
+                    id,
+                    kernel: c.kernel,
+                    set: settings(c.set),
+                })
+                .collect(),
+            tables: raw
+                .table
+                .into_iter()
+                .map(|(id, t)| RecipeTable {
+                    id,
+                    machine: t.machine,
+                    set: settings(t.set),
+                })
+                .collect(),
+            evaluation: raw.evaluation,
+            workload: raw.workload,
+            compare: raw.compare,
+            notes: raw.notes,
+        })
+    }
+
+    /// Variants with the default first; without any there is a default that changes nothing.
+    fn variants(&self, raw: BTreeMap<String, RawVariant>) -> Result<Vec<Variant>, RecipeError> {
+        let mut variants: Vec<Variant> = raw
+            .into_iter()
+            .map(|(name, v)| Variant {
+                name,
+                title: v.title,
+                set: settings(v.set),
+            })
+            .collect();
+        if variants.is_empty() {
+            let title = "as published".to_owned();
+            variants.push(Variant {
+                name: DEFAULT_VARIANT.to_owned(),
+                title,
+                set: Settings::new(),
+            });
+        }
+        variants.sort_by_key(|v| v.name != DEFAULT_VARIANT);
+        if variants[0].name != DEFAULT_VARIANT {
+            return Err(self.invalid(
+                "variant",
+                format!("expected one called `{DEFAULT_VARIANT}`"),
+            ));
+        }
+        Ok(variants)
+    }
+
+    fn extra(&self, id: String, raw: RawExtra) -> Result<Extra, RecipeError> {
+        let field = format!("extra {id}");
+        let claim = self.claim(&field, &raw.expr)?;
+        if !claim.cells().iter().any(|c| c.column == id) {
+            return Err(self.invalid(field, format!("expr names no cell of column `{id}`")));
+        }
+        let (kernel, set, text, note) = (raw.kernel, settings(raw.set), raw.text, raw.note);
+        Ok(Extra {
+            id,
+            kernel,
+            set,
+            text,
+            claim,
+            note,
+        })
+    }
+
+    fn row(&self, id: String, raw: RawRow) -> Result<RecipeRow, RecipeError> {
+        let field = format!("row {id}: metric");
+        let metric = raw.metric.map(|m| self.metric(&field, m)).transpose()?;
+        Ok(RecipeRow {
+            id,
+            set: settings(raw.set),
+            metric,
+        })
+    }
+
+    fn metric(&self, field: &str, raw: RawMetric) -> Result<Metric, RecipeError> {
+        raw.check().map_err(|problem| self.invalid(field, problem))
+    }
+
+    fn claim(&self, field: &str, expr: &str) -> Result<Claim, RecipeError> {
+        Claim::parse(expr).map_err(|e| RecipeError::Claim {
+            file: self.file.to_owned(),
+            field: field.to_owned(),
+            source: Box::new(e),
+        })
+    }
+
+    fn not_empty(&self, field: &str, empty: bool) -> Result<(), RecipeError> {
+        if empty {
+            Err(self.invalid(field, "expected at least one"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn invalid(&self, field: impl Into<String>, problem: impl Into<String>) -> RecipeError {
+        RecipeError::Invalid {
+            file: self.file.to_owned(),
+            field: field.into(),
+            problem: problem.into(),
+        }
+    }
+}

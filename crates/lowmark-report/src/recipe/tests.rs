@@ -1,0 +1,328 @@
+//! The recipes that come with lowmark, and recipes that are wrong.
+
+use super::*;
+use crate::evaluation;
+use lowmark_record::{Outcome, Recording, RunInfo, TaskTimes, Unit};
+use std::path::Path;
+
+const SMALL: &str = r#"
+lowmark = 1
+evaluation = "swap-readahead-shaohua-2014"
+workload = "w"
+metric = { value = "elapsed", unit = "s" }
+
+[variant.default]
+title = "as is"
+set = { touches = 5 }
+
+[variant.short]
+title = "shorter"
+set = { touches = 1, order = "none" }
+
+[column.Vanilla]
+kernel = "v3.13"
+set = { kind = "column", only = true }
+
+[table.elapsed]
+machine = "m"
+set = { kind = "table", half = 0.5 }
+
+[row.Seq]
+set = { order = "seq" }
+"#;
+
+fn recipe() -> Recipe {
+    Recipe::parse("small.toml", SMALL).expect("a recipe")
+}
+
+fn shaohua() -> Evaluation {
+    evaluation::get("swap-readahead-shaohua-2014").expect("embedded")
+}
+
+#[test]
+fn every_recipe_is_embedded_and_fits_its_evaluation() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../evaluations");
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .expect("the folder of recipes")
+        .filter_map(|entry| {
+            let name = entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("UTF-8");
+            name.strip_suffix(".toml").map(str::to_owned)
+        })
+        .collect();
+    names.sort();
+    assert_eq!(ids().collect::<Vec<_>>(), names);
+    for id in ids() {
+        let recipe = get(id).expect("a valid recipe");
+        let evaluation = evaluation::get(&recipe.evaluation).expect("its evaluation");
+        assert_eq!(evaluation.id, id);
+        for variant in &recipe.variants {
+            let plans = recipe.cells(&evaluation, &variant.name).expect("cells");
+            let printed = plans.iter().filter(|p| p.printed).count();
+            assert_eq!(printed, evaluation.cell_count(), "{id}");
+        }
+    }
+}
+
+#[test]
+fn swap_readahead_as_asked() {
+    let recipe = get("swap-readahead").expect("embedded");
+    let evaluation = evaluation::get("swap-readahead").expect("embedded");
+    let plans = recipe.cells(&evaluation, DEFAULT_VARIANT).expect("cells");
+    assert_eq!(plans.len(), 49);
+    let pc4 = &plans[4];
+    assert_eq!(pc4.cell, CellId::new("hdd", "Seq Anon", "HughPC4"));
+    assert_eq!(
+        pc4.run.kernel,
+        "v3.6+swapin_readahead=hugh-new,page_cluster=4"
+    );
+    assert_eq!(
+        (pc4.run.machine.as_str(), pc4.run.workload.as_str()),
+        ("desktop-900m-hdd", "swap-seq-rand")
+    );
+    assert_eq!(pc4.run.set["touches"], "5000000");
+    assert_eq!(pc4.run.set["kind"], "anon-private");
+    let last = plans.last().expect("the extra cell");
+    assert_eq!(last.cell, CellId::new("hdd", "Seq Anon", "Konstantin"));
+    assert!(!last.printed && plans[..48].iter().all(|p| p.printed));
+    let short = recipe.cells(&evaluation, "five-passes").expect("cells");
+    assert_eq!(short[0].run.set["touches"], "1280000");
+}
+
+#[test]
+fn the_more_particular_setting_wins() {
+    let plans = recipe().cells(&shaohua(), "short").expect("cells");
+    assert_eq!(plans.len(), 1);
+    let expected: Settings = [
+        ("half", "0.5"),
+        ("kind", "column"),
+        ("only", "true"),
+        ("order", "none"),
+        ("touches", "1"),
+    ]
+    .map(|(k, v)| (k.to_owned(), v.to_owned()))
+    .into();
+    assert_eq!(plans[0].run.set, expected);
+}
+
+#[test]
+fn a_recipe_without_variants_has_a_default() {
+    let text = SMALL.replace(
+        "[variant.default]\ntitle = \"as is\"\nset = { touches = 5 }",
+        "",
+    );
+    let text = text.replace(
+        "[variant.short]\ntitle = \"shorter\"\nset = { touches = 1, order = \"none\" }",
+        "",
+    );
+    let recipe = Recipe::parse("r", &text).expect("a recipe");
+    assert_eq!(recipe.variants.len(), 1);
+    assert_eq!(
+        recipe
+            .cells(&shaohua(), DEFAULT_VARIANT)
+            .expect("cells")
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn wrong_recipes_are_refused_with_their_place() {
+    for (from, to, expected) in [
+        (
+            "lowmark = 1",
+            "lowmark = 2",
+            "small.toml: lowmark: expected 1, found 2",
+        ),
+        (
+            "workload = \"w\"",
+            "worklod = \"w\"",
+            "unknown field `worklod`",
+        ),
+        ("workload = \"w\"", "", "missing field `workload`"),
+        (
+            "unit = \"s\"",
+            "unit = \"m\"",
+            "metric: unit: expected one of ns, us, ms, cs, s, found `m`",
+        ),
+        (", unit = \"s\"", "", "metric: a time needs a unit"),
+        (
+            "unit = \"s\"",
+            "unit = \"s\", name = \"x\"",
+            "metric: a time has no name",
+        ),
+        (
+            "\"elapsed\", unit",
+            "\"counter\", unit",
+            "metric: only a time has a unit",
+        ),
+        (
+            "[variant.default]",
+            "[variant.usual]",
+            "variant: expected one called `default`",
+        ),
+        ("[row.Seq]", "[row.Seq]\nkind = 1", "unknown field `kind`"),
+        (
+            "touches = 5 ",
+            "touches = [5] ",
+            "small.toml: TOML parse error at line 9",
+        ),
+        (
+            "[row.Seq]",
+            "[extra.Vanilla]\nkernel = \"k\"\ntext = \"t\"\nexpr = \"1\"\n[row.Seq]",
+            "extra Vanilla: is a column",
+        ),
+        (
+            "[row.Seq]",
+            "[extra.X]\nkernel = \"k\"\ntext = \"t\"\nexpr = \"1 <\"\n[row.Seq]",
+            "extra X: expected a value, found the end",
+        ),
+        (
+            "[row.Seq]",
+            "[extra.X]\nkernel = \"k\"\ntext = \"t\"\nexpr = \"1 < 2\"\n[row.Seq]",
+            "expr names no cell of column `X`",
+        ),
+    ] {
+        assert!(SMALL.contains(from), "{from}");
+        let error = Recipe::parse("small.toml", &SMALL.replacen(from, to, 1)).expect_err(expected);
+        let error = error.to_string();
+        assert!(
+            error.contains(expected),
+            "expected `{expected}` in `{error}`"
+        );
+    }
+    let error = get("nonsense").expect_err("no such recipe").to_string();
+    assert!(
+        error.contains("`nonsense`") && error.contains("swap-readahead"),
+        "{error}"
+    );
+}
+
+#[test]
+fn recipes_must_fit_their_evaluation() {
+    for (from, to, expected) in [
+        (
+            "[row.Seq]",
+            "[row.Sequ]",
+            "row Sequ: not in the evaluation; expected one of Seq, Random",
+        ),
+        (
+            "[table.elapsed]",
+            "[table.e]",
+            "table e: not in the evaluation",
+        ),
+        (
+            "[column.Vanilla]",
+            "[column.V]",
+            "column V: not in the evaluation",
+        ),
+        (
+            "unit = \"s\"",
+            "unit = \"cs\"",
+            "the published figures are seconds, the metric is cs",
+        ),
+        (
+            "-shaohua-2014\"",
+            "\"",
+            "expected `swap-readahead-shaohua-2014`, found `swap-readahead`",
+        ),
+    ] {
+        let recipe = Recipe::parse("small.toml", &SMALL.replacen(from, to, 1)).expect("a recipe");
+        let error = recipe.check(&shaohua()).expect_err(expected).to_string();
+        assert!(
+            error.contains(expected),
+            "expected `{expected}` in `{error}`"
+        );
+    }
+    let error = recipe()
+        .cells(&shaohua(), "long")
+        .expect_err("no such variant")
+        .to_string();
+    assert!(
+        error.contains("variant long: expected one of default, short"),
+        "{error}"
+    );
+}
+
+fn recording() -> Recording {
+    let task = |name: &str, kthread, user_ns, system_ns| TaskTimes {
+        name: name.to_owned(),
+        pid: 1,
+        kthread,
+        user_ns,
+        system_ns,
+        start_ns: 0,
+        end_ns: None,
+    };
+    Recording {
+        run: RunInfo {
+            workload: "w".to_owned(),
+            params: Vec::new(),
+            machine: "m".to_owned(),
+            kernel: "v3.6".to_owned(),
+            backend: "model".to_owned(),
+            lowmark: "0.1.0".to_owned(),
+            seed: 0,
+        },
+        outcome: Outcome::Completed,
+        elapsed_ns: 2_500_000_000,
+        counters: [("pswpin".to_owned(), 7)].into(),
+        state: Default::default(),
+        tasks: vec![
+            task("w", false, 1_000_000_000, 500_000_000),
+            task("kswapd0", true, 0, 9),
+        ],
+        phases: Vec::new(),
+        series: Vec::new(),
+        events: Vec::new(),
+    }
+}
+
+#[test]
+fn metrics_of_a_recording() {
+    let time = |value, unit| Metric {
+        value,
+        name: None,
+        unit: Some(unit),
+    };
+    let count = |value, name: Option<&str>| Metric {
+        value,
+        name: name.map(str::to_owned),
+        unit: None,
+    };
+    let mut recording = recording();
+    for (metric, row, expected) in [
+        (
+            time(Measure::Elapsed, Unit::Centiseconds),
+            "Seq",
+            Some(250.0),
+        ),
+        (time(Measure::User, Unit::Seconds), "Seq", Some(1.0)),
+        (
+            time(Measure::System, Unit::Milliseconds),
+            "Seq",
+            Some(500.0),
+        ),
+        (count(Measure::Counter, Some("pswpin")), "Seq", Some(7.0)),
+        (count(Measure::Counter, None), "pswpin", Some(7.0)),
+        (count(Measure::Counter, None), "pswpout", None),
+        (count(Measure::Vmstat, None), "Swap Ins", Some(7.0)),
+        (count(Measure::Vmstat, Some("Swap Outs")), "Swap Ins", None),
+    ] {
+        assert_eq!(
+            metric.measure(&recording, row),
+            expected,
+            "{metric:?} {row}"
+        );
+    }
+    recording.outcome = Outcome::Deadlock {
+        verdict: "a waits for b".to_owned(),
+    };
+    assert_eq!(
+        time(Measure::Elapsed, Unit::Seconds).measure(&recording, "Seq"),
+        None
+    );
+}

@@ -1,0 +1,336 @@
+//! Models that are right, wrong by a factor, and incomplete.
+
+use super::*;
+use crate::claim::Claim;
+use crate::evaluation;
+use crate::recipe;
+use crate::table::PlainStyle;
+
+/// A model that gives published figures times a factor.
+fn scaled(evaluation: &Evaluation, factor: f64) -> CellValues {
+    evaluation
+        .cells()
+        .map(|(cell, p)| (cell, Some(p.value * factor)))
+        .collect()
+}
+
+fn get(id: &str) -> Evaluation {
+    evaluation::get(id).expect("embedded evaluations are valid")
+}
+
+#[test]
+fn a_perfect_model_agrees_with_print_everywhere() {
+    for id in evaluation::ids().filter(|id| !id.starts_with("ioless")) {
+        let evaluation = get(id);
+        let result = Reproduction::new(&evaluation, None, &scaled(&evaluation, 1.0));
+        assert_eq!(result.exit_status(), 0, "{id}");
+        assert_eq!(result.summary.claims.agree, evaluation.claims.len(), "{id}");
+        let errors = result.summary.cell_errors.as_ref().expect("errors");
+        assert_eq!((errors.median, errors.worst), (0.0, 0.0), "{id}");
+        for claim in &result.claims {
+            assert_eq!(
+                claim.holds(),
+                Some(claim.published_holds),
+                "{id}: {}",
+                claim.text
+            );
+            assert_eq!(
+                claim.published.len(),
+                claim.model.len(),
+                "{id}: {}",
+                claim.text
+            );
+        }
+    }
+}
+
+#[test]
+fn a_constant_factor_cancels_out_of_ratios() {
+    let evaluation = get("swap-readahead");
+    let result = Reproduction::new(&evaluation, None, &scaled(&evaluation, 1.25));
+    let cells = result.summary.cell_errors.as_ref().expect("errors");
+    assert_eq!((cells.count, cells.median, cells.worst), (48, 0.25, 0.25));
+    let ratios = result.summary.ratio_errors.as_ref().expect("errors");
+    assert_eq!(ratios.count, 40);
+    assert!(ratios.worst < 1e-12);
+    assert_eq!(result.exit_status(), 0);
+}
+
+#[test]
+fn one_wrong_cell_is_the_worst_and_fails_its_claims() {
+    let evaluation = get("swap-readahead");
+    let mut model = scaled(&evaluation, 1.0);
+    let cell = CellId::new("ssd", "Rand Anon", "HughNew");
+    model.insert(cell.clone(), Some(2.0 * 25989.0));
+    let result = Reproduction::new(&evaluation, None, &model);
+    let errors = result.summary.cell_errors.as_ref().expect("errors");
+    assert_eq!(
+        (errors.median, errors.worst, &errors.worst_cell),
+        (0.0, 1.0, &cell)
+    );
+    assert_eq!(result.claims[0].verdict, Verdict::Contradicts);
+    assert_eq!(result.summary.claims.contradicts, 1);
+    assert_eq!(result.exit_status(), 1);
+    let wrong = result
+        .cells
+        .iter()
+        .find(|c| c.cell == cell)
+        .expect("the cell");
+    assert!((wrong.baseline_ratio_error.expect("an error") - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn without_a_figure_a_claim_is_undecided_and_the_status_is_1() {
+    let evaluation = get("swap-readahead");
+    let mut model = scaled(&evaluation, 1.0);
+    model.retain(|cell, _| cell.table == "hdd");
+    let result = Reproduction::new(&evaluation, None, &model);
+    assert_eq!(result.summary.modelled, 24);
+    let claim = &result.claims[0];
+    assert_eq!(
+        (claim.verdict, claim.holds(), claim.agrees()),
+        (Verdict::NotModelled, None, None)
+    );
+    assert_eq!(claim.missing.len(), 2);
+    assert!(claim.model.is_empty() && !claim.published.is_empty());
+    assert_eq!(result.exit_status(), 1);
+}
+
+#[test]
+fn a_claim_that_print_contradicts_does_not_fail_the_model() {
+    let evaluation = get("vmscan-2010-x86_64-micro-mapped-file-stream");
+    let result = Reproduction::new(&evaluation, None, &scaled(&evaluation, 1.0));
+    let claim = result
+        .claims
+        .iter()
+        .find(|c| !c.published_holds)
+        .expect("one such claim");
+    assert_eq!(
+        (claim.verdict, claim.agrees()),
+        (Verdict::Contradicts, Some(true))
+    );
+    assert_eq!(result.exit_status(), 0);
+}
+
+#[test]
+fn claims_in_prose_are_undecided_until_a_recipe_judges_them() {
+    let evaluation = get("ioless-dirty-2011");
+    let result = Reproduction::new(&evaluation, None, &CellValues::new());
+    assert_eq!(result.summary.claims.not_modelled, 5);
+    assert_eq!(result.exit_status(), 1);
+
+    let text = r#"
+lowmark = 1
+evaluation = "ioless-dirty-2011"
+workload = "dd"
+metric = { value = "elapsed", unit = "s" }
+column.before = { kernel = "v3.1" }
+column.after = { kernel = "v3.2" }
+table.dd100 = { machine = "m" }
+row.System = { metric = { value = "system", unit = "s" } }
+claim.dd100-system = { expr = "[dd100::System::after] / [dd100::System::before] <= 0.2" }
+"#;
+    let recipe = Recipe::parse("r.toml", text).expect("a recipe");
+    let plans = recipe
+        .cells(&evaluation, "default")
+        .expect("cells of its own tables");
+    assert_eq!(plans.len(), 2);
+    let model: CellValues = plans
+        .iter()
+        .zip([30.0, 3.0])
+        .map(|(p, v)| (p.cell.clone(), Some(v)))
+        .collect();
+    let result = Reproduction::new(&evaluation, Some(&recipe), &model);
+    assert_eq!(result.claims[0].verdict, Verdict::BearsOut);
+    assert_eq!(result.claims[0].model[0].left.value, 0.1);
+    assert_eq!(result.summary.claims.not_modelled, 4);
+}
+
+#[test]
+fn additional_claims_are_shown_and_do_not_decide() {
+    let evaluation = get("swap-readahead");
+    let recipe = recipe::get("swap-readahead").expect("embedded");
+    let mut model = scaled(&evaluation, 1.0);
+    let cell = CellId::new("hdd", "Seq Anon", "Konstantin");
+    model.insert(cell.clone(), Some(119_960.0));
+    let result = Reproduction::new(&evaluation, Some(&recipe), &model);
+    assert_eq!(result.additional_claims[0].verdict, Verdict::BearsOut);
+    assert_eq!(result.additional_cells.len(), 1);
+    assert_eq!(result.additional_cells[0].model, Some(119_960.0));
+    assert_eq!(result.cells.len(), 48);
+    model.insert(cell, Some(73_921.0));
+    let result = Reproduction::new(&evaluation, Some(&recipe), &model);
+    assert_eq!(result.additional_claims[0].verdict, Verdict::Contradicts);
+    assert_eq!(
+        (result.exit_status(), result.summary.claims.bears_out),
+        (0, 5)
+    );
+}
+
+#[test]
+fn without_a_stated_machine_only_ratios_are_summarised() {
+    let evaluation = get("swap-readahead-shaohua-2014");
+    let recipe = recipe::get("swap-readahead-shaohua-2014").expect("embedded");
+    let result = Reproduction::new(&evaluation, Some(&recipe), &scaled(&evaluation, 3.0));
+    assert_eq!(result.summary.cell_errors, None);
+    assert_eq!(
+        result.summary.ratio_errors.as_ref().map(|e| e.count),
+        Some(4)
+    );
+    let text = result.text(&PlainStyle, None);
+    assert!(text.contains("absolute figures are not compared"), "{text}");
+    assert!(!text.contains("\n            error "), "{text}");
+}
+
+#[test]
+fn errors_at_zero() {
+    assert_eq!(relative_error(0.0, 0.0), Some(0.0));
+    assert_eq!(relative_error(5.0, 0.0), None);
+    assert_eq!(relative_error(0.0, 5.0), Some(-1.0));
+}
+
+#[test]
+fn json_has_its_stable_names() {
+    let evaluation = get("swap-readahead");
+    let mut model = scaled(&evaluation, 1.0);
+    model.remove(&CellId::new("hdd", "Seq Anon", "HughPC0"));
+    let json = Reproduction::new(&evaluation, None, &model).json();
+    assert_eq!(json["version"], 1);
+    assert_eq!(json["evaluation"], "swap-readahead");
+    let first = &json["claims"][0];
+    assert_eq!(
+        (&first["holds"], &first["published_holds"]),
+        (&true.into(), &true.into())
+    );
+    assert_eq!(first["verdict"], "bears-out");
+    assert_eq!(first["value"][0]["op"], ">=");
+    assert_eq!(first["value"][0]["right"], 1.5);
+    let undecided = &json["claims"][1];
+    assert!(undecided["holds"].is_null() && undecided["value"].is_null());
+    assert_eq!(undecided["missing"][0], "[hdd::Seq Anon::HughPC0]");
+    let cell = &json["cells"][1];
+    assert_eq!(cell["table"], "hdd");
+    assert_eq!(cell["row"], "Seq Anon");
+    assert_eq!(cell["column"], "Shaohua");
+    assert_eq!(cell["published"], 76210.0);
+    assert_eq!(cell["model"], 76210.0);
+    assert_eq!(cell["ratio_error"], 0.0);
+    assert_eq!(json["summary"]["claims"]["not_modelled"], 1);
+    assert_eq!(json["summary"]["cell_errors"]["worst"], 0.0);
+    assert_eq!(json["summary"]["exit_status"], 1);
+}
+
+#[test]
+fn a_comparison_shows_why_it_holds() {
+    let shown = |expr: &str, value: f64| {
+        let judgement = Claim::parse(expr).expect("a claim").judge(|_| Some(value));
+        text::comparison(&judgement.compared()[0])
+    };
+    assert_eq!(shown("[t::r::c] >= 1.5", 1.655_123), "1.655 >= 1.5");
+    assert_eq!(shown("1.129 < [t::r::c]", 1.129_19), "1.129 < 1.1292");
+    assert_eq!(shown("[t::r::c] < 0.01", 0.004_619_3), "0.004619 < 0.01");
+    assert_eq!(shown("[t::r::c] == 312", 312.0), "312 == 312");
+    assert_eq!(shown("[t::r::c] > 1", 1.5e-300), "1.500e-300 > 1");
+    assert_eq!(shown("[t::r::c] / 0 > 1", 5.0), "inf > 1");
+    assert_eq!(shown("[t::r::c] / 0 > 1", 0.0), "NaN > 1");
+    assert_eq!(shown("0.5 * 2 <= [t::r::c]", 1234.56), "0.5 * 2 <= 1235");
+}
+
+#[test]
+fn the_variant_is_named() {
+    let evaluation = get("swap-readahead");
+    let recipe = recipe::get("swap-readahead").expect("embedded");
+    let variant = recipe.variant("five-passes").expect("a variant");
+    let result = Reproduction::new(&evaluation, Some(&recipe), &scaled(&evaluation, 1.0));
+    let result = result.of_variant(variant);
+    assert_eq!(result.json()["variant"], "five-passes");
+    assert!(
+        result
+            .text(&PlainStyle, None)
+            .contains("\nvariant five-passes: five times around")
+    );
+}
+
+#[test]
+fn narrow_bands_repeat_both_names() {
+    let evaluation = get("swap-readahead");
+    let result = Reproduction::new(&evaluation, None, &scaled(&evaluation, 1.0));
+    let text = result.text(&PlainStyle, Some(80));
+    let tables = &text[..text.find("Claims").expect("claims")];
+    assert!(
+        tables.lines().skip(1).all(|line| line.len() <= 80),
+        "{tables}"
+    );
+    assert_eq!(
+        tables.matches("Seq Anon    published").count(),
+        4,
+        "{tables}"
+    );
+}
+
+/// An evaluation of two columns and one row, for a text that can be read here.
+fn small() -> Evaluation {
+    let text = r#"
+schema = 1
+id = "small"
+title = "A small one"
+mechanism = "m"
+source = { subject = "s" }
+setup = { ram = "900MB" }
+columns = [{ id = "old", description = "o" }, { id = "new", description = "n" }]
+[[tables]]
+id = "t"
+name = "Elapsed time"
+unit = "seconds"
+better = "lower"
+rows = [{ name = "Seq", values = [100, 50] }]
+"#;
+    let claim = |text: &str, expr: &str, holds| StatedClaim {
+        text: text.to_owned(),
+        said: "table".to_owned(),
+        test: ClaimTest::Expr(Claim::parse(expr).expect("a claim")),
+        holds,
+        note: None,
+    };
+    let claims = vec![
+        claim(
+            "new is twice as fast",
+            "[t::Seq::old] / [t::Seq::new] >= 2",
+            true,
+        ),
+        claim("new is free", "[t::Seq::new] == 0", false),
+    ];
+    Evaluation::parse("small.toml", text, claims).expect("valid")
+}
+
+#[test]
+fn text_of_a_small_one() {
+    let model = [("old", 110.0), ("new", 60.5)]
+        .map(|(column, value)| (CellId::new("t", "Seq", column), Some(value)));
+    let result = Reproduction::new(&small(), None, &model.into());
+    let expected = "\
+small: A small one
+
+Elapsed time (seconds)
+                            old         new
+Seq  published              100          50
+     model                  110          60
+     error               +10.0%      +21.0%
+     error of ratio                  +10.0%
+
+Claims
+contradicts   new is twice as fast
+              print 2 >= 2
+              model 1.818 >= 2
+contradicts   new is free
+              print 50 == 0 (does not bear it out)
+              model 60.50 == 0
+
+Summary
+cells   2 of 2 modelled; |error| of 2: median 15.5%, worst 21.0% at [t::Seq::new]
+ratios  |error| of 1: median 10.0%, worst 10.0% at [t::Seq::new]
+claims  0 of 2 borne out, 2 contradicted, 0 not modelled; 1 as in print
+not every claim that holds in print holds in the model
+";
+    assert_eq!(result.text(&PlainStyle, None), expected);
+}

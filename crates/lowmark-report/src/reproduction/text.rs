@@ -1,0 +1,295 @@
+//! A reproduction as text.
+
+use super::{CellResult, ClaimResult, ClaimSummary, ErrorSummary, Reproduction, Verdict};
+use crate::claim::{Compared, Side};
+use crate::evaluation::Table;
+use crate::recipe::Compare;
+use crate::table::{Align, Field, Role, Style, TextTable};
+
+/// Comparisons printed of one claim; JSON has all of them.
+const COMPARISONS_MAX: usize = 6;
+
+/// Significant digits of a measured number, if they suffice.
+const DIGITS_MIN: i32 = 4;
+
+/// Significant digits beyond which there is nothing to see.
+const DIGITS_MAX: i32 = 12;
+
+/// An error beyond this share is marked as bad: a tenth of what is measured.
+const LARGE_ERROR: f64 = 0.1;
+
+impl Reproduction {
+    /// The reproduction as text: every table with published and modelled figures one above the other,
+    /// a line for every claim, and a summary. Wider than `width`, tables go on in further bands.
+    pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
+        let mut sections = vec![self.head(style)];
+        sections.extend(
+            self.evaluation
+                .tables
+                .iter()
+                .filter_map(|t| self.table(t, style, width)),
+        );
+        sections.extend(self.claim_section("Claims", &self.claims, style));
+        let title = "Said of kernels that are not in the tables";
+        sections.extend(self.claim_section(title, &self.additional_claims, style));
+        sections.push(self.summary_text(style));
+        sections.join("\n")
+    }
+
+    fn head(&self, style: &dyn Style) -> String {
+        let title = format!("{}: {}", self.evaluation.id, self.evaluation.title);
+        let mut text = format!("{}\n", style.paint(Role::Title, &title));
+        if let Some(variant) = &self.variant {
+            text.push_str(&format!("variant {}: {}\n", variant.name, variant.title));
+        }
+        for note in &self.notes {
+            text.push_str(&format!("note: {note}\n"));
+        }
+        text
+    }
+
+    /// A table, if the model has a figure for any of its cells.
+    fn table(&self, table: &Table, style: &dyn Style, width: Option<usize>) -> Option<String> {
+        let cells: Vec<&CellResult> = self
+            .cells
+            .iter()
+            .filter(|c| c.cell.table == table.id)
+            .collect();
+        if cells.iter().all(|c| c.model.is_none()) {
+            return None;
+        }
+        let mut text = TextTable::new()
+            .column("", Align::Left)
+            .column("", Align::Left);
+        for column in &table.columns {
+            text = text.column(column.as_str(), Align::Right);
+        }
+        for row in &table.rows {
+            let cells: Vec<&CellResult> = cells
+                .iter()
+                .copied()
+                .filter(|c| c.cell.row == row.name)
+                .collect();
+            if cells.iter().any(|c| c.model.is_some()) {
+                self.row_lines(&mut text, &row.name, &cells);
+            }
+        }
+        let title = format!("{} ({})", table.name, table.unit);
+        Some(format!(
+            "{}\n{}",
+            style.paint(Role::Title, &title),
+            text.render(style, width)
+        ))
+    }
+
+    fn row_lines(&self, text: &mut TextTable, name: &str, cells: &[&CellResult]) {
+        let mut line = |first: &str, second: &str, field: &dyn Fn(&CellResult) -> Field| {
+            let names = [Field::from(first), Field::from(second)];
+            text.row(names.into_iter().chain(cells.iter().map(|c| field(c))));
+        };
+        line(name, "published", &|c| match c.published {
+            Some(printed) => Field::from(printed.text()),
+            None => unknown(),
+        });
+        line("", "model", &model_field);
+        if self.compare == Compare::Values {
+            line("", "error", &|c| error_field(c.ratio_error));
+        }
+        line("", "error of ratio", &|c| {
+            let baseline = cells.first().is_some_and(|first| first.cell == c.cell);
+            if baseline {
+                Field::from("")
+            } else {
+                error_field(c.baseline_ratio_error)
+            }
+        });
+    }
+
+    fn claim_section(
+        &self,
+        title: &str,
+        claims: &[ClaimResult],
+        style: &dyn Style,
+    ) -> Option<String> {
+        let lines: String = claims.iter().map(|c| claim_lines(c, style)).collect();
+        (!claims.is_empty()).then(|| format!("{}\n{lines}", style.paint(Role::Title, title)))
+    }
+
+    fn summary_text(&self, style: &dyn Style) -> String {
+        let summary = &self.summary;
+        let mut text = format!("{}\n", style.paint(Role::Title, "Summary"));
+        let cells = match self.compare {
+            Compare::Values => error_text(summary.cell_errors.as_ref()),
+            Compare::Ratios => "absolute figures are not compared".to_owned(),
+        };
+        text += &format!(
+            "cells   {} of {} modelled; {cells}\n",
+            summary.modelled, summary.cells
+        );
+        text += &format!("ratios  {}\n", error_text(summary.ratio_errors.as_ref()));
+        text += &format!("claims  {}\n", claims_text(summary.claims));
+        if summary.additional_claims.total > 0 {
+            text += &format!("besides {}\n", claims_text(summary.additional_claims));
+        }
+        let (role, result) = match self.exit_status() {
+            0 => (
+                Role::Good,
+                "every claim that holds in print holds in the model",
+            ),
+            _ => (
+                Role::Bad,
+                "not every claim that holds in print holds in the model",
+            ),
+        };
+        text + &style.paint(role, result) + "\n"
+    }
+}
+
+fn unknown() -> Field {
+    Field::with_role("-", Role::Unknown)
+}
+
+/// The model's figure with the precision of the printed one.
+fn model_field(cell: &CellResult) -> Field {
+    let Some(model) = cell.model else {
+        return unknown();
+    };
+    let decimals = cell.published.map_or(2, |p| p.decimals.unwrap_or(0));
+    Field::from(format!("{model:.decimals$}"))
+}
+
+fn error_field(error: Option<f64>) -> Field {
+    let Some(error) = error else { return unknown() };
+    let role = if error.abs() > LARGE_ERROR {
+        Role::Bad
+    } else {
+        Role::Plain
+    };
+    Field::with_role(format!("{:+.1}%", 100.0 * error), role)
+}
+
+fn claim_lines(claim: &ClaimResult, style: &dyn Style) -> String {
+    let (role, word) = match claim.verdict {
+        Verdict::BearsOut => (Role::Good, "bears out   "),
+        Verdict::Contradicts => (Role::Bad, "contradicts "),
+        Verdict::NotModelled => (Role::Unknown, "not modelled"),
+    };
+    // Where print contradicts the claim as well, the model is right to.
+    let role = if claim.agrees() == Some(true) {
+        Role::Good
+    } else {
+        role
+    };
+    let mut text = format!("{}  {}\n", style.paint(role, word), claim.text);
+    let mut line = |name: &str, content: &str| {
+        text += &format!("{:14}{name} {content}\n", "");
+    };
+    let denial = if claim.published_holds {
+        ""
+    } else {
+        " (does not bear it out)"
+    };
+    if !claim.published.is_empty() {
+        line("print", &format!("{}{denial}", numbers(&claim.published)));
+    }
+    if !claim.model.is_empty() {
+        line("model", &numbers(&claim.model));
+    }
+    if !claim.missing.is_empty() {
+        line("model", &missing(claim));
+    }
+    if claim.verdict == Verdict::NotModelled && claim.missing.is_empty() {
+        line("model", "no cell stands for this figure");
+    }
+    if let Some(note) = &claim.note {
+        line("note ", note);
+    }
+    text
+}
+
+fn missing(claim: &ClaimResult) -> String {
+    let first = claim
+        .missing
+        .first()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    match claim.missing.len() {
+        1 => format!("no figure for {first}"),
+        more => format!("no figure for {first} and {} more", more - 1),
+    }
+}
+
+fn numbers(compared: &[Compared]) -> String {
+    let shown = compared.iter().take(COMPARISONS_MAX);
+    let mut parts: Vec<String> = shown.map(comparison).collect();
+    if compared.len() > COMPARISONS_MAX {
+        parts.push(format!("and {} more", compared.len() - COMPARISONS_MAX));
+    }
+    parts.join(", ")
+}
+
+/// A comparison with as many digits as it takes to see why it holds or does not.
+pub(super) fn comparison(compared: &Compared) -> String {
+    let (left, right) = (&compared.left, &compared.right);
+    let mut texts = (String::new(), String::new());
+    for digits in DIGITS_MIN..=DIGITS_MAX {
+        texts = (side(left, digits), side(right, digits));
+        let order = |text: &str, side: &Side| {
+            if side.constant {
+                Some(side.value)
+            } else {
+                text.parse().ok()
+            }
+        };
+        let shown: Option<f64> = order(&texts.0, left);
+        let seen = shown
+            .zip(order(&texts.1, right))
+            .map(|(l, r): (f64, f64)| l.partial_cmp(&r));
+        if seen == Some(left.value.partial_cmp(&right.value)) {
+            break;
+        }
+    }
+    format!("{} {} {}", texts.0, compared.op, texts.1)
+}
+
+/// A threshold as it was written, a measured number with this many significant digits.
+fn side(side: &Side, digits: i32) -> String {
+    if side.constant {
+        side.text.clone()
+    } else {
+        significant(side.value, digits)
+    }
+}
+
+fn significant(value: f64, digits: i32) -> String {
+    let whole = value.fract() == 0.0 && value.abs() < 1e15;
+    if whole || !value.is_finite() {
+        return format!("{value}");
+    }
+    if value.abs() < 1e-6 {
+        return format!("{value:.3e}");
+    }
+    let before_point = value.abs().log10().floor() as i32 + 1;
+    let decimals = usize::try_from(digits - before_point).unwrap_or(0);
+    format!("{value:.decimals$}")
+}
+
+fn error_text(errors: Option<&ErrorSummary>) -> String {
+    match errors {
+        None => "no errors to measure".to_owned(),
+        Some(e) => format!(
+            "|error| of {}: median {:.1}%, worst {:.1}% at {}",
+            e.count,
+            100.0 * e.median,
+            100.0 * e.worst,
+            e.worst_cell
+        ),
+    }
+}
+
+fn claims_text(claims: ClaimSummary) -> String {
+    format!(
+        "{} of {} borne out, {} contradicted, {} not modelled; {} as in print",
+        claims.bears_out, claims.total, claims.contradicts, claims.not_modelled, claims.agree
+    )
+}

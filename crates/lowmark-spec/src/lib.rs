@@ -1,0 +1,33 @@
+//! What is asked for: workload, machine, kernel.
+//!
+//! A specification is a TOML file. [`parse`] turns its text into [`Scenario`]s: one for every
+//! combination of its `for` parameters, with every expression evaluated, every name resolved and every
+//! value in range. A backend needs nothing else.
+
+pub mod kernel;
+pub mod machine;
+mod parse;
+pub mod workload;
+
+pub use kernel::{KernelSpec, Toggle};
+pub use machine::Machine;
+pub use parse::{
+    BuiltIn, Detail, Directory, LANGUAGE_VERSION, Library, Overrides, SOURCE_BYTES_MAX, STATEMENTS,
+    Source, SpecError, parse, parse_machine,
+};
+pub use workload::Workload;
+
+/// One run to be done: the unit that backends take.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Scenario {
+    /// Values of the `for` parameters, in the order of the file.
+    pub params: Vec<(String, String)>,
+    /// The machine to run on.
+    pub machine: Machine,
+    /// The kernel to run.
+    pub kernel: KernelSpec,
+    /// What to do on it.
+    pub workload: Workload,
+    /// Seed of all random choices; 0 when nobody says otherwise.
+    pub seed: u64,
+}

@@ -1,0 +1,270 @@
+//! Machines: nodes, RAM, CPUs, block devices, swap areas and CPU costs.
+//!
+//! A machine is a value. It comes from a file under `machines/` (see [`crate::parse`]) or is built in
+//! code with [`Machine::small`]. Sizes are bytes, times are nanoseconds.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes in a base page, on every machine of the model.
+pub const PAGE_SIZE: u64 = 4096;
+
+/// Which zones a node of this machine has (`spec` of the kernel's `MAX_NR_ZONES` choice).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arch {
+    /// DMA below 16 MiB, DMA32 below 4 GiB, Normal above; huge page 2 MiB.
+    X86_64,
+    /// DMA below 16 MiB, Normal below 896 MiB, HighMem above.
+    X86_32,
+    /// One zone (DMA); huge page 16 MiB.
+    Ppc64,
+}
+
+/// One NUMA node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// RAM of the node in bytes, a multiple of [`PAGE_SIZE`].
+    pub ram: u64,
+}
+
+/// A machine on which a workload runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Name, as `machines/NAME.toml` has it.
+    pub name: String,
+    /// What it is and where its figures come from.
+    pub description: String,
+    /// Zone layout.
+    pub arch: Arch,
+    /// NUMA nodes, node 0 first; at least one.
+    pub nodes: Vec<Node>,
+    /// CPUs, spread round-robin over the nodes; at least one.
+    pub cpus: u32,
+    /// RAM that the kernel image, `struct page` and the firmware keep: never managed by the allocator.
+    /// Taken from node 0.
+    pub reserved: u64,
+    /// Memory pinned by everything that the workload does not describe: slab, page tables, daemons.
+    /// Managed pages, allocated at boot, never reclaimable.
+    pub occupied: u64,
+    /// Timer frequency in Hz (`CONFIG_HZ`): timeouts are rounded up to whole jiffies.
+    pub hz: u32,
+    /// Whether transparent huge pages are configured and enabled (raises `min_free_kbytes`).
+    pub thp: bool,
+    /// Block devices.
+    pub devices: Vec<Device>,
+    /// Swap areas in the order of `swapon`.
+    pub swap: Vec<SwapArea>,
+    /// File systems.
+    pub filesystems: Vec<FileSystem>,
+    /// What work costs on a CPU of this machine.
+    pub costs: Costs,
+}
+
+/// How a device moves data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceKind {
+    /// Rotating disk: one head shared by reads and writes.
+    Hdd,
+    /// Flash with a seek penalty on reads that do not continue the previous read, none on writes.
+    Ssd,
+}
+
+/// I/O scheduler of a request queue (legacy names, as in `/sys/block/*/queue/scheduler`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Elevator {
+    /// First in, first out.
+    Noop,
+    /// Sorted batches with expiry, reads first.
+    Deadline,
+    /// Per-process sync queues with idling, shared async queue.
+    Cfq,
+}
+
+/// A block device with its request queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// Name, such as `sda`.
+    pub name: String,
+    /// Physics.
+    pub kind: DeviceKind,
+    /// `queue/rotational`, read by swapon and by the elevator.
+    pub rotational: bool,
+    /// Size in bytes.
+    pub size: u64,
+    /// Repositioning before a read that is not contiguous, ns.
+    pub position_read_ns: u64,
+    /// Repositioning before a write that is not contiguous, ns (write cache included).
+    pub position_write_ns: u64,
+    /// Fixed cost of a read command, ns.
+    pub command_read_ns: u64,
+    /// Fixed cost of a write command, ns.
+    pub command_write_ns: u64,
+    /// Transfer time of one page, ns.
+    pub page_ns: u64,
+    /// A forward gap of at most this many pages costs their transfer time instead of a repositioning.
+    pub skip_pages: u64,
+    /// Commands that the device takes at once (NCQ: 31); it works them off in that order.
+    pub queue_depth: u32,
+    /// Of these, commands whose fixed costs run side by side; transfers share one link.
+    pub parallelism: u32,
+    /// Largest request, bytes (`max_sectors_kb`).
+    pub max_request: u64,
+    /// `queue/nr_requests`, counted for sync and async separately.
+    pub nr_requests: u32,
+    /// `queue/scheduler`.
+    pub elevator: Elevator,
+}
+
+/// A swap area on a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwapArea {
+    /// Index into [`Machine::devices`].
+    pub device: usize,
+    /// Where the area starts on the device, bytes.
+    pub start: u64,
+    /// Size in bytes, header page included.
+    pub size: u64,
+    /// Priority; higher first. `swapon` without `-p` gives -1, -2, …
+    pub priority: i32,
+}
+
+/// How a file system places data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FsKind {
+    /// Delayed allocation in large extents, one allocation group per directory.
+    Xfs,
+    /// Block groups with multi-block allocation.
+    Ext4,
+    /// No device: pages live in memory and swap.
+    Tmpfs,
+}
+
+/// A mounted file system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSystem {
+    /// Name by which files refer to it.
+    pub name: String,
+    /// Allocation policy.
+    pub kind: FsKind,
+    /// Index into [`Machine::devices`]; none for tmpfs.
+    pub device: Option<usize>,
+}
+
+/// CPU time of elementary work, ns. A property of the machine: every workload and kernel on it pays
+/// the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Costs {
+    /// User time of one touch of a resident page.
+    pub touch_ns: u64,
+    /// Entry to and exit from a page fault that finds its page without I/O.
+    pub minor_fault_ns: u64,
+    /// Page fault that reads from a device: block layer, interrupt, two context switches.
+    pub major_fault_ns: u64,
+    /// Allocation and clearing of one page.
+    pub zero_page_ns: u64,
+    /// One page swapped in or out: slot, swap cache, bio, unmap, completion.
+    pub swap_page_ns: u64,
+    /// One page looked at by a scan of an LRU list.
+    pub scan_page_ns: u64,
+    /// Switch from one task to another on a CPU.
+    pub context_switch_ns: u64,
+    /// Copy of one page between user and kernel.
+    pub copy_page_ns: u64,
+    /// Entry to and exit from a system call.
+    pub syscall_ns: u64,
+}
+
+impl Default for Costs {
+    /// A 3 GHz x86-64 of the early 2010s.
+    fn default() -> Self {
+        Costs {
+            touch_ns: 100,
+            minor_fault_ns: 500,
+            major_fault_ns: 10_000,
+            zero_page_ns: 1_000,
+            swap_page_ns: 2_500,
+            scan_page_ns: 200,
+            context_switch_ns: 2_000,
+            copy_page_ns: 500,
+            syscall_ns: 200,
+        }
+    }
+}
+
+impl Machine {
+    /// A one-node x86-64 machine of `ram` bytes with one solid-state disk and `swap` bytes of swap on
+    /// it: the ground on which tests and examples stand.
+    pub fn small(ram: u64, swap: u64) -> Machine {
+        Machine {
+            name: "small".into(),
+            description: "one node, one CPU, one solid-state disk".into(),
+            arch: Arch::X86_64,
+            nodes: vec![Node { ram }],
+            cpus: 1,
+            reserved: 0,
+            occupied: 0,
+            hz: 250,
+            thp: false,
+            devices: vec![Device::ssd("sda", (swap * 2).max(1 << 30))],
+            swap: if swap == 0 {
+                Vec::new()
+            } else {
+                vec![SwapArea {
+                    device: 0,
+                    start: 0,
+                    size: swap,
+                    priority: -1,
+                }]
+            },
+            filesystems: Vec::new(),
+            costs: Costs::default(),
+        }
+    }
+
+    /// RAM of all nodes in bytes: what `RAM` means in size expressions.
+    pub fn ram(&self) -> u64 {
+        self.nodes.iter().map(|n| n.ram).sum()
+    }
+}
+
+impl Device {
+    /// A SATA solid-state disk of 2013 (Intel DC S3700 class: 100 µs random read, 500 MB/s).
+    pub fn ssd(name: &str, size: u64) -> Device {
+        Device {
+            name: name.into(),
+            kind: DeviceKind::Ssd,
+            rotational: false,
+            size,
+            position_read_ns: 100_000,
+            position_write_ns: 0,
+            command_read_ns: 20_000,
+            command_write_ns: 20_000,
+            page_ns: 8_192,
+            skip_pages: 0,
+            queue_depth: 31,
+            parallelism: 1,
+            max_request: 512 << 10,
+            nr_requests: 128,
+            elevator: Elevator::Cfq,
+        }
+    }
+
+    /// A 7200 rpm desktop disk of 2012 (100 MB/s, 7.6 ms per repositioning within a swap partition).
+    pub fn hdd(name: &str, size: u64) -> Device {
+        Device {
+            kind: DeviceKind::Hdd,
+            rotational: true,
+            position_read_ns: 7_600_000,
+            position_write_ns: 3_800_000,
+            command_read_ns: 62_000,
+            command_write_ns: 0,
+            page_ns: 42_000,
+            skip_pages: 64,
+            ..Device::ssd(name, size)
+        }
+    }
+}

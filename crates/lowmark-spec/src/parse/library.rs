@@ -1,0 +1,105 @@
+//! Where machines named in a specification come from.
+
+use std::path::PathBuf;
+
+use super::source::{SOURCE_BYTES_MAX, Source};
+
+/// Machines by name.
+pub trait Library {
+    /// The machine file of this name.
+    fn machine(&self, name: &str) -> Option<Source>;
+    /// All names, sorted.
+    fn machines(&self) -> Vec<String>;
+}
+
+macro_rules! machine_files {
+    ($($name:literal),* $(,)?) => {
+        [$((
+            $name,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/", $name, ".toml")),
+        )),*]
+    };
+}
+
+/// The files of `machines/`; a test keeps this list complete.
+const MACHINES: [(&str, &str); 4] = machine_files![
+    "desktop-900m-hdd",
+    "desktop-900m-ssd",
+    "server-64g-2node",
+    "small-512m-ssd",
+];
+
+/// The machines that come with lowmark.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BuiltIn;
+
+impl Library for BuiltIn {
+    fn machine(&self, name: &str) -> Option<Source> {
+        let found = MACHINES.iter().find(|(known, _)| *known == name);
+        found.map(|(name, text)| Source {
+            name: format!("machines/{name}.toml"),
+            text: (*text).to_owned(),
+        })
+    }
+
+    fn machines(&self) -> Vec<String> {
+        MACHINES
+            .iter()
+            .map(|(name, _)| (*name).to_owned())
+            .collect()
+    }
+}
+
+/// `NAME.toml` of a directory, then a path to a machine file, then the built-in machines.
+#[derive(Debug, Clone)]
+pub struct Directory {
+    /// Where `NAME.toml` is looked for, and where relative paths start.
+    pub path: PathBuf,
+}
+
+impl Directory {
+    /// Reads a machine file unless it is missing, too long or not text.
+    fn read(&self, file: &str) -> Option<Source> {
+        let path = self.path.join(file);
+        // One byte more than allowed, so that a file that is too long is refused with its name.
+        let length_max = SOURCE_BYTES_MAX as u64 + 1;
+        let mut text = String::new();
+        let file = std::fs::File::open(&path).ok()?;
+        std::io::Read::read_to_string(&mut std::io::Read::take(file, length_max), &mut text)
+            .ok()?;
+        Some(Source {
+            name: path.display().to_string(),
+            text,
+        })
+    }
+}
+
+impl Library for Directory {
+    fn machine(&self, name: &str) -> Option<Source> {
+        let file = format!("{name}.toml");
+        let path = || name.ends_with(".toml").then(|| self.read(name)).flatten();
+        self.read(&file)
+            .or_else(path)
+            .or_else(|| BuiltIn.machine(name))
+    }
+
+    fn machines(&self) -> Vec<String> {
+        let files = std::fs::read_dir(&self.path)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let names = files.filter_map(|entry| {
+            Some(
+                entry
+                    .file_name()
+                    .to_str()?
+                    .strip_suffix(".toml")?
+                    .to_owned(),
+            )
+        });
+        let mut names: Vec<String> = names.chain(BuiltIn.machines()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}

@@ -1,0 +1,583 @@
+//! The workload, resolved: every expression is a number, every name an index.
+//!
+//! This is what a backend carries out. Sizes and offsets are bytes, times are nanoseconds. Random
+//! choices are drawn by the backend from a stream seeded by (run seed, task name, instance).
+
+use serde::{Deserialize, Serialize};
+
+/// A workload with all parameters bound.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Name of the workload.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Tasks; those with [`Start::AtBegin`] start at time zero.
+    pub tasks: Vec<Task>,
+    /// Files that statements refer to by index.
+    pub files: Vec<File>,
+    /// Sets of files that statements refer to by index.
+    pub filesets: Vec<FileSet>,
+    /// Barriers that statements refer to by index.
+    pub barriers: Vec<Barrier>,
+    /// Sample series that statements refer to by index.
+    pub series: Vec<Series>,
+    /// Labels of phases that statements refer to by index.
+    pub phases: Vec<String>,
+    /// When the run is over.
+    pub end: End,
+}
+
+/// When a run is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    /// When every task that started has ended.
+    AllTasks,
+    /// After this time, ns; tasks still running are killed.
+    After(u64),
+    /// When every task has ended and kswapd sleeps on every node.
+    KswapdIdle,
+}
+
+/// Whether the instances of a task share an address space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sharing {
+    /// One process each.
+    Processes,
+    /// Threads of one process.
+    Threads,
+}
+
+/// When a task's instances start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Start {
+    /// At time zero.
+    AtBegin,
+    /// When a [`Op::Spawn`] names it.
+    Spawned,
+}
+
+/// A task and its instances.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Name; also the `comm` of its events.
+    pub name: String,
+    /// Processes or threads.
+    pub sharing: Sharing,
+    /// When it starts.
+    pub start: Start,
+    /// Names of the maps of one instance; [`MapId`] indexes it.
+    pub maps: Vec<String>,
+    /// One body per instance.
+    pub instances: Vec<Vec<Stmt>>,
+}
+
+/// Index of a map among those of its task.
+pub type MapId = usize;
+/// Index into [`Workload::files`].
+pub type FileId = usize;
+/// Index into [`Workload::filesets`].
+pub type FileSetId = usize;
+/// Index into [`Workload::tasks`].
+pub type TaskId = usize;
+
+/// A file that exists when the run starts, or that a statement creates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// Path relative to the file system's root.
+    pub path: String,
+    /// File system by name; the machine's first when empty.
+    pub fs: String,
+    /// What it holds.
+    pub kind: FileKind,
+    /// Size in bytes.
+    pub size: u64,
+    /// Whether it exists before the run (otherwise a `create` or `write` makes it).
+    pub exists: bool,
+    /// Unlinked after opening: its pages go when the last user closes it.
+    pub unlinked: bool,
+}
+
+/// Content of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FileKind {
+    /// Holes: reads give zeroes without I/O.
+    Sparse,
+    /// Written zeroes.
+    Zero,
+    /// Incompressible.
+    Random,
+}
+
+/// Many files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSet {
+    /// Name.
+    pub name: String,
+    /// File system by name; the machine's first when empty.
+    pub fs: String,
+    /// Directories.
+    pub directories: u64,
+    /// Files in each directory.
+    pub files: u64,
+    /// Size of a file.
+    pub size: SizeDist,
+    /// Content.
+    pub kind: FileKind,
+    /// Whether they exist before the run.
+    pub exists: bool,
+}
+
+/// Sizes of the files of a set, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SizeDist {
+    /// All alike.
+    Fixed(u64),
+    /// Uniform over the closed interval.
+    Uniform(u64, u64),
+    /// Log-normal with this median and sigma in thousandths.
+    LogNormal(u64, u32),
+}
+
+/// A barrier and how many instances must arrive before it opens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Barrier {
+    /// Name.
+    pub name: String,
+    /// Arrivals that open it.
+    pub parties: u64,
+}
+
+/// A series of samples.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Name, as it appears in tables.
+    pub name: String,
+    /// Unit for printing; samples are taken in ns.
+    pub unit: TimeUnit,
+}
+
+/// Unit in which a time is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeUnit {
+    /// ns
+    Nanoseconds,
+    /// µs
+    Microseconds,
+    /// ms
+    Milliseconds,
+    /// 10 ms, the unit of `times(2)` and of kernel mails
+    Centiseconds,
+    /// s
+    Seconds,
+}
+
+/// A statement and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stmt {
+    /// Line of the file, from 1; 0 when built in code.
+    pub line: u32,
+    /// What to do.
+    pub op: Op,
+}
+
+/// What a map is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MapKind {
+    /// `MAP_PRIVATE | MAP_ANONYMOUS`
+    AnonPrivate,
+    /// `MAP_SHARED | MAP_ANONYMOUS`: shmem
+    AnonShared,
+    /// `MAP_SHARED` of a file
+    FileShared(FileId),
+    /// `MAP_PRIVATE` of a file
+    FilePrivate(FileId),
+}
+
+/// `madvise` advice (and `MAP_POPULATE`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Advice {
+    /// MADV_NORMAL
+    Normal,
+    /// MADV_RANDOM
+    Random,
+    /// MADV_SEQUENTIAL
+    Sequential,
+    /// MADV_WILLNEED
+    Willneed,
+    /// MADV_DONTNEED
+    Dontneed,
+    /// MADV_HUGEPAGE
+    Hugepage,
+    /// MADV_NOHUGEPAGE
+    Nohugepage,
+    /// MADV_COLD
+    Cold,
+    /// MADV_PAGEOUT
+    Pageout,
+    /// MADV_FREE
+    Free,
+    /// MADV_POPULATE_WRITE
+    Populate,
+}
+
+/// Kind of access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Load.
+    Read,
+    /// Store.
+    Write,
+    /// Load and compare with what was stored.
+    Verify,
+}
+
+/// Order in which units (pages, blocks, files) are visited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Ascending.
+    Seq,
+    /// Descending.
+    Reverse,
+    /// Uniform with replacement.
+    Random,
+    /// Zipf with exponent in thousandths over a seeded permutation of the units.
+    Zipf(u32),
+    /// Every k-th unit, then the next residue.
+    Stride(u64),
+    /// Normal around the middle, sigma in thousandths of the range.
+    Gauss(u32),
+}
+
+/// How much to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Amount {
+    /// Times round the whole range.
+    Passes(u64),
+    /// This many units.
+    Count(u64),
+}
+
+/// Part of a map or file, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Range {
+    /// First byte.
+    pub offset: u64,
+    /// Length.
+    pub length: u64,
+}
+
+/// Which file or files a file statement works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FileRef {
+    /// One file.
+    File(FileId),
+    /// A file of the set, chosen by `order` for each operation.
+    Set(FileSetId, Order),
+}
+
+/// A time that may be drawn at random, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Duration {
+    /// Always this long.
+    Fixed(u64),
+    /// Uniform over the closed interval.
+    Uniform(u64, u64),
+    /// Exponential with this mean.
+    Exponential(u64),
+}
+
+/// How long a `repeat` goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Times {
+    /// This many rounds.
+    Count(u64),
+    /// New rounds begin until this much time has passed, ns.
+    For(u64),
+    /// Until the run ends or the task is killed.
+    Forever,
+}
+
+/// Something to wait for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Condition {
+    /// kswapd sleeps on every node.
+    KswapdIdle,
+    /// A vmstat field reaches a value.
+    Vmstat {
+        /// Field name.
+        field: String,
+        /// Comparison.
+        cmp: Cmp,
+        /// Right-hand side.
+        value: u64,
+    },
+}
+
+/// Comparison operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cmp {
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `==`
+    Eq,
+    /// `>=`
+    Ge,
+    /// `>`
+    Gt,
+}
+
+/// What a `probe` asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Probe {
+    /// Is the page resident (mincore)?
+    Resident,
+    /// Is it part of a huge page?
+    Huge,
+}
+
+/// A file read or write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileIo {
+    /// On what.
+    pub file: FileRef,
+    /// Bytes per call.
+    pub block: u64,
+    /// Order of blocks within the file.
+    pub order: Order,
+    /// How many blocks, or passes over the file.
+    pub amount: Amount,
+    /// Bytes per second, if paced.
+    pub rate: Option<u64>,
+    /// O_DIRECT.
+    pub direct: bool,
+    /// O_SYNC.
+    pub sync: bool,
+}
+
+/// Statements of the language. Every one is parsed; a backend says before it starts which it cannot
+/// run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(
+    missing_docs,
+    reason = "fields are described on their types and in docs/workloads.md"
+)]
+pub enum Op {
+    /// mmap(2)
+    Map {
+        map: MapId,
+        kind: MapKind,
+        length: u64,
+        offset: u64,
+        advice: Option<Advice>,
+        lock: bool,
+    },
+    /// munmap(2) of the whole map, or of `range` repeated every `every` bytes
+    Unmap {
+        map: MapId,
+        range: Option<Range>,
+        every: Option<u64>,
+    },
+    /// madvise(DONTNEED) or hole punch of `range` repeated every `every` bytes
+    Punch {
+        map: MapId,
+        range: Range,
+        every: Option<u64>,
+    },
+    /// Loads or stores, one per `step` bytes
+    Touch {
+        map: MapId,
+        access: Access,
+        order: Order,
+        step: u64,
+        amount: Amount,
+        range: Option<Range>,
+        /// Touches per second, if paced.
+        rate: Option<u64>,
+    },
+    /// Stores to every byte
+    Memset { map: MapId, range: Option<Range> },
+    /// madvise(2)
+    Advise {
+        map: MapId,
+        advice: Advice,
+        range: Option<Range>,
+    },
+    /// mincore(2) or pagemap at an offset; the answer labels the enclosing sample
+    Probe {
+        map: MapId,
+        offset: u64,
+        what: Probe,
+    },
+    /// mlock(2) (`true`) or munlock(2)
+    Mlock { map: MapId, lock: bool },
+    /// Memory policy: prefer a node
+    Node { node: u32 },
+    /// pread(2)
+    Read(FileIo),
+    /// pwrite(2)
+    Write(FileIo),
+    /// write(2) at the end
+    Append(FileIo),
+    /// fsync(2), or fdatasync(2) when `data_only`
+    Fsync { file: FileRef, data_only: bool },
+    /// sync_file_range(2)
+    SyncRange { file: FileId, range: Range },
+    /// sync(2)
+    Sync,
+    /// `/proc/sys/vm/drop_caches`
+    DropCaches { what: u32 },
+    /// creat(2)
+    Create { file: FileRef },
+    /// unlink(2)
+    Delete { file: FileRef },
+    /// ftruncate(2)
+    Truncate { file: FileRef, size: u64 },
+    /// stat(2) of every file of a set
+    StatWalk { set: FileSetId },
+    /// cp(1)
+    Copy {
+        from: FileId,
+        to: FileId,
+        block: u64,
+    },
+    /// Order-k pages held until `Free`
+    Alloc {
+        order: u32,
+        count: u64,
+        flags: Vec<String>,
+        pace_ns: u64,
+        give_up_success_ns: Option<u64>,
+        give_up_fail_ns: Option<u64>,
+        series: Option<usize>,
+    },
+    /// Gives back everything that `Alloc` holds
+    Free,
+    /// nanosleep(2)
+    Sleep(Duration),
+    /// Sleep that stands for a user's thinking; the same as `Sleep` for the kernel
+    Think(Duration),
+    /// Busy loop in user mode
+    Burn(Duration),
+    /// pthread_barrier_wait(3)
+    Barrier(usize),
+    /// SIGSTOP to itself
+    StopSelf,
+    /// SIGCONT to every instance of a task
+    Resume { task: TaskId },
+    /// fork(2) or clone(2) of `count` instances of a task with [`Start::Spawned`], the next ones in order
+    Spawn { task: TaskId, count: u64 },
+    /// Waits for all running instances of a task
+    Wait { task: TaskId },
+    /// SIGKILL to all running instances of a task
+    Kill { task: TaskId },
+    /// Reader and writer joined by a bounded buffer, like `rsync` or `cat | dd`
+    Pipe {
+        read: FileIo,
+        write: FileIo,
+        chunk: u64,
+        depth: u64,
+    },
+    /// Short-lived compiler processes
+    Build {
+        per_second: u64,
+        lifetime: Duration,
+        anon: u64,
+        read: u64,
+        write: u64,
+        total: u64,
+    },
+    /// Loop
+    Repeat { times: Times, body: Vec<Stmt> },
+    /// Polls `condition` every `poll_ns` until it holds, doing `body` before each poll
+    Until {
+        condition: Condition,
+        poll_ns: u64,
+        body: Vec<Stmt>,
+    },
+    /// Bodies as threads of this task; goes on when all have ended
+    Parallel { bodies: Vec<Vec<Stmt>> },
+    /// Marks the time in the recording
+    Phase(usize),
+    /// Time of `body`, recorded in a series
+    Sample { series: usize, body: Vec<Stmt> },
+    /// Changes a setting while running
+    Sysctl { name: String, value: String },
+    /// The run fails its purpose if a metric is outside the closed range
+    Expect {
+        metric: String,
+        min: Option<u64>,
+        max: Option<u64>,
+    },
+}
+
+impl Op {
+    /// The statement's name in the language, for messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Map { .. } => "map",
+            Op::Unmap { .. } => "unmap",
+            Op::Punch { .. } => "punch",
+            Op::Touch { .. } => "touch",
+            Op::Memset { .. } => "memset",
+            Op::Advise { .. } => "advise",
+            Op::Probe { .. } => "probe",
+            Op::Mlock { .. } => "mlock",
+            Op::Node { .. } => "node",
+            Op::Read(_) => "read",
+            Op::Write(_) => "write",
+            Op::Append(_) => "append",
+            Op::Fsync {
+                data_only: false, ..
+            } => "fsync",
+            Op::Fsync {
+                data_only: true, ..
+            } => "fdatasync",
+            Op::SyncRange { .. } => "sync_range",
+            Op::Sync => "sync",
+            Op::DropCaches { .. } => "drop_caches",
+            Op::Create { .. } => "create",
+            Op::Delete { .. } => "delete",
+            Op::Truncate { .. } => "truncate",
+            Op::StatWalk { .. } => "stat_walk",
+            Op::Copy { .. } => "copy",
+            Op::Alloc { .. } => "alloc",
+            Op::Free => "free",
+            Op::Sleep(_) => "sleep",
+            Op::Think(_) => "think",
+            Op::Burn(_) => "burn",
+            Op::Barrier(_) => "barrier",
+            Op::StopSelf => "stop_self",
+            Op::Resume { .. } => "resume",
+            Op::Spawn { .. } => "spawn",
+            Op::Wait { .. } => "wait",
+            Op::Kill { .. } => "kill",
+            Op::Pipe { .. } => "pipe",
+            Op::Build { .. } => "build",
+            Op::Repeat { .. } => "repeat",
+            Op::Until { .. } => "until",
+            Op::Parallel { .. } => "parallel",
+            Op::Phase(_) => "phase",
+            Op::Sample { .. } => "sample",
+            Op::Sysctl { .. } => "sysctl",
+            Op::Expect { .. } => "expect",
+        }
+    }
+
+    /// The bodies nested in this statement.
+    pub fn bodies(&self) -> Vec<&[Stmt]> {
+        match self {
+            Op::Repeat { body, .. } | Op::Until { body, .. } | Op::Sample { body, .. } => {
+                vec![body]
+            }
+            Op::Parallel { bodies } => bodies.iter().map(Vec::as_slice).collect(),
+            _ => Vec::new(),
+        }
+    }
+}

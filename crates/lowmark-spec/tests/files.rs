@@ -1,0 +1,311 @@
+//! Every workload and machine that comes with lowmark parses, and some resolve to figures that were
+//! worked out by hand.
+
+use std::path::{Path, PathBuf};
+
+#[allow(unused)]
+use lowmark_spec::machine::{Arch, DeviceKind, Elevator};
+#[allow(unused)]
+use lowmark_spec::workload::{
+    Access, Advice, Amount, End, FileRef, MapKind, Op, Order, Probe, Range, SizeDist, Stmt, Times,
+};
+use lowmark_spec::{BuiltIn, Library, Machine, Overrides, Scenario, Source, parse, parse_machine};
+
+fn files(directory: &str) -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(directory);
+    let entries = std::fs::read_dir(directory).expect("the directory exists");
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("readable").path())
+        .collect();
+    files.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "toml")
+    });
+    files.sort();
+    files
+}
+
+fn source(path: &Path) -> Source {
+    let name = path
+        .file_name()
+        .expect("a file")
+        .to_string_lossy()
+        .into_owned();
+    Source {
+        name,
+        text: std::fs::read_to_string(path).expect("readable"),
+    }
+}
+
+fn workload(name: &str, overrides: &Overrides) -> Vec<Scenario> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../workloads")
+        .join(name);
+    parse(&source(&path), &BuiltIn, overrides)
+        .unwrap_or_else(|error| panic!("{}", error.render_plain()))
+}
+
+fn machine(name: &str) -> Machine {
+    let source = BuiltIn.machine(name).expect("a built-in machine");
+    parse_machine(&source).unwrap_or_else(|error| panic!("{}", error.render_plain()))
+}
+
+fn ops(body: &[Stmt]) -> Vec<&Op> {
+    body.iter().map(|statement| &statement.op).collect()
+}
+
+#[test]
+fn every_workload_parses() {
+    for path in files("workloads") {
+        let scenarios = workload(
+            &path.file_name().expect("a file").to_string_lossy(),
+            &Overrides::default(),
+        );
+        let stem = path
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        assert!(!scenarios.is_empty());
+        assert!(
+            scenarios
+                .iter()
+                .all(|scenario| scenario.workload.name == stem),
+            "{stem}"
+        );
+    }
+}
+
+#[test]
+fn every_machine_parses_and_is_built_in() {
+    let mut names = Vec::new();
+    for path in files("machines") {
+        let name = path
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let parsed = parse_machine(&source(&path))
+            .unwrap_or_else(|error| panic!("{}", error.render_plain()));
+        assert_eq!(parsed, machine(&name));
+        assert_eq!(parsed.name, name);
+        names.push(name);
+    }
+    assert_eq!(names, BuiltIn.machines());
+}
+
+/// 1000 MiB is 256,000 pages; the parameters turn with the last one fastest.
+#[test]
+fn swap_seq_rand() {
+    let scenarios = workload("swap-seq-rand.toml", &Overrides::default());
+    let params: Vec<Vec<&str>> = scenarios
+        .iter()
+        .map(|s| s.params.iter().map(|(_, value)| value.as_str()).collect())
+        .collect();
+    assert_eq!(
+        params,
+        [
+            ["anon-private", "seq"],
+            ["anon-private", "random"],
+            ["anon-shared", "seq"],
+            ["anon-shared", "random"]
+        ]
+    );
+    let last = &scenarios[3];
+    assert_eq!(last.seed, 0);
+    assert_eq!(last.kernel.version, "v3.6");
+    assert_eq!(last.kernel.sysctl["page_cluster"], "3");
+    assert_eq!(last.workload.end, End::AllTasks);
+    assert_eq!(last.workload.phases, ["touch"]);
+    let task = &last.workload.tasks[0];
+    assert_eq!(task.maps, ["m"]);
+    assert_eq!(
+        ops(&task.instances[0]),
+        [
+            &Op::Map {
+                map: 0,
+                kind: MapKind::AnonShared,
+                length: 256_000 * 4096,
+                offset: 0,
+                advice: None,
+                lock: false
+            },
+            &Op::Phase(0),
+            &Op::Touch {
+                map: 0,
+                access: Access::Write,
+                order: Order::Random,
+                step: 4096,
+                amount: Amount::Count(5_000_000),
+                range: None,
+                rate: None
+            },
+        ]
+    );
+    // Statements know their line of the file.
+    assert_eq!(task.instances[0][0].line + 2, task.instances[0][2].line);
+}
+
+#[test]
+fn desktop_900m() {
+    let hdd = machine("desktop-900m-hdd");
+    assert_eq!(
+        (hdd.arch, hdd.ram(), hdd.nodes.len()),
+        (Arch::X86_64, 230_400 * 4096, 1)
+    );
+    let disk = &hdd.devices[0];
+    assert_eq!((disk.kind, disk.rotational), (DeviceKind::Hdd, true));
+    assert_eq!(
+        (disk.position_read_ns, disk.command_read_ns, disk.page_ns),
+        (7_540_000, 117_000, 45_100)
+    );
+    assert_eq!((disk.size, disk.max_request), (500_000_000_000, 524_288));
+    assert_eq!(disk.elevator, Elevator::Cfq);
+    assert_eq!((hdd.swap[0].size, hdd.swap[0].priority), (1 << 30, -1));
+    assert_eq!(hdd.costs.swap_page_ns, 2_500);
+    let ssd = machine("desktop-900m-ssd");
+    assert_eq!(
+        (ssd.devices[0].kind, ssd.devices[0].page_ns),
+        (DeviceKind::Ssd, 21_100)
+    );
+    assert!(!ssd.devices[0].rotational);
+    // 4096 bytes at 500 MB/s are 8.192 us.
+    assert_eq!(machine("small-512m-ssd").devices[0].page_ns, 8_192);
+    assert_eq!(machine("server-64g-2node").ram(), 64 << 30);
+}
+
+/// A file of four times 3 GiB, mapped whole.
+#[test]
+fn mapped_file_stream() {
+    let scenario = &workload("mapped-file-stream.toml", &Overrides::default())[0];
+    let file = &scenario.workload.files[0];
+    assert_eq!(
+        (file.size, file.fs.as_str(), file.unlinked),
+        (12 << 30, "data", true)
+    );
+    assert_eq!(scenario.workload.end, End::KswapdIdle);
+    let Op::Map {
+        length,
+        advice,
+        kind,
+        ..
+    } = &scenario.workload.tasks[0].instances[0][0].op
+    else {
+        panic!("a map first")
+    };
+    assert_eq!(
+        (*length, *advice, *kind),
+        (12 << 30, Some(Advice::Random), MapKind::FileShared(0))
+    );
+}
+
+/// 0.8 * 0.8 * 64 GiB over 7 threads is 43,980,465,111.04 / 7 bytes: the fraction falls to a page.
+#[test]
+fn usemem_shares() {
+    let scenarios = workload("usemem.toml", &Overrides::default());
+    assert_eq!(scenarios.len(), 7);
+    let seven = &scenarios[2].workload;
+    assert_eq!(seven.tasks[0].instances.len(), 7);
+    let Op::Map { length, .. } = seven.tasks[0].instances[0][0].op else {
+        panic!("a map first")
+    };
+    assert_eq!(length, 43_980_465_111 / 7 / 4096 * 4096);
+    // Thread 3 reads from 3/7 of 0.2 * 0.8 * 64 GiB = 10,995,116,277.76 bytes on.
+    let Op::Map { offset, .. } = seven.tasks[1].instances[3][0].op else {
+        panic!("a map first")
+    };
+    assert_eq!(offset, 10_995_116_277 * 3 / 7 / 4096 * 4096);
+}
+
+/// Block i of thread 1: the loop is written out, and its offsets are numbers.
+#[test]
+fn thpscale_blocks() {
+    let overrides = Overrides {
+        set: vec![("n".into(), "32".into())],
+        ..Overrides::default()
+    };
+    let scenarios = workload("thpscale.toml", &overrides);
+    assert_eq!(scenarios[0].params, [("n".to_owned(), "32".to_owned())]);
+    // floor(0.8 * 64 GiB / 32 / 2 MiB / 2) = floor(409.6)
+    let worker = &scenarios[0].workload.tasks[1];
+    let Op::Repeat {
+        times: Times::Count(1),
+        body,
+    } = &worker.instances[1][8].op
+    else {
+        panic!("the loop last")
+    };
+    assert_eq!(body.len(), 409);
+    let Op::Sample { body, .. } = &body[5].op else {
+        panic!("a sample")
+    };
+    let huge = 2 << 20;
+    assert!(matches!(
+        body[0].op,
+        Op::Touch { range: Some(Range { offset, length: 1 }), step: 1, .. } if offset == 5 * huge
+    ));
+    assert_eq!(
+        body[1].op,
+        Op::Probe {
+            map: 1,
+            offset: 5 * huge + 64 * 4096,
+            what: Probe::Huge
+        }
+    );
+}
+
+/// 0.95 of 3 GiB in huge pages of 2 MiB at 16 MiB/s: 1459 attempts, one every 125 ms.
+#[test]
+fn stress_highalloc_pace() {
+    let scenario = &workload("stress-highalloc.toml", &Overrides::default())[0];
+    let main = &scenario.workload.tasks[1].instances[0];
+    let Op::Alloc {
+        order,
+        count,
+        pace_ns,
+        give_up_success_ns,
+        ..
+    } = main[3].op
+    else {
+        panic!("an alloc")
+    };
+    assert_eq!((order, count, pace_ns), (9, 1459, 125_000_000));
+    assert_eq!(give_up_success_ns, Some(600_000_000_000));
+    // 3072 / 400 + 1 = 8.68 builds, each with a copy of the tree.
+    assert_eq!(scenario.workload.tasks[0].instances.len(), 8);
+    assert_eq!(scenario.workload.files.len(), 1 + 8 + 1);
+    assert_eq!(scenario.workload.files[8].path, "tree7");
+}
+
+#[test]
+fn filesets_and_barriers() {
+    let scenario = &workload("simoop.toml", &Overrides::default())[0];
+    let set = &scenario.workload.filesets[0];
+    // floor((0.6 * 16384 + 160) / 80 * 4 / 16) = floor(31.22)
+    assert_eq!(
+        (set.directories, set.files, set.size),
+        (16, 31, SizeDist::Fixed(80 << 20))
+    );
+    // create 1, worker 8, rw 8, du 2, burn floor(8/5) = 1
+    assert_eq!(scenario.workload.barriers[0].parties, 20);
+    assert_eq!(scenario.workload.end, End::After(7_200_000_000_000));
+    let postmark = &workload("postmark.toml", &Overrides::default())[0].workload;
+    assert_eq!(
+        postmark.filesets[0].size,
+        SizeDist::Uniform(3096, 5_242_880)
+    );
+    // floor(4 * 7 GiB / 5 MiB) = 5734 files in 100 directories
+    assert_eq!(postmark.filesets[0].files, 58);
+    let dd = workload("dd-n.toml", &Overrides::default());
+    assert_eq!(dd.len(), 8);
+    assert_eq!(
+        (dd[0].kernel.text.as_str(), dd[1].kernel.text.as_str()),
+        ("v3.1", "v3.2")
+    );
+    let Op::Repeat { body, .. } = &dd[7].workload.tasks[0].instances[99][0].op else {
+        panic!("a loop")
+    };
+    assert!(matches!(&body[0].op, Op::Append(io) if io.file == FileRef::File(99)));
+}
