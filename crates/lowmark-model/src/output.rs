@@ -2,9 +2,10 @@
 
 use crate::check;
 use crate::mm::mmzone::{Lru, MAX_NR_ZONES, ZoneType};
-use crate::time::Nanos;
+use crate::time::{MSEC, Nanos};
 use crate::world::{Sys, Verdict, World};
 use lowmark_record::{Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
+use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::Scenario;
 use lowmark_spec::workload::TimeUnit;
 use std::collections::BTreeMap;
@@ -55,6 +56,9 @@ impl<'a> Observer<'a> {
     }
 }
 
+/// Sectors of 512 bytes in a page.
+const SECTORS_PER_PAGE: u64 = PAGE_SIZE / 512;
+
 const ZONE_TYPES: [ZoneType; MAX_NR_ZONES] = [
     ZoneType::Dma,
     ZoneType::Dma32,
@@ -84,6 +88,28 @@ impl World {
             )
         });
         named.chain(per_zone).collect()
+    }
+
+    /// Work done by the devices, as in `/proc/diskstats`, with the repositionings that only a model
+    /// can count.
+    fn diskstats(&self, machine: &Machine) -> BTreeMap<String, u64> {
+        let devices = machine.devices.iter().zip(self.block.served());
+        let fields = devices.flat_map(|(device, served)| {
+            let [reads, writes] = served.requests;
+            let [pages_read, pages_written] = served.pages;
+            let [read_seeks, write_seeks] = served.seeks;
+            let fields = [
+                ("reads", reads),
+                ("sectors_read", pages_read * SECTORS_PER_PAGE),
+                ("read_seeks", read_seeks),
+                ("writes", writes),
+                ("sectors_written", pages_written * SECTORS_PER_PAGE),
+                ("write_seeks", write_seeks),
+                ("io_ticks_ms", served.busy / MSEC),
+            ];
+            fields.map(|(name, value)| (format!("{}/{name}", device.name), value))
+        });
+        fields.collect()
     }
 
     fn state(&self) -> BTreeMap<String, u64> {
@@ -161,7 +187,11 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
         } else {
             world.sched.now()
         },
-        counters: world.counters(),
+        counters: {
+            let mut counters = world.counters();
+            counters.extend(world.diskstats(&scenario.machine));
+            counters
+        },
         state: world.state(),
         tasks: tasks
             .map(|(id, task)| TaskTimes {

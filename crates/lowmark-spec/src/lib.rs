@@ -7,6 +7,7 @@
 pub mod kernel;
 pub mod machine;
 mod parse;
+mod touches;
 pub mod workload;
 
 pub use kernel::{KernelSpec, Toggle};

@@ -105,6 +105,8 @@ pub struct Device {
     pub page_ns: u64,
     /// A forward gap of at most this many pages costs their transfer time instead of a repositioning.
     pub skip_pages: u64,
+    /// Bytes that a disk goes on reading into its buffer after a read, while the host thinks; 0 for none.
+    pub read_ahead: u64,
     /// Commands that the device takes at once (NCQ: 31); it works them off in that order.
     pub queue_depth: u32,
     /// Of these, commands whose fixed costs run side by side; transfers share one link.
@@ -245,6 +247,7 @@ impl Device {
             command_write_ns: 20_000,
             page_ns: 8_192,
             skip_pages: 0,
+            read_ahead: 0,
             queue_depth: 31,
             parallelism: 1,
             max_request: 512 << 10,
@@ -264,6 +267,7 @@ impl Device {
             command_write_ns: 0,
             page_ns: 42_000,
             skip_pages: 64,
+            read_ahead: 1 << 20,
             ..Device::ssd(name, size)
         }
     }

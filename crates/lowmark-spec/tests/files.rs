@@ -159,16 +159,16 @@ fn desktop_900m() {
     assert_eq!((disk.kind, disk.rotational), (DeviceKind::Hdd, true));
     assert_eq!(
         (disk.position_read_ns, disk.command_read_ns, disk.page_ns),
-        (7_540_000, 117_000, 45_100)
+        (7_300_000, 130_000, 51_000)
     );
     assert_eq!((disk.size, disk.max_request), (500_000_000_000, 524_288));
     assert_eq!(disk.elevator, Elevator::Cfq);
     assert_eq!((hdd.swap[0].size, hdd.swap[0].priority), (1 << 30, -1));
-    assert_eq!(hdd.costs.swap_page_ns, 2_500);
+    assert_eq!(hdd.costs.swap_page_ns, 2_300);
     let ssd = machine("desktop-900m-ssd");
     assert_eq!(
         (ssd.devices[0].kind, ssd.devices[0].page_ns),
-        (DeviceKind::Ssd, 21_100)
+        (DeviceKind::Ssd, 17_300)
     );
     assert!(!ssd.devices[0].rotational);
     // 4096 bytes at 500 MB/s are 8.192 us.

@@ -2,12 +2,13 @@
 //!
 //! Three costs: the command, the repositioning when the request is not contiguous, the transfer. A
 //! rotating disk has one head for reads and writes; a short skip forward costs the time in which the
-//! skipped pages pass under it; of the commands that it holds it serves the next one ahead first. A
+//! skipped pages pass under it, and after a read the disk goes on reading into its buffer, so that a
+//! sequential reader waits for the media only where that is slower than the reader. Of the commands that it holds it serves the next one ahead first. A
 //! solid-state disk pays for reads that do not go on where the last read ended, and not for writes.
 
 use super::queue::Dir;
 use crate::time::Nanos;
-use lowmark_spec::machine::{Device, DeviceKind};
+use lowmark_spec::machine::{Device, DeviceKind, PAGE_SIZE};
 
 /// A device's moving parts.
 #[derive(Debug)]
@@ -19,16 +20,14 @@ pub(super) struct Disk {
     read_end: u64,
     /// When the link is free for the next transfer.
     link_free: Nanos,
+    /// A page and when the media passes it, if it goes on reading after the last read: the disk fills
+    /// its buffer while the host thinks.
+    streaming: Option<(u64, Nanos)>,
 }
 
 impl Disk {
     pub(super) fn new(spec: &Device) -> Disk {
-        Disk {
-            spec: spec.clone(),
-            head: 0,
-            read_end: 0,
-            link_free: 0,
-        }
+        Disk { spec: spec.clone(), head: 0, read_end: 0, link_free: 0, streaming: None }
     }
 
     /// Where the head is.
@@ -49,8 +48,9 @@ impl Disk {
             .map_or(0, |(index, _)| index)
     }
 
-    /// Begins to serve `pages` from `start` now: the time until that is done.
-    pub(super) fn serve(&mut self, dir: Dir, start: u64, pages: u64, now: Nanos) -> Nanos {
+    /// Begins to serve `pages` from `start` now: the time until that is done, and whether the device had
+    /// to reposition.
+    pub(super) fn serve(&mut self, dir: Dir, start: u64, pages: u64, now: Nanos) -> (Nanos, bool) {
         let spec = &self.spec;
         let (command, reposition) = match dir {
             Dir::Read => (spec.command_read_ns, spec.position_read_ns),
@@ -60,17 +60,42 @@ impl Disk {
             (DeviceKind::Ssd, Dir::Read) => self.read_end,
             _ => self.head,
         };
-        let position = match start.checked_sub(from) {
-            Some(0) => 0,
-            Some(skip) if skip <= spec.skip_pages => (skip * spec.page_ns).min(reposition),
-            _ => reposition,
+        let skip = start.checked_sub(from);
+        let (position, seek) = match skip {
+            Some(0) => (0, false),
+            Some(skip) if skip <= spec.skip_pages => {
+                ((skip * spec.page_ns).min(reposition), false)
+            }
+            _ => (reposition, true),
         };
-        self.head = start + pages;
+        let end = start + pages;
+        let ready = self.link_free.max(now + command);
+        self.link_free = match self.media_passes(end, now).filter(|_| dir == Dir::Read && !seek) {
+            Some(passed) => passed.max(ready),
+            None => {
+                let done = ready + position + pages * self.spec.page_ns;
+                let reads_on = dir == Dir::Read && self.spec.read_ahead > 0;
+                self.streaming = reads_on.then_some((end, done));
+                done
+            }
+        };
+        self.head = end;
         if dir == Dir::Read {
-            self.read_end = self.head;
+            self.read_end = end;
         }
-        self.link_free = self.link_free.max(now + command + position) + pages * spec.page_ns;
-        self.link_free - now
+        (self.link_free - now, seek)
+    }
+
+    /// When the media passes `end`, if it has been reading on since the last read.
+    fn media_passes(&mut self, end: u64, now: Nanos) -> Option<Nanos> {
+        let (page, time) = self.streaming?;
+        let full = self.head + self.spec.read_ahead / PAGE_SIZE;
+        if page + now.saturating_sub(time) / self.spec.page_ns >= full {
+            // The buffer was full; reading goes on from here now.
+            self.streaming = Some((full, now));
+        }
+        let (page, time) = self.streaming?;
+        Some(time + end.saturating_sub(page) * self.spec.page_ns)
     }
 }
 
@@ -93,7 +118,7 @@ mod tests {
         }
 
         fn serve(&mut self, dir: Dir, start: u64, pages: u64) -> Nanos {
-            let time = self.disk.serve(dir, start, pages, self.now);
+            let (time, _) = self.disk.serve(dir, start, pages, self.now);
             self.now += time;
             time
         }
@@ -103,8 +128,8 @@ mod tests {
     fn parallel_commands_share_the_link() {
         let spec = Device::ssd("nvme", 1 << 30);
         let mut disk = Disk::new(&spec);
-        let alone = disk.serve(Dir::Read, 100, 1, 0);
-        let beside = disk.serve(Dir::Read, 500, 1, 0);
+        let (alone, _) = disk.serve(Dir::Read, 100, 1, 0);
+        let (beside, _) = disk.serve(Dir::Read, 500, 1, 0);
         assert_eq!(beside, alone + spec.page_ns);
     }
 
@@ -114,8 +139,9 @@ mod tests {
         let mut disk = Idle::new(&spec);
         let command = spec.command_read_ns;
         assert_eq!(disk.serve(Dir::Read, 0, 8), command + 8 * spec.page_ns);
-        assert_eq!(disk.serve(Dir::Read, 8, 8), command + 8 * spec.page_ns);
-        assert_eq!(disk.serve(Dir::Read, 20, 1), command + 5 * spec.page_ns);
+        // Contiguous, and the media is already on its way: the command is hidden.
+        assert_eq!(disk.serve(Dir::Read, 8, 8), 8 * spec.page_ns);
+        assert_eq!(disk.serve(Dir::Read, 20, 1), 5 * spec.page_ns);
         assert_eq!(
             disk.serve(Dir::Read, 1000, 1),
             command + spec.position_read_ns + spec.page_ns
@@ -124,6 +150,22 @@ mod tests {
             disk.serve(Dir::Write, 0, 2),
             spec.command_write_ns + spec.position_write_ns + 2 * spec.page_ns
         );
+    }
+
+    #[test]
+    fn a_disk_reads_on_while_the_host_thinks() {
+        let spec = Device::hdd("sda", 1 << 30);
+        let mut disk = Idle::new(&spec);
+        disk.serve(Dir::Read, 0, 8);
+        // Half of the next eight pages has passed under the head meanwhile.
+        disk.now += 4 * spec.page_ns;
+        assert_eq!(disk.serve(Dir::Read, 8, 8), 4 * spec.page_ns);
+        // After a long pause only the command is left, and the buffer has its end.
+        disk.now += 1_000_000_000;
+        assert_eq!(disk.serve(Dir::Read, 16, 8), spec.command_read_ns);
+        let buffered = spec.read_ahead / PAGE_SIZE;
+        let rest = disk.serve(Dir::Read, 24, 2 * buffered);
+        assert!(rest > buffered * spec.page_ns / 2, "{rest}");
     }
 
     #[test]

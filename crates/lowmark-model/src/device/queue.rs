@@ -101,6 +101,8 @@ pub(crate) struct Served {
     pub(crate) requests: [u64; 2],
     /// Pages read and written.
     pub(crate) pages: [u64; 2],
+    /// Repositionings before reads and writes.
+    pub(crate) seeks: [u64; 2],
     /// Time spent serving.
     pub(crate) busy: Nanos,
 }
@@ -146,9 +148,9 @@ impl BlockLayer {
         }
     }
 
-    /// Work done by a device.
-    pub(crate) fn served(&self, device: usize) -> Served {
-        self.queues[device].served
+    /// Work done by each device.
+    pub(crate) fn served(&self) -> impl Iterator<Item = Served> + '_ {
+        self.queues.iter().map(|queue| queue.served)
     }
 
     /// Whether any queue has too many async (`false`) or sync (`true`) requests
@@ -289,10 +291,10 @@ impl BlockLayer {
             let id = queue.begin_next();
             let request = &queue.requests[id as usize];
             let pages = request.pages.len() as u64;
-            let time = queue
-                .disk
-                .serve(request.dir, request.start, pages, sched.now());
+            let (time, seek) =
+                queue.disk.serve(request.dir, request.start, pages, sched.now());
             queue.served.busy += time;
+            queue.served.seeks[request.dir as usize] += u64::from(seek);
             queue.served.requests[request.dir as usize] += 1;
             queue.served.pages[request.dir as usize] += pages;
             queue.in_service += 1;

@@ -219,7 +219,7 @@ fn devices(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Result<()>
 }
 
 fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
-    const KEYS: [&str; 15] = [
+    const KEYS: [&str; 16] = [
         "kind",
         "rotational",
         "size",
@@ -230,6 +230,7 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         "page",
         "rate",
         "skip_pages",
+        "read_ahead",
         "queue_depth",
         "parallelism",
         "max_request",
@@ -279,6 +280,7 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         )?,
         page_ns,
         skip_pages: fields.or("skip_pages", Scope::count, 0)?,
+        read_ahead: fields.or("read_ahead", Scope::pages, 0)?,
         queue_depth: fields.or(
             "queue_depth",
             |scope, node| scope.some_up_to(node, 65_536),
