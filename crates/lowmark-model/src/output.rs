@@ -5,8 +5,8 @@ use crate::mm::mmzone::{Lru, MAX_NR_ZONES, ZoneType};
 use crate::time::{MSEC, Nanos};
 use crate::world::{Sys, Verdict, World};
 use lowmark_record::{Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
-use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::Scenario;
+use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::workload::TimeUnit;
 use std::collections::BTreeMap;
 

@@ -8,6 +8,7 @@ use crate::device::BlockLayer;
 use crate::kernel::Kernel;
 use crate::mm::Mm;
 use crate::mm::page::Pfn;
+use crate::mm::vmscan::Batch;
 use crate::time::{BoxFuture, Mode, Nanos, RwSem, SECOND, Sched, Suspend, TaskId, WaitQueue};
 use crate::trace::Trace;
 use lowmark_record::Payload;
@@ -64,6 +65,8 @@ pub(crate) struct World {
     pub(crate) page_waiters: BTreeMap<Pfn, WaitQueue>,
     /// What the workload's tasks share.
     pub(crate) workload: crate::task::Shared,
+    /// Memory for batches of isolated pages.
+    pub(crate) batches: Vec<Batch>,
     /// Bodies of tasks that the executor has not taken over yet.
     pub(crate) spawned: Spawned,
     jiffy: Nanos,
@@ -98,6 +101,7 @@ impl World {
             spaces: Vec::new(),
             page_waiters: BTreeMap::new(),
             workload: Default::default(),
+            batches: Vec::new(),
             spawned: Spawned::default(),
             jiffy: SECOND / u64::from(machine.hz),
             over: None,

@@ -27,7 +27,13 @@ pub(super) struct Disk {
 
 impl Disk {
     pub(super) fn new(spec: &Device) -> Disk {
-        Disk { spec: spec.clone(), head: 0, read_end: 0, link_free: 0, streaming: None }
+        Disk {
+            spec: spec.clone(),
+            head: 0,
+            read_end: 0,
+            link_free: 0,
+            streaming: None,
+        }
     }
 
     /// Where the head is.
@@ -63,17 +69,19 @@ impl Disk {
         let skip = start.checked_sub(from);
         let (position, seek) = match skip {
             Some(0) => (0, false),
-            Some(skip) if skip <= spec.skip_pages => {
-                ((skip * spec.page_ns).min(reposition), false)
-            }
+            Some(skip) if skip <= spec.skip_pages => ((skip * spec.page_ns).min(reposition), false),
             _ => (reposition, true),
         };
         let end = start + pages;
         let ready = self.link_free.max(now + command);
-        self.link_free = match self.media_passes(end, now).filter(|_| dir == Dir::Read && !seek) {
+        self.link_free = match self
+            .media_passes(end, now)
+            .filter(|_| dir == Dir::Read && !seek)
+        {
             Some(passed) => passed.max(ready),
             None => {
-                let done = ready + position + pages * self.spec.page_ns;
+                let positioned = ready.max(now + command + position);
+                let done = positioned + pages * self.spec.page_ns;
                 let reads_on = dir == Dir::Read && self.spec.read_ahead > 0;
                 self.streaming = reads_on.then_some((end, done));
                 done

@@ -291,8 +291,9 @@ impl BlockLayer {
             let id = queue.begin_next();
             let request = &queue.requests[id as usize];
             let pages = request.pages.len() as u64;
-            let (time, seek) =
-                queue.disk.serve(request.dir, request.start, pages, sched.now());
+            let (time, seek) = queue
+                .disk
+                .serve(request.dir, request.start, pages, sched.now());
             queue.served.busy += time;
             queue.served.seeks[request.dir as usize] += u64::from(seek);
             queue.served.requests[request.dir as usize] += 1;

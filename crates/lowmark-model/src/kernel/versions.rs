@@ -339,3 +339,62 @@ pub fn change(name: &str) -> Result<&'static Change, KernelError> {
     let found = HISTORY.iter().find(|change| change.name == name);
     found.ok_or_else(|| KernelError::UnknownMechanism { found: name.into() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_differ_where_history_says() {
+        let of = |text| at(Version::known(text).unwrap());
+        assert_eq!(of("v3.13").swapin_readahead, SwapinReadahead::Vanilla);
+        assert_eq!(of("v3.14").swapin_readahead, SwapinReadahead::SwapinNrPages);
+        assert_eq!(of("3.6").swapin_plug, SwapinPlug::On);
+        assert_eq!(of("v3.5").swapin_plug, SwapinPlug::Off);
+        assert_eq!(of("v4.7").fair_zones, FairZones::On);
+        assert_eq!(of("v4.8").fair_zones, FairZones::Off);
+        assert_eq!(of("v4.8").lru_unit, LruUnit::Node);
+    }
+
+    #[test]
+    fn a_change_applied_alone_is_all_that_differs() {
+        let mut alone = at(v(3, 13));
+        change("swapin_nr_pages").unwrap().apply(&mut alone);
+        alone.swapin_readahead = SwapinReadahead::Vanilla;
+        assert_eq!(alone, at(v(3, 13)));
+    }
+
+    #[test]
+    fn history_is_in_order_and_within_the_known_versions() {
+        assert!(HISTORY.is_sorted_by_key(|change| change.version));
+        for change in HISTORY {
+            assert!(
+                VERSIONS.contains(&change.version),
+                "{} comes in no known version",
+                change.name
+            );
+            let (before, mut after) = (at(change.version), at(change.version));
+            change.apply(&mut after);
+            // Applied again to a kernel that has it: nothing, unless a later change of that version
+            // overrides it.
+            let overridden = HISTORY
+                .iter()
+                .filter(|other| other.version == change.version)
+                .count()
+                > 1;
+            assert!(overridden || before == after, "{}", change.name);
+        }
+    }
+
+    #[test]
+    fn unknown_names_are_told() {
+        assert!(Version::known("v9.9").is_err());
+        assert!(change("no-such-change").is_err());
+        let mut mechanisms = at(v(3, 6));
+        let error = mechanisms
+            .set("swapin_readahead", "wrong")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("hugh-new"), "{error}");
+    }
+}

@@ -239,6 +239,23 @@ impl List {
         self.len -= 1;
     }
 
+    /// Moves up to `want` pages from the tail to `batch`, the last one first.
+    pub(crate) fn cut_tail(&mut self, pages: &mut Pages, want: u64, batch: &mut Vec<Pfn>) {
+        let mut taken = 0;
+        let mut last = self.tail;
+        while taken < want && last != NONE {
+            batch.push(last);
+            last = pages[last].prev;
+            taken += 1;
+        }
+        self.tail = last;
+        self.len -= taken as u32;
+        match last {
+            NONE => self.head = NONE,
+            _ => pages[last].next = NONE,
+        }
+    }
+
     /// The pages from head to tail.
     pub(crate) fn iter<'a>(&self, pages: &'a Pages) -> impl Iterator<Item = Pfn> + use<'a> {
         std::iter::successors(self.first(), |&pfn| {

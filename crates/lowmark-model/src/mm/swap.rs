@@ -49,6 +49,18 @@ impl Mm {
         self.lruvecs[lruvec].lists[lru as usize].remove(&mut self.pages, pfn);
     }
 
+    /// Takes up to `want` pages off the tail of a zone's list at once, oldest first.
+    pub(crate) fn take_tail(&mut self, lruvec: usize, lru: Lru, want: u64, batch: &mut Vec<Pfn>) {
+        let list = &mut self.lruvecs[lruvec].lists[lru as usize];
+        list.cut_tail(&mut self.pages, want, batch);
+        for &pfn in batch.iter() {
+            self.pages[pfn].clear(flag::LRU);
+        }
+        if let Some(&pfn) = batch.first() {
+            self.zones[self.pages[pfn].zone()].lru_pages[lru as usize] -= batch.len() as u64;
+        }
+    }
+
     /// `rotate_reclaimable_page`: writeback of a page meant for reclaim is over, it is to be found
     /// first. Active pages stay where they are unless `active_too` (4.11 and later).
     pub(crate) fn rotate_reclaimable_page(&mut self, pfn: Pfn, active_too: bool) {

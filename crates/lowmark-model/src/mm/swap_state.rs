@@ -307,3 +307,84 @@ impl World {
         self.mm.lru_add(pfn);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Windows for faults on slots far apart, with these hits between them.
+    fn windows(hits: &[u32], slow_shrink: bool) -> Vec<u32> {
+        let mut readahead = Readahead::default();
+        let mut slot = 1000;
+        let window = |&hits: &u32| {
+            readahead.hits += hits;
+            slot += 100;
+            readahead.nr_pages(slot, 8, slow_shrink)
+        };
+        hits.iter().map(window).collect()
+    }
+
+    #[test]
+    fn random_faults_narrow_the_window() {
+        // The first call finds the four hits that it starts with.
+        assert_eq!(windows(&[0, 0, 0, 0, 0], false), [8, 1, 1, 1, 1]);
+        assert_eq!(windows(&[0, 0, 0, 0, 0], true), [8, 4, 2, 1, 1]);
+    }
+
+    #[test]
+    fn hits_widen_the_window() {
+        assert_eq!(windows(&[0, 1, 2, 3, 7], false), [8, 4, 4, 8, 8]);
+        let mut readahead = Readahead {
+            hits: 15,
+            ..Readahead::default()
+        };
+        assert_eq!(readahead.nr_pages(5, 16, false), 16);
+    }
+
+    #[test]
+    fn neighbours_of_the_last_miss_are_read_in_pairs() {
+        let mut readahead = Readahead {
+            hits: 0,
+            ..Readahead::default()
+        };
+        assert_eq!(readahead.nr_pages(500, 8, false), 1);
+        assert_eq!(readahead.nr_pages(501, 8, false), 2);
+        assert_eq!(readahead.nr_pages(500, 8, false), 2);
+        assert_eq!(readahead.nr_pages(502, 8, false), 1);
+    }
+
+    #[test]
+    fn one_page_windows_remember_nothing() {
+        let mut readahead = Readahead::default();
+        assert_eq!(readahead.nr_pages(7, 1, true), 1);
+        assert_eq!((readahead.hits, readahead.previous), (4, 0));
+    }
+
+    #[test]
+    fn hugh_old_never_falls_below_two() {
+        let mut readahead = Readahead {
+            hits: 0,
+            ..Readahead::default()
+        };
+        let windows: Vec<u32> = (0..6)
+            .map(|n| readahead.nr_pages_old(1000 + 100 * n, 8))
+            .collect();
+        assert_eq!(windows, [4, 2, 2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn konstantins_score_sinks_with_every_sequential_window() {
+        // A window of 2^k: one fault, 2^k - 1 hits, 2^k pages swapped out for it.
+        for cluster in 0..=3 {
+            let mut readahead = Readahead::default();
+            let before = readahead.score as i32;
+            readahead.move_score(1, 3);
+            for _ in 0..(1 << cluster) - 1 {
+                readahead.move_score(-10, 3);
+                readahead.move_score(10, 3);
+            }
+            readahead.move_score(-10, 3);
+            assert_eq!(readahead.score as i32, before - 9);
+        }
+    }
+}

@@ -435,28 +435,33 @@ fn next_free(used: &[u64], from: u32, end: u32) -> Option<u32> {
 }
 
 /// The first offset of a run of [`CLUSTER`] free ones in `from..end`.
+///
+/// Such a run covers at least three whole words, so only words without a bit are looked at closely.
 fn free_run(used: &[u64], from: u32, end: u32) -> Option<u32> {
-    let mut start = from;
-    let mut at = from;
-    while at < end {
-        if at - start >= CLUSTER {
-            return Some(start);
-        }
-        let word = used[at as usize / 64] >> (at % 64);
-        if word == 0 {
-            at = (at / 64 + 1) * 64;
+    let is_free = |word: u32| used[word as usize] == 0;
+    let mut word = from / 64;
+    while word * 64 < end {
+        if !is_free(word) {
+            word += 1;
             continue;
         }
-        // Free up to the next used one.
-        at += word.trailing_zeros();
-        if at - start >= CLUSTER && start + CLUSTER <= end {
+        let before = match word {
+            0 => 0,
+            _ => used[word as usize - 1].leading_zeros(),
+        };
+        let start = (word * 64 - before).max(from);
+        while word * 64 < end && is_free(word) {
+            word += 1;
+        }
+        let after = used
+            .get(word as usize)
+            .map_or(0, |next| next.trailing_zeros());
+        let stop = (word * 64 + after).min(end);
+        if stop >= start + CLUSTER {
             return Some(start);
         }
-        let taken = (!(used[at as usize / 64] >> (at % 64))).trailing_zeros();
-        at += taken.max(1).min(64 - at % 64);
-        start = at;
     }
-    (end >= start && end - start >= CLUSTER).then_some(start)
+    None
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 //! a page that is not ends the loop and is faulted in.
 
 use super::interpreter::{Context, Stop};
-use crate::mm::memory::{Pte, handle_mm_fault};
+use crate::mm::memory::{Pte, Step, Tried, handle_mm_fault};
 use crate::time::{Mode, SECOND, Stream, Zipf};
+use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::workload::{Access, Amount, Order, Range};
 
@@ -224,31 +225,100 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
                 sys.sleep(due - now).await;
             }
         }
-        let (touched, missing) = {
+        let burst = if what.rate.is_some() { 1 } else { left };
+        let (visited, stopped) = {
             let world = &mut *sys.world();
-            if world.sched.current_killed() {
+            // Unmapped by another thread: SIGSEGV.
+            let unmapped = (world.mm.vmas[vma as usize].ptes.len() as u64) * PAGE_SIZE < length;
+            if unmapped || world.sched.current_killed() {
                 return Err(Stop::Killed);
             }
-            let undisturbed = match what.rate {
-                Some(_) => 1,
-                None => (world.sched.undisturbed() / touch_ns).max(1),
-            };
-            let ptes = &mut world.mm.vmas[vma as usize].ptes;
-            if (ptes.len() as u64) * PAGE_SIZE < length {
-                // Another thread unmapped it: SIGSEGV.
-                return Err(Stop::Killed);
-            }
-            walk.run(ptes, write, left.min(undisturbed))
+            touch_until_stopped(world, &mut walk, vma, write, touch_ns, burst)
         };
-        let visited = touched + u64::from(missing.is_some());
         left -= visited;
-        sys.world().workload.touches += visited;
-        sys.charge(Mode::User, visited * touch_ns).await;
-        if let Some(page) = missing {
-            handle_mm_fault(&sys, vma, page, write)
-                .await
-                .map_err(|_| Stop::Killed)?;
+        match stopped {
+            Stopped::Done => {}
+            Stopped::Time => sys.suspend().await,
+            Stopped::Fault {
+                page,
+                begun,
+                passed,
+            } => {
+                if !passed {
+                    sys.suspend().await;
+                }
+                let fault = handle_mm_fault(&sys, vma, page, write, begun).await;
+                fault.map_err(|_| Stop::Killed)?;
+            }
         }
     }
     Ok(())
+}
+
+/// Why a burst of touches ended.
+enum Stopped {
+    /// All touched.
+    Done,
+    /// Something else happens before the time that was spent has passed.
+    Time,
+    /// A page is not there and its fault has to sleep, or has to wait until the time spent before it has
+    /// `passed`.
+    Fault {
+        page: u32,
+        begun: Option<Step>,
+        passed: bool,
+    },
+}
+
+/// Touches up to `limit` units and resolves the faults that need not sleep, as long as nothing else can
+/// happen meanwhile. The units visited, the one that faults included.
+fn touch_until_stopped(
+    world: &mut World,
+    walk: &mut Walk<'_>,
+    vma: u32,
+    write: bool,
+    touch_ns: u64,
+    limit: u64,
+) -> (u64, Stopped) {
+    let mut visited = 0;
+    let stopped = loop {
+        if visited == limit {
+            break Stopped::Done;
+        }
+        let undisturbed = (world.sched.undisturbed() / touch_ns).max(1);
+        let ptes = &mut world.mm.vmas[vma as usize].ptes;
+        let (touched, missing) = walk.run(ptes, write, undisturbed.min(limit - visited));
+        let units = touched + u64::from(missing.is_some());
+        visited += units;
+        let passed = world.sched.spend(Mode::User, units * touch_ns);
+        let Some(page) = missing else {
+            if passed {
+                continue;
+            }
+            break Stopped::Time;
+        };
+        if !passed {
+            break Stopped::Fault {
+                page,
+                begun: None,
+                passed,
+            };
+        }
+        match world.try_fault(vma, page, write) {
+            Tried::Sleeps(begun) => {
+                break Stopped::Fault {
+                    page,
+                    begun,
+                    passed,
+                };
+            }
+            Tried::Done(cost) => {
+                if !world.sched.spend(Mode::System, cost) {
+                    break Stopped::Time;
+                }
+            }
+        }
+    };
+    world.workload.touches += visited;
+    (visited, stopped)
 }

@@ -15,9 +15,15 @@ impl RwSem {
     /// `down_read_trylock`; on failure the caller queues with [`wait`](Self::wait) and tries again.
     #[inline]
     pub(crate) fn try_read(&mut self) -> bool {
-        let free = !self.writer && self.writers_waiting == 0;
+        let free = self.is_open();
         self.readers += u32::from(free);
         free
+    }
+
+    /// Whether a reader could have it now.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        !self.writer && self.writers_waiting == 0
     }
 
     /// `down_write_trylock`.

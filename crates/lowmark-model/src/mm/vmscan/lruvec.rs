@@ -11,7 +11,7 @@ use crate::world::{Sys, World};
 use lowmark_record::Payload;
 
 /// Pages taken off a list together.
-pub(super) type Batch = Vec<Pfn>;
+pub(crate) type Batch = Vec<Pfn>;
 
 /// Scans the share of each list that the priority says, the four lists in turns of 32 pages.
 pub(crate) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {
@@ -109,7 +109,7 @@ pub(crate) async fn age_active_anon(sys: &Sys, target: Target, sc: &ScanControl)
 async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &ScanControl) {
     let cost = {
         let world = &mut *sys.world();
-        let mut batch = Batch::new();
+        let mut batch = world.batches.pop().unwrap_or_default();
         let scanned = world.isolate(target, lru, take, sc, &mut batch);
         world.mm.stat.pgrefill += scanned;
         let mut referenced = 0;
@@ -132,7 +132,9 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
             priority: sc.priority,
             file: kind as u32,
         });
-        batch.len() as u64 * world.costs.scan_page_ns
+        let cost = batch.len() as u64 * world.costs.scan_page_ns;
+        world.recycle(batch);
+        cost
     };
     sys.charge_kernel(cost).await;
 }
@@ -152,10 +154,12 @@ async fn shrink_inactive_list(
             return;
         }
     }
-    let mut batch = Batch::with_capacity(take as usize);
-    let scanned = sys.world().isolate(target, lru, take, sc, &mut batch);
+    let mut batch;
+    let scanned;
     {
         let world = &mut *sys.world();
+        batch = world.batches.pop().unwrap_or_default();
+        scanned = world.isolate(target, lru, take, sc, &mut batch);
         sc.nr_scanned += scanned;
         for zone in world
             .mm
@@ -170,6 +174,7 @@ async fn shrink_inactive_list(
             false => world.mm.stat.pgscan_direct += scanned,
         }
         if batch.is_empty() {
+            world.recycle(batch);
             return;
         }
     }
@@ -183,6 +188,7 @@ async fn shrink_inactive_list(
             false => world.mm.stat.pgsteal_direct += outcome.reclaimed,
         }
         world.put_back(target, lru, &batch, taken);
+        world.recycle(batch);
         if outcome.dirty > 0 && outcome.dirty == outcome.congested {
             world.mm.zones[target.zone].congested = true;
         }
@@ -231,6 +237,12 @@ async fn stall_on_writeback(
 }
 
 impl World {
+    /// Keeps a batch's memory for the next one.
+    fn recycle(&mut self, mut batch: Batch) {
+        batch.clear();
+        self.batches.push(batch);
+    }
+
     /// `isolate_lru_pages`: takes up to `want` pages off the tail into `batch`; pages of zones that do
     /// not help are set aside at the head. The number of pages looked at.
     fn isolate(
@@ -241,32 +253,19 @@ impl World {
         sc: &ScanControl,
         batch: &mut Batch,
     ) -> u64 {
-        let by_node = self.kernel.mechanisms.lru_unit == LruUnit::Node;
-        let mut skipped = Batch::new();
-        let length = self.mm.lruvecs[target.lruvec].len(lru);
-        let mut scanned = 0;
-        while scanned < want && scanned + (skipped.len() as u64) < length {
-            let Some(pfn) = self.mm.lruvecs[target.lruvec].lists[lru as usize].last() else {
-                break;
-            };
-            self.mm.lru_del(pfn);
-            let kind = self.mm.zones[self.mm.pages[pfn].zone()].kind;
-            if by_node && kind > sc.reclaim_idx {
-                skipped.push(pfn);
-                continue;
+        let skipped = match self.kernel.mechanisms.lru_unit {
+            LruUnit::Zone => {
+                self.mm.take_tail(target.lruvec, lru, want, batch);
+                0
             }
-            scanned += 1;
-            batch.push(pfn);
-        }
-        for &pfn in &skipped {
-            self.mm.lru_add(pfn);
-        }
-        self.mm.stat.pgskip += skipped.len() as u64;
+            LruUnit::Node => self.isolate_from_zones(target, lru, want, sc, batch),
+        };
+        let scanned = batch.len() as u64;
         // 4.8 to 4.11: a quarter of the pages set aside counts as scanned, all of them if there was
         // nothing else.
         let extra = match batch.is_empty() {
-            true => skipped.len() as u64,
-            false => skipped.len() as u64 / 4,
+            true => skipped,
+            false => skipped / 4,
         };
         let kind = usize::from(lru.is_file());
         let lists = &mut self.mm.lruvecs[target.lruvec];
@@ -281,6 +280,36 @@ impl World {
             file: kind as u32,
         });
         scanned + extra
+    }
+
+    /// Takes pages of helpful zones off the tail of a node's list, and moves the others that it meets to
+    /// the head; how many.
+    fn isolate_from_zones(
+        &mut self,
+        target: Target,
+        lru: Lru,
+        want: u64,
+        sc: &ScanControl,
+        batch: &mut Batch,
+    ) -> u64 {
+        let mut skipped = Batch::new();
+        let mut left = self.mm.lruvecs[target.lruvec].len(lru);
+        while (batch.len() as u64) < want && left > 0 {
+            let Some(pfn) = self.mm.lruvecs[target.lruvec].lists[lru as usize].last() else {
+                break;
+            };
+            left -= 1;
+            self.mm.lru_del(pfn);
+            match self.mm.zones[self.mm.pages[pfn].zone()].kind > sc.reclaim_idx {
+                true => skipped.push(pfn),
+                false => batch.push(pfn),
+            }
+        }
+        for &pfn in &skipped {
+            self.mm.lru_add(pfn);
+        }
+        self.mm.stat.pgskip += skipped.len() as u64;
+        skipped.len() as u64
     }
 
     /// Survivors of a batch go back: activated ones to the active head, the rest to the inactive head.

@@ -10,7 +10,7 @@ mod lruvec;
 mod page_list;
 mod scan_count;
 
-pub(crate) use lruvec::{age_active_anon, shrink_lruvec};
+pub(crate) use lruvec::{Batch, age_active_anon, shrink_lruvec};
 
 use super::mmzone::{Lru, ZoneType};
 use super::page_alloc::Gfp;

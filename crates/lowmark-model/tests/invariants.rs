@@ -1,0 +1,191 @@
+//! Random workloads on random machines and kernels, with every invariant checked after every event.
+
+use lowmark_model::kernel::{DESCRIPTIONS, versions};
+use lowmark_model::{Options, example_scenario, run};
+use lowmark_record::Outcome;
+use lowmark_spec::machine::{Device, Elevator, Machine, Node, PAGE_SIZE};
+use lowmark_spec::workload::{
+    Access, Amount, Duration, MapKind, Op, Order, Range, Sharing, Start, Stmt, Task, Times,
+};
+use lowmark_spec::{Scenario, Toggle};
+use proptest::prelude::*;
+
+fn machine() -> impl Strategy<Value = Machine> {
+    let elevators = prop_oneof![
+        Just(Elevator::Noop),
+        Just(Elevator::Deadline),
+        Just(Elevator::Cfq)
+    ];
+    (
+        1usize..3,
+        5u64..13,
+        1u32..4,
+        0u64..4,
+        any::<bool>(),
+        elevators,
+        1u32..40,
+    )
+        .prop_map(|(nodes, mib, cpus, swaps, hdd, elevator, queue_depth)| {
+            let mut machine = Machine::small(mib << 20, 0);
+            machine.nodes = vec![Node { ram: mib << 20 }; nodes];
+            machine.cpus = cpus;
+            let kind = if hdd { Device::hdd } else { Device::ssd };
+            machine.devices = vec![Device {
+                elevator,
+                queue_depth,
+                ..kind("sda", 1 << 30)
+            }];
+            machine.swap = (0..swaps)
+                .map(|area| lowmark_spec::machine::SwapArea {
+                    device: 0,
+                    start: area * (32 << 20),
+                    size: 24 << 20,
+                    priority: -((area / 2) as i32),
+                })
+                .collect();
+            machine
+        })
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    prop_oneof![
+        Just(Order::Seq),
+        Just(Order::Reverse),
+        Just(Order::Random),
+        (500u32..1500).prop_map(Order::Zipf),
+        (2u64..50).prop_map(Order::Stride),
+        (50u32..400).prop_map(Order::Gauss),
+    ]
+}
+
+fn body() -> impl Strategy<Value = Vec<Stmt>> {
+    let kind = prop_oneof![Just(MapKind::AnonPrivate), Just(MapKind::AnonShared)];
+    let access = prop_oneof![Just(Access::Read), Just(Access::Write)];
+    (
+        kind,
+        64u64..2000,
+        access,
+        order(),
+        100u64..4000,
+        0u64..64,
+        any::<bool>(),
+        1u64..3,
+    )
+        .prop_map(|(kind, pages, access, order, count, skip, again, rounds)| {
+            let length = pages * PAGE_SIZE;
+            let touch = |access, order, count| Op::Touch {
+                map: 0,
+                access,
+                order,
+                step: PAGE_SIZE,
+                amount: Amount::Count(count),
+                range: Some(Range {
+                    offset: skip * PAGE_SIZE,
+                    length: length - skip * PAGE_SIZE,
+                }),
+                rate: None,
+            };
+            let mut ops = vec![
+                Op::Map {
+                    map: 0,
+                    kind,
+                    length,
+                    offset: 0,
+                    advice: None,
+                    lock: false,
+                },
+                touch(Access::Write, Order::Seq, pages - skip),
+                touch(access, order, count),
+                Op::Sleep(Duration::Uniform(0, 20_000_000)),
+            ];
+            if again {
+                ops.push(Op::Unmap {
+                    map: 0,
+                    range: None,
+                    every: None,
+                });
+                ops.push(Op::Burn(Duration::Fixed(3_000_000)));
+            }
+            let body = ops.into_iter().map(|op| Stmt { line: 0, op }).collect();
+            vec![Stmt {
+                line: 0,
+                op: Op::Repeat {
+                    times: Times::Count(rounds),
+                    body,
+                },
+            }]
+        })
+}
+
+fn scenario() -> impl Strategy<Value = Scenario> {
+    let version = proptest::sample::select(versions().to_vec());
+    let toggle = proptest::sample::select(DESCRIPTIONS.to_vec()).prop_flat_map(|mechanism| {
+        let variants = proptest::sample::select(mechanism.variants.to_vec());
+        variants.prop_map(move |(variant, _)| Toggle {
+            mechanism: mechanism.name.into(),
+            variant: Some(variant.into()),
+        })
+    });
+    let toggles = proptest::collection::vec(toggle, 0..3);
+    let bodies = proptest::collection::vec(body(), 1..4);
+    (
+        machine(),
+        version,
+        toggles,
+        bodies,
+        0u64..6,
+        any::<u64>(),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(machine, version, toggles, bodies, cluster, seed, threads)| {
+                let mut scenario = example_scenario();
+                scenario.machine = machine;
+                scenario.kernel.version = version.to_string();
+                scenario.kernel.toggles = toggles;
+                scenario
+                    .kernel
+                    .sysctl
+                    .insert("page_cluster".into(), cluster.to_string());
+                scenario.seed = seed;
+                scenario.workload.tasks = vec![Task {
+                    name: "toucher".into(),
+                    sharing: if threads {
+                        Sharing::Threads
+                    } else {
+                        Sharing::Processes
+                    },
+                    start: Start::AtBegin,
+                    maps: vec!["m".into()],
+                    instances: bodies,
+                }];
+                scenario
+            },
+        )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn invariants_hold_between_events(scenario in scenario()) {
+        let options = Options { events: true, check: true };
+        let recording = run(&scenario, &options, &mut |_| {}).expect("the model can run it");
+        prop_assert!(
+            !matches!(recording.outcome, Outcome::Deadlock { .. }),
+            "{:?}", recording.outcome
+        );
+        prop_assert!(recording.events.is_sorted_by_key(|event| event.time_ns));
+        let begins = recording.events.iter().filter(|e| e.payload.name().ends_with("reclaim_begin"));
+        let ends = recording.events.iter().filter(|e| e.payload.name().ends_with("reclaim_end"));
+        let (begins, ends) = (begins.count(), ends.count());
+        if recording.outcome == Outcome::Completed {
+            prop_assert_eq!(begins, ends, "every direct reclaim that begins ends");
+            let free = recording.state["nr_free_pages"];
+            let on_lists: u64 = ["nr_inactive_anon", "nr_active_anon"]
+                .map(|name| recording.state[name]).iter().sum();
+            // What is still in flight when the last task ends is all that may be left.
+            prop_assert!(on_lists <= 4096, "{} pages on the lists, {} free", on_lists, free);
+        }
+    }
+}
