@@ -5,12 +5,12 @@
 
 use lowmark_model::{Options, run};
 use lowmark_record::Recording;
+use lowmark_spec::Scenario;
 use lowmark_spec::kernel::KernelSpec;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::workload::{
     Access, Amount, End, MapKind, Op, Order, Sharing, Start, Stmt, Task, Workload,
 };
-use lowmark_spec::Scenario;
 use std::collections::BTreeMap;
 
 /// One mebibyte.
@@ -202,7 +202,11 @@ pub(crate) fn zipf(theta_milli: u32, swapping: bool) -> Case {
         } else {
             MapKind::AnonShared
         },
-        access: if swapping { Access::Write } else { Access::Read },
+        access: if swapping {
+            Access::Write
+        } else {
+            Access::Read
+        },
         order: Order::Zipf(theta_milli),
         touches: ZIPF_ACCESSES,
         populate: false,

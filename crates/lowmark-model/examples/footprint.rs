@@ -50,7 +50,8 @@ fn main() -> Result<(), Error> {
 fn peak_bytes() -> Result<u64, Error> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib: Option<u64> = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
+    let kib: Option<u64> =
+        line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
     kib.map(|kib| kib * 1024)
         .ok_or_else(|| Error::other("no VmHWM in /proc/self/status"))
 }

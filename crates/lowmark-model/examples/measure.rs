@@ -49,7 +49,10 @@ fn cases() -> Vec<(String, Case)> {
         ("zipf 0.8 swapping", cases::zipf(800, true)),
     ]
     .map(|(name, case)| (name.to_owned(), case));
-    own.chain(with_ram).chain(with_touches).chain(zipf).collect()
+    own.chain(with_ram)
+        .chain(with_touches)
+        .chain(zipf)
+        .collect()
 }
 
 /// Time that this process has spent on a CPU.

@@ -1,0 +1,35 @@
+# What one does with this project. `make help` lists it.
+
+CARGO ?= cargo
+PROPTEST_CASES ?= 20000
+
+.PHONY: help demo test lint bench fuzz reproduce
+
+help: ## what there is
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+demo: ## builds lowmark and compares three kernels swapping: a minute or two, most of it for the build
+	$(CARGO) run --release --quiet --package lowmark -- compare swap-small \
+		--kernel v3.6 --kernel v3.6+swapin_readahead=hugh-new --kernel v3.14
+
+test: ## every test of the workspace, the rules of the house included
+	$(CARGO) test --workspace
+
+lint: ## formatting, clippy, the rules of the house
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- --deny warnings
+	$(CARGO) test --package lowmark --test house_rules
+
+bench: ## speed of the model, and beside other simulators where they are installed
+	$(CARGO) bench --package lowmark-model
+	@if [ -x bench/run.sh ]; then bench/run.sh; fi
+
+fuzz: ## the property tests with many more cases
+	PROPTEST_CASES=$(PROPTEST_CASES) $(CARGO) test --workspace
+
+reproduce: ## every published evaluation that has a recipe: some minutes
+	$(CARGO) build --release --package lowmark
+	@status=0; for recipe in evaluations/*.toml; do \
+		$(CARGO) run --release --quiet --package lowmark -- \
+			reproduce "$$(basename "$$recipe" .toml)" || status=$$?; \
+	done; exit $$status

@@ -1,0 +1,153 @@
+//! The command line, and the flags that verbs share.
+
+use crate::verb::Verb;
+use clap::{Args, Parser, ValueEnum};
+use miette::miette;
+use std::path::PathBuf;
+
+/// Linux memory reclaim that you can run, watch and take apart
+#[derive(Debug, Parser)]
+#[command(name = "lowmark", version, arg_required_else_help = true)]
+#[command(
+    after_help = "Example:\n  lowmark compare swap-small --kernel v3.6 --kernel v3.14\n\n\
+    Exit status: 0 all went well; 1 a run did not complete or a claim is contradicted; 2 an error."
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// What is run.
+#[derive(Debug, Args)]
+pub(crate) struct Ask {
+    /// Kernel to run: VERSION[+MECHANISM[=VARIANT]]...[,SYSCTL=VALUE]...; repeat it for several
+    #[arg(long = "kernel", value_name = "KERNEL")]
+    pub(crate) kernels: Vec<String>,
+    /// Machine in place of the workload's: a name (see `lowmark list machines`) or a path to a .toml file
+    #[arg(long, value_name = "NAME|PATH")]
+    pub(crate) machine: Option<String>,
+    /// Sets a parameter, a field of the machine or a sysctl; repeat it for several
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<(String, String)>,
+    /// Seed of all random choices
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Runs everything this many times, with the seeds N, N+1, ...
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) repeat: Option<u64>,
+    /// What runs it
+    #[arg(long, value_enum, value_name = "BACKEND", default_value_t = Backend::Model)]
+    pub(crate) on: Backend,
+}
+
+/// How it is run, and where recordings go.
+#[derive(Debug, Args)]
+pub(crate) struct Running {
+    /// Runs at the same time [default: one for each CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Keeps the recordings: a directory for each run below DIR
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Records the tracepoints as well
+    #[arg(long, requires = "out")]
+    pub(crate) events: bool,
+    /// No progress and no remarks on stderr, only errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// How the result is printed.
+#[derive(Debug, Args)]
+pub(crate) struct Printing {
+    /// How to print
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+/// Form of what is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
+/// What runs a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Backend {
+    /// The model, in virtual time
+    Model,
+    /// A kernel image in a virtual machine (not built yet)
+    Guest,
+    /// The kernel of this machine, in a memory cgroup (not built yet)
+    Host,
+}
+
+impl Ask {
+    /// Names of the flags that were given.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
+        let flags = [
+            ("--kernel", !self.kernels.is_empty()),
+            ("--machine", self.machine.is_some()),
+            ("--set", !self.set.is_empty()),
+            ("--seed", self.seed.is_some()),
+            ("--repeat", self.repeat.is_some()),
+            ("--on", self.on != Backend::Model),
+        ];
+        let given = flags.into_iter().filter(|(_, given)| *given);
+        given.map(|(flag, _)| flag).collect()
+    }
+}
+
+impl Backend {
+    /// Refuses what does not exist yet.
+    pub(crate) fn check(self) -> miette::Result<()> {
+        let name = match self {
+            Backend::Model => return Ok(()),
+            Backend::Guest => "guest",
+            Backend::Host => "host",
+        };
+        Err(miette!(
+            help = "leave --on away, or write --on model",
+            "--on {name}: not built yet; this lowmark runs workloads on the model only"
+        ))
+    }
+}
+
+/// Parses `NAME=VALUE`.
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE, for example touches=100000".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_has_an_example() {
+        for verb in Cli::command().get_subcommands() {
+            let help = verb.get_after_help().map(ToString::to_string);
+            let example = format!("\n  lowmark {}", verb.get_name());
+            assert!(help.is_some_and(|help| help.contains(&example)), "{verb}");
+        }
+    }
+
+    #[test]
+    fn settings_are_split_at_the_first_equals_sign() {
+        assert_eq!(setting("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+        assert!(setting("a").is_err());
+        assert!(setting("=b").is_err());
+    }
+}

@@ -1,0 +1,73 @@
+//! How errors are told: with the place in the text on a terminal, one line each otherwise.
+
+use lowmark_spec::SpecError;
+use miette::{GraphicalReportHandler, GraphicalTheme, Report};
+use std::fmt::Write;
+use std::io::{IsTerminal, Write as _};
+
+/// Exit status of every error.
+pub(crate) const EXIT_STATUS: u8 = 2;
+
+/// Prints an error to stderr.
+pub(crate) fn print(report: &Report) {
+    let mut stderr = std::io::stderr().lock();
+    let text = if stderr.is_terminal() {
+        graphical(report)
+    } else {
+        plain(report)
+    };
+    // Where stderr is gone, there is nobody left to tell.
+    let _ = stderr.write_all(text.as_bytes());
+}
+
+fn graphical(report: &Report) -> String {
+    let theme = if crate::output::no_color() {
+        GraphicalTheme::unicode_nocolor()
+    } else {
+        GraphicalTheme::unicode()
+    };
+    let mut text = String::new();
+    let handler = GraphicalReportHandler::new_themed(theme);
+    match handler.render_report(&mut text, report.as_ref()) {
+        Ok(()) => text,
+        Err(_) => plain(report),
+    }
+}
+
+/// `error: MESSAGE: CAUSE`, then a line of help.
+fn plain(report: &Report) -> String {
+    if let Some(error) = report.downcast_ref::<SpecError>() {
+        return format!("error: {}", error.render_plain());
+    }
+    let mut causes: Vec<String> = Vec::new();
+    for cause in report.chain().map(ToString::to_string) {
+        // Some errors repeat their cause in their own message.
+        if !causes.iter().any(|said| said.contains(&cause)) {
+            causes.push(cause);
+        }
+    }
+    let mut text = format!("error: {}\n", causes.join(": "));
+    if let Some(help) = report.help() {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  help: {help}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use miette::{IntoDiagnostic, WrapErr, miette};
+
+    #[test]
+    fn plain_errors_have_causes_and_help() {
+        let cause = std::io::Error::other("disk on fire");
+        let report = Err::<(), _>(cause)
+            .into_diagnostic()
+            .wrap_err("cannot write")
+            .expect_err("an error");
+        assert_eq!(plain(&report), "error: cannot write: disk on fire\n");
+        let report = miette!(help = "do that", "not so");
+        assert_eq!(plain(&report), "error: not so\n  help: do that\n");
+    }
+}

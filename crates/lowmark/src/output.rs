@@ -1,0 +1,135 @@
+//! What goes to stdout: plain when it goes to a file or a pipe, with colour and fitted to the width on a
+//! terminal.
+
+use lowmark_report::table::{PlainStyle, Role, Style};
+use miette::{IntoDiagnostic, WrapErr};
+use serde::Serialize;
+use std::io::{ErrorKind, IsTerminal, Write};
+
+/// Width of running text where there is no terminal to fit.
+const TEXT_WIDTH: usize = 100;
+
+/// Looks and width of the output.
+pub(crate) struct Page {
+    /// Looks.
+    pub(crate) style: Box<dyn Style>,
+    /// Width to which tables are divided; none if they go on as they are.
+    pub(crate) width: Option<usize>,
+}
+
+impl Page {
+    /// The page that stdout is.
+    pub(crate) fn stdout() -> Page {
+        let stdout = std::io::stdout();
+        if !stdout.is_terminal() {
+            return Page {
+                style: Box::new(PlainStyle),
+                width: None,
+            };
+        }
+        let style: Box<dyn Style> = if no_color() {
+            Box::new(PlainStyle)
+        } else {
+            Box::new(Ansi)
+        };
+        let width = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
+        Page { style, width }
+    }
+
+    /// A heading.
+    pub(crate) fn title(&self, text: &str) -> String {
+        self.style.paint(Role::Title, text)
+    }
+
+    /// Running text as indented lines.
+    pub(crate) fn paragraph(&self, text: &str, indent: usize) -> String {
+        let width = self.width.unwrap_or(TEXT_WIDTH).min(TEXT_WIDTH);
+        let mut lines = vec![String::new()];
+        for word in text.split_whitespace() {
+            let last = lines.last().map_or(0, |line| line.chars().count());
+            if last > 0 && indent + last + 1 + word.chars().count() > width {
+                lines.push(String::new());
+            }
+            if let Some(line) = lines.last_mut() {
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            }
+        }
+        let margin = " ".repeat(indent);
+        lines
+            .iter()
+            .map(|line| format!("{margin}{line}\n"))
+            .collect()
+    }
+}
+
+/// Whether the user wants no colour (<https://no-color.org>).
+pub(crate) fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+/// Colours of a terminal.
+struct Ansi;
+
+impl Style for Ansi {
+    fn paint(&self, role: Role, text: &str) -> String {
+        let code = match role {
+            Role::Title | Role::Heading => "1",
+            Role::Good => "32",
+            Role::Bad => "31",
+            Role::Unknown => "2",
+            Role::Plain => return text.to_owned(),
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+/// Prints to stdout. A reader that has gone away has seen what it wanted: that is no error.
+pub(crate) fn print(text: &str) -> miette::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(e).into_diagnostic().wrap_err("cannot write to stdout")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a JSON document.
+pub(crate) fn print_json(document: &impl Serialize) -> miette::Result<()> {
+    let text = serde_json::to_string_pretty(document)
+        .into_diagnostic()
+        .wrap_err("cannot write the result as JSON")?;
+    print(&(text + "\n"))
+}
+
+/// Says something on stderr, unless it is to be quiet.
+pub(crate) fn remark(quiet: bool, text: &str) {
+    if !quiet {
+        // Where stderr is gone, there is nobody left to tell.
+        let _ = writeln!(std::io::stderr(), "{text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_are_wrapped_and_indented() {
+        let page = Page {
+            style: Box::new(PlainStyle),
+            width: Some(12),
+        };
+        assert_eq!(
+            page.paragraph("one two three  four", 2),
+            "  one two\n  three four\n"
+        );
+        assert_eq!(page.paragraph("", 2), "  \n");
+    }
+}

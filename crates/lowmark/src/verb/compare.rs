@@ -1,0 +1,241 @@
+//! `lowmark compare`: kernels side by side, from runs or from recordings.
+
+use crate::cli::{Ask, Format, Printing, Running};
+use crate::group::{self, Group};
+use crate::output::{self, Page};
+use crate::{engine, outcome, plan};
+use lowmark_record::Recording;
+use lowmark_record::store::RECORDING_FILE;
+use lowmark_report::table::Role;
+use lowmark_report::{Comparison, SeriesRows};
+use miette::{IntoDiagnostic, WrapErr, miette};
+use serde::Serialize;
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+
+/// Version of the JSON form.
+const JSON_VERSION: u32 = 1;
+
+/// Runs a workload on several kernels and prints them side by side, or compares recordings
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  lowmark compare swap-small --kernel v3.6 --kernel v3.14\n  \
+    lowmark compare runs/a runs/b\n\n\
+    The first kernel is the baseline; minus is worse. Runs that differ only in their seed are\n\
+    averaged. A directory that holds recordings stands for all of them, by name."
+)]
+pub(crate) struct Args {
+    /// A workload, built-in or a path; or directories with recordings
+    #[arg(required = true, value_name = "WORKLOAD|DIR")]
+    targets: Vec<String>,
+    #[command(flatten)]
+    ask: Ask,
+    #[command(flatten)]
+    running: Running,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// The JSON form.
+#[derive(Serialize)]
+struct Document {
+    version: u32,
+    comparisons: Vec<Table>,
+}
+
+/// A table with what its columns have in common.
+#[derive(Serialize)]
+struct Table {
+    title: String,
+    #[serde(flatten)]
+    comparison: serde_json::Value,
+    incomplete: Vec<Incomplete>,
+}
+
+/// A run that did not complete.
+#[derive(Serialize)]
+struct Incomplete {
+    column: String,
+    seed: u64,
+    verdict: String,
+}
+
+/// Does it.
+pub(crate) fn run(args: &Args) -> miette::Result<u8> {
+    let recordings = match args.targets.as_slice() {
+        [target] if !is_recorded(target) => {
+            let runs = plan::of_workload(target, &args.ask)?;
+            engine::execute(&runs, &args.running)?
+        }
+        targets => recorded(targets, args)?,
+    };
+    let groups = group::groups(&recordings);
+    match args.printing.format {
+        Format::Json => output::print_json(&Document {
+            version: JSON_VERSION,
+            comparisons: groups.iter().map(table).collect(),
+        })?,
+        Format::Table => {
+            let page = Page::stdout();
+            let sections: Vec<String> = groups.iter().map(|group| section(group, &page)).collect();
+            output::print(&sections.join("\n"))?;
+        }
+    }
+    Ok(outcome::exit_status(&recordings))
+}
+
+fn comparison(group: &Group<'_>) -> Comparison {
+    Comparison::new(&group.columns, SeriesRows::default())
+}
+
+fn section(group: &Group<'_>, page: &Page) -> String {
+    let mut text = format!("{}\n", page.title(&group.title));
+    for Incomplete {
+        column,
+        seed,
+        verdict,
+    } in incomplete(group)
+    {
+        let verdict = page.style.paint(Role::Bad, &verdict);
+        text += &format!("{column}, seed {seed}: {verdict}\n");
+    }
+    let table = comparison(group).text(page.style.as_ref(), page.width);
+    format!("{text}\n{table}")
+}
+
+fn table(group: &Group<'_>) -> Table {
+    Table {
+        title: group.title.clone(),
+        comparison: comparison(group).json(),
+        incomplete: incomplete(group),
+    }
+}
+
+fn incomplete(group: &Group<'_>) -> Vec<Incomplete> {
+    let runs = group.columns.iter().flat_map(|column| {
+        let recordings = column.recordings.iter();
+        recordings.map(|recording| (column.name.clone(), *recording))
+    });
+    let incomplete = runs.filter_map(|(column, recording)| {
+        Some(Incomplete {
+            column,
+            seed: recording.run.seed,
+            verdict: outcome::verdict(&recording.outcome)?,
+        })
+    });
+    incomplete.collect()
+}
+
+/// Whether a target means recordings: a directory, unless a workload has this name and the directory
+/// nothing recorded.
+fn is_recorded(target: &str) -> bool {
+    let path = Path::new(target);
+    let workload = crate::library::built_in(target).is_some();
+    path.is_dir() && !(workload && below(path).is_ok_and(|found| found.is_empty()))
+}
+
+/// The recordings of all targets, in their order.
+fn recorded(targets: &[String], args: &Args) -> miette::Result<Vec<Recording>> {
+    let running = &args.running;
+    let flags = [
+        ("--jobs", running.jobs.is_some()),
+        ("--out", running.out.is_some()),
+    ];
+    let flags = flags
+        .into_iter()
+        .filter(|(_, given)| *given)
+        .map(|(flag, _)| flag);
+    if let Some(flag) = args.ask.given().into_iter().chain(flags).next() {
+        return Err(miette!(
+            help = "these runs are over; give one workload to run it",
+            "{flag} has no meaning for recordings"
+        ));
+    }
+    let mut recordings = Vec::new();
+    for target in targets {
+        let path = Path::new(target);
+        if !path.is_dir() {
+            return Err(miette!(
+                help = "give one workload, or only directories that were written with --out",
+                "{target}: expected a directory with recordings"
+            ));
+        }
+        let found = below(path)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("{target}: cannot list"))?;
+        if found.is_empty() {
+            return Err(miette!(
+                help = "recordings are written by `lowmark run --out` and `lowmark compare --out`",
+                "{target}: no recording in this directory"
+            ));
+        }
+        for directory in found {
+            recordings.push(Recording::read_without_events(&directory).into_diagnostic()?);
+        }
+    }
+    Ok(recordings)
+}
+
+/// The directory itself if it is a recording, else those in it that are, by name.
+fn below(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let is_recording = |path: &Path| path.join(RECORDING_FILE).is_file();
+    if is_recording(path) {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        let entry = entry?.path();
+        let hidden = entry
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        // Hidden directories are recordings that are being written.
+        if !hidden && is_recording(&entry) {
+            found.push(entry);
+        }
+    }
+    found.sort_by(|a, b| natural(&a.to_string_lossy(), &b.to_string_lossy()));
+    Ok(found)
+}
+
+/// Orders names as people do: numbers by their value, so that v3.6 comes before v3.14.
+fn natural(a: &str, b: &str) -> Ordering {
+    let (mut x, mut y) = (a, b);
+    while let (Some(c), Some(d)) = (x.chars().next(), y.chars().next()) {
+        let order = if c.is_ascii_digit() && d.is_ascii_digit() {
+            let (number, rest) = digits(x);
+            let (other, other_rest) = digits(y);
+            (x, y) = (rest, other_rest);
+            number.len().cmp(&other.len()).then(number.cmp(other))
+        } else {
+            (x, y) = (&x[c.len_utf8()..], &y[d.len_utf8()..]);
+            c.cmp(&d)
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    x.len().cmp(&y.len()).then(a.cmp(b))
+}
+
+/// The digits at the start without leading zeros, and what follows.
+fn digits(text: &str) -> (&str, &str) {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    (text[..end].trim_start_matches('0'), &text[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_ordered_by_value() {
+        let mut names = ["v3.14", "v3.6", "v3.6+x", "seed10", "seed9", "seed09", "a"];
+        names.sort_by(|a, b| natural(a, b));
+        assert_eq!(
+            names,
+            ["a", "seed09", "seed9", "seed10", "v3.6", "v3.6+x", "v3.14"]
+        );
+    }
+}

@@ -1,0 +1,33 @@
+//! What lowmark can be told to do.
+
+mod compare;
+mod list;
+mod reproduce;
+mod run;
+
+use clap::Subcommand;
+
+/// A verb with its flags.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Runs a workload and prints what happened
+    Run(run::Args),
+    /// Runs a workload on several kernels and prints them side by side, or compares recordings
+    Compare(compare::Args),
+    /// Runs a published evaluation and checks every claim made of it
+    Reproduce(reproduce::Args),
+    /// Lists workloads, machines, kernels, mechanisms and evaluations
+    List(list::Args),
+}
+
+impl Verb {
+    /// Does it; gives the exit status.
+    pub(crate) fn run(&self) -> miette::Result<u8> {
+        match self {
+            Verb::Run(args) => run::run(args),
+            Verb::Compare(args) => compare::run(args),
+            Verb::Reproduce(args) => reproduce::run(args),
+            Verb::List(args) => list::run(args),
+        }
+    }
+}

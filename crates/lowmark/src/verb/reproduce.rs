@@ -1,0 +1,90 @@
+//! `lowmark reproduce`: a published evaluation on the model, its figures side by side with those in print,
+//! and every claim judged.
+
+use crate::cli::{Format, Printing, Running};
+use crate::output::{self, Page, remark};
+use crate::plan::{self, Run};
+use crate::verb::list::evaluations;
+use crate::{engine, outcome};
+use lowmark_record::Recording;
+use lowmark_report::recipe::{CellPlan, DEFAULT_VARIANT, RunPlan};
+use lowmark_report::{CellValues, Reproduction, evaluation, recipe};
+use miette::{IntoDiagnostic, miette};
+use std::collections::BTreeMap;
+
+/// Runs a published evaluation and checks every claim made of it
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  lowmark reproduce swap-readahead-shaohua-2014\n  \
+    lowmark reproduce swap-readahead --variant five-passes --out runs\n\n\
+    Exit status: 0 if every claim that holds in print holds here, else 1; 2 for an error."
+)]
+pub(crate) struct Args {
+    /// Evaluation to run; without it, those that can be run are listed
+    evaluation: Option<String>,
+    /// Variant of its recipe
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_VARIANT)]
+    variant: String,
+    /// Seed of all random choices
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    running: Running,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// Does it.
+pub(crate) fn run(args: &Args) -> miette::Result<u8> {
+    let Some(id) = &args.evaluation else {
+        evaluations::print_runnable(args.printing.format)?;
+        return Ok(0);
+    };
+    let evaluation = evaluation::get(id).into_diagnostic()?;
+    let recipe = recipe::get(id).into_diagnostic()?;
+    let variant = recipe.variant(&args.variant).into_diagnostic()?;
+    let cells = recipe.cells(&evaluation, &variant.name).into_diagnostic()?;
+
+    let mut plans: Vec<&RunPlan> = Vec::new();
+    for cell in &cells {
+        if !plans.contains(&&cell.run) {
+            plans.push(&cell.run);
+        }
+    }
+    let runs = plans
+        .iter()
+        .map(|plan| plan::of_recipe(plan, args.seed))
+        .collect::<miette::Result<Vec<Run>>>()?;
+    let recordings = engine::execute(&runs, &args.running)?;
+    for (run, recording) in runs.iter().zip(&recordings) {
+        if let Some(verdict) = outcome::verdict(&recording.outcome) {
+            remark(args.running.quiet, &format!("{}: {verdict}", run.name));
+        }
+    }
+    let by_plan: BTreeMap<&RunPlan, &Recording> = plans.into_iter().zip(&recordings).collect();
+    let reproduction = Reproduction::new(&evaluation, Some(&recipe), &values(&cells, &by_plan)?)
+        .of_variant(variant);
+    match args.printing.format {
+        Format::Json => output::print_json(&reproduction.json())?,
+        Format::Table => {
+            let page = Page::stdout();
+            output::print(&reproduction.text(page.style.as_ref(), page.width))?;
+        }
+    }
+    Ok(reproduction.exit_status())
+}
+
+/// The figure of every cell.
+fn values(
+    cells: &[CellPlan],
+    recordings: &BTreeMap<&RunPlan, &Recording>,
+) -> miette::Result<CellValues> {
+    let value = |cell: &CellPlan| {
+        let recording = recordings
+            .get(&cell.run)
+            .ok_or_else(|| miette!("{}: its run is missing", cell.cell))?;
+        let figure = cell.metric.measure(recording, &cell.cell.row);
+        Ok((cell.cell.clone(), figure))
+    };
+    cells.iter().map(value).collect()
+}

@@ -1,0 +1,118 @@
+//! `lowmark run`: a workload, and what happened.
+
+use crate::cli::{Ask, Format, Printing, Running};
+use crate::output::{self, Page};
+use crate::plan::{self, Run};
+use crate::{engine, outcome};
+use lowmark_record::Recording;
+use lowmark_report::table::{Align, Field, Role, TextTable};
+use lowmark_report::{ColumnInput, Comparison, SeriesRows};
+use serde::Serialize;
+
+/// Version of the JSON form.
+const JSON_VERSION: u32 = 1;
+
+/// Runs a workload and prints what happened
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  lowmark run swap-small --set order=random --kernel v3.14\n  \
+    lowmark run my.toml --machine small-512m-ssd --repeat 3 --out runs --events\n\n\
+    A workload with several values of a parameter, or several kernels, is several runs."
+)]
+pub(crate) struct Args {
+    /// Workload: a built-in one (see `lowmark list workloads`) or a path to a .toml file
+    workload: String,
+    #[command(flatten)]
+    ask: Ask,
+    #[command(flatten)]
+    running: Running,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// The JSON form.
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u32,
+    /// As `recording.json` has them.
+    runs: &'a [Recording],
+}
+
+/// Does it.
+pub(crate) fn run(args: &Args) -> miette::Result<u8> {
+    let runs = plan::of_workload(&args.workload, &args.ask)?;
+    let recordings = engine::execute(&runs, &args.running)?;
+    match args.printing.format {
+        Format::Json => output::print_json(&Document {
+            version: JSON_VERSION,
+            runs: &recordings,
+        })?,
+        Format::Table => {
+            let page = Page::stdout();
+            let titles: Vec<String> = runs.iter().map(title).collect();
+            // Repeats follow each other and have the same title.
+            let mut sections = Vec::new();
+            let mut at = 0;
+            for same in titles.chunk_by(|a, b| a == b) {
+                let repeats = &recordings[at..at + same.len()];
+                sections.push(section(&same[0], repeats, &page));
+                at += same.len();
+            }
+            output::print(&sections.join("\n"))?;
+        }
+    }
+    Ok(outcome::exit_status(&recordings))
+}
+
+/// What was run, without the seed.
+fn title(run: &Run) -> String {
+    let scenario = &run.scenario;
+    let params = scenario.params.iter();
+    let params: String = params
+        .map(|(name, value)| format!(" {name}={value}"))
+        .collect();
+    format!(
+        "{}{params} on {}, {}",
+        scenario.workload.name, scenario.machine.name, scenario.kernel.text
+    )
+}
+
+/// A run and its repeats.
+fn section(title: &str, repeats: &[Recording], page: &Page) -> String {
+    let mut text = format!("{}\n", page.title(title));
+    for recording in repeats {
+        let seconds = recording.elapsed_ns as f64 / 1e9;
+        let (role, end) = match outcome::verdict(&recording.outcome) {
+            None => (Role::Good, "completed".to_owned()),
+            Some(verdict) => (Role::Bad, verdict),
+        };
+        let end = page.style.paint(role, &end);
+        text += &format!("seed {}, {seconds:.6} s: {end}\n", recording.run.seed);
+    }
+    let columns: Vec<ColumnInput<'_>> = repeats
+        .iter()
+        .map(|recording| ColumnInput {
+            name: format!("seed {}", recording.run.seed),
+            recordings: vec![recording],
+        })
+        .collect();
+    for block in Comparison::new(&columns, SeriesRows::default()).blocks {
+        let mut table = TextTable::new()
+            .column("", Align::Left)
+            .column("", Align::Left);
+        for column in &columns {
+            table = table.column(column.name.as_str(), Align::Right);
+        }
+        for row in &block.rows {
+            let values = row.values.iter().map(|value| match value {
+                Some(value) => Field::from(row.format.text(*value)),
+                None => Field::with_role("-", Role::Unknown),
+            });
+            let names = [row.name.as_str(), row.unit.as_str()].map(Field::from);
+            table.row(names.into_iter().chain(values));
+        }
+        let table = table.render(page.style.as_ref(), page.width);
+        text += &format!("\n{}\n{table}", page.title(block.title));
+    }
+    text
+}

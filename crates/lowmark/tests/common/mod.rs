@@ -1,0 +1,131 @@
+//! What the tests of the command line share: small workloads and ways to run lowmark.
+#![allow(dead_code, reason = "every test file uses a part")]
+
+use assert_cmd::Command;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A process that goes round 40 MB in a machine of 32 MB: over in a few milliseconds.
+pub(crate) const SMALL: &str = r#"
+lowmark = 1
+
+[workload]
+name = "small"
+title = "40 MB in 32 MB"
+
+[for]
+order = ["seq", "random"]
+
+[let]
+size = "40M"
+
+[machine]
+use = "small-512m-ssd"
+ram = "32M"
+occupied = "1M"
+reserved = "1M"
+
+[kernel]
+use = "v3.6"
+
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "size" },
+  { touch = "m", access = "write" },
+  { sample = "again", unit = "ms", do = [
+    { touch = "m", access = "write", order = "$order", count = 3000 },
+  ] },
+]
+"#;
+
+/// A directory of its own with `small.toml` in it.
+pub(crate) struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        let place = Place {
+            directory: TempDir::new().expect("a directory"),
+        };
+        place.write("small.toml", SMALL);
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).expect("written");
+    }
+
+    /// Runs lowmark here.
+    pub(crate) fn lowmark(&self, args: &[&str]) -> Done {
+        let mut command = Command::cargo_bin("lowmark").expect("the program is built");
+        command.env_remove("NO_COLOR");
+        command.current_dir(self.directory.path()).args(args);
+        let output = command.output().expect("it starts");
+        Done {
+            status: output.status.code().expect("it ends by itself"),
+            stdout: String::from_utf8(output.stdout).expect("text"),
+            stderr: String::from_utf8(output.stderr).expect("text"),
+        }
+    }
+}
+
+/// What a run of lowmark left.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Done {
+    /// The output of a run that went well.
+    #[track_caller]
+    pub(crate) fn good(self) -> String {
+        assert_eq!(self.status, 0, "{}", self.stderr);
+        self.stdout
+    }
+
+    /// The message of a run that is an error: all of `parts` are in it, and stdout is empty.
+    #[track_caller]
+    pub(crate) fn error(self, parts: &[&str]) {
+        assert_eq!(self.status, 2, "{self:?}");
+        assert_eq!(self.stdout, "");
+        for part in parts {
+            assert!(
+                self.stderr.contains(part),
+                "{part:?} is not in {}",
+                self.stderr
+            );
+        }
+    }
+
+    /// The JSON document of a run that went well.
+    #[track_caller]
+    pub(crate) fn json(self) -> serde_json::Value {
+        serde_json::from_str(&self.good()).expect("JSON")
+    }
+}
+
+/// Every file below a directory with its bytes.
+pub(crate) fn tree(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(&next).expect("a directory") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(directory).expect("below").to_owned();
+                files.insert(name, std::fs::read(&path).expect("readable"));
+            }
+        }
+    }
+    files
+}

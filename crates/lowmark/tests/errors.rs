@@ -1,0 +1,219 @@
+//! Every wrong input is told by name, with what to do next, and ends with status 2.
+
+mod common;
+
+use common::{Place, SMALL};
+
+#[test]
+fn usage() {
+    let place = Place::new();
+    place.lowmark(&[]).error(&["Usage: lowmark"]);
+    place
+        .lowmark(&["frobnicate"])
+        .error(&["frobnicate", "Usage:"]);
+    place.lowmark(&["run"]).error(&["<WORKLOAD>"]);
+    place
+        .lowmark(&["run", "small.toml", "--set", "order"])
+        .error(&["expected NAME=VALUE"]);
+    place
+        .lowmark(&["run", "small.toml", "--jobs", "0"])
+        .error(&["--jobs"]);
+    place
+        .lowmark(&["run", "small.toml", "--repeat", "0"])
+        .error(&["--repeat"]);
+    place
+        .lowmark(&["run", "small.toml", "--events"])
+        .error(&["--out"]);
+    place
+        .lowmark(&["run", "small.toml", "--format", "yaml"])
+        .error(&["yaml", "table, json"]);
+    place
+        .lowmark(&[
+            "run",
+            "small.toml",
+            "--seed",
+            "18446744073709551615",
+            "--repeat",
+            "2",
+        ])
+        .error(&["--repeat", "there is no seed"]);
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    let place = Place::new();
+    assert!(place.lowmark(&["--version"]).good().starts_with("lowmark "));
+    for verb in ["run", "compare", "reproduce", "list"] {
+        assert!(
+            place
+                .lowmark(&["--help"])
+                .good()
+                .contains(&format!("  {verb} "))
+        );
+        let help = place.lowmark(&[verb, "--help"]).good();
+        assert!(help.contains(&format!("\n  lowmark {verb}")), "{help}");
+    }
+}
+
+#[test]
+fn backends_that_are_not_there() {
+    let place = Place::new();
+    for backend in ["guest", "host"] {
+        place
+            .lowmark(&["run", "small.toml", "--on", backend])
+            .error(&[&format!("--on {backend}: not built yet"), "--on model"]);
+    }
+}
+
+#[test]
+fn workloads() {
+    let place = Place::new();
+    place
+        .lowmark(&["run", "nowhere.toml"])
+        .error(&["nowhere.toml: no such file", "swap-small"]);
+    std::fs::create_dir(place.path("dir")).expect("made");
+    place
+        .lowmark(&["run", "dir"])
+        .error(&["dir: is a directory", "help: "]);
+    place.write("broken.toml", &SMALL.replace("\"small\"", "\"A B\""));
+    place
+        .lowmark(&["run", "broken.toml"])
+        .error(&["error: broken.toml:5:8: workload.name: ", "help: "]);
+    place.write("binary.toml", "");
+    std::fs::write(place.path("binary.toml"), [0xff, 0xfe]).expect("written");
+    place
+        .lowmark(&["run", "binary.toml"])
+        .error(&["binary.toml: cannot read: ", "UTF-8"]);
+    place.write("huge.toml", &"#".repeat(2 << 20));
+    place
+        .lowmark(&["run", "huge.toml"])
+        .error(&["huge.toml", "1 MiB"]);
+    place
+        .lowmark(&["run", "small.toml", "--set", "ordr=seq"])
+        .error(&["--set", "ordr", "did you mean `order`?"]);
+}
+
+#[test]
+fn what_the_model_cannot_do_is_refused_before_it_starts() {
+    let place = Place::new();
+    place.lowmark(&["run", "fs-mark", "--out", "out"]).error(&[
+        "workloads/fs-mark.toml: the model cannot carry out `write` (task thread, line 44)",
+    ]);
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn kernels_and_machines() {
+    let place = Place::new();
+    let kernel = |text: &str, parts: &[&str]| {
+        place
+            .lowmark(&["run", "small.toml", "--kernel", text])
+            .error(parts);
+    };
+    kernel("linux", &["--kernel:1:1", "expected a kernel version"]);
+    kernel("v9.9", &["no kernel v9.9", "v3.6", "lowmark list kernels"]);
+    kernel("v3.6+magic", &["called magic", "lowmark list mechanisms"]);
+    kernel(
+        "v3.6+swapin_readahead=none",
+        &["swapin_readahead has no variant none", "hugh-new"],
+    );
+    kernel(
+        "v3.6,page_cluster=9",
+        &["page_cluster = 9: expected a number from 0 to 5"],
+    );
+    place
+        .lowmark(&[
+            "compare",
+            "small.toml",
+            "--kernel",
+            "v3.6",
+            "--kernel",
+            "v3.6",
+        ])
+        .error(&["two runs are the same"]);
+    let machine = |name: &str, parts: &[&str]| {
+        place
+            .lowmark(&["run", "small.toml", "--machine", name])
+            .error(parts);
+    };
+    machine(
+        "small-512m-sdd",
+        &[
+            "unknown machine `small-512m-sdd`",
+            "did you mean `small-512m-ssd`?",
+        ],
+    );
+    machine("nowhere.toml", &["unknown machine `nowhere.toml`"]);
+    machine("small.toml", &["small.toml"]);
+    place
+        .lowmark(&["run", "small.toml", "--set", "ram=1M"])
+        .error(&["machine"]);
+}
+
+#[test]
+fn destinations() {
+    let place = Place::new();
+    place.write("file", "");
+    place
+        .lowmark(&["run", "small.toml", "--out", "file"])
+        .error(&["file: is not a directory"]);
+    let below = ["run", "small.toml", "--out", "file/below"];
+    place.lowmark(&below).error(&["file/below"]);
+    let directory = "out/small_order=random_small-512m-ssd_v3.6_seed0";
+    std::fs::create_dir_all(place.path(directory)).expect("made");
+    place.write(&format!("{directory}/thesis.tex"), "precious");
+    place
+        .lowmark(&["run", "small.toml", "--out", "out"])
+        .error(&["will not be overwritten", "thesis.tex"]);
+    assert_eq!(
+        std::fs::read_dir(place.path("out")).expect("there").count(),
+        1
+    );
+    place
+        .lowmark(&["run", "small.toml", "--set", "order=seq", "--out", "good"])
+        .good();
+    let recording = "good/small_order=seq_small-512m-ssd_v3.6_seed0";
+    place
+        .lowmark(&["run", "small.toml", "--out", recording])
+        .error(&["is itself a recording"]);
+}
+
+#[test]
+fn recordings_to_compare() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("empty")).expect("made");
+    place
+        .lowmark(&["compare", "empty"])
+        .error(&["empty: no recording in this directory"]);
+    place
+        .lowmark(&["compare", "empty", "small.toml"])
+        .error(&["no recording"]);
+    place
+        .lowmark(&["compare", "small.toml", "small.toml"])
+        .error(&["expected a directory with recordings"]);
+    place
+        .lowmark(&["run", "small.toml", "--out", "out", "--set", "order=seq"])
+        .good();
+    place
+        .lowmark(&["compare", "out", "--kernel", "v3.6"])
+        .error(&["--kernel has no meaning for recordings"]);
+    let file = "out/small_order=seq_small-512m-ssd_v3.6_seed0/recording.json";
+    place.write(file, "{\"format\": \"lowmark-recording\", \"version\": 9}");
+    place
+        .lowmark(&["compare", "out"])
+        .error(&["recording.json", "version 9"]);
+}
+
+#[test]
+fn evaluations() {
+    let place = Place::new();
+    place
+        .lowmark(&["reproduce", "nothing"])
+        .error(&["nothing", "swap-readahead"]);
+    place
+        .lowmark(&["reproduce", "ioless-dirty-2011"])
+        .error(&["no recipe runs evaluation `ioless-dirty-2011`"]);
+    place
+        .lowmark(&["reproduce", "swap-readahead", "--variant", "half"])
+        .error(&["variant half", "five-passes"]);
+}

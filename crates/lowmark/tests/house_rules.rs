@@ -1,0 +1,224 @@
+//! The rules of the house, for the whole workspace: short files, nothing left over, no paths of anybody's
+//! machine, a history with its sources, and crates that depend in one direction only.
+
+use lowmark_model::kernel::versions::{HISTORY, at};
+use lowmark_model::kernel::{DESCRIPTIONS, versions};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Longest source file, lines.
+const LINES_MAX: usize = 600;
+/// Longest file of tests, lines.
+const TEST_LINES_MAX: usize = 900;
+/// Digits of a commit at least.
+const COMMIT_DIGITS_MIN: usize = 12;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every file of the project, with its path from the root; build directories and hidden ones apart,
+/// except for `.ci`.
+fn files() -> Vec<(String, PathBuf)> {
+    let mut files = Vec::new();
+    let mut open = vec![(String::new(), root())];
+    while let Some((prefix, directory)) = open.pop() {
+        for entry in std::fs::read_dir(directory).expect("a directory") {
+            let path = entry.expect("readable").path();
+            let name = path
+                .file_name()
+                .expect("named")
+                .to_string_lossy()
+                .into_owned();
+            let skipped = name == "target" || (name.starts_with('.') && name != ".ci");
+            if skipped {
+                continue;
+            }
+            let name = format!("{prefix}{name}");
+            if path.is_dir() {
+                open.push((format!("{name}/"), path));
+            } else {
+                files.push((name, path));
+            }
+        }
+    }
+    files.sort();
+    assert!(files.len() > 100, "the project was not found");
+    files
+}
+
+/// The files of the project that are text, with their content.
+fn texts() -> Vec<(String, String)> {
+    let files = files().into_iter();
+    let texts = files.filter_map(|(name, path)| Some((name, std::fs::read_to_string(path).ok()?)));
+    texts.collect()
+}
+
+fn is_test(name: &str) -> bool {
+    name.contains("/tests/") || name.ends_with("/tests.rs") || name.contains("/benches/")
+}
+
+#[test]
+fn files_are_short() {
+    let sources = texts()
+        .into_iter()
+        .filter(|(name, _)| name.ends_with(".rs"));
+    let too_long = sources.filter_map(|(name, text)| {
+        let lines = text.lines().count();
+        let max = if is_test(&name) {
+            TEST_LINES_MAX
+        } else {
+            LINES_MAX
+        };
+        (lines > max).then(|| format!("{name}: {lines} lines, at most {max}"))
+    });
+    assert_eq!(too_long.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_is_left_over() {
+    // Written apart, so that this file is not found itself.
+    let markers = [
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+        concat!("FIX", "ME"),
+        concat!("X", "XX"),
+        concat!("dbg", "!("),
+        concat!("#[ig", "nore"),
+    ];
+    let sources = texts()
+        .into_iter()
+        .filter(|(name, _)| name.ends_with(".rs"));
+    assert_eq!(places(sources, &markers), Vec::<String>::new());
+}
+
+#[test]
+fn no_paths_of_a_machine() {
+    let paths = [
+        concat!("/wo", "rk/"),
+        concat!("/ho", "me/"),
+        concat!("/ro", "ot/"),
+    ];
+    assert_eq!(places(texts(), &paths), Vec::<String>::new());
+}
+
+/// Where one of `parts` stands: `file:line: part`.
+fn places(texts: impl IntoIterator<Item = (String, String)>, parts: &[&str]) -> Vec<String> {
+    let mut places = Vec::new();
+    for (name, text) in texts {
+        for (number, line) in text.lines().enumerate() {
+            let found = parts.iter().filter(|part| line.contains(*part));
+            places.extend(found.map(|part| format!("{name}:{}: {part}", number + 1)));
+        }
+    }
+    places
+}
+
+fn is_commit(text: &str) -> bool {
+    text.len() >= COMMIT_DIGITS_MIN && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+#[test]
+fn every_change_has_its_source() {
+    let mut names = BTreeSet::new();
+    for change in HISTORY {
+        let name = change.name;
+        assert!(is_commit(change.commit), "{name}: commit {}", change.commit);
+        assert!(!change.summary.trim().is_empty(), "{name} has no summary");
+        assert!(
+            versions().contains(&change.version),
+            "{name}: {}",
+            change.version
+        );
+        assert!(names.insert(name), "{name} stands there twice");
+    }
+    let versions: Vec<_> = HISTORY.iter().map(|change| change.version).collect();
+    assert!(
+        versions.is_sorted(),
+        "the history is not in the order of versions"
+    );
+}
+
+/// A variant that no kernel of the model has says in its text where it comes from: where it was posted,
+/// or the commit by which kernels before or after those of the model have it.
+#[test]
+fn every_variant_is_explained() {
+    let mut merged: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for version in versions() {
+        merged.extend(at(*version).settings());
+    }
+    // Changes of one version that undo each other leave no trace in it.
+    let mut mechanisms = at(versions()[0]);
+    for change in HISTORY {
+        change.apply(&mut mechanisms);
+        merged.extend(mechanisms.settings());
+    }
+    let mut unexplained = Vec::new();
+    for mechanism in DESCRIPTIONS {
+        assert!(
+            !mechanism.doc.trim().is_empty(),
+            "{} has no text",
+            mechanism.name
+        );
+        for (variant, text) in mechanism.variants {
+            let words = || text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+            let sourced = words().any(|word| word == "linux-mm" || is_commit(word));
+            let merged = merged.contains(&(mechanism.name, *variant));
+            if text.trim().is_empty() || !(merged || sourced) {
+                unexplained.push(format!("{}={variant}", mechanism.name));
+            }
+        }
+    }
+    assert_eq!(
+        unexplained,
+        Vec::<String>::new(),
+        "say where these come from: linux-mm or a commit"
+    );
+}
+
+/// What each crate may depend on among those of the workspace.
+const ARROWS: [(&str, &[&str]); 5] = [
+    ("lowmark-spec", &[]),
+    ("lowmark-record", &[]),
+    ("lowmark-model", &["lowmark-spec", "lowmark-record"]),
+    ("lowmark-report", &["lowmark-record"]),
+    (
+        "lowmark",
+        &[
+            "lowmark-spec",
+            "lowmark-record",
+            "lowmark-model",
+            "lowmark-report",
+        ],
+    ),
+];
+
+#[test]
+fn crates_depend_in_one_direction() {
+    let manifests = files().into_iter().filter_map(|(name, path)| {
+        let name = name.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
+        (!name.contains('/')).then(|| (name.to_owned(), path))
+    });
+    let mut found = 0;
+    for (name, path) in manifests {
+        let arrows = ARROWS.iter().find(|(known, _)| *known == name);
+        let (_, allowed) =
+            arrows.unwrap_or_else(|| panic!("{name}: say in ARROWS what it may depend on"));
+        let text = std::fs::read_to_string(path).expect("readable");
+        let dependencies = text
+            .lines()
+            .filter_map(|line| line.split(['=', '.', ' ']).next());
+        for dependency in dependencies.filter(|word| word.starts_with("lowmark")) {
+            assert!(
+                allowed.contains(&dependency),
+                "{name} must not depend on {dependency}"
+            );
+        }
+        assert!(
+            text.contains("[lints]\nworkspace = true"),
+            "{name} does not take the lints of the workspace"
+        );
+        found += 1;
+    }
+    assert_eq!(found, ARROWS.len());
+}

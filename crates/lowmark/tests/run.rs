@@ -1,0 +1,338 @@
+//! `lowmark run` and `lowmark compare` from outside.
+
+mod common;
+
+use common::{Place, tree};
+use serde_json::Value;
+
+#[test]
+fn run_prints_what_happened() {
+    let text = Place::new().lowmark(&["run", "small.toml"]).good();
+    for part in [
+        "small order=seq on small-512m-ssd, v3.6\nseed 0, ",
+        "small order=random on small-512m-ssd, v3.6\nseed 0, ",
+        "s: completed\n",
+        "Elapsed  s",
+        "1st-qrtle again  ms",
+        "Swap Outs  ",
+        "Kswapd pages scanned  ",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+}
+
+#[test]
+fn repeats_have_seeds_and_columns_of_their_own() {
+    let place = Place::new();
+    let args = [
+        "run",
+        "small.toml",
+        "--set",
+        "order=random",
+        "--seed",
+        "5",
+        "--repeat",
+        "2",
+    ];
+    let text = place.lowmark(&args).good();
+    assert_eq!(text.matches("small order=random").count(), 1);
+    assert!(
+        text.contains("\nseed 5, ") && text.contains("\nseed 6, "),
+        "{text}"
+    );
+    let document = place
+        .lowmark(&[&args[..], &["--format", "json"]].concat())
+        .json();
+    let seeds: Vec<&Value> = document["runs"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .map(|r| &r["run"]["seed"])
+        .collect();
+    assert_eq!(seeds, [5, 6]);
+}
+
+#[test]
+fn run_as_json_is_what_recordings_are() {
+    let place = Place::new();
+    let document = place
+        .lowmark(&[
+            "run",
+            "small.toml",
+            "--set",
+            "size=36M",
+            "--format",
+            "json",
+            "--out",
+            "out",
+        ])
+        .json();
+    assert_eq!(document["version"], 1);
+    let runs = document["runs"].as_array().expect("runs");
+    assert_eq!(runs.len(), 2);
+    for (run, order) in runs.iter().zip(["seq", "random"]) {
+        assert_eq!(run["run"]["workload"], "small");
+        assert_eq!(run["run"]["kernel"], "v3.6");
+        assert_eq!(
+            run["run"]["params"],
+            serde_json::json!([["order", order], ["size", "36M"]])
+        );
+        assert_eq!(run["outcome"], "completed");
+        assert!(run["elapsed_ns"].as_u64() > Some(0));
+        assert!(run["counters"]["pswpout"].as_u64() > Some(0));
+        assert_eq!(run["series"][0]["name"], "again");
+        assert!(
+            run["tasks"]
+                .as_array()
+                .is_some_and(|tasks| tasks.len() >= 2)
+        );
+        let name =
+            format!("out/small_order={order}_size=36M_small-512m-ssd_v3.6_seed0/recording.json");
+        let text = std::fs::read_to_string(place.path(&name)).expect("a recording");
+        let stored: Value = serde_json::from_str(&text).expect("JSON");
+        for (key, value) in run.as_object().expect("an object") {
+            assert_eq!(stored[key], *value, "{key}");
+        }
+    }
+}
+
+#[test]
+fn built_in_workloads_and_machines() {
+    let place = Place::new();
+    let args = [
+        "run",
+        "swap-small",
+        "--set",
+        "order=seq",
+        "--set",
+        "ram=64M",
+        "--set",
+        "size=70M",
+    ];
+    let text = place.lowmark(&args).good();
+    assert!(
+        text.starts_with("swap-small order=seq ram=64M size=70M on small-512m-ssd, v3.6\n"),
+        "{text}"
+    );
+    let machine = r#"
+lowmark = 1
+[machine]
+description = "tiny"
+ram = "32M"
+cpus = 1
+[device.sda]
+kind = "ssd"
+size = "1G"
+position_read = "100us"
+position_write = "0ns"
+command_read = "20us"
+command_write = "20us"
+rate = "500MB/s"
+[[swap]]
+device = "sda"
+size = "256M"
+[sources]
+device.sda = "made up"
+"#;
+    place.write("tiny.toml", machine);
+    let text = place
+        .lowmark(&["run", "small.toml", "--machine", "tiny.toml"])
+        .good();
+    assert!(
+        text.starts_with("small order=seq on tiny, v3.6\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn same_seed_same_bytes_whatever_the_jobs() {
+    let place = Place::new();
+    let run = |out: &str, jobs: &str, seed: &str| {
+        let args = [
+            "run",
+            "small.toml",
+            "--kernel",
+            "v3.6",
+            "--kernel",
+            "v3.14",
+            "--events",
+            "--out",
+            out,
+            "--jobs",
+            jobs,
+            "--seed",
+            seed,
+        ];
+        (place.lowmark(&args).good(), tree(&place.path(out)))
+    };
+    let first = run("a", "1", "1");
+    assert_eq!(first.1.len(), 8);
+    assert!(first == run("b", "2", "1"));
+    assert!(first == run("c", "4", "1"));
+    // Over an older run of the same name.
+    assert!(first == run("a", "2", "1"));
+    let other = run("d", "2", "2");
+    assert_ne!(first.0, other.0);
+    assert_ne!(first.1, other.1);
+}
+
+#[test]
+fn events_are_kept_only_when_asked_for() {
+    let place = Place::new();
+    let args = ["run", "small.toml", "--set", "order=seq", "--out", "out"];
+    let done = place.lowmark(&args);
+    assert_eq!(done.stderr, "1 recording in out\n");
+    let directory = place.path("out/small_order=seq_small-512m-ssd_v3.6_seed0");
+    assert!(!directory.join("events.jsonl").exists());
+    let done = place.lowmark(&[&args[..], &["--events", "--quiet"]].concat());
+    assert_eq!((done.status, done.stderr.as_str()), (0, ""));
+    assert!(directory.join("events.jsonl").exists());
+}
+
+#[test]
+fn compare_puts_kernels_in_columns() {
+    let place = Place::new();
+    let args = [
+        "compare",
+        "small.toml",
+        "--kernel",
+        "v3.6",
+        "--kernel",
+        "v3.6,page_cluster=0",
+    ];
+    let text = place.lowmark(&args).good();
+    assert_eq!(text.matches("on small-512m-ssd order=").count(), 2);
+    assert_eq!(text.matches("VM statistics").count(), 2);
+    let elapsed = text
+        .lines()
+        .find(|line| line.starts_with("Elapsed"))
+        .expect("a row");
+    assert_eq!(elapsed.matches('%').count(), 2, "{elapsed}");
+    assert!(elapsed.contains("(   0.00%)"), "{elapsed}");
+
+    let document = place
+        .lowmark(&[&args[..], &["--format", "json"]].concat())
+        .json();
+    assert_eq!(document["version"], 1);
+    let comparisons = document["comparisons"].as_array().expect("comparisons");
+    assert_eq!(comparisons.len(), 2);
+    for comparison in comparisons {
+        assert_eq!(comparison["columns"][1]["name"], "v3.6,page_cluster=0");
+        assert_eq!(comparison["blocks"][0]["id"], "duration");
+        assert_eq!(comparison["blocks"][0]["rows"][2]["name"], "Elapsed");
+        assert_eq!(comparison["blocks"][0]["rows"][2]["percents"][0], 0.0);
+        assert_eq!(comparison["incomplete"], serde_json::json!([]));
+    }
+}
+
+#[test]
+fn recordings_compare_like_the_runs_that_made_them() {
+    let place = Place::new();
+    let flags = ["--kernel", "v3.6", "--kernel", "v3.14", "--repeat", "2"];
+    let runs = |more: &[&str]| {
+        let args = [&["compare", "small.toml"], &flags[..], more].concat();
+        place.lowmark(&args).good()
+    };
+    let live = runs(&["--out", "out"]);
+    assert!(
+        live.contains("v3.6 (mean of 2)") || live.contains("(mean of 2)"),
+        "{live}"
+    );
+    assert_eq!(live, runs(&[]));
+    let mut directories = Vec::new();
+    for order in ["seq", "random"] {
+        for kernel in ["v3.6", "v3.14"] {
+            for seed in [0, 1] {
+                directories.push(format!(
+                    "out/small_order={order}_small-512m-ssd_{kernel}_seed{seed}"
+                ));
+            }
+        }
+    }
+    let compare =
+        |directories: &[&str]| place.lowmark(&[&["compare"], directories].concat()).good();
+    let names: Vec<&str> = directories.iter().map(String::as_str).collect();
+    assert_eq!(compare(&names), live);
+    // The directory above stands for all of them, in the order of their names.
+    let whole = compare(&["out"]);
+    let (seq, random) = live.split_at(
+        live.find("\nsmall on small-512m-ssd order=random")
+            .expect("second"),
+    );
+    assert_eq!(whole, format!("{}\n{}", &random[1..], seq));
+    // Where kernels are the same, what differs is compared.
+    let text = compare(&[names[0], names[4]]);
+    assert!(text.starts_with("small on small-512m-ssd\n"), "{text}");
+    assert!(
+        text.contains("order=seq") && text.contains("order=random"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_run_that_does_not_complete_is_told_and_counts() {
+    let place = Place::new();
+    // More than RAM and swap together.
+    let swap = place.path("small.toml");
+    let text = std::fs::read_to_string(&swap).expect("the workload");
+    let text = text.replace(
+        "occupied",
+        "swap = { device = \"sda\", size = \"1M\" }\noccupied",
+    );
+    place.write("oom.toml", &text);
+    let done = place.lowmark(&["run", "oom.toml"]);
+    assert_eq!(done.status, 1, "{done:?}");
+    assert!(
+        done.stdout
+            .contains("s: out of memory: an allocation of order 0 by main failed; "),
+        "{done:?}"
+    );
+    let done = place.lowmark(&[
+        "compare", "oom.toml", "--kernel", "v3.6", "--kernel", "v3.14",
+    ]);
+    assert_eq!(done.status, 1, "{done:?}");
+    assert!(
+        done.stdout.contains("v3.14, seed 0: out of memory: "),
+        "{done:?}"
+    );
+
+    let crossed = r#"
+lowmark = 1
+[workload]
+name = "stuck"
+[machine]
+use = "small-512m-ssd"
+[kernel]
+use = "v3.6"
+[barrier.x]
+[barrier.y]
+[task.a]
+run = [{ barrier = "x" }, { barrier = "y" }]
+[task.b]
+run = [{ barrier = "y" }, { barrier = "x" }]
+"#;
+    place.write("stuck.toml", crossed);
+    let done = place.lowmark(&["run", "stuck.toml", "--format", "json"]);
+    let document: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    assert_eq!(
+        (done.status, &document["runs"][0]["outcome"]),
+        (1, &"deadlock".into())
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    use std::process::{Command, Stdio};
+    let place = Place::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lowmark"))
+        .args(["list", "all"])
+        .current_dir(place.path("."))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+}
