@@ -15,8 +15,8 @@
 //! assert!(recording.counters["pgfault"] > 0);
 //! ```
 
-mod check;
 mod device;
+mod invariants;
 pub mod kernel;
 mod mm;
 mod output;
@@ -28,7 +28,7 @@ mod world;
 
 pub use mm::mmzone;
 pub use output::Progress;
-pub use refuse::Refusal;
+pub use refuse::{Refusal, check};
 pub use task::{Unsupported, unsupported};
 pub use time::{Stream, Zipf};
 
@@ -59,7 +59,7 @@ pub fn run(
     options: &Options,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Recording, Refusal> {
-    refuse::check(scenario)?;
+    check(scenario)?;
     let kernel = Kernel::resolve(&scenario.kernel)?;
     let world = World::new(&scenario.machine, kernel, trace::Trace::new(options.events));
     let sys = Sys::new(world);

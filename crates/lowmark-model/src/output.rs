@@ -1,6 +1,6 @@
 //! From the state of a finished run to its recording, and progress on the way.
 
-use crate::check;
+use crate::invariants;
 use crate::mm::mmzone::{Lru, MAX_NR_ZONES, ZoneType};
 use crate::time::{MSEC, Nanos};
 use crate::world::{Sys, Verdict, World};
@@ -43,7 +43,7 @@ impl<'a> Observer<'a> {
     pub(crate) fn observe(&mut self, sys: &Sys) {
         self.events += 1;
         if self.check {
-            check::invariants(&sys.world());
+            invariants::check(&sys.world());
         }
         if self.events.is_multiple_of(EVENTS_PER_REPORT) {
             let world = sys.world();

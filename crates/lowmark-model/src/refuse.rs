@@ -48,7 +48,11 @@ const NODE_PAGES_MIN: u64 = 1024;
 const ZONES_MAX: usize = 16;
 
 /// Looks at a scenario before it runs.
-pub(crate) fn check(scenario: &Scenario) -> Result<(), Refusal> {
+///
+/// # Errors
+///
+/// When its machine, its kernel or a statement of its workload is beyond the model.
+pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     Kernel::resolve(&scenario.kernel)?;
     let machine = &scenario.machine;
     let refuse = |reason: String| {

@@ -11,7 +11,10 @@ use std::collections::{HashSet, VecDeque};
 fn scenario(pages: u64, order: Order, touches: u64) -> Scenario {
     let mut scenario = example_scenario();
     // One zone: with two, the lower one's reserve keeps its pages out of the turnover.
-    scenario.machine = Machine { arch: Arch::Ppc64, ..Machine::small(128 << 20, 512 << 20) };
+    scenario.machine = Machine {
+        arch: Arch::Ppc64,
+        ..Machine::small(128 << 20, 512 << 20)
+    };
     scenario
         .kernel
         .sysctl
@@ -110,7 +113,10 @@ fn uniform_touches_hit_in_proportion_to_what_is_resident() {
     // The first touch of a page is no major fault.
     let naive = expected - pages;
     let majors = recording.counters["pgmajfault"];
-    assert!(majors.abs_diff(naive) * 100 < naive * 6, "{majors} major faults, naive {naive}");
+    assert!(
+        majors.abs_diff(naive) * 100 < naive * 6,
+        "{majors} major faults, naive {naive}"
+    );
 }
 
 #[test]

@@ -8,8 +8,7 @@
 
 use crate::cli::Ask;
 use crate::library::{self, CommandLine};
-use lowmark_model::kernel::Kernel;
-use lowmark_model::{Refusal, unsupported};
+use lowmark_model::{Refusal, check};
 use lowmark_report::recipe::RunPlan;
 use lowmark_spec::{BuiltIn, Library, Overrides, Scenario, Source, parse};
 use miette::{LabeledSpan, NamedSource, Report, SourceOffset, SourceSpan, miette};
@@ -117,17 +116,6 @@ fn note_settings(params: &mut Vec<(String, String)>, set: &[(String, String)]) {
             Some(at) => params[at].1.clone_from(value),
             None => params.push((name.clone(), value.clone())),
         }
-    }
-}
-
-/// What the model would refuse at the start of the run.
-fn check(scenario: &Scenario) -> Result<(), Refusal> {
-    Kernel::resolve(&scenario.kernel)?;
-    let statements = unsupported(&scenario.workload);
-    if statements.is_empty() {
-        Ok(())
-    } else {
-        Err(Refusal::Workload(statements))
     }
 }
 

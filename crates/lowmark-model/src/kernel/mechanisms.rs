@@ -115,7 +115,7 @@ mechanisms! {
     new_anon: NewAnon {
         /// Active.
         Active = "active",
-        /// Inactive; promoted by its second reference.
+        /// Inactive; promoted by its second reference. Merged in v5.9 with commit b518154e59aa.
         Inactive = "inactive",
     }
     /// Which referenced pages at the inactive tail are activated at once (`page_check_references`).
@@ -149,7 +149,7 @@ mechanisms! {
     }
     /// Block plug around a reclaim pass: pages written together become one request.
     reclaim_plug: ReclaimPlug {
-        /// None.
+        /// None, as up to 3.1; commit 3da367c3e5fc brought it.
         Off = "off",
         /// Held over the pass.
         On = "on",

@@ -37,15 +37,6 @@ impl Gfp {
     }
 }
 
-/// How deep an attempt may dig.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Depth {
-    /// Down to a watermark.
-    Mark(Mark),
-    /// As far as there are pages (`ALLOC_NO_WATERMARKS`, PF_MEMALLOC).
-    NoWatermarks,
-}
-
 /// There was nothing left to reclaim; the run is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutOfMemory;
@@ -186,16 +177,16 @@ impl Mm {
         kernel: &Kernel,
         gfp: Gfp,
         order: usize,
-        depth: Depth,
+        mark: Mark,
     ) -> Option<Pfn> {
-        let fair = kernel.mechanisms.fair_zones == FairZones::On && depth == Depth::Mark(Mark::Low);
+        let fair = kernel.mechanisms.fair_zones == FairZones::On && mark == Mark::Low;
         if fair {
-            if let Some(pfn) = self.walk_zonelist(kernel, gfp, order, depth, true) {
+            if let Some(pfn) = self.walk_zonelist(kernel, gfp, order, mark, true) {
                 return Some(pfn);
             }
             self.reset_alloc_batches(gfp.node);
         }
-        self.walk_zonelist(kernel, gfp, order, depth, false)
+        self.walk_zonelist(kernel, gfp, order, mark, false)
     }
 
     fn walk_zonelist(
@@ -203,7 +194,7 @@ impl Mm {
         kernel: &Kernel,
         gfp: Gfp,
         order: usize,
-        depth: Depth,
+        mark: Mark,
         fair: bool,
     ) -> Option<Pfn> {
         // classzone_idx: the first zone that the request could use.
@@ -218,14 +209,12 @@ impl Mm {
             if fair && (zone.node != gfp.node || zone.alloc_batch <= 0) {
                 continue;
             }
-            if let Depth::Mark(mark) = depth
-                && !zone.watermark_ok(
-                    order,
-                    zone.mark(mark),
-                    class,
-                    kernel.mechanisms.watermark_order,
-                )
-            {
+            if !zone.watermark_ok(
+                order,
+                zone.mark(mark),
+                class,
+                kernel.mechanisms.watermark_order,
+            ) {
                 continue;
             }
             if let Some(pfn) = self.take(index, order) {
@@ -252,7 +241,7 @@ impl World {
     #[inline]
     pub(crate) fn alloc_page_fast(&mut self, gfp: Gfp) -> Option<Pfn> {
         self.mm
-            .get_page_from_freelist(&self.kernel, gfp, 0, Depth::Mark(Mark::Low))
+            .get_page_from_freelist(&self.kernel, gfp, 0, Mark::Low)
     }
 }
 
@@ -272,8 +261,10 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
         {
             let world = &mut *sys.world();
             world.wake_all_kswapds(gfp, 0);
-            let min = Depth::Mark(Mark::Min);
-            if let Some(pfn) = world.mm.get_page_from_freelist(&world.kernel, gfp, 0, min) {
+            let page = world
+                .mm
+                .get_page_from_freelist(&world.kernel, gfp, 0, Mark::Min);
+            if let Some(pfn) = page {
                 return Ok(pfn);
             }
         }
@@ -283,8 +274,10 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
             if world.sched.current_killed() {
                 return Err(OutOfMemory);
             }
-            let min = Depth::Mark(Mark::Min);
-            if let Some(pfn) = world.mm.get_page_from_freelist(&world.kernel, gfp, 0, min) {
+            let page = world
+                .mm
+                .get_page_from_freelist(&world.kernel, gfp, 0, Mark::Min);
+            if let Some(pfn) = page {
                 return Ok(pfn);
             }
             no_progress = if progress > 0 { 0 } else { no_progress + 1 };

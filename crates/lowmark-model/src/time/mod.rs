@@ -22,9 +22,9 @@ pub(crate) use sched::{BoxFuture, Mode, Sched, TaskId, TaskState};
 pub(crate) use wait::WaitQueue;
 
 /// Nanoseconds of virtual time since the run began.
-pub type Nanos = u64;
+pub(crate) type Nanos = u64;
 
 /// Nanoseconds in a second.
-pub const SECOND: Nanos = 1_000_000_000;
+pub(crate) const SECOND: Nanos = 1_000_000_000;
 /// Nanoseconds in a millisecond.
-pub const MSEC: Nanos = 1_000_000;
+pub(crate) const MSEC: Nanos = 1_000_000;

@@ -118,7 +118,7 @@ impl Zipf {
         // Scaled so that the mean is 2³².
         let mut scaled: Vec<u64> = weights
             .iter()
-            .map(|&w| ((u128::from(w) * u128::from(n) << 32) / total.max(1)) as u64)
+            .map(|&w| (((u128::from(w) * u128::from(n)) << 32) / total.max(1)) as u64)
             .collect();
         let mut columns = vec![(u32::MAX, 0); n as usize];
         let (mut small, mut large): (Vec<u32>, Vec<u32>) =

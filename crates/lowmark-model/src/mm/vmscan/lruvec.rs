@@ -50,9 +50,7 @@ pub(crate) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
             if may_stop_early(sc) {
                 break;
             }
-        } else if !sc.kswapd {
-            break;
-        } else if !cut_in_proportion(&mut left, &wanted) {
+        } else if !sc.kswapd || !cut_in_proportion(&mut left, &wanted) {
             break;
         } else {
             adjusted = true;

@@ -6,7 +6,7 @@ use crate::mm::page::flag;
 use crate::world::World;
 
 /// Checks everything; a panic names what is broken.
-pub(crate) fn invariants(world: &World) {
+pub(crate) fn check(world: &World) {
     pages_are_conserved(&world.mm);
     lists_hold_what_they_say(&world.mm);
     slots_and_cache_agree(&world.mm);
