@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Measures the model and its peers in one session and writes the figures into docs/performance.md.
 #
-#   bench/run.sh            all of it, about half an hour
-#   ROUNDS=1 bench/run.sh   a quick look
+#   bench/run.sh                       all of it, about half an hour
+#   ROUNDS=1 THETAS=1.0 bench/run.sh   a quick look, ten minutes
 #
 # The peers' environment and the traces are kept in ${XDG_CACHE_HOME:-~/.cache}/lowmark-bench.
 set -euo pipefail
@@ -39,7 +39,7 @@ trap 'rm -f "$figures"' EXIT
     echo
     say "measuring the model"
     python3 bench/figures.py "$examples" "$rounds"
-    for theta in 1.0 0.8; do
+    for theta in ${THETAS:-1.0 0.8}; do
         trace=$cache/zipf-$theta.bin
         "$examples/zipf_trace" "$theta" "$trace"
         say "replaying zipf $theta"
