@@ -69,7 +69,7 @@ pub fn run(
     }
     task::start(&sys, &scenario.workload, scenario.seed);
     let mut observer = output::Observer::new(options.check, progress);
-    let verdict = time::run_until_idle(&sys, &mut |sys| observer.observe(sys));
+    let verdict = time::run_until_idle(&sys, &mut |world| observer.observe(world));
     let recording = output::recording(&mut sys.world(), scenario, verdict);
     Ok(recording)
 }

@@ -3,7 +3,7 @@
 use crate::invariants;
 use crate::mm::mmzone::{Lru, MAX_NR_ZONES, ZoneType};
 use crate::time::{MSEC, Nanos};
-use crate::world::{Sys, Verdict, World};
+use crate::world::{Verdict, World};
 use lowmark_record::{Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
@@ -40,13 +40,12 @@ impl<'a> Observer<'a> {
         }
     }
 
-    pub(crate) fn observe(&mut self, sys: &Sys) {
+    pub(crate) fn observe(&mut self, world: &World) {
         self.events += 1;
         if self.check {
-            invariants::check(&sys.world());
+            invariants::check(world);
         }
         if self.events.is_multiple_of(EVENTS_PER_REPORT) {
-            let world = sys.world();
             (self.progress)(Progress {
                 virtual_ns: world.sched.now(),
                 faults: world.mm.stat.pgfault,

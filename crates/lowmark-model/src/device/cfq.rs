@@ -19,7 +19,7 @@
 use super::elevator::{Next, Waiting};
 use super::queue::{Request, RequestId};
 use crate::time::{MSEC, Nanos, TaskId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 const SLICE_SYNC: Nanos = 100 * MSEC;
 const SLICE_ASYNC: Nanos = 40 * MSEC;
@@ -35,8 +35,10 @@ const DELAYED_SYNC: Nanos = EXPIRE_SYNC;
 const BACK_SEEK_MAX: u64 = (16 << 20) / lowmark_spec::machine::PAGE_SIZE;
 const BACK_SEEK_PENALTY: u64 = 2;
 
-/// `None` is the async queue.
-type QueueId = Option<TaskId>;
+/// [`ASYNC`], or one more than the task whose sync requests it holds.
+type QueueId = usize;
+/// The queue that all async requests share.
+const ASYNC: QueueId = 0;
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -67,7 +69,7 @@ pub(super) struct Cfq {
     in_flight: [u32; 2],
     /// `cfq_data.last_delayed_sync`
     last_delayed_sync: Option<Nanos>,
-    queues: BTreeMap<QueueId, Queue>,
+    queues: Vec<Queue>,
     rotation: VecDeque<QueueId>,
     active: Option<Active>,
 }
@@ -78,25 +80,29 @@ impl Cfq {
             idles: rotational,
             in_flight: [0; 2],
             last_delayed_sync: None,
-            queues: BTreeMap::new(),
+            queues: Vec::new(),
             rotation: VecDeque::new(),
             active: None,
         }
     }
 
     fn id(sync: bool, submitter: TaskId) -> QueueId {
-        sync.then_some(submitter)
+        if sync {
+            submitter.0 as usize + 1
+        } else {
+            ASYNC
+        }
     }
 
     pub(super) fn waiting(&self, sync: bool, submitter: TaskId) -> Option<&Waiting> {
         self.queues
-            .get(&Self::id(sync, submitter))
+            .get(Self::id(sync, submitter))
             .map(|queue| &queue.waiting)
     }
 
     pub(super) fn waiting_mut(&mut self, sync: bool, submitter: TaskId) -> Option<&mut Waiting> {
         self.queues
-            .get_mut(&Self::id(sync, submitter))
+            .get_mut(Self::id(sync, submitter))
             .map(|queue| &mut queue.waiting)
     }
 
@@ -107,7 +113,10 @@ impl Cfq {
         } else {
             EXPIRE_ASYNC
         };
-        let queue = self.queues.entry(queue_id).or_default();
+        if self.queues.len() <= queue_id {
+            self.queues.resize_with(queue_id + 1, Queue::default);
+        }
+        let queue = &mut self.queues[queue_id];
         if queue.waiting.is_empty()
             && queue.in_service == 0
             && let Some(completion) = queue.last_completion
@@ -131,7 +140,7 @@ impl Cfq {
             && self
                 .active
                 .as_ref()
-                .is_some_and(|active| active.queue.is_none())
+                .is_some_and(|active| active.queue == ASYNC)
         {
             self.expire_active();
             self.rotation.retain(|other| *other != queue_id);
@@ -141,11 +150,11 @@ impl Cfq {
 
     pub(super) fn next(&mut self, head: u64, now: Nanos) -> Next {
         if let Some(active) = &self.active {
-            let queue = &self.queues[&active.queue];
+            let queue = &self.queues[active.queue];
             let others_wait = !self.rotation.is_empty();
             let slice_used = others_wait && active.slice_end.is_some_and(|end| now >= end);
             let requests_used =
-                others_wait && active.queue.is_none() && active.served >= ASYNC_REQUESTS;
+                others_wait && active.queue == ASYNC && active.served >= ASYNC_REQUESTS;
             if slice_used || requests_used {
                 self.expire_active();
             } else if queue.waiting.is_empty() {
@@ -158,7 +167,7 @@ impl Cfq {
                             Next::Empty
                         };
                     }
-                    _ if queue.in_service > 0 && active.queue.is_some() => return Next::Empty,
+                    _ if queue.in_service > 0 && active.queue != ASYNC => return Next::Empty,
                     _ => self.expire_active(),
                 }
             }
@@ -167,7 +176,7 @@ impl Cfq {
             let Some(queue) = self.rotation.pop_front() else {
                 return Next::Empty;
             };
-            if let Some(queue) = self.queues.get_mut(&queue) {
+            if let Some(queue) = self.queues.get_mut(queue) {
                 queue.in_rotation = false;
             }
             self.active = Some(Active {
@@ -190,13 +199,13 @@ impl Cfq {
         let Some(active) = &self.active else {
             return false;
         };
-        let sync = active.queue.is_some();
+        let sync = active.queue != ASYNC;
         if self.in_flight[usize::from(!sync)] > 0 {
             return false;
         }
         let at_device = self
             .queues
-            .get(&active.queue)
+            .get(active.queue)
             .map_or(0, |queue| queue.in_service);
         let alone = self.rotation.is_empty();
         let early = active
@@ -225,7 +234,7 @@ impl Cfq {
         let Some(active) = &mut self.active else {
             return Next::Empty;
         };
-        let Some(queue) = self.queues.get_mut(&active.queue) else {
+        let Some(queue) = self.queues.get_mut(active.queue) else {
             return Next::Empty;
         };
         let expired = if active.checked_fifo {
@@ -241,7 +250,7 @@ impl Cfq {
         active.served += 1;
         active.idle_until = None;
         queue.in_service += 1;
-        self.in_flight[usize::from(active.queue.is_some())] += 1;
+        self.in_flight[usize::from(active.queue != ASYNC)] += 1;
         Next::Dispatch(id)
     }
 
@@ -251,7 +260,7 @@ impl Cfq {
         if request.sync && now - request.since > DELAYED_SYNC {
             self.last_delayed_sync = Some(now);
         }
-        let Some(queue) = self.queues.get_mut(&queue_id) else {
+        let Some(queue) = self.queues.get_mut(queue_id) else {
             return;
         };
         queue.in_service -= 1;
@@ -263,13 +272,13 @@ impl Cfq {
         else {
             return;
         };
-        let slice = if queue_id.is_some() {
+        let slice = if queue_id != ASYNC {
             SLICE_SYNC
         } else {
             SLICE_ASYNC
         };
         let slice_end = *active.slice_end.get_or_insert(now + slice);
-        let comes_back = queue_id.is_some() && queue.think_time <= SLICE_IDLE;
+        let comes_back = queue_id != ASYNC && queue.think_time <= SLICE_IDLE;
         if queue.waiting.is_empty() && self.idles && comes_back && now < slice_end {
             active.idle_until = Some(now + SLICE_IDLE);
         }
@@ -278,7 +287,7 @@ impl Cfq {
     /// The active queue goes to the end of the rotation if it still has requests.
     fn expire_active(&mut self) {
         if let Some(active) = self.active.take()
-            && let Some(queue) = self.queues.get_mut(&active.queue)
+            && let Some(queue) = self.queues.get_mut(active.queue)
             && !queue.waiting.is_empty()
             && !queue.in_rotation
         {

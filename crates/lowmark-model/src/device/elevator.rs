@@ -76,14 +76,15 @@ impl Waiting {
         self.by_start.remove(&key)
     }
 
-    /// Requests that might be merged with a page at `page`: the ones before, at and after it.
-    pub(super) fn neighbours(&self, page: u64) -> impl Iterator<Item = RequestId> + '_ {
-        let before = self
-            .by_start
-            .range(..=page * KEYS_PER_PAGE + KEYS_PER_PAGE - 1)
-            .next_back();
-        let after = self.by_start.range((page + 1) * KEYS_PER_PAGE..).next();
-        before.into_iter().chain(after).map(|(_, &id)| id)
+    /// Requests that might be merged with a page at `page`: the last one that begins there or before, and
+    /// the first one after it.
+    pub(super) fn neighbours(&self, page: u64) -> [Option<RequestId>; 2] {
+        let after = (page + 1) * KEYS_PER_PAGE;
+        let before = self.by_start.range(..after).next_back().map(|(_, &id)| id);
+        [
+            before,
+            self.by_start.range(after..).next().map(|(_, &id)| id),
+        ]
     }
 
     /// A front merge moved the start of a request.
@@ -159,14 +160,14 @@ impl Elevator {
     }
 
     /// Requests among which a page of this kind may be merged.
-    pub(super) fn candidates(&self, io: (Dir, bool, TaskId), page: u64) -> Vec<RequestId> {
+    pub(super) fn candidates(&self, io: (Dir, bool, TaskId), page: u64) -> [Option<RequestId>; 2] {
         let waiting = match self {
             Elevator::Noop(waiting) => Some(waiting),
             Elevator::Deadline(deadline) => Some(deadline.waiting(io.0)),
             Elevator::Cfq(cfq) => cfq.waiting(io.1, io.2),
         };
         waiting
-            .map(|w| w.neighbours(page).collect())
+            .map(|waiting| waiting.neighbours(page))
             .unwrap_or_default()
     }
 

@@ -232,10 +232,10 @@ impl BlockLayer {
                 return Submitted::Yes;
             }
         }
-        for id in queue
+        let candidates = queue
             .elevator
-            .candidates((io.dir, io.sync, task), io.position)
-        {
+            .candidates((io.dir, io.sync, task), io.position);
+        for id in candidates.into_iter().flatten() {
             let old_start = queue.requests[id as usize].start;
             if queue.try_merge(id, &io) {
                 let request = &queue.requests[id as usize];

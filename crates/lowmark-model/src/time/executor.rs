@@ -1,7 +1,7 @@
 //! The loop that polls tasks and fires timers.
 
 use super::{BoxFuture, TaskState};
-use crate::world::{Sys, Verdict};
+use crate::world::{Sys, Verdict, World};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -28,48 +28,46 @@ impl Future for Suspend {
 /// Runs until the workload is over or nothing can happen any more.
 ///
 /// `observe` is called after every interrupt and every time a task gives up control.
-pub(crate) fn run_until_idle(sys: &Sys, observe: &mut dyn FnMut(&Sys)) -> Verdict {
+pub(crate) fn run_until_idle(sys: &Sys, observe: &mut dyn FnMut(&World)) -> Verdict {
     let mut bodies: Vec<Option<BoxFuture>> = Vec::new();
     // Wake-ups go through the scheduler's own queues; wakers carry no news.
     let mut context = Context::from_waker(Waker::noop());
     loop {
-        let spawned = sys.world().spawned.take();
-        for (id, body) in spawned {
-            debug_assert_eq!(
-                bodies.len(),
-                id.0 as usize,
-                "tasks are spawned in order of their ids"
-            );
-            bodies.push(Some(body));
-        }
-        if let Some(verdict) = sys.world().verdict() {
-            return verdict;
-        }
-        let ready = sys.world().sched.next_ready();
-        if let Some(task) = ready {
-            let body = &mut bodies[task.0 as usize];
-            let poll = body.as_mut().map(|b| b.as_mut().poll(&mut context));
-            if poll.is_some_and(|p| p.is_ready()) {
-                *body = None;
-                sys.world().sched.end_current();
-            } else {
-                let world = &mut *sys.world();
-                // schedule() submits what a sleeping task has plugged.
-                if world.sched.task(task).state == TaskState::Blocked {
-                    world.block.flush_plug(&mut world.sched, task);
-                }
+        let ready = {
+            let world = &mut *sys.world();
+            for (id, body) in world.spawned.take() {
+                debug_assert_eq!(
+                    bodies.len(),
+                    id.0 as usize,
+                    "tasks are spawned in order of their ids"
+                );
+                bodies.push(Some(body));
             }
-            observe(sys);
+            if let Some(verdict) = world.verdict() {
+                return verdict;
+            }
+            world.sched.next_ready()
+        };
+        let Some(task) = ready else {
+            let world = &mut *sys.world();
+            match world.sched.next_timer() {
+                None => return world.deadlock(),
+                Some(None) => continue,
+                Some(Some(interrupt)) => world.interrupt(interrupt),
+            }
+            observe(world);
             continue;
+        };
+        let body = &mut bodies[task.0 as usize];
+        let poll = body.as_mut().map(|b| b.as_mut().poll(&mut context));
+        let world = &mut *sys.world();
+        if poll.is_some_and(|poll| poll.is_ready()) {
+            *body = None;
+            world.sched.end_current();
+        } else if world.sched.task(task).state == TaskState::Blocked {
+            // schedule() submits what a sleeping task has plugged.
+            world.block.flush_plug(&mut world.sched, task);
         }
-        let timer = sys.world().sched.next_timer();
-        match timer {
-            None => return sys.world().deadlock(),
-            Some(None) => {}
-            Some(Some(interrupt)) => {
-                sys.world().interrupt(interrupt);
-                observe(sys);
-            }
-        }
+        observe(world);
     }
 }
