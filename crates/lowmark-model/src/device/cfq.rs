@@ -16,8 +16,8 @@
 //! Simplified: one priority and one group, slices are not scaled by the number of queues, queues take
 //! turns, no cooperating queues.
 
-use super::elevator::{Next, Waiting};
-use super::queue::{Request, RequestId};
+use super::request::{Request, RequestId};
+use super::waiting::{Next, Waiting};
 use crate::time::{MSEC, Nanos, TaskId};
 use std::collections::VecDeque;
 

@@ -4,8 +4,8 @@
 //! 2. Else reads, unless writes have been passed over twice.
 //! 3. Within the direction begin at the oldest request if it has expired or none is ahead.
 
-use super::elevator::{Next, Waiting};
-use super::queue::{Dir, Request, RequestId};
+use super::request::{Dir, Request, RequestId};
+use super::waiting::{Next, Waiting};
 use crate::time::{MSEC, Nanos};
 
 const READ_EXPIRE: Nanos = 500 * MSEC;

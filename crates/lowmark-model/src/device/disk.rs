@@ -6,7 +6,7 @@
 //! sequential reader waits for the media only where that is slower than the reader. Of the commands that it holds it serves the next one ahead first. A
 //! solid-state disk pays for reads that do not go on where the last read ended, and not for writes.
 
-use super::queue::Dir;
+use super::request::Dir;
 use crate::time::Nanos;
 use lowmark_spec::machine::{Device, DeviceKind, PAGE_SIZE};
 

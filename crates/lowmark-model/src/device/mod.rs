@@ -16,5 +16,8 @@ mod deadline;
 mod disk;
 mod elevator;
 mod queue;
+mod request;
+mod waiting;
 
-pub(crate) use queue::{BlockLayer, Dir, Io, Submitted};
+pub(crate) use queue::{BlockLayer, Submitted};
+pub(crate) use request::{Dir, Io};

@@ -1,35 +1,13 @@
 //! Request queues (`block/blk-core.c`).
 
 use super::disk::Disk;
-use super::elevator::{Elevator, Next};
+use super::elevator::Elevator;
+use super::request::{Dir, Io, Request, RequestId};
+use super::waiting::Next;
 use crate::mm::page::Pfn;
 use crate::time::{Nanos, Sched, TaskId, WaitQueue};
 use crate::world::Interrupt;
 use lowmark_spec::machine::{Device, PAGE_SIZE};
-
-/// Direction of a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Dir {
-    /// From the device.
-    Read,
-    /// To the device.
-    Write,
-}
-
-/// One page of I/O.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Io {
-    /// Device index.
-    pub(crate) device: usize,
-    /// Direction.
-    pub(crate) dir: Dir,
-    /// Somebody waits for it.
-    pub(crate) sync: bool,
-    /// Page of the device.
-    pub(crate) position: u64,
-    /// Page of memory.
-    pub(crate) pfn: Pfn,
-}
 
 /// What became of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,28 +16,6 @@ pub(crate) enum Submitted {
     Yes,
     /// No request is free: the submitter waits with [`BlockLayer::wait_for_request`] and tries again.
     QueueFull,
-}
-
-/// Index of a request in its queue.
-pub(super) type RequestId = u32;
-
-/// A request: contiguous pages of a device.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) dir: Dir,
-    pub(super) sync: bool,
-    pub(super) submitter: TaskId,
-    pub(super) start: u64,
-    /// When it was allocated.
-    pub(super) since: Nanos,
-    /// Pages of memory in ascending order of position.
-    pub(super) pages: Vec<Pfn>,
-}
-
-impl Request {
-    fn end(&self) -> u64 {
-        self.start + self.pages.len() as u64
-    }
 }
 
 /// Requests in a plug are flushed at this many (`BLK_MAX_REQUEST_COUNT`).

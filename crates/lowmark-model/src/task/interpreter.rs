@@ -1,6 +1,7 @@
 //! Carrying out a task's statements.
 
 use super::barrier;
+use super::context::{Context, Program, Stop};
 use super::support::unsupported;
 use super::touch::{Touch, touch};
 use super::{Barrier, Group, Shared};
@@ -17,37 +18,6 @@ use lowmark_spec::workload::{
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-
-/// Why a body does not go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// SIGKILL, SIGSEGV or the end of memory.
-    Killed,
-}
-
-/// The workload as the tasks hold it.
-struct Program {
-    workload: Workload,
-    seed: u64,
-}
-
-/// One running instance.
-#[derive(Clone)]
-pub(super) struct Context {
-    pub(super) sys: SysRef,
-    pub(super) stream: Stream,
-    program: Rc<Program>,
-    /// Task of the workload, and which instance of it.
-    task: usize,
-    /// Its process.
-    space: usize,
-    /// Node that its allocations prefer.
-    node: usize,
-    /// Regions by their number in the task.
-    maps: Vec<Option<u32>>,
-    /// Threads of this instance that `parallel` has started, for their streams.
-    threads: u64,
-}
 
 /// Starts the tasks of a workload that begin with the run.
 ///

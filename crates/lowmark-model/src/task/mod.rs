@@ -1,6 +1,7 @@
 //! The workload's tasks: each statement of the language, done to the model.
 
 mod barrier;
+mod context;
 mod interpreter;
 mod support;
 mod touch;

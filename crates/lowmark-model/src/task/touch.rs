@@ -3,7 +3,7 @@
 //! Pages that are there are touched in one tight loop, as many as fit before anything else can happen;
 //! a page that is not ends the loop and is faulted in.
 
-use super::interpreter::{Context, Stop};
+use super::context::{Context, Stop};
 use crate::mm::memory::{Pte, Step, Tried, handle_mm_fault};
 use crate::time::{Mode, SECOND, Stream, Zipf};
 use crate::world::World;

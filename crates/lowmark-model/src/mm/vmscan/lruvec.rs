@@ -1,7 +1,7 @@
 //! One pass over a set of LRU lists (`shrink_lruvec`), batch by batch.
 
 use super::scan_count::may_stop_early;
-use super::{DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, page_list};
+use super::{Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, page_list};
 use crate::kernel::{BalancePgdat, LruUnit, ReclaimPlug, ScanTarget};
 use crate::mm::mmzone::Lru;
 use crate::mm::page::{Pfn, flag};
@@ -9,9 +9,6 @@ use crate::mm::page_writeback::throttle_vm_writeout;
 use crate::time::SECOND;
 use crate::world::{Sys, World};
 use lowmark_record::Payload;
-
-/// Pages taken off a list together.
-pub(crate) type Batch = Vec<Pfn>;
 
 /// Scans the share of each list that the priority says, the four lists in turns of 32 pages.
 pub(crate) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {

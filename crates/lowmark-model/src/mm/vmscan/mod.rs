@@ -10,14 +10,18 @@ mod lruvec;
 mod page_list;
 mod scan_count;
 
-pub(crate) use lruvec::{Batch, age_active_anon, shrink_lruvec};
+pub(crate) use lruvec::{age_active_anon, shrink_lruvec};
 
 use super::mmzone::{Lru, ZoneType};
+use super::page::Pfn;
 use super::page_alloc::Gfp;
 use crate::kernel::{BalancePgdat, LruUnit};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
 use lowmark_record::Payload;
+
+/// Pages taken off a list together.
+pub(crate) type Batch = Vec<Pfn>;
 
 /// Priority at which reclaim begins.
 pub(crate) const DEF_PRIORITY: u32 = 12;

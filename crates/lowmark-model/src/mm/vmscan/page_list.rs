@@ -8,8 +8,7 @@
 //! 6. dirty: write it out, keep;
 //! 7. clean: free.
 
-use super::ScanControl;
-use super::lruvec::Batch;
+use super::{Batch, ScanControl};
 use crate::device::{Io, Submitted};
 use crate::kernel::{PageReferences, TailWriteback};
 use crate::mm::page::{Pfn, flag};

@@ -1,0 +1,51 @@
+//! Requests: contiguous pages of a device on their way.
+
+use crate::mm::page::Pfn;
+use crate::time::{Nanos, TaskId};
+
+/// Direction of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Dir {
+    /// From the device.
+    Read,
+    /// To the device.
+    Write,
+}
+
+/// One page of I/O.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Io {
+    /// Device index.
+    pub(crate) device: usize,
+    /// Direction.
+    pub(crate) dir: Dir,
+    /// Somebody waits for it.
+    pub(crate) sync: bool,
+    /// Page of the device.
+    pub(crate) position: u64,
+    /// Page of memory.
+    pub(crate) pfn: Pfn,
+}
+
+/// Index of a request in its queue.
+pub(super) type RequestId = u32;
+
+/// A request: contiguous pages of a device.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) dir: Dir,
+    pub(super) sync: bool,
+    pub(super) submitter: TaskId,
+    pub(super) start: u64,
+    /// When it was allocated.
+    pub(super) since: Nanos,
+    /// Pages of memory in ascending order of position.
+    pub(super) pages: Vec<Pfn>,
+}
+
+impl Request {
+    /// Page after its last one.
+    pub(super) fn end(&self) -> u64 {
+        self.start + self.pages.len() as u64
+    }
+}

@@ -1,0 +1,37 @@
+//! What a running instance of a task holds.
+
+use crate::time::Stream;
+use crate::world::SysRef;
+use lowmark_spec::workload::Workload;
+use std::rc::Rc;
+
+/// Why a body does not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// SIGKILL, SIGSEGV or the end of memory.
+    Killed,
+}
+
+/// The workload as the tasks hold it.
+pub(super) struct Program {
+    pub(super) workload: Workload,
+    pub(super) seed: u64,
+}
+
+/// One running instance.
+#[derive(Clone)]
+pub(super) struct Context {
+    pub(super) sys: SysRef,
+    pub(super) stream: Stream,
+    pub(super) program: Rc<Program>,
+    /// Task of the workload, and which instance of it.
+    pub(super) task: usize,
+    /// Its process.
+    pub(super) space: usize,
+    /// Node that its allocations prefer.
+    pub(super) node: usize,
+    /// Regions by their number in the task.
+    pub(super) maps: Vec<Option<u32>>,
+    /// Threads of this instance that `parallel` has started, for their streams.
+    pub(super) threads: u64,
+}
