@@ -79,22 +79,26 @@ fn log2_fixed(x: u64) -> u64 {
     result
 }
 
+/// 2^(−1/2), 2^(−1/4), … with 63 fraction bits: one for each fraction bit of an exponent.
+fn roots_of_half() -> [u128; FRACTION as usize] {
+    let mut root: u128 = 1 << 62;
+    std::array::from_fn(|_| {
+        root = (root << 63).isqrt();
+        root
+    })
+}
+
 /// 2^(−y) with 63 fraction bits, y with [`FRACTION`] fraction bits.
-fn exp2_neg(y: u64) -> u64 {
-    // 2^(−1/2), 2^(−1/4), … by repeated square root of 1/2 in 63-bit fixed point.
+fn exp2_neg(y: u64, roots: &[u128; FRACTION as usize]) -> u64 {
     let whole = y >> FRACTION;
     if whole >= 63 {
         return 0;
     }
-    let mut result: u128 = 1 << 63;
-    let mut root: u128 = 1 << 62; // 1/2
-    for bit in (0..FRACTION).rev() {
-        root = (root << 63).isqrt();
-        if y & (1 << bit) != 0 {
-            result = (result * root) >> 63;
-        }
-    }
-    (result >> whole) as u64
+    let set = (0..FRACTION).filter(|bit| y & (1 << (FRACTION - 1 - bit)) != 0);
+    let fraction = set.fold(1u128 << 63, |product, bit| {
+        (product * roots[bit as usize]) >> 63
+    });
+    (fraction >> whole) as u64
 }
 
 /// Zipf-distributed ranks: rank k (from 0) with probability proportional to (k+1)^(−θ), drawn in
@@ -108,10 +112,11 @@ pub struct Zipf {
 impl Zipf {
     /// Distribution over `n` ranks (1 ≤ n < 2³²) with exponent `theta_milli`/1000.
     pub fn new(n: u64, theta_milli: u32) -> Zipf {
+        let roots = roots_of_half();
         let weight = |k: u64| {
             let exponent = u128::from(log2_fixed(k + 1)) * u128::from(theta_milli) / 1000;
             // A weight that rounds to nothing still has to be drawable.
-            (exp2_neg(u64::try_from(exponent).unwrap_or(u64::MAX)) >> 16).max(1)
+            (exp2_neg(u64::try_from(exponent).unwrap_or(u64::MAX), &roots) >> 16).max(1)
         };
         let weights: Vec<u64> = (0..n).map(weight).collect();
         let total: u128 = weights.iter().map(|&w| u128::from(w)).sum();
@@ -162,9 +167,12 @@ mod tests {
         assert_eq!(log2_fixed(1024), 10 << FRACTION);
         // log2(10) = 3.321928094887…
         assert_eq!(log2_fixed(10), 14_267_572_527);
-        assert_eq!(exp2_neg(1 << FRACTION), 1 << 62);
+        let roots = roots_of_half();
+        assert_eq!(exp2_neg(1 << FRACTION, &roots), 1 << 62);
         // 2^-0.5 · 2^63
-        assert!(exp2_neg(1 << (FRACTION - 1)).abs_diff(6_521_908_912_666_391_106) < 1 << 24);
+        assert!(
+            exp2_neg(1 << (FRACTION - 1), &roots).abs_diff(6_521_908_912_666_391_106) < 1 << 24
+        );
     }
 
     #[test]

@@ -151,14 +151,23 @@ fn additional_claims_are_shown_and_do_not_decide() {
     let evaluation = get("swap-readahead");
     let recipe = recipe::get("swap-readahead").expect("embedded");
     let mut model = scaled(&evaluation, 1.0);
-    let cell = CellId::new("hdd", "Seq Anon", "Konstantin");
-    model.insert(cell.clone(), Some(119_960.0));
+    // Half as slow again as Vanilla on each sequential row.
+    let rows = [
+        ("hdd", "Seq Anon", 73_921.0),
+        ("hdd", "Seq Shmem", 73_601.0),
+        ("ssd", "Seq Anon", 24_634.0),
+        ("ssd", "Seq Shmem", 24_959.0),
+    ];
+    for (table, row, vanilla) in rows {
+        model.insert(CellId::new(table, row, "Konstantin"), Some(vanilla * 1.5));
+    }
     let result = Reproduction::new(&evaluation, Some(&recipe), &model);
     assert_eq!(result.additional_claims[0].verdict, Verdict::BearsOut);
-    assert_eq!(result.additional_cells.len(), 1);
-    assert_eq!(result.additional_cells[0].model, Some(119_960.0));
+    assert_eq!(result.additional_cells.len(), 4);
     assert_eq!(result.cells.len(), 48);
-    model.insert(cell, Some(73_921.0));
+    for (table, row, vanilla) in rows {
+        model.insert(CellId::new(table, row, "Konstantin"), Some(vanilla));
+    }
     let result = Reproduction::new(&evaluation, Some(&recipe), &model);
     assert_eq!(result.additional_claims[0].verdict, Verdict::Contradicts);
     assert_eq!(
