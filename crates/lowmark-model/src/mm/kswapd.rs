@@ -5,13 +5,14 @@
 //! zones, and what is remembered between runs are the mechanisms of [`BalancePgdat`] and
 //! [`KswapdClasszone`].
 
+use super::Mm;
 use super::mmzone::{Lru, Mark, ZoneType};
 use super::page_alloc::Gfp;
 use super::vmscan::{
     DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, age_active_anon, shrink_lruvec,
 };
 use crate::kernel::{BalancePgdat, KswapdClasszone, KswapdWait, KswapdWake};
-use crate::time::{SECOND, WaitQueue};
+use crate::time::{MSEC, Nanos, SECOND, WaitQueue};
 use crate::world::{Sys, World};
 use lowmark_record::Payload;
 
@@ -77,7 +78,7 @@ impl World {
         zone.watermark_ok(order as usize, zone.mark(mark), class, rule)
     }
 
-    /// Zones of a node up to a class.
+    /// Zones of a node up to a class (`pgdat->node_zones`).
     fn zones_up_to(
         &self,
         node: usize,
@@ -132,6 +133,14 @@ impl World {
     }
 }
 
+impl Mm {
+    /// Type of a node's highest populated zone.
+    fn highest_zone(&self, node: usize) -> ZoneType {
+        let zone = self.nodes[node].zones.last();
+        zone.map_or(ZoneType::Normal, |&zone| self.zones[zone].kind)
+    }
+}
+
 fn class_type(class: usize) -> ZoneType {
     [
         ZoneType::Dma,
@@ -151,13 +160,18 @@ struct Request {
 /// The thread (`kswapd`). Never returns.
 pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
     let by_node = sys.world().kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
-    let highest = ZoneType::High as usize;
+    let highest = match by_node {
+        true => ZoneType::High,
+        // pgdat->nr_zones - 1
+        false => sys.world().mm.highest_zone(node),
+    } as usize;
     let keeps_class = sys.world().kernel.mechanisms.kswapd_classzone == KswapdClasszone::KeepAwake;
     let mut done = Request {
         order: 0,
         class: if by_node && !keeps_class { 0 } else { highest },
     };
     loop {
+        let began = sys.world().sched.now();
         try_to_sleep(&sys, node, done).await;
         let request = {
             let world = &mut *sys.world();
@@ -178,6 +192,7 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
             true => balance_node(&sys, node, request).await,
             false => balance_zones(&sys, node, request).await,
         };
+        pass_some_time(&sys, began).await;
         if by_node && done.order == request.order {
             // Position D, then T: what was asked for meanwhile, or the default.
             let asked = sys.world().mm.nodes[node].kswapd.class;
@@ -257,6 +272,7 @@ async fn balance_zones(sys: &Sys, node: usize, request: Request) -> Request {
             let mut world = sys.world();
             world.mm.stat.pageoutrun += 1;
         }
+        let began = sys.world().sched.now();
         sc.nr_reclaimed = 0;
         sc.priority = DEF_PRIORITY;
         let mut total_scanned = 0;
@@ -289,10 +305,19 @@ async fn balance_zones(sys: &Sys, node: usize, request: Request) -> Request {
                 }
             }
         }
+        pass_some_time(sys, began).await;
         if sc.nr_reclaimed < SWAP_CLUSTER_MAX {
             request.order = 0;
             sc.order = 0;
         }
+    }
+}
+
+/// A round in which there was nothing to scan must not stop the clock for everybody else.
+async fn pass_some_time(sys: &Sys, began: Nanos) {
+    let stood_still = sys.world().sched.now() == began;
+    if stood_still {
+        sys.charge_kernel(MSEC / 1000).await;
     }
 }
 

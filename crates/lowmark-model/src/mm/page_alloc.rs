@@ -44,6 +44,10 @@ pub(crate) struct OutOfMemory;
 /// Reclaim rounds without progress before giving up (`MAX_RECLAIM_RETRIES`).
 const MAX_RECLAIM_RETRIES: u32 = 16;
 
+/// Rounds without a single page after which even a kernel that retries for ever is taken to have run out:
+/// it would spin.
+const HOPELESS_ROUNDS: u32 = 1000;
+
 impl Zone {
     /// `zone_watermark_ok`: would the zone keep `mark` and its reserve against `class` after giving
     /// 2^order pages?
@@ -257,6 +261,7 @@ pub(crate) async fn alloc_page(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> 
 
 async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
     let mut no_progress = 0;
+    let mut without_a_page = 0;
     loop {
         {
             let world = &mut *sys.world();
@@ -281,7 +286,9 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
                 return Ok(pfn);
             }
             no_progress = if progress > 0 { 0 } else { no_progress + 1 };
-            if !world.may_retry(gfp, no_progress) {
+            // One page may be no page at all, only the hope that a zone is not exhausted yet.
+            without_a_page = if progress > 1 { 0 } else { without_a_page + 1 };
+            if !world.may_retry(gfp, no_progress, without_a_page) {
                 world.out_of_memory(0);
                 return Err(OutOfMemory);
             }
@@ -297,10 +304,11 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
 
 impl World {
     /// Whether an allocation that found nothing after reclaim tries again; `no_progress` rounds have
-    /// freed nothing.
-    fn may_retry(&self, gfp: Gfp, no_progress: u32) -> bool {
+    /// freed nothing, and the last `without_a_page` not a page.
+    fn may_retry(&self, gfp: Gfp, no_progress: u32, without_a_page: u32) -> bool {
+        let progress = no_progress == 0;
         match self.kernel.mechanisms.alloc_retry {
-            AllocRetry::Always => no_progress == 0,
+            AllocRetry::Always => progress && without_a_page < HOPELESS_ROUNDS,
             AllocRetry::Bounded => {
                 no_progress <= MAX_RECLAIM_RETRIES && self.mm.reclaim_could_help(gfp)
             }
