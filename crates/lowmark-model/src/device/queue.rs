@@ -25,7 +25,6 @@ const PLUG_REQUESTS: usize = 16;
 #[derive(Debug, Default)]
 struct RequestList {
     count: u32,
-    full: bool,
     congested: bool,
     wait: WaitQueue,
 }
@@ -326,7 +325,6 @@ impl Queue {
     fn get_request(&mut self, io: &Io, submitter: TaskId, now: Nanos) -> Option<RequestId> {
         let list = &mut self.lists[usize::from(io.sync)];
         if list.count >= self.nr_requests {
-            list.full = true;
             return None;
         }
         list.count += 1;
@@ -363,7 +361,6 @@ impl Queue {
             list.congested = false;
         }
         if list.count < nr {
-            list.full = false;
             list.wait.wake_one(sched);
         }
         uncongested

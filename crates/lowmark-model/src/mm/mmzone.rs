@@ -77,7 +77,7 @@ pub(crate) struct Zone {
     pub(crate) pages_scanned: u64,
     /// kswapd has given up on it.
     pub(crate) all_unreclaimable: bool,
-    /// ZONE_CONGESTED
+    /// ZONE_CONGESTED: set by dirty file pages only, so never yet: swap is exempt from congestion.
     pub(crate) congested: bool,
     /// `NR_ALLOC_BATCH`: pages until it is another zone's turn.
     pub(crate) alloc_batch: i64,

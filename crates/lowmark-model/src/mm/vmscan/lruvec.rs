@@ -1,6 +1,5 @@
 //! One pass over a set of LRU lists (`shrink_lruvec`), batch by batch.
 
-use super::scan_count::may_stop_early;
 use super::{Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, page_list};
 use crate::kernel::{BalancePgdat, LruUnit, ReclaimPlug, ScanTarget};
 use crate::mm::mmzone::Lru;
@@ -44,7 +43,8 @@ pub(crate) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
             continue;
         }
         if !proportional {
-            if may_stop_early(sc) {
+            // At the first priority all that was set out to be scanned is scanned.
+            if sc.priority < DEF_PRIORITY {
                 break;
             }
         } else if !sc.kswapd || !cut_in_proportion(&mut left, &wanted) {
@@ -184,9 +184,6 @@ async fn shrink_inactive_list(
         }
         world.put_back(target, lru, &batch, taken);
         world.recycle(batch);
-        if outcome.dirty > 0 && outcome.dirty == outcome.congested {
-            world.mm.zones[target.zone].congested = true;
-        }
         world.trace(Payload::LruShrinkInactive {
             nid: world.mm.zones[target.zone].node as u32,
             zid: world.mm.zones[target.zone].kind as u32,

@@ -21,10 +21,6 @@ use lowmark_record::Payload;
 pub(super) struct Outcome {
     /// Pages freed.
     pub(super) reclaimed: u64,
-    /// File pages found dirty.
-    pub(super) dirty: u64,
-    /// Of these, pages that could not be written because a queue was congested.
-    pub(super) congested: u64,
     /// Pages found under writeback.
     pub(super) writeback: u64,
     /// Pages found under writeback for the second time.

@@ -1,7 +1,7 @@
 //! How much of each list to scan (`get_scan_count`), and when the active list is too long
 //! (`inactive_list_is_low`).
 
-use super::{DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target};
+use super::{SWAP_CLUSTER_MAX, ScanControl, Target};
 use crate::kernel::{EnoughInactiveFile, InactiveRatio, LruUnit};
 use crate::mm::mmzone::{Lru, Mark};
 use crate::world::World;
@@ -113,9 +113,4 @@ impl World {
             (free + zone.free, high + zone.mark(Mark::High))
         })
     }
-}
-
-/// A direct reclaimer at the first priority scans all that it set out to.
-pub(super) fn may_stop_early(sc: &ScanControl) -> bool {
-    sc.priority < DEF_PRIORITY
 }
