@@ -3,7 +3,7 @@
 CARGO ?= cargo
 PROPTEST_CASES ?= 20000
 
-.PHONY: help demo test lint bench fuzz reproduce
+.PHONY: help demo test lint bench fuzz reproduce docs
 
 help: ## what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -33,3 +33,6 @@ reproduce: ## every published evaluation that has a recipe: some minutes
 		$(CARGO) run --release --quiet --package lowmark -- \
 			reproduce "$$(basename "$$recipe" .toml)" || status=$$?; \
 	done; exit $$status
+
+docs: ## docs/events.md from the declarations of the events
+	$(CARGO) run --quiet --package lowmark-record --example document_events > docs/events.md

@@ -61,7 +61,8 @@ pub fn run(
 ) -> Result<Recording, Refusal> {
     check(scenario)?;
     let kernel = Kernel::resolve(&scenario.kernel)?;
-    let world = World::new(&scenario.machine, kernel, trace::Trace::new(options.events));
+    let traced = options.events.then(|| kernel.version.release());
+    let world = World::new(&scenario.machine, kernel, trace::Trace::new(traced));
     let sys = Sys::new(world);
     for node in 0..scenario.machine.nodes.len() {
         let body = Box::pin(mm::kswapd::kswapd(sys.clone(), node));

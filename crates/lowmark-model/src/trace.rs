@@ -1,38 +1,40 @@
-//! Events of the model's tracepoints.
+//! Events of the model's tracepoints, as its kernel would have them.
 
-use crate::time::Nanos;
-use lowmark_record::{Event, Payload};
+use lowmark_record::{Event, EventLog, Kind, Release};
 
 /// The buffer; it holds everything or nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
-    enabled: bool,
-    events: Vec<Event>,
+    /// Fields of each tracepoint in this kernel's era, none for those it does not have; empty if nothing
+    /// is recorded.
+    masks: Vec<Option<u32>>,
+    events: EventLog,
 }
 
 impl Trace {
-    pub(crate) fn new(enabled: bool) -> Trace {
+    /// A buffer for a kernel of `release`; without one nothing is recorded.
+    pub(crate) fn new(release: Option<Release>) -> Trace {
+        let masks =
+            release.map(|release| Kind::ALL.iter().map(|kind| kind.mask_in(release)).collect());
         Trace {
-            enabled,
-            events: Vec::new(),
+            masks: masks.unwrap_or_default(),
+            events: EventLog::default(),
         }
     }
 
     #[inline]
     pub(crate) fn enabled(&self) -> bool {
-        self.enabled
+        !self.masks.is_empty()
     }
 
-    pub(crate) fn push(&mut self, time_ns: Nanos, cpu: u32, task: u32, payload: Payload) {
-        self.events.push(Event {
-            time_ns,
-            cpu,
-            task,
-            payload,
-        });
+    pub(crate) fn push(&mut self, mut event: Event) {
+        if let Some(mask) = self.masks[event.kind as usize] {
+            event.keep(mask);
+            self.events.push(&event);
+        }
     }
 
-    pub(crate) fn take(&mut self) -> Vec<Event> {
+    pub(crate) fn take(&mut self) -> EventLog {
         std::mem::take(&mut self.events)
     }
 }

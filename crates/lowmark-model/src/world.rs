@@ -11,7 +11,7 @@ use crate::mm::page::Pfn;
 use crate::mm::vmscan::Batch;
 use crate::time::{BoxFuture, Mode, Nanos, RwSem, SECOND, Sched, Suspend, TaskId, WaitQueue};
 use crate::trace::Trace;
-use lowmark_record::Payload;
+use lowmark_record::{Event, Field, Kind};
 use lowmark_spec::Machine;
 use lowmark_spec::machine::Costs;
 use std::cell::{RefCell, RefMut};
@@ -122,11 +122,11 @@ impl World {
 
     /// Records an event of the current task.
     #[inline]
-    pub(crate) fn trace(&mut self, payload: Payload) {
+    pub(crate) fn trace(&mut self, kind: Kind, values: impl Fn(&World) -> Vec<(Field, u64)>) {
         if self.trace.enabled() {
-            let task = self.sched.current();
-            self.trace
-                .push(self.sched.now(), self.sched.current_cpu(), task.0, payload);
+            let (now, cpu) = (self.sched.now(), self.sched.current_cpu());
+            let event = Event::new(kind, now, cpu, self.sched.current().0).with(&values(self));
+            self.trace.push(event);
         }
     }
 

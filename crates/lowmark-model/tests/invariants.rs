@@ -189,9 +189,9 @@ proptest! {
             !matches!(recording.outcome, Outcome::Deadlock { .. }),
             "{:?}", recording.outcome
         );
-        prop_assert!(recording.events.is_sorted_by_key(|event| event.time_ns));
-        let begins = recording.events.iter().filter(|e| e.payload.name().ends_with("reclaim_begin"));
-        let ends = recording.events.iter().filter(|e| e.payload.name().ends_with("reclaim_end"));
+        prop_assert!(recording.events.iter().is_sorted_by_key(|event| event.time_ns));
+        let begins = recording.events.iter().filter(|e| e.kind.name().ends_with("reclaim_begin"));
+        let ends = recording.events.iter().filter(|e| e.kind.name().ends_with("reclaim_end"));
         let (begins, ends) = (begins.count(), ends.count());
         if recording.outcome == Outcome::Completed {
             prop_assert_eq!(begins, ends, "every direct reclaim that begins ends");

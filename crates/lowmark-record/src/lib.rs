@@ -5,8 +5,12 @@
 pub mod event;
 mod layout;
 pub mod recording;
+pub mod release;
 pub mod store;
+pub mod stream;
 
-pub use event::{Event, Payload};
+pub use event::{Event, EventLog, Field, Kind, Names};
 pub use recording::{Outcome, Phase, Recording, RunInfo, Series, TaskTimes, Unit};
+pub use release::Release;
 pub use store::{EventReader, StoreError, check_writable};
+pub use stream::{Account, Actor, Sink, Tables};

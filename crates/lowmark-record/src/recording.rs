@@ -1,6 +1,6 @@
 //! The recording itself.
 
-use crate::event::Event;
+use crate::event::EventLog;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -148,5 +148,5 @@ pub struct Recording {
     pub series: Vec<Series>,
     /// Events in order of time; empty when none were asked for.
     #[serde(skip)]
-    pub events: Vec<Event>,
+    pub events: EventLog,
 }

@@ -15,7 +15,7 @@
 //! field", and then everything that other code relies on: each event names a task that exists, times
 //! do not go back, as many events are there as were written.
 
-use crate::event::Event;
+use crate::event::{Event, EventLog, Names};
 use crate::layout::ShallowFormatter;
 use crate::recording::Recording;
 use serde::{Deserialize, Serialize};
@@ -221,7 +221,7 @@ impl Recording {
     pub fn read(dir: &Path) -> Result<Recording, StoreError> {
         let (mut recording, count) = read_document(dir)?;
         if count > 0 {
-            recording.events = EventReader::open(dir)?.collect::<Result<_, _>>()?;
+            recording.events = EventReader::open(dir)?.read_all()?;
         }
         let path = dir.join(EVENTS_FILE);
         let found = recording.events.len() as u64;
@@ -264,9 +264,12 @@ impl Recording {
             return Ok(());
         }
         write_file(&dir.join(EVENTS_FILE), |out| {
+            let mut line = Vec::new();
             self.events.iter().try_for_each(|event| {
-                serde_json::to_writer(&mut *out, event)?;
-                out.write_all(b"\n")
+                line.clear();
+                event.to_json(&self.events.names, &mut line);
+                line.push(b'\n');
+                out.write_all(&line)
             })
         })
     }
@@ -306,7 +309,7 @@ pub struct EventReader {
     input: BufReader<File>,
     line: usize,
     buffer: Vec<u8>,
-    failed: bool,
+    names: Names,
 }
 
 impl EventReader {
@@ -323,12 +326,35 @@ impl EventReader {
             input: BufReader::new(file),
             line: 0,
             buffer: Vec::new(),
-            failed: false,
+            names: Names::default(),
         })
     }
 
-    /// The next line that is not blank, or none at the end.
-    fn next_event(&mut self) -> Result<Option<Event>, StoreError> {
+    /// Texts that the events read so far name.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// All events that are left.
+    ///
+    /// # Errors
+    ///
+    /// As for [`EventReader::next_event`].
+    pub fn read_all(mut self) -> Result<EventLog, StoreError> {
+        let mut log = EventLog::default();
+        while let Some(event) = self.next_event()? {
+            log.push(&event);
+        }
+        log.names = self.names;
+        Ok(log)
+    }
+
+    /// The event of the next line that is not blank, or none at the end.
+    ///
+    /// # Errors
+    ///
+    /// A [`StoreError`] that names the file, the line and what was expected there.
+    pub fn next_event(&mut self) -> Result<Option<Event>, StoreError> {
         loop {
             self.buffer.clear();
             let read = self.input.read_until(b'\n', &mut self.buffer);
@@ -341,24 +367,13 @@ impl EventReader {
                 line: self.line,
             })?;
             if !text.trim().is_empty() {
-                return serde_json::from_str(text).map(Some).map_err(|e| {
-                    StoreError::syntax(&self.path, "one event as a JSON object", self.line, &e)
-                });
+                return Event::from_json(text, &mut self.names)
+                    .map(Some)
+                    .map_err(|e| {
+                        StoreError::syntax(&self.path, "one event as a JSON object", self.line, &e)
+                    });
             }
         }
-    }
-}
-
-impl Iterator for EventReader {
-    type Item = Result<Event, StoreError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
-        }
-        let item = self.next_event().transpose();
-        self.failed = matches!(item, Some(Err(_)));
-        item
     }
 }
 
@@ -532,7 +547,7 @@ fn read_document(dir: &Path) -> Result<(Recording, u64), StoreError> {
 }
 
 /// Each event names a task that exists, and time does not go back.
-fn check_events(path: &Path, events: &[Event], tasks: usize) -> Result<(), StoreError> {
+fn check_events(path: &Path, events: &EventLog, tasks: usize) -> Result<(), StoreError> {
     let mut last = 0;
     for (index, event) in events.iter().enumerate() {
         let wrong = |expected: String, found: String| StoreError::Inconsistent {

@@ -81,7 +81,7 @@ fn one(run: &Run, running: &Running, display: &Display) -> miette::Result<Record
     if let Some(out) = &running.out {
         recording.write(&out.join(&run.name)).into_diagnostic()?;
     }
-    recording.events = Vec::new();
+    recording.events = Default::default();
     Ok(recording)
 }
 

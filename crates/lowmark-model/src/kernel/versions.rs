@@ -2,6 +2,7 @@
 
 use super::KernelError;
 use super::mechanisms::*;
+use lowmark_record::Release;
 use std::fmt;
 
 /// A kernel version, `vMAJOR.MINOR`.
@@ -11,6 +12,13 @@ pub struct Version {
     pub major: u32,
     /// Second number.
     pub minor: u32,
+}
+
+impl Version {
+    /// The same as a release, by which events are written.
+    pub(crate) fn release(self) -> Release {
+        Release::new(self.major as u16, self.minor as u16)
+    }
 }
 
 const fn v(major: u32, minor: u32) -> Version {

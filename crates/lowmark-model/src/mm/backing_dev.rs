@@ -7,17 +7,13 @@
 
 use crate::time::Nanos;
 use crate::world::Sys;
-use lowmark_record::Payload;
+use lowmark_record::{Field, Kind};
 
 impl Sys {
     /// `congestion_wait(BLK_RW_ASYNC, timeout)`; the timeout is in whole jiffies.
     pub(crate) async fn congestion_wait(&self, timeout: Nanos) {
         let delayed = self.sleep_on_congestion(timeout).await;
-        let event = Payload::CongestionWait {
-            usec_timeout: timeout / 1000,
-            usec_delayed: delayed / 1000,
-        };
-        self.world().trace(event);
+        self.trace_wait(Kind::CongestionWait, timeout, delayed);
     }
 
     /// `wait_iff_congested(zone, BLK_RW_ASYNC, timeout)`
@@ -31,11 +27,16 @@ impl Sys {
         } else {
             0
         };
-        let event = Payload::WaitIffCongested {
-            usec_timeout: timeout / 1000,
-            usec_delayed: delayed / 1000,
-        };
-        self.world().trace(event);
+        self.trace_wait(Kind::WaitIffCongested, timeout, delayed);
+    }
+
+    fn trace_wait(&self, kind: Kind, timeout: Nanos, delayed: Nanos) {
+        self.world().trace(kind, |_| {
+            vec![
+                (Field::UsecTimeout, timeout / 1000),
+                (Field::UsecDelayed, delayed / 1000),
+            ]
+        });
     }
 
     async fn sleep_on_congestion(&self, timeout: Nanos) -> Nanos {

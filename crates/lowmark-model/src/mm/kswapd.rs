@@ -14,7 +14,7 @@ use super::vmscan::{
 use crate::kernel::{BalancePgdat, KswapdClasszone, KswapdWait, KswapdWake};
 use crate::time::{MSEC, Nanos, SECOND, WaitQueue};
 use crate::world::{Sys, World};
-use lowmark_record::Payload;
+use lowmark_record::{Field, Kind};
 
 /// What others tell kswapd, and what it tells itself (`pg_data_t`).
 #[derive(Debug, Default)]
@@ -63,10 +63,13 @@ impl World {
             KswapdWake::NodeNotBalanced => !self.node_balanced(node, order, highest as usize),
         };
         if needed {
-            self.trace(Payload::WakeupKswapd {
-                nid: node as u32,
-                zid: zone as u32,
-                order,
+            self.trace(Kind::WakeupKswapd, |_| {
+                vec![
+                    (Field::Nid, node as u64),
+                    (Field::Zid, zone as u64),
+                    (Field::Order, u64::from(order)),
+                    (Field::GfpFlags, Gfp::user(node).flags()),
+                ]
             });
             self.mm.nodes[node].kswapd.wait.wake_all(&mut self.sched);
         }
@@ -181,10 +184,12 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
                 .class
                 .take()
                 .unwrap_or(if by_node { 0 } else { highest });
-            world.trace(Payload::KswapdWake {
-                nid: node as u32,
-                zid: class as u32,
-                order,
+            world.trace(Kind::KswapdWake, |_| {
+                vec![
+                    (Field::Nid, node as u64),
+                    (Field::Zid, class as u64),
+                    (Field::Order, u64::from(order)),
+                ]
             });
             Request { order, class }
         };
@@ -241,7 +246,7 @@ async fn try_to_sleep(sys: &Sys, node: usize, done: Request) {
             world.mm.stat.kswapd_high_wmark_hit_quickly += 1;
             return;
         }
-        world.trace(Payload::KswapdSleep { nid: node as u32 });
+        world.trace(Kind::KswapdSleep, |_| vec![(Field::Nid, node as u64)]);
         let kswapd = &mut world.mm.nodes[node].kswapd;
         kswapd.asleep = true;
         kswapd.wait.block(&mut world.sched, "work for kswapd");

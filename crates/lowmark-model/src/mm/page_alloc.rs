@@ -35,6 +35,11 @@ impl Gfp {
             node,
         }
     }
+
+    /// The allocation flags, as events hold them.
+    pub(crate) fn flags(self) -> u64 {
+        lowmark_record::event::gfp::HIGHUSER_MOVABLE
+    }
 }
 
 /// There was nothing left to reclaim; the run is over.

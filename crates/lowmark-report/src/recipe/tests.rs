@@ -279,7 +279,7 @@ fn recording() -> Recording {
         ],
         phases: Vec::new(),
         series: Vec::new(),
-        events: Vec::new(),
+        events: Default::default(),
     }
 }
 

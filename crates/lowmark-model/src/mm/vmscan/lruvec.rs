@@ -7,7 +7,8 @@ use crate::mm::page::{Pfn, flag};
 use crate::mm::page_writeback::throttle_vm_writeout;
 use crate::time::SECOND;
 use crate::world::{Sys, World};
-use lowmark_record::Payload;
+use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
+use lowmark_record::{Field, Kind, Release};
 
 /// Scans the share of each list that the priority says, the four lists in turns of 32 pages.
 pub(crate) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {
@@ -118,14 +119,17 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         lists.recent_rotated[kind] += referenced;
         lists.isolated[kind] -= batch.len() as u64;
         world.mm.stat.pgdeactivate += batch.len() as u64;
-        world.trace(Payload::LruShrinkActive {
-            nid: world.mm.zones[target.zone].node as u32,
-            nr_taken: batch.len() as u64,
-            nr_active: 0,
-            nr_deactivated: batch.len() as u64,
-            nr_referenced: referenced,
-            priority: sc.priority,
-            file: kind as u32,
+        let taken = batch.len() as u64;
+        world.trace(Kind::LruShrinkActive, |world| {
+            vec![
+                (Field::Nid, world.mm.zones[target.zone].node as u64),
+                (Field::NrTaken, taken),
+                (Field::NrActive, 0),
+                (Field::NrDeactivated, taken),
+                (Field::NrReferenced, referenced),
+                (Field::Priority, u64::from(sc.priority)),
+                (Field::Flags, reclaim_flags(lru)),
+            ]
         });
         let cost = batch.len() as u64 * world.costs.scan_page_ns;
         world.recycle(batch);
@@ -184,13 +188,15 @@ async fn shrink_inactive_list(
         }
         world.put_back(target, lru, &batch, taken);
         world.recycle(batch);
-        world.trace(Payload::LruShrinkInactive {
-            nid: world.mm.zones[target.zone].node as u32,
-            zid: world.mm.zones[target.zone].kind as u32,
-            nr_scanned: scanned,
-            nr_reclaimed: outcome.reclaimed,
-            priority: sc.priority,
-            file: u32::from(lru.is_file()),
+        world.trace(Kind::LruShrinkInactive, |world| {
+            vec![
+                (Field::Nid, world.mm.zones[target.zone].node as u64),
+                (Field::Zid, world.mm.zones[target.zone].kind as u64),
+                (Field::NrScanned, scanned),
+                (Field::NrReclaimed, outcome.reclaimed),
+                (Field::Priority, u64::from(sc.priority)),
+                (Field::Flags, reclaim_flags(lru)),
+            ]
         });
     }
     stall_on_writeback(sys, target, taken, &outcome, sc).await;
@@ -263,13 +269,22 @@ impl World {
         let lists = &mut self.mm.lruvecs[target.lruvec];
         lists.isolated[kind] += batch.len() as u64;
         lists.recent_scanned[kind] += batch.len() as u64;
-        self.trace(Payload::LruIsolate {
-            isolate_mode: u32::from(lru.is_active()),
-            order: sc.order,
-            nr_requested: want,
-            nr_scanned: scanned + extra,
-            nr_taken: batch.len() as u64,
-            file: kind as u32,
+        let taken = batch.len() as u64;
+        self.trace(Kind::LruIsolate, |world| {
+            vec![
+                (
+                    Field::IsolateMode,
+                    isolate_mode(world.kernel.version.release(), lru),
+                ),
+                (Field::Classzone, world.mm.zones[target.zone].kind as u64),
+                (Field::Order, u64::from(sc.order)),
+                (Field::NrRequested, want),
+                (Field::NrScanned, scanned + extra),
+                (Field::NrSkipped, skipped),
+                (Field::NrTaken, taken),
+                (Field::File, kind as u64),
+                (Field::Lru, lru as u64),
+            ]
         });
         scanned + extra
     }
@@ -321,5 +336,25 @@ impl World {
     fn too_many_isolated(&self, target: Target, lru: Lru, sc: &ScanControl) -> bool {
         let lists = &self.mm.lruvecs[target.lruvec];
         !sc.kswapd && lists.isolated[usize::from(lru.is_file())] > lists.len(lru)
+    }
+}
+
+/// `trace_shrink_flags`
+fn reclaim_flags(lru: Lru) -> u64 {
+    let kind = match lru.is_file() {
+        true => RECLAIM_WB_FILE,
+        false => RECLAIM_WB_ANON,
+    };
+    kind | RECLAIM_WB_ASYNC
+}
+
+/// `isolate_mode_t` as the era numbers it: 0 and 1 for inactive and active, bits 1 and 2 from 3.2 on, and
+/// neither since f3fd4a61928a (3.5), which took them for granted.
+fn isolate_mode(release: Release, lru: Lru) -> u64 {
+    let active = u64::from(lru.is_active());
+    match release {
+        r if r < Release::new(3, 2) => active,
+        r if r < Release::new(3, 5) => 1 << active,
+        _ => 0,
     }
 }

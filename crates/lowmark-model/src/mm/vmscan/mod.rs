@@ -18,7 +18,7 @@ use super::page_alloc::Gfp;
 use crate::kernel::{BalancePgdat, LruUnit};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
-use lowmark_record::Payload;
+use lowmark_record::{Field, Kind};
 
 /// Pages taken off a list together.
 pub(crate) type Batch = Vec<Pfn>;
@@ -82,13 +82,17 @@ impl World {
 
 /// Direct reclaim (`try_to_free_pages`): pages reclaimed, or 1 if there is hope.
 pub(crate) async fn try_to_free_pages(sys: &Sys, gfp: Gfp, order: u32) -> u64 {
-    sys.world().trace(Payload::DirectReclaimBegin {
-        order,
-        may_writepage: 1,
+    sys.world().trace(Kind::DirectReclaimBegin, |_| {
+        vec![
+            (Field::Order, u64::from(order)),
+            (Field::MayWritepage, 1),
+            (Field::GfpFlags, gfp.flags()),
+            (Field::Classzone, gfp.highest as u64),
+        ]
     });
     let reclaimed = do_try_to_free_pages(sys, gfp, order).await;
-    sys.world().trace(Payload::DirectReclaimEnd {
-        nr_reclaimed: reclaimed,
+    sys.world().trace(Kind::DirectReclaimEnd, |_| {
+        vec![(Field::NrReclaimed, reclaimed)]
     });
     reclaimed
 }

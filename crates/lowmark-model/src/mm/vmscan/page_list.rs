@@ -14,7 +14,8 @@ use crate::kernel::{PageReferences, TailWriteback};
 use crate::mm::page::{Pfn, flag};
 use crate::mm::shmem::ShmemSlot;
 use crate::world::{Sys, World};
-use lowmark_record::Payload;
+use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC};
+use lowmark_record::{Field, Kind};
 
 /// What a batch came to.
 #[derive(Debug, Default, Clone, Copy)]
@@ -171,10 +172,11 @@ impl World {
         page.clear(flag::DIRTY);
         page.set(flag::WRITEBACK | flag::RECLAIM);
         self.mm.stat.nr_vmscan_write += 1;
-        self.trace(Payload::Writepage {
-            pfn: u64::from(pfn),
-            file: 0,
-            sync: 0,
+        self.trace(Kind::Writepage, |_| {
+            vec![
+                (Field::Pfn, u64::from(pfn)),
+                (Field::Flags, RECLAIM_WB_ANON | RECLAIM_WB_ASYNC),
+            ]
         });
         Fate::Write(self.swap_write(pfn))
     }

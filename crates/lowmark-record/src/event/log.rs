@@ -1,0 +1,87 @@
+//! Events kept in memory, without the slots that are empty.
+
+use super::{Event, Kind, Names, SLOTS};
+
+/// Words before the values: time; task and CPU; kind and which slots are present.
+const HEAD: usize = 3;
+
+/// Events in order of time, with the texts that they hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventLog {
+    /// Texts that the events name.
+    pub names: Names,
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl EventLog {
+    /// Adds an event behind the others.
+    pub fn push(&mut self, event: &Event) {
+        let place = u64::from(event.task) << 32 | u64::from(event.cpu);
+        let form = (event.kind as u64) << 32 | u64::from(event.present);
+        self.words.extend([event.time_ns, place, form]);
+        let present = (0..SLOTS).filter(|slot| event.present >> slot & 1 != 0);
+        self.words.extend(present.map(|slot| event.values[slot]));
+        self.len += 1;
+    }
+
+    /// Number of events.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The events in order.
+    pub fn iter(&self) -> Iter<'_> {
+        Iter { words: &self.words }
+    }
+
+    /// A log of these events, whose texts `names` holds.
+    pub fn of(names: Names, events: &[Event]) -> EventLog {
+        let mut log = EventLog {
+            names,
+            ..EventLog::default()
+        };
+        events.iter().for_each(|event| log.push(event));
+        log
+    }
+}
+
+impl<'a> IntoIterator for &'a EventLog {
+    type Item = Event;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+/// The events of a log, in order.
+#[derive(Debug, Clone)]
+pub struct Iter<'a> {
+    words: &'a [u64],
+}
+
+impl Iterator for Iter<'_> {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        let (head, mut rest) = self.words.split_at_checked(HEAD)?;
+        let kind = Kind::ALL[(head[2] >> 32) as usize];
+        let mut event = Event::new(kind, head[0], head[1] as u32, (head[1] >> 32) as u32);
+        event.present = head[2] as u32;
+        for slot in 0..SLOTS {
+            if event.present >> slot & 1 != 0 {
+                let (value, tail) = rest.split_first()?;
+                event.values[slot] = *value;
+                rest = tail;
+            }
+        }
+        self.words = rest;
+        Some(event)
+    }
+}

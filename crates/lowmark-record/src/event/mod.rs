@@ -1,0 +1,220 @@
+//! Tracepoint events.
+//!
+//! Fields ([`field`]) and tracepoints ([`kind`]) are declared once. From the declarations follow the slots
+//! in which an event keeps its values, how each era's text is read and written, JSON, and the tables of
+//! the documentation.
+//!
+//! ```text
+//! field.rs kind.rs texts.rs   the declarations
+//! schema.rs template.rs       what follows from them
+//! value.rs gfp.rs names.rs    values as text
+//! log.rs json.rs              events kept, and as JSON
+//! ```
+
+mod documentation;
+pub mod field;
+pub mod gfp;
+mod json;
+pub mod kind;
+mod log;
+mod names;
+mod schema;
+mod template;
+mod texts;
+mod value;
+
+use crate::release::Release;
+pub use documentation::documentation;
+pub use field::{Field, FieldSpec, Transform, ValueType};
+pub use kind::{EventSpec, Kind};
+pub use log::EventLog;
+pub use names::{NameId, Names};
+pub use schema::SLOTS;
+use schema::{NO_SLOT, schema};
+pub use value::{
+    RECLAIM_WB_ANON, RECLAIM_WB_ASYNC, RECLAIM_WB_FILE, RECLAIM_WB_MIXED, RECLAIM_WB_SYNC,
+};
+
+/// CPU of an event of which it is not known.
+pub const NO_CPU: u32 = u32::MAX;
+
+/// One event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// Time, ns: since the run began; of a trace, by the clock of the trace.
+    pub time_ns: u64,
+    /// CPU on which it happened, [`NO_CPU`] if that is not known.
+    pub cpu: u32,
+    /// Index into the recording's tasks.
+    pub task: u32,
+    /// Which tracepoint.
+    pub kind: Kind,
+    /// Slots that hold a value.
+    present: u32,
+    /// Values by slot; 0 where none is present, so that equal events are equal.
+    values: [u64; SLOTS],
+}
+
+impl Event {
+    /// An event without values.
+    pub fn new(kind: Kind, time_ns: u64, cpu: u32, task: u32) -> Event {
+        Event {
+            time_ns,
+            cpu,
+            task,
+            kind,
+            present: 0,
+            values: [0; SLOTS],
+        }
+    }
+
+    /// The value of a field; none if the event has no such field, or not in its era.
+    #[inline]
+    pub fn get(&self, field: Field) -> Option<u64> {
+        let slot = schema().kinds[self.kind as usize].slot_of[field as usize];
+        (slot != NO_SLOT && self.present >> slot & 1 != 0).then(|| self.values[usize::from(slot)])
+    }
+
+    /// The same as a signed number.
+    #[inline]
+    pub fn signed(&self, field: Field) -> Option<i64> {
+        self.get(field).map(u64::cast_signed)
+    }
+
+    /// Sets a field; one that the tracepoint doesn't have is left out.
+    #[inline]
+    pub fn set(&mut self, field: Field, value: u64) {
+        let slot = schema().kinds[self.kind as usize].slot_of[field as usize];
+        if slot != NO_SLOT {
+            self.present |= 1 << slot;
+            self.values[usize::from(slot)] = value;
+        }
+    }
+
+    /// The same event with values.
+    pub fn with(mut self, values: &[(Field, u64)]) -> Event {
+        for &(field, value) in values {
+            self.set(field, value);
+        }
+        self
+    }
+
+    /// Fields that have a value, in the order of the newest text.
+    pub fn fields(&self) -> impl Iterator<Item = (Field, u64)> {
+        let fields = schema().kinds[self.kind as usize].fields.iter();
+        fields
+            .zip(self.values)
+            .enumerate()
+            .filter(|(slot, _)| self.present >> slot & 1 != 0)
+            .map(|(_, (field, value))| (*field, value))
+    }
+
+    /// Removes the values of fields whose slot is not in `mask`, see [`Kind::mask_in`].
+    pub fn keep(&mut self, mask: u32) {
+        self.present &= mask;
+        for (slot, value) in self.values.iter_mut().enumerate() {
+            if mask >> slot & 1 == 0 {
+                *value = 0;
+            }
+        }
+    }
+
+    /// Removes every value.
+    pub fn clear(&mut self) {
+        self.present = 0;
+        self.values = [0; SLOTS];
+    }
+
+    /// Writes the event's text as a kernel of `release` prints it.
+    pub fn render(&self, names: &Names, release: Release, out: &mut Vec<u8>) {
+        let schema = &schema().kinds[self.kind as usize];
+        schema.template(release).render(self, names, release, out);
+    }
+}
+
+impl Kind {
+    /// The tracepoint of this name.
+    pub fn named(name: &str) -> Option<Kind> {
+        schema().named(name)
+    }
+
+    /// Every field that it has in any era, in the order of the newest text.
+    pub fn fields(self) -> &'static [Field] {
+        &schema().kinds[self as usize].fields
+    }
+
+    /// The slots that a kernel of `release` fills; none if it does not have the tracepoint.
+    pub fn mask_in(self, release: Release) -> Option<u32> {
+        let schema = &schema().kinds[self as usize];
+        let printed = schema.template(release).fields();
+        let fields = printed.chain(self.spec().unprinted.iter().copied());
+        let mask = fields.fold(0, |mask, f| mask | 1 << schema.slot_of[f as usize]);
+        self.exists_in(release).then_some(mask)
+    }
+
+    /// Whether kernels of `release` have it.
+    pub fn exists_in(self, release: Release) -> bool {
+        let until = self.spec().until.and_then(|until| until.parse().ok());
+        schema().kinds[self as usize].templates[0].since <= release
+            && until.is_none_or(|until: Release| release < until)
+    }
+}
+
+/// How well a text was understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Understood {
+    /// It is the text of some era, to the letter.
+    Exactly,
+    /// Fields were found by their labels; it may hold others.
+    ByLabels,
+    /// No field was found.
+    Not,
+}
+
+/// Reads the texts of events. It remembers which era's text each tracepoint had last and tries that first.
+#[derive(Debug, Clone)]
+pub struct TextParser {
+    last: Vec<usize>,
+}
+
+impl Default for TextParser {
+    fn default() -> Self {
+        let kinds = schema().kinds.iter();
+        TextParser {
+            last: kinds.map(|k| k.templates.len() - 1).collect(),
+        }
+    }
+}
+
+impl TextParser {
+    /// Fills the values of `event`, whose kind is set, from its text.
+    #[inline]
+    pub fn parse(&mut self, text: &[u8], event: &mut Event, names: &mut Names) -> Understood {
+        let schema = &schema().kinds[event.kind as usize];
+        let last = &mut self.last[event.kind as usize];
+        event.clear();
+        if schema.templates[*last].parse(text, event, names) {
+            return Understood::Exactly;
+        }
+        for (index, template) in schema.templates.iter().enumerate().rev() {
+            event.clear();
+            if template.parse(text, event, names) {
+                *last = index;
+                return Understood::Exactly;
+            }
+        }
+        event.clear();
+        let templates = schema.templates.iter().rev();
+        let found: usize = templates
+            .map(|template| template.parse_labels(text, event, names))
+            .sum();
+        if found > 0 {
+            Understood::ByLabels
+        } else {
+            Understood::Not
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! A tracepoint's text, taken apart: fixed pieces and fields between them.
+//!
+//! Reading goes two ways:
+//! 1. Piece by piece, when the text is just what the template says. This is the fast way, and the usual
+//!    one: a stream keeps to the texts of one kernel.
+//! 2. By labels, when no template fits, as with vendor kernels that mix eras: each field is looked for
+//!    behind the fixed text that stands before it in any template. Never by position.
+
+use super::Event;
+use super::field::{Field, ValueType};
+use super::names::Names;
+use super::value;
+use crate::release::Release;
+
+/// How a field's value is spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    /// As its type says.
+    Plain,
+    /// Hexadecimal without prefix.
+    Hex,
+    /// Left-justified in so many characters.
+    Padded(usize),
+}
+
+/// A field with the fixed text before it.
+#[derive(Debug)]
+struct Piece {
+    before: &'static str,
+    field: Field,
+    spelling: Spelling,
+}
+
+/// A text, taken apart.
+#[derive(Debug)]
+pub(super) struct Template {
+    pub(super) since: Release,
+    pieces: Vec<Piece>,
+    after: &'static str,
+}
+
+impl Template {
+    /// Takes a declared text apart. Panics on one that names no field: declarations are code, and a test
+    /// takes all of them apart.
+    pub(super) fn new(since: &str, text: &'static str) -> Template {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some((before, tail)) = rest.split_once('{') {
+            let (field, tail) = tail.split_once('}').expect("closed");
+            let (name, spelling) = match field.split_once(':') {
+                None => (field, Spelling::Plain),
+                Some((name, "x")) => (name, Spelling::Hex),
+                Some((name, width)) => (name, Spelling::Padded(width.parse().expect("a width"))),
+            };
+            let field = Field::named(name).unwrap_or_else(|| panic!("a declared field: {name}"));
+            pieces.push(Piece {
+                before,
+                field,
+                spelling,
+            });
+            rest = tail;
+        }
+        Template {
+            since: since.parse().expect("a release"),
+            pieces,
+            after: rest,
+        }
+    }
+
+    /// The fields in the order of the text.
+    pub(super) fn fields(&self) -> impl Iterator<Item = Field> {
+        self.pieces.iter().map(|p| p.field)
+    }
+
+    /// Writes the text; fields that the event lacks are 0 or empty.
+    pub(super) fn render(&self, event: &Event, names: &Names, release: Release, out: &mut Vec<u8>) {
+        for piece in &self.pieces {
+            out.extend_from_slice(piece.before.as_bytes());
+            let value = event.get(piece.field);
+            let kind = piece.field.spec().value;
+            match (value, piece.spelling) {
+                (None, _) if kind == ValueType::Text => {}
+                (value, Spelling::Plain) => kind.render(value.unwrap_or(0), names, release, out),
+                (value, Spelling::Hex) => {
+                    out.extend_from_slice(format!("{:x}", value.unwrap_or(0)).as_bytes());
+                }
+                (value, Spelling::Padded(width)) => {
+                    let start = out.len();
+                    kind.render(value.unwrap_or(0), names, release, out);
+                    out.resize(out.len().max(start + width), b' ');
+                }
+            }
+        }
+        out.extend_from_slice(self.after.as_bytes());
+    }
+
+    /// Reads a text that is just as the template says. If it is not, the event may be left half filled.
+    pub(super) fn parse(&self, text: &[u8], event: &mut Event, names: &mut Names) -> bool {
+        let mut rest = text;
+        for (index, piece) in self.pieces.iter().enumerate() {
+            let Some(tail) = rest.strip_prefix(piece.before.as_bytes()) else {
+                return false;
+            };
+            let next = self.pieces.get(index + 1).map_or(self.after, |p| p.before);
+            let length = value_length(piece, tail, next.as_bytes());
+            let (value, tail) = tail.split_at(length);
+            if !set(piece.field, piece.spelling, value, event, names) {
+                return false;
+            }
+            rest = if matches!(piece.spelling, Spelling::Padded(_)) && next.is_empty() {
+                tail.trim_ascii_start()
+            } else if matches!(piece.spelling, Spelling::Padded(_)) {
+                // The blank that the next piece begins with is not padding.
+                let padding = tail.iter().take_while(|&&b| b == b' ').count();
+                &tail[padding.saturating_sub(1)..]
+            } else {
+                tail
+            };
+        }
+        rest.strip_prefix(self.after.as_bytes())
+            .is_some_and(|rest| rest.trim_ascii().is_empty())
+    }
+
+    /// Reads what fields can be found behind their labels, and how many there were.
+    pub(super) fn parse_labels(&self, text: &[u8], event: &mut Event, names: &mut Names) -> usize {
+        let mut found = 0;
+        for piece in &self.pieces {
+            let label = piece.before.trim_ascii();
+            if label.is_empty() || event.get(piece.field).is_some() {
+                continue;
+            }
+            let Some(at) = find_label(text, label.as_bytes()) else {
+                continue;
+            };
+            let tail = text[at..].trim_ascii_start();
+            let end = tail
+                .iter()
+                .position(|b| b.is_ascii_whitespace())
+                .unwrap_or(tail.len());
+            let value = tail[..end].trim_suffix_of(b",)");
+            found += usize::from(set(piece.field, piece.spelling, value, event, names));
+        }
+        found
+    }
+}
+
+/// Without commas and brackets at the end.
+trait TrimSuffix {
+    fn trim_suffix_of(&self, bytes: &[u8]) -> &Self;
+}
+
+impl TrimSuffix for [u8] {
+    fn trim_suffix_of(&self, bytes: &[u8]) -> &[u8] {
+        let kept = self.iter().rposition(|b| !bytes.contains(b));
+        &self[..kept.map_or(0, |last| last + 1)]
+    }
+}
+
+/// Where the text behind a label begins; the label stands at the start or behind a blank or bracket.
+fn find_label(text: &[u8], label: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    while let Some(at) = text[from..].windows(label.len()).position(|w| w == label) {
+        let at = from + at;
+        if at == 0 || matches!(text[at - 1], b' ' | b'(' | b',' | b':') {
+            return Some(at + label.len());
+        }
+        from = at + 1;
+    }
+    None
+}
+
+/// How many bytes belong to the value: up to the first byte of what follows, of text up to all of it.
+#[inline]
+fn value_length(piece: &Piece, tail: &[u8], next: &[u8]) -> usize {
+    let first = match piece.spelling {
+        Spelling::Padded(_) => b' ',
+        _ => match next.first() {
+            None => return tail.len(),
+            Some(first) => *first,
+        },
+    };
+    if piece.field.spec().value == ValueType::Text && next.len() > 1 {
+        let found = tail.windows(next.len()).position(|w| w == next);
+        return found.unwrap_or(tail.len());
+    }
+    tail.iter().position(|&b| b == first).unwrap_or(tail.len())
+}
+
+#[inline]
+fn set(
+    field: Field,
+    spelling: Spelling,
+    text: &[u8],
+    event: &mut Event,
+    names: &mut Names,
+) -> bool {
+    let kind = field.spec().value;
+    if kind == ValueType::Text && text.is_empty() {
+        return true;
+    }
+    let value = match spelling {
+        Spelling::Hex => value::hexadecimal(text.strip_prefix(b"0x").unwrap_or(text)),
+        _ => kind.parse(text.trim_ascii_end(), names),
+    };
+    match value {
+        Some(value) => {
+            event.set(field, value);
+            true
+        }
+        None => false,
+    }
+}

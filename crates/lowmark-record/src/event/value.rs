@@ -1,0 +1,214 @@
+//! Values of fields as text: written as the kernel writes them, read in every spelling it ever had.
+
+use super::field::ValueType;
+use super::gfp;
+use super::names::Names;
+use crate::release::Release;
+use std::io::Write;
+
+/// `RECLAIM_WB_*` in the order in which they are printed (`show_reclaim_flags`).
+const RECLAIM_FLAGS: [(u64, &str); 5] = [
+    (0x01, "RECLAIM_WB_ANON"),
+    (0x02, "RECLAIM_WB_FILE"),
+    (0x10, "RECLAIM_WB_MIXED"),
+    (0x04, "RECLAIM_WB_SYNC"),
+    (0x08, "RECLAIM_WB_ASYNC"),
+];
+
+/// Bit of `RECLAIM_WB_ANON`.
+pub const RECLAIM_WB_ANON: u64 = 0x01;
+/// Bit of `RECLAIM_WB_FILE`.
+pub const RECLAIM_WB_FILE: u64 = 0x02;
+/// Bit of `RECLAIM_WB_MIXED`.
+pub const RECLAIM_WB_MIXED: u64 = 0x10;
+/// Bit of `RECLAIM_WB_SYNC`.
+pub const RECLAIM_WB_SYNC: u64 = 0x04;
+/// Bit of `RECLAIM_WB_ASYNC`.
+pub const RECLAIM_WB_ASYNC: u64 = 0x08;
+
+/// `enum lru_list` by name.
+const LRU: [&str; 5] = [
+    "inactive_anon",
+    "active_anon",
+    "inactive_file",
+    "active_file",
+    "unevictable",
+];
+
+/// `enum vmscan_throttle_state` by name, one bit each in the event.
+const THROTTLE: [(u64, &str); 4] = [
+    (1, "VMSCAN_THROTTLE_WRITEBACK"),
+    (2, "VMSCAN_THROTTLE_ISOLATED"),
+    (4, "VMSCAN_THROTTLE_NOPROGRESS"),
+    (8, "VMSCAN_THROTTLE_CONGESTED"),
+];
+
+/// A set of flags by name, as `__print_flags` prints it; the unknown rest is hexadecimal.
+fn push_flags(out: &mut Vec<u8>, mut value: u64, table: &[(u64, &str)], none: &str) {
+    if value == 0 {
+        out.extend_from_slice(none.as_bytes());
+        return;
+    }
+    let start = out.len();
+    for &(bits, name) in table {
+        if value & bits == bits {
+            value &= !bits;
+            if out.len() > start {
+                out.push(b'|');
+            }
+            out.extend_from_slice(name.as_bytes());
+        }
+    }
+    if value != 0 {
+        let bar = if out.len() > start { "|" } else { "" };
+        push(out, format_args!("{bar}0x{value:x}"));
+    }
+}
+
+fn parse_flags(text: &[u8], table: &[(u64, &str)], none: &str) -> Option<u64> {
+    if text == none.as_bytes() {
+        return Some(0);
+    }
+    let mut value = 0;
+    for part in text.split(|&b| b == b'|') {
+        let known = table.iter().find(|(_, name)| name.as_bytes() == part);
+        value |= match known {
+            Some((bits, _)) => *bits,
+            None => number(part)?,
+        };
+    }
+    Some(value)
+}
+
+fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    // Writing to a vector cannot fail.
+    let _ = out.write_fmt(text);
+}
+
+fn push_decimal(out: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// A number: decimal with or without sign, or hexadecimal after `0x`. Signed values keep their bits.
+pub(super) fn number(text: &[u8]) -> Option<u64> {
+    match text {
+        [b'0', b'x' | b'X', digits @ ..] => hexadecimal(digits),
+        [b'-', digits @ ..] => {
+            let value = decimal(digits)?;
+            (value <= 1 << 63).then(|| value.wrapping_neg())
+        }
+        digits => decimal(digits),
+    }
+}
+
+#[inline]
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || digits.len() > 20 {
+        return None;
+    }
+    let mut value = 0u64;
+    // Nineteen digits cannot overflow; a twentieth is checked.
+    let (head, tail) = digits.split_at(digits.len().min(19));
+    for &b in head {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    for &b in tail {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    Some(value)
+}
+
+pub(super) fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || digits.len() > 16 {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |value, &b| {
+        let digit = char::from(b).to_digit(16)?;
+        Some(value << 4 | u64::from(digit))
+    })
+}
+
+/// Pointers that `%p` prints in words.
+fn pointer(text: &[u8]) -> Option<u64> {
+    match text {
+        b"(null)" | b"(____ptrval____)" | b"(ptrval)" | b"(efault)" => Some(0),
+        _ => number(text)
+            .filter(|_| text.starts_with(b"0x"))
+            .or_else(|| hexadecimal(text)),
+    }
+}
+
+fn device(text: &[u8]) -> Option<u64> {
+    let at = text.iter().position(|&b| b == b':' || b == b',')?;
+    let (major, minor) = (decimal(&text[..at])?, decimal(&text[at + 1..])?);
+    (major < 1 << 12 && minor < 1 << 20).then_some(major << 20 | minor)
+}
+
+impl ValueType {
+    /// Reads a value; none if the text is not one of this type.
+    pub fn parse(self, text: &[u8], names: &mut Names) -> Option<u64> {
+        match self {
+            ValueType::Signed | ValueType::Unsigned => number(text),
+            ValueType::Pointer => pointer(text),
+            ValueType::Text => Some(names.intern(text)),
+            ValueType::Gfp => gfp::parse(text),
+            ValueType::ReclaimFlags => parse_flags(text, &RECLAIM_FLAGS, "RECLAIM_WB_NONE"),
+            ValueType::Lru => match LRU.iter().position(|name| name.as_bytes() == text) {
+                Some(index) => Some(index as u64),
+                None => number(text),
+            },
+            ValueType::Throttle => parse_flags(text, &THROTTLE, "VMSCAN_THROTTLE_NONE"),
+            ValueType::Device => device(text),
+        }
+    }
+
+    /// Writes a value as a kernel of `release` prints it.
+    pub fn render(self, value: u64, names: &Names, release: Release, out: &mut Vec<u8>) {
+        match self {
+            ValueType::Signed => {
+                let signed = value.cast_signed();
+                if signed < 0 {
+                    out.push(b'-');
+                }
+                push_decimal(out, signed.unsigned_abs());
+            }
+            ValueType::Unsigned => push_decimal(out, value),
+            ValueType::Pointer => push(out, format_args!("{value:016x}")),
+            ValueType::Text => out.extend_from_slice(names.text(value).as_bytes()),
+            ValueType::Gfp => gfp::render(value, release, out),
+            ValueType::ReclaimFlags => push_flags(out, value, &RECLAIM_FLAGS, "RECLAIM_WB_NONE"),
+            ValueType::Lru => match usize::try_from(value).ok().and_then(|i| LRU.get(i)) {
+                Some(name) => out.extend_from_slice(name.as_bytes()),
+                None => push_decimal(out, value),
+            },
+            ValueType::Throttle => push_flags(out, value, &THROTTLE, "VMSCAN_THROTTLE_NONE"),
+            ValueType::Device => push(
+                out,
+                format_args!("{}:{}", value >> 20, value & ((1 << 20) - 1)),
+            ),
+        }
+    }
+
+    /// Whether JSON shows it as a number rather than as text.
+    pub fn is_number(self) -> bool {
+        matches!(self, ValueType::Signed | ValueType::Unsigned)
+    }
+}

@@ -1,0 +1,183 @@
+//! Events as they come by, from a recording or from a trace file too large to keep.
+//!
+//! A source calls a [`Sink`] for one event after the other and ends with an [`Account`] of all that it
+//! read. What was not understood is counted there by kind: nothing is dropped in silence.
+
+use crate::event::{Event, Names};
+use crate::recording::Recording;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// Most tasks that are told apart, so that a hostile file can't fill the memory; all beyond it are
+/// [`Tables::OTHERS`].
+const TASKS_MAX: usize = 1 << 18;
+
+/// Who an event happened to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Actor {
+    /// `comm`; `<...>` where the trace does not know it.
+    pub name: String,
+    /// Process id; -1 where the trace has none.
+    pub pid: i32,
+}
+
+/// What the numbers in events stand for.
+#[derive(Debug, Clone, Default)]
+pub struct Tables {
+    /// Texts.
+    pub names: Names,
+    tasks: Vec<Actor>,
+    indices: HashMap<i32, Vec<u32>>,
+}
+
+impl Tables {
+    /// Name of what stands for tasks beyond the limit.
+    pub const OTHERS: &'static str = "<others>";
+
+    /// The task of this name and process id, added if it is new.
+    pub fn task(&mut self, name: &[u8], pid: i32) -> u32 {
+        let known = self.indices.get(&pid).into_iter().flatten();
+        for &index in known {
+            if self.tasks[index as usize].name.as_bytes() == name {
+                return index;
+            }
+        }
+        if self.tasks.len() >= TASKS_MAX {
+            return self.others();
+        }
+        let lossy = String::from_utf8_lossy(name);
+        if !matches!(lossy, std::borrow::Cow::Borrowed(_)) {
+            // Not UTF-8: found again only by the replaced form.
+            let same = |index: &&u32| self.tasks[**index as usize].name == lossy;
+            if let Some(index) = self
+                .indices
+                .get(&pid)
+                .and_then(|known| known.iter().find(same))
+            {
+                return *index;
+            }
+        }
+        let index = self.tasks.len() as u32;
+        self.tasks.push(Actor {
+            name: lossy.into_owned(),
+            pid,
+        });
+        self.indices.entry(pid).or_default().push(index);
+        index
+    }
+
+    fn others(&mut self) -> u32 {
+        let last = self.tasks.len() - 1;
+        if self.tasks[last].name != Tables::OTHERS {
+            self.tasks.push(Actor {
+                name: Tables::OTHERS.to_owned(),
+                pid: -1,
+            });
+            return self.tasks.len() as u32 - 1;
+        }
+        last as u32
+    }
+
+    /// The task of an index, if it was given.
+    pub fn actor(&self, task: u32) -> Option<&Actor> {
+        self.tasks.get(task as usize)
+    }
+
+    /// All tasks, by index.
+    pub fn tasks(&self) -> &[Actor] {
+        &self.tasks
+    }
+}
+
+/// Takes events in the order of their source.
+pub trait Sink {
+    /// One event, understood.
+    fn event(&mut self, event: &Event, tables: &Tables);
+}
+
+/// What a source held and what of it was understood.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Account {
+    /// Lines of text or records, headers and blank lines apart.
+    pub lines: u64,
+    /// Those that became events.
+    pub understood: u64,
+    /// The others, by kind: what and why.
+    pub not_understood: BTreeMap<String, u64>,
+    /// Events understood by their labels alone, by tracepoint: they may hold fields that are unknown.
+    pub by_labels: BTreeMap<String, u64>,
+    /// Lines of the header, of lost events and the like.
+    pub comments: u64,
+    /// Events that the recorder says it lost, as far as it says how many.
+    pub lost: u64,
+    /// Places where it lost events without saying how many.
+    pub gaps: u64,
+    /// Events earlier than the one before.
+    pub unsorted: u64,
+    /// What is missing of the file, if it was cut, and where.
+    pub truncated: Option<String>,
+    /// First and last time, ns.
+    pub span_ns: Option<(u64, u64)>,
+}
+
+impl Account {
+    /// Notes an event's time.
+    #[inline]
+    pub fn saw(&mut self, time_ns: u64) {
+        self.span_ns = match self.span_ns {
+            None => Some((time_ns, time_ns)),
+            Some((first, last)) => {
+                self.unsorted += u64::from(time_ns < last);
+                Some((first.min(time_ns), last.max(time_ns)))
+            }
+        };
+    }
+
+    /// Notes something that was not understood.
+    pub fn miss(&mut self, kind: &str) {
+        match self.not_understood.get_mut(kind) {
+            Some(count) => *count += 1,
+            None => {
+                self.not_understood.insert(kind.to_owned(), 1);
+            }
+        }
+    }
+
+    /// How many were not understood.
+    pub fn missed(&self) -> u64 {
+        self.not_understood.values().sum()
+    }
+
+    /// Seconds from the first event to the last.
+    pub fn span_s(&self) -> f64 {
+        self.span_ns
+            .map_or(0.0, |(first, last)| (last - first) as f64 / 1e9)
+    }
+}
+
+impl Recording {
+    /// Lets the recording's events go by.
+    pub fn replay(&self, sink: &mut dyn Sink) -> Account {
+        let mut tables = Tables {
+            names: self.events.names.clone(),
+            ..Tables::default()
+        };
+        let indices: Vec<u32> = self
+            .tasks
+            .iter()
+            .map(|task| tables.task(task.name.as_bytes(), task.pid.cast_signed()))
+            .collect();
+        let mut account = Account::default();
+        for mut event in &self.events {
+            event.task = indices
+                .get(event.task as usize)
+                .copied()
+                .unwrap_or(u32::MAX);
+            account.lines += 1;
+            account.understood += 1;
+            account.saw(event.time_ns);
+            sink.event(&event, &tables);
+        }
+        account
+    }
+}
