@@ -38,6 +38,28 @@ pub use value::{
 /// CPU of an event of which it is not known.
 pub const NO_CPU: u32 = u32::MAX;
 
+/// The flag columns of ftrace text, `d..1.`, four or five characters as they stand there; zeros where the
+/// trace has none. A recording does not keep them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Columns([u8; 5]);
+
+impl Columns {
+    /// The columns of a text, if it has at most five characters.
+    pub fn of(text: &[u8]) -> Columns {
+        let mut columns = [0; 5];
+        if let Some(place) = columns.get_mut(..text.len()) {
+            place.copy_from_slice(text);
+        }
+        Columns(columns)
+    }
+
+    /// The characters.
+    pub fn text(&self) -> &[u8] {
+        let end = self.0.iter().position(|&b| b == 0);
+        &self.0[..end.unwrap_or(self.0.len())]
+    }
+}
+
 /// One event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
@@ -49,6 +71,8 @@ pub struct Event {
     pub task: u32,
     /// Which tracepoint.
     pub kind: Kind,
+    /// Interrupts, preemption and so on, as text shows them.
+    pub columns: Columns,
     /// Slots that hold a value.
     present: u32,
     /// Values by slot; 0 where none is present, so that equal events are equal.
@@ -63,6 +87,7 @@ impl Event {
             cpu,
             task,
             kind,
+            columns: Columns::default(),
             present: 0,
             values: [0; SLOTS],
         }
