@@ -16,6 +16,7 @@
 //! ```
 
 mod device;
+mod gauges;
 mod invariants;
 pub mod kernel;
 mod mm;
@@ -40,7 +41,7 @@ use world::{Sys, World};
 /// How to run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Record every tracepoint event.
+    /// Record every tracepoint event, and the state of memory over the run.
     pub events: bool,
     /// Check the invariants after every event: slow, and a panic when one is broken.
     pub check: bool,
@@ -69,9 +70,10 @@ pub fn run(
         sys.world().spawn(format!("kswapd{node}"), true, body);
     }
     task::start(&sys, &scenario.workload, scenario.seed);
-    let mut observer = output::Observer::new(options.check, progress);
+    let mut observer = output::Observer::new(options.check, options.events, progress);
     let verdict = time::run_until_idle(&sys, &mut |world| observer.observe(world));
-    let recording = output::recording(&mut sys.world(), scenario, verdict);
+    let mut recording = output::recording(&mut sys.world(), scenario, verdict);
+    recording.gauges = observer.gauges();
     Ok(recording)
 }
 

@@ -1,10 +1,11 @@
 //! From the state of a finished run to its recording, and progress on the way.
 
+use crate::gauges::Sampler;
 use crate::invariants;
 use crate::mm::mmzone::{Lru, MAX_NR_ZONES, ZoneType};
 use crate::time::{MSEC, Nanos};
 use crate::world::{Verdict, World};
-use lowmark_record::{Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
+use lowmark_record::{Gauges, Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::workload::TimeUnit;
@@ -25,6 +26,7 @@ pub struct Progress {
 pub(crate) struct Observer<'a> {
     check: bool,
     events: u64,
+    sampler: Option<Sampler>,
     progress: &'a mut dyn FnMut(Progress),
 }
 
@@ -32,10 +34,15 @@ pub(crate) struct Observer<'a> {
 const EVENTS_PER_REPORT: u64 = 1 << 14;
 
 impl<'a> Observer<'a> {
-    pub(crate) fn new(check: bool, progress: &'a mut dyn FnMut(Progress)) -> Observer<'a> {
+    pub(crate) fn new(
+        check: bool,
+        gauges: bool,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Observer<'a> {
         Observer {
             check,
             events: 0,
+            sampler: gauges.then(Sampler::new),
             progress,
         }
     }
@@ -45,6 +52,9 @@ impl<'a> Observer<'a> {
         if self.check {
             invariants::check(world);
         }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.look(world);
+        }
         if self.events.is_multiple_of(EVENTS_PER_REPORT) {
             (self.progress)(Progress {
                 virtual_ns: world.sched.now(),
@@ -52,6 +62,13 @@ impl<'a> Observer<'a> {
                 touches: world.workload.touches,
             });
         }
+    }
+}
+
+impl Observer<'_> {
+    /// The state of memory over the run.
+    pub(crate) fn gauges(self) -> Gauges {
+        self.sampler.map(Sampler::finish).unwrap_or_default()
     }
 }
 
@@ -212,5 +229,6 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
             })
             .collect(),
         events: world.trace.take(),
+        gauges: Gauges::default(),
     }
 }

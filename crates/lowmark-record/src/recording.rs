@@ -126,6 +126,22 @@ pub struct Series {
     pub samples: Vec<(u64, u64)>,
 }
 
+/// Values that go up and down (`nr_*` of `/proc/vmstat`), looked at now and then.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gauges {
+    /// Names.
+    pub names: Vec<String>,
+    /// Time, ns, and the value of each name then.
+    pub samples: Vec<(u64, Vec<u64>)>,
+}
+
+impl Gauges {
+    /// Whether nothing was looked at.
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+}
+
 /// What one run showed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
@@ -146,6 +162,9 @@ pub struct Recording {
     pub phases: Vec<Phase>,
     /// Latency series.
     pub series: Vec<Series>,
+    /// The state of memory over the run; empty when it was not asked for.
+    #[serde(default, skip_serializing_if = "Gauges::is_empty")]
+    pub gauges: Gauges,
     /// Events in order of time; empty when none were asked for.
     #[serde(skip)]
     pub events: EventLog,

@@ -12,6 +12,9 @@ use std::collections::{BTreeMap, HashMap};
 /// [`Tables::OTHERS`].
 const TASKS_MAX: usize = 1 << 18;
 
+/// Most kinds of things not understood that are told apart.
+const KINDS_MAX: usize = 1 << 10;
+
 /// Who an event happened to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Actor {
@@ -95,6 +98,20 @@ pub trait Sink {
     fn event(&mut self, event: &Event, tables: &Tables);
 }
 
+/// What can be wrong with a source as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flaw {
+    /// It ends before it should.
+    Truncated,
+    /// Something in it cannot be what its writer wrote.
+    Damaged,
+    /// Times go back.
+    Unsorted,
+    /// Events are missing, as the recorder itself says.
+    Lost,
+}
+
 /// What a source held and what of it was understood.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Account {
@@ -114,33 +131,45 @@ pub struct Account {
     pub gaps: u64,
     /// Events earlier than the one before.
     pub unsorted: u64,
-    /// What is missing of the file, if it was cut, and where.
-    pub truncated: Option<String>,
+    /// Places left out because they are damaged.
+    pub damaged: u64,
+    /// Where and what: the first place of each kind of flaw that makes the figures uncertain.
+    pub flaws: BTreeMap<Flaw, String>,
     /// First and last time, ns.
     pub span_ns: Option<(u64, u64)>,
 }
 
 impl Account {
-    /// Notes an event's time.
+    /// Notes an event's time; `place` says where it stands if it is earlier than the one before.
     #[inline]
-    pub fn saw(&mut self, time_ns: u64) {
-        self.span_ns = match self.span_ns {
-            None => Some((time_ns, time_ns)),
-            Some((first, last)) => {
-                self.unsorted += u64::from(time_ns < last);
-                Some((first.min(time_ns), last.max(time_ns)))
-            }
-        };
+    pub fn saw(&mut self, time_ns: u64, place: impl FnOnce() -> String) {
+        let (first, last) = self.span_ns.unwrap_or((time_ns, time_ns));
+        if time_ns < last {
+            self.unsorted += 1;
+            self.flaw(Flaw::Unsorted, || {
+                let (at, after) = (time_ns as f64 / 1e9, last as f64 / 1e9);
+                format!("{}: time {at:.6} s after {after:.6} s", place())
+            });
+        }
+        self.span_ns = Some((first.min(time_ns), last.max(time_ns)));
+    }
+
+    /// Notes a flaw; the first of its kind keeps its place.
+    pub fn flaw(&mut self, flaw: Flaw, place: impl FnOnce() -> String) {
+        self.flaws.entry(flaw).or_insert_with(place);
     }
 
     /// Notes something that was not understood.
     pub fn miss(&mut self, kind: &str) {
-        match self.not_understood.get_mut(kind) {
-            Some(count) => *count += 1,
-            None => {
-                self.not_understood.insert(kind.to_owned(), 1);
-            }
+        if let Some(count) = self.not_understood.get_mut(kind) {
+            *count += 1;
+            return;
         }
+        let kind = match self.not_understood.len() < KINDS_MAX {
+            true => kind,
+            false => "others",
+        };
+        *self.not_understood.entry(kind.to_owned()).or_default() += 1;
     }
 
     /// How many were not understood.
@@ -175,7 +204,8 @@ impl Recording {
                 .unwrap_or(u32::MAX);
             account.lines += 1;
             account.understood += 1;
-            account.saw(event.time_ns);
+            let number = account.lines;
+            account.saw(event.time_ns, || format!("event {number}"));
             sink.event(&event, &tables);
         }
         account

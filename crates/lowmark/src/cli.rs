@@ -50,7 +50,7 @@ pub(crate) struct Running {
     /// Keeps the recordings: a directory for each run below DIR
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Records the tracepoints as well
+    /// Records the tracepoints and the state of memory over the run as well
     #[arg(long, requires = "out")]
     pub(crate) events: bool,
     /// No progress and no remarks on stderr, only errors

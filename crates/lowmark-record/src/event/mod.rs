@@ -17,6 +17,7 @@ pub mod gfp;
 mod json;
 pub mod kind;
 mod log;
+mod memo;
 mod names;
 mod schema;
 mod template;
@@ -116,6 +117,14 @@ impl Event {
         }
     }
 
+    /// Sets a slot that the schema gave.
+    #[inline]
+    fn set_slot(&mut self, slot: u8, value: u64) {
+        let slot = usize::from(slot) % SLOTS;
+        self.present |= 1 << slot;
+        self.values[slot] = value;
+    }
+
     /// The same event with values.
     pub fn with(mut self, values: &[(Field, u64)]) -> Event {
         for &(field, value) in values {
@@ -200,6 +209,7 @@ pub enum Understood {
 #[derive(Debug, Clone)]
 pub struct TextParser {
     last: Vec<usize>,
+    memo: memo::Memo,
 }
 
 impl Default for TextParser {
@@ -207,6 +217,7 @@ impl Default for TextParser {
         let kinds = schema().kinds.iter();
         TextParser {
             last: kinds.map(|k| k.templates.len() - 1).collect(),
+            memo: memo::Memo::default(),
         }
     }
 }
@@ -216,14 +227,14 @@ impl TextParser {
     #[inline]
     pub fn parse(&mut self, text: &[u8], event: &mut Event, names: &mut Names) -> Understood {
         let schema = &schema().kinds[event.kind as usize];
-        let last = &mut self.last[event.kind as usize];
+        let (last, memo) = (&mut self.last[event.kind as usize], &mut self.memo);
         event.clear();
-        if schema.templates[*last].parse(text, event, names) {
+        if schema.templates[*last].parse(text, event, names, memo) {
             return Understood::Exactly;
         }
         for (index, template) in schema.templates.iter().enumerate().rev() {
             event.clear();
-            if template.parse(text, event, names) {
+            if template.parse(text, event, names, memo) {
                 *last = index;
                 return Understood::Exactly;
             }
@@ -231,7 +242,7 @@ impl TextParser {
         event.clear();
         let templates = schema.templates.iter().rev();
         let found: usize = templates
-            .map(|template| template.parse_labels(text, event, names))
+            .map(|template| template.parse_labels(text, event, names, memo))
             .sum();
         if found > 0 {
             Understood::ByLabels

@@ -51,7 +51,7 @@ impl KindSchema {
     fn new(kind: Kind) -> KindSchema {
         let spec = kind.spec();
         let texts = spec.texts.iter();
-        let templates: Vec<Template> = texts
+        let mut templates: Vec<Template> = texts
             .map(|(since, text)| Template::new(since, text))
             .collect();
         let mut fields = Vec::new();
@@ -79,6 +79,7 @@ impl KindSchema {
         for (slot, field) in fields.iter().enumerate() {
             slot_of[*field as usize] = slot as u8;
         }
+        templates.iter_mut().for_each(|t| t.place(&slot_of));
         KindSchema {
             fields,
             slot_of,

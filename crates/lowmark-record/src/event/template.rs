@@ -8,6 +8,7 @@
 
 use super::Event;
 use super::field::{Field, ValueType};
+use super::memo::Memo;
 use super::names::Names;
 use super::value;
 use crate::release::Release;
@@ -28,7 +29,18 @@ enum Spelling {
 struct Piece {
     before: &'static str,
     field: Field,
+    /// Where the event keeps it.
+    slot: u8,
     spelling: Spelling,
+    numeral: Numeral,
+}
+
+/// Which digits a value begins with, if it is read digit by digit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Numeral {
+    Decimal,
+    Hexadecimal,
+    None,
 }
 
 /// A text, taken apart.
@@ -56,7 +68,9 @@ impl Template {
             pieces.push(Piece {
                 before,
                 field,
+                slot: 0,
                 spelling,
+                numeral: Numeral::of(field, spelling),
             });
             rest = tail;
         }
@@ -64,6 +78,13 @@ impl Template {
             since: since.parse().expect("a release"),
             pieces,
             after: rest,
+        }
+    }
+
+    /// Says where the event keeps the fields.
+    pub(super) fn place(&mut self, slot_of: &[u8]) {
+        for piece in &mut self.pieces {
+            piece.slot = slot_of[piece.field as usize];
         }
     }
 
@@ -95,26 +116,48 @@ impl Template {
     }
 
     /// Reads a text that is just as the template says. If it is not, the event may be left half filled.
-    pub(super) fn parse(&self, text: &[u8], event: &mut Event, names: &mut Names) -> bool {
+    #[inline]
+    pub(super) fn parse(
+        &self,
+        text: &[u8],
+        event: &mut Event,
+        names: &mut Names,
+        memo: &mut Memo,
+    ) -> bool {
         let mut rest = text;
         for (index, piece) in self.pieces.iter().enumerate() {
             let Some(tail) = rest.strip_prefix(piece.before.as_bytes()) else {
                 return false;
             };
+            let number = match piece.numeral {
+                Numeral::Decimal => value::leading_number(tail),
+                Numeral::Hexadecimal => value::leading_hexadecimal(tail),
+                Numeral::None => None,
+            };
+            if let Some((value, length)) = number {
+                // What follows must be what the template says, which the next piece finds out.
+                event.set_slot(piece.slot, value);
+                rest = &tail[length..];
+                continue;
+            }
             let next = self.pieces.get(index + 1).map_or(self.after, |p| p.before);
             let length = value_length(piece, tail, next.as_bytes());
             let (value, tail) = tail.split_at(length);
-            if !set(piece.field, piece.spelling, value, event, names) {
-                return false;
+            let kind = piece.field.spec().value;
+            if !(kind == ValueType::Text && value.is_empty()) {
+                match piece.value(kind, value, names, memo) {
+                    Some(value) => event.set_slot(piece.slot, value),
+                    None => return false,
+                }
             }
-            rest = if matches!(piece.spelling, Spelling::Padded(_)) && next.is_empty() {
-                tail.trim_ascii_start()
-            } else if matches!(piece.spelling, Spelling::Padded(_)) {
-                // The blank that the next piece begins with is not padding.
-                let padding = tail.iter().take_while(|&&b| b == b' ').count();
-                &tail[padding.saturating_sub(1)..]
-            } else {
-                tail
+            rest = match piece.spelling {
+                Spelling::Padded(_) if next.is_empty() => tail.trim_ascii_start(),
+                Spelling::Padded(_) => {
+                    // The blank that the next piece begins with is not padding.
+                    let padding = tail.iter().take_while(|&&b| b == b' ').count();
+                    &tail[padding.saturating_sub(1)..]
+                }
+                _ => tail,
             };
         }
         rest.strip_prefix(self.after.as_bytes())
@@ -122,7 +165,13 @@ impl Template {
     }
 
     /// Reads what fields can be found behind their labels, and how many there were.
-    pub(super) fn parse_labels(&self, text: &[u8], event: &mut Event, names: &mut Names) -> usize {
+    pub(super) fn parse_labels(
+        &self,
+        text: &[u8],
+        event: &mut Event,
+        names: &mut Names,
+        memo: &mut Memo,
+    ) -> usize {
         let mut found = 0;
         for piece in &self.pieces {
             let label = piece.before.trim_ascii();
@@ -138,7 +187,11 @@ impl Template {
                 .position(|b| b.is_ascii_whitespace())
                 .unwrap_or(tail.len());
             let value = tail[..end].trim_suffix_of(b",)");
-            found += usize::from(set(piece.field, piece.spelling, value, event, names));
+            let kind = piece.field.spec().value;
+            if let Some(value) = piece.value(kind, value, names, memo) {
+                event.set_slot(piece.slot, value);
+                found += 1;
+            }
         }
         found
     }
@@ -186,27 +239,29 @@ fn value_length(piece: &Piece, tail: &[u8], next: &[u8]) -> usize {
     tail.iter().position(|&b| b == first).unwrap_or(tail.len())
 }
 
-#[inline]
-fn set(
-    field: Field,
-    spelling: Spelling,
-    text: &[u8],
-    event: &mut Event,
-    names: &mut Names,
-) -> bool {
-    let kind = field.spec().value;
-    if kind == ValueType::Text && text.is_empty() {
-        return true;
-    }
-    let value = match spelling {
-        Spelling::Hex => value::hexadecimal(text.strip_prefix(b"0x").unwrap_or(text)),
-        _ => kind.parse(text.trim_ascii_end(), names),
-    };
-    match value {
-        Some(value) => {
-            event.set(field, value);
-            true
+impl Numeral {
+    fn of(field: Field, spelling: Spelling) -> Numeral {
+        match (spelling, field.spec().value) {
+            (Spelling::Hex, _) | (Spelling::Plain, ValueType::Pointer) => Numeral::Hexadecimal,
+            (Spelling::Plain, value) if value.is_number() => Numeral::Decimal,
+            _ => Numeral::None,
         }
-        None => false,
+    }
+}
+
+impl Piece {
+    #[inline]
+    fn value(
+        &self,
+        kind: ValueType,
+        text: &[u8],
+        names: &mut Names,
+        memo: &mut Memo,
+    ) -> Option<u64> {
+        match self.spelling {
+            Spelling::Hex => value::hexadecimal(text.strip_prefix(b"0x").unwrap_or(text)),
+            _ if kind.is_number() || kind == ValueType::Pointer => kind.parse(text, names),
+            _ => memo.parse(kind, text.trim_ascii_end(), names),
+        }
     }
 }

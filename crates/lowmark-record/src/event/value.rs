@@ -111,6 +111,32 @@ pub(super) fn number(text: &[u8]) -> Option<u64> {
     }
 }
 
+/// The decimal number at the start of a text, and its length. None if there is none, or if it goes on in a
+/// way that a number does not.
+#[inline]
+pub(super) fn leading_number(text: &[u8]) -> Option<(u64, usize)> {
+    let negative = text.first() == Some(&b'-');
+    let digits = &text[usize::from(negative)..];
+    let mut value = 0u64;
+    let mut length = 0;
+    for &b in digits {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        length += 1;
+    }
+    // Nineteen digits cannot overflow; longer ones take the careful way.
+    if length == 0 || length > 19 || digits.get(length) == Some(&b'x') {
+        return None;
+    }
+    match negative {
+        true => (value <= 1 << 63).then(|| (value.wrapping_neg(), length + 1)),
+        false => Some((value, length)),
+    }
+}
+
 #[inline]
 fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 20 {
@@ -136,24 +162,56 @@ fn decimal(digits: &[u8]) -> Option<u64> {
     Some(value)
 }
 
+/// Value of each hexadecimal digit, `0xff` for other bytes.
+const HEX_DIGITS: [u8; 256] = {
+    let mut digits = [0xff; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value] as usize] = value as u8;
+        digits[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits
+};
+
+#[inline]
 pub(super) fn hexadecimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 16 {
         return None;
     }
-    digits.iter().try_fold(0u64, |value, &b| {
-        let digit = char::from(b).to_digit(16)?;
-        Some(value << 4 | u64::from(digit))
-    })
+    let mut value = 0u64;
+    let mut wrong = 0;
+    for &b in digits {
+        let digit = HEX_DIGITS[usize::from(b)];
+        wrong |= digit & 0xf0;
+        value = value << 4 | u64::from(digit & 0xf);
+    }
+    (wrong == 0).then_some(value)
+}
+
+/// The hexadecimal number at the start of a text, and its length.
+#[inline]
+pub(super) fn leading_hexadecimal(text: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0u64;
+    let mut length = 0;
+    for &b in text {
+        let digit = HEX_DIGITS[usize::from(b)];
+        if digit > 0xf {
+            break;
+        }
+        value = value << 4 | u64::from(digit);
+        length += 1;
+    }
+    (1..=16).contains(&length).then_some((value, length))
 }
 
 /// Pointers that `%p` prints in words.
 fn pointer(text: &[u8]) -> Option<u64> {
-    match text {
-        b"(null)" | b"(____ptrval____)" | b"(ptrval)" | b"(efault)" => Some(0),
-        _ => number(text)
-            .filter(|_| text.starts_with(b"0x"))
-            .or_else(|| hexadecimal(text)),
-    }
+    let digits = text.strip_prefix(b"0x").unwrap_or(text);
+    hexadecimal(digits).or_else(|| {
+        let words: [&[u8]; 4] = [b"(null)", b"(____ptrval____)", b"(ptrval)", b"(efault)"];
+        words.contains(&text).then_some(0)
+    })
 }
 
 fn device(text: &[u8]) -> Option<u64> {

@@ -45,6 +45,7 @@ fn recording(events: Vec<Event>) -> Recording {
             unit: Unit::Milliseconds,
             samples: vec![(1, 2), (3, 4)],
         }],
+        gauges: Default::default(),
         events: EventLog::of(Names::default(), &events),
     }
 }

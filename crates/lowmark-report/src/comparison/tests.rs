@@ -34,6 +34,7 @@ fn recording(elapsed_s: u64, counters: &[(&str, u64)]) -> Recording {
         tasks: vec![task("w", false), task("kswapd0", true)],
         phases: Vec::new(),
         series: Vec::new(),
+        gauges: Default::default(),
         events: Default::default(),
     }
 }

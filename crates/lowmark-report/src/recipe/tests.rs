@@ -279,6 +279,7 @@ fn recording() -> Recording {
         ],
         phases: Vec::new(),
         series: Vec::new(),
+        gauges: Default::default(),
         events: Default::default(),
     }
 }
