@@ -128,7 +128,7 @@ impl World {
         fields.collect()
     }
 
-    fn state(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn state(&self) -> BTreeMap<String, u64> {
         let list = |lru: Lru| self.mm.lruvecs.iter().map(|lists| lists.len(lru)).sum();
         let fields = [
             (
