@@ -13,4 +13,4 @@ pub use event::{Event, EventLog, Field, Kind, Names};
 pub use recording::{Gauges, Outcome, Phase, Recording, RunInfo, Series, TaskTimes, Unit};
 pub use release::Release;
 pub use store::{EventReader, StoreError, check_writable};
-pub use stream::{Account, Actor, Flaw, Sink, Tables};
+pub use stream::{Account, Actor, Flaw, Sink, Source, Tables};

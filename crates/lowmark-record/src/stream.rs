@@ -184,9 +184,18 @@ impl Account {
     }
 }
 
+/// What a source leaves behind when all its events have gone by.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// What it held.
+    pub account: Account,
+    /// What the numbers in its events stand for.
+    pub tables: Tables,
+}
+
 impl Recording {
     /// Lets the recording's events go by.
-    pub fn replay(&self, sink: &mut dyn Sink) -> Account {
+    pub fn replay(&self, sink: &mut dyn Sink) -> Source {
         let mut tables = Tables {
             names: self.events.names.clone(),
             ..Tables::default()
@@ -208,6 +217,6 @@ impl Recording {
             account.saw(event.time_ns, || format!("event {number}"));
             sink.event(&event, &tables);
         }
-        account
+        Source { account, tables }
     }
 }

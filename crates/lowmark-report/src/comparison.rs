@@ -58,7 +58,7 @@ pub struct ComparedRow {
 /// Rows that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// Stable name: `duration`, `series`, `vmstat`.
+    /// Stable name: `duration`, `series`, `vmstat`; of traces also `ftrace-vmscan` and others.
     pub id: &'static str,
     /// Heading.
     pub title: &'static str,
@@ -75,51 +75,108 @@ pub struct Comparison {
     pub blocks: Vec<Block>,
 }
 
-/// One row of one recording.
-#[derive(Debug, Clone)]
-struct Measured {
-    name: String,
-    unit: &'static str,
-    better: Preference,
-    format: ValueFormat,
-    value: f64,
+/// One row of one recording or trace.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) name: String,
+    pub(crate) unit: &'static str,
+    pub(crate) better: Preference,
+    pub(crate) format: ValueFormat,
+    pub(crate) value: f64,
 }
 
-type Rows = Vec<Measured>;
+pub(crate) type Rows = Vec<Measured>;
+
+impl From<vmstat::VmstatRow> for Measured {
+    fn from(row: vmstat::VmstatRow) -> Measured {
+        Measured {
+            name: row.name.to_owned(),
+            unit: row.unit,
+            better: row.better,
+            format: row.format,
+            value: row.value,
+        }
+    }
+}
+
+/// A block before it is compared: the rows of each repeat of each column.
+pub(crate) struct BlockInput {
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) columns: Vec<Vec<Rows>>,
+}
 
 impl Comparison {
     /// Compares columns; the first is the baseline.
     pub fn new(columns: &[ColumnInput<'_>], series: SeriesRows) -> Comparison {
-        let block = |id, title, rows: &dyn Fn(&Recording) -> Rows| Block {
-            id,
-            title,
-            rows: compared(columns, rows),
+        let block = |id, title, rows: &dyn Fn(&Recording) -> Rows| {
+            let of_column = |c: &ColumnInput<'_>| c.recordings.iter().map(|r| rows(r)).collect();
+            BlockInput {
+                id,
+                title,
+                columns: columns.iter().map(of_column).collect(),
+            }
         };
         let blocks = [
             block("duration", "Duration", &duration_rows),
             block("series", "Samples", &|r| series_rows(&r.series, series)),
             block("vmstat", "VM statistics", &vmstat_rows),
         ];
+        let headings = columns.iter().map(|c| (c.name.clone(), c.recordings.len()));
+        Comparison::of_blocks(headings.collect(), blocks)
+    }
+
+    /// Compares what was measured, whatever by; blocks without rows are left out.
+    pub(crate) fn of_blocks(
+        columns: Vec<(String, usize)>,
+        blocks: impl IntoIterator<Item = BlockInput>,
+    ) -> Comparison {
+        let compared = blocks.into_iter().map(|block| Block {
+            id: block.id,
+            title: block.title,
+            rows: compared(block.columns),
+        });
         Comparison {
-            columns: columns
-                .iter()
-                .map(|c| (c.name.clone(), c.recordings.len()))
-                .collect(),
-            blocks: blocks.into_iter().filter(|b| !b.rows.is_empty()).collect(),
+            columns,
+            blocks: compared.filter(|b| !b.rows.is_empty()).collect(),
         }
+    }
+
+    /// The same without percentages, for tables that have none.
+    #[must_use]
+    pub fn without_percents(mut self) -> Comparison {
+        for row in self.blocks.iter_mut().flat_map(|block| &mut block.rows) {
+            row.percents.fill(None);
+        }
+        self
     }
 
     /// The comparison as mmtests prints it; wider than `width` it goes on in further bands.
     pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
-        let blocks: Vec<String> = self
-            .blocks
-            .iter()
-            .map(|b| self.block_text(b, style, width))
-            .collect();
-        blocks.join("\n")
+        self.text_with_labels(style, width, 0)
     }
 
-    fn block_text(&self, block: &Block, style: &dyn Style, width: Option<usize>) -> String {
+    /// The same with names of rows padded to `labels` characters.
+    pub(crate) fn text_with_labels(
+        &self,
+        style: &dyn Style,
+        width: Option<usize>,
+        labels: usize,
+    ) -> String {
+        let blocks = self.blocks.iter();
+        let texts: Vec<String> = blocks
+            .map(|b| self.block_text(b, style, width, labels))
+            .collect();
+        texts.join("\n")
+    }
+
+    fn block_text(
+        &self,
+        block: &Block,
+        style: &dyn Style,
+        width: Option<usize>,
+        labels: usize,
+    ) -> String {
         let mut table = TextTable::new().column("", Align::Left);
         for (name, repeats) in &self.columns {
             let heading = if *repeats > 1 {
@@ -135,7 +192,8 @@ impl Comparison {
                 .iter()
                 .zip(&row.percents)
                 .map(|(v, p)| field(row, *v, *p));
-            table.row(std::iter::once(Field::from(row.name.as_str())).chain(fields));
+            let name = format!("{:<labels$}", row.name);
+            table.row(std::iter::once(Field::from(name)).chain(fields));
         }
         format!(
             "{}\n{}",
@@ -185,11 +243,8 @@ fn field(row: &ComparedRow, value: Option<f64>, percent: Option<f64>) -> Field {
 }
 
 /// Rows of all columns, merged by name in the order in which they first appear.
-fn compared(columns: &[ColumnInput<'_>], rows: &dyn Fn(&Recording) -> Rows) -> Vec<ComparedRow> {
-    let averaged: Vec<Rows> = columns
-        .iter()
-        .map(|column| average(column.recordings.iter().map(|r| rows(r)).collect()))
-        .collect();
+fn compared(columns: Vec<Vec<Rows>>) -> Vec<ComparedRow> {
+    let averaged: Vec<Rows> = columns.into_iter().map(average).collect();
     let mut order: Vec<&Measured> = Vec::new();
     for column in &averaged {
         merge_order(&mut order, column);
@@ -270,16 +325,8 @@ fn duration_rows(recording: &Recording) -> Rows {
 
 fn vmstat_rows(recording: &Recording) -> Rows {
     let elapsed_s = recording.elapsed_ns as f64 / NANOSECONDS_PER_SECOND;
-    vmstat::rows(&recording.counters, elapsed_s)
-        .into_iter()
-        .map(|r| Measured {
-            name: r.name.to_owned(),
-            unit: r.unit,
-            better: r.better,
-            format: r.format,
-            value: r.value,
-        })
-        .collect()
+    let rows = vmstat::rows(&recording.counters, elapsed_s);
+    rows.into_iter().map(Measured::from).collect()
 }
 
 /// A statistic of a series: its name and its value for ascending samples.

@@ -6,6 +6,7 @@ pub mod comparison;
 pub mod evaluation;
 pub mod percent;
 pub mod recipe;
+pub mod reclaim;
 pub mod reproduction;
 pub mod stats;
 pub mod table;

@@ -25,6 +25,10 @@ pub enum ValueFormat {
     Percent,
     /// Digits after the point.
     Decimals(usize),
+    /// Digits after the point and a percent sign.
+    Percents(usize),
+    /// Whole number with a unit behind it, `4604ms`.
+    With(&'static str),
 }
 
 impl ValueFormat {
@@ -34,6 +38,8 @@ impl ValueFormat {
             ValueFormat::Count => format!("{value:.0}"),
             ValueFormat::Percent => format!("{value:.0}%"),
             ValueFormat::Decimals(digits) => format!("{value:.digits$}"),
+            ValueFormat::Percents(digits) => format!("{value:.digits$}%"),
+            ValueFormat::With(unit) => format!("{value:.0}{unit}"),
         }
     }
 }

@@ -15,6 +15,7 @@ mod outcome;
 mod output;
 mod plan;
 mod progress;
+mod traces;
 mod verb;
 
 use clap::Parser;

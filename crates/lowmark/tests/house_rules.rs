@@ -177,10 +177,12 @@ fn every_variant_is_explained() {
 }
 
 /// What each crate may depend on among those of the workspace.
-const ARROWS: [(&str, &[&str]); 5] = [
+const ARROWS: [(&str, &[&str]); 7] = [
     ("lowmark-spec", &[]),
     ("lowmark-record", &[]),
     ("lowmark-model", &["lowmark-spec", "lowmark-record"]),
+    ("lowmark-real", &["lowmark-spec", "lowmark-record"]),
+    ("lowmark-trace", &["lowmark-record"]),
     ("lowmark-report", &["lowmark-record"]),
     (
         "lowmark",
@@ -188,6 +190,7 @@ const ARROWS: [(&str, &[&str]); 5] = [
             "lowmark-spec",
             "lowmark-record",
             "lowmark-model",
+            "lowmark-trace",
             "lowmark-report",
         ],
     ),

@@ -103,7 +103,7 @@ impl Template {
                 (None, _) if kind == ValueType::Text => {}
                 (value, Spelling::Plain) => kind.render(value.unwrap_or(0), names, release, out),
                 (value, Spelling::Hex) => {
-                    out.extend_from_slice(format!("{:x}", value.unwrap_or(0)).as_bytes());
+                    value::push_hexadecimal(out, value.unwrap_or(0), 0);
                 }
                 (value, Spelling::Padded(width)) => {
                     let start = out.len();

@@ -85,6 +85,13 @@ fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
+/// Hexadecimal digits of a value, at least `width`.
+pub(super) fn push_hexadecimal(out: &mut Vec<u8>, value: u64, width: usize) {
+    let digits = (16 - value.leading_zeros() as usize / 4).max(width).max(1);
+    let nibble = |at: usize| b"0123456789abcdef"[(value >> (4 * at)) as usize & 0xf];
+    out.extend((0..digits).rev().map(nibble));
+}
+
 fn push_decimal(out: &mut Vec<u8>, mut value: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
@@ -249,7 +256,7 @@ impl ValueType {
                 push_decimal(out, signed.unsigned_abs());
             }
             ValueType::Unsigned => push_decimal(out, value),
-            ValueType::Pointer => push(out, format_args!("{value:016x}")),
+            ValueType::Pointer => push_hexadecimal(out, value, 16),
             ValueType::Text => out.extend_from_slice(names.text(value).as_bytes()),
             ValueType::Gfp => gfp::render(value, release, out),
             ValueType::ReclaimFlags => push_flags(out, value, &RECLAIM_FLAGS, "RECLAIM_WB_NONE"),

@@ -3,9 +3,11 @@
 use crate::cli::{Ask, Format, Printing, Running};
 use crate::group::{self, Group};
 use crate::output::{self, Page};
+use crate::verb::report;
 use crate::{engine, outcome, plan};
 use lowmark_record::Recording;
 use lowmark_record::store::RECORDING_FILE;
+use lowmark_report::reclaim::{ReportColumn, RunContext};
 use lowmark_report::table::Role;
 use lowmark_report::{Comparison, SeriesRows};
 use miette::{IntoDiagnostic, WrapErr, miette};
@@ -20,13 +22,13 @@ const JSON_VERSION: u32 = 1;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  lowmark compare swap-small --kernel v3.6 --kernel v3.14\n  \
-    lowmark compare runs/a runs/b\n\n\
+    lowmark compare runs/a runs/b\n  lowmark compare a.trace.txt.xz b.trace.dat\n\n\
     The first kernel is the baseline; minus is worse. Runs that differ only in their seed are\n\
     averaged. A directory that holds recordings stands for all of them, by name."
 )]
 pub(crate) struct Args {
-    /// A workload, built-in or a path; or directories with recordings
-    #[arg(required = true, value_name = "WORKLOAD|DIR")]
+    /// A workload, built-in or a path; or directories with recordings; or trace files
+    #[arg(required = true, value_name = "WORKLOAD|DIR|TRACE")]
     targets: Vec<String>,
     #[command(flatten)]
     ask: Ask,
@@ -62,6 +64,9 @@ struct Incomplete {
 
 /// Does it.
 pub(crate) fn run(args: &Args) -> miette::Result<u8> {
+    if args.targets.iter().any(|target| is_trace(target)) {
+        return traces(args);
+    }
     let recordings = match args.targets.as_slice() {
         [target] if !is_recorded(target) => {
             let runs = plan::of_workload(target, &args.ask)?;
@@ -82,6 +87,41 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         }
     }
     Ok(outcome::exit_status(&recordings))
+}
+
+/// Whether a target is a trace file: a file that is no workload.
+fn is_trace(target: &str) -> bool {
+    let workload = crate::library::built_in(target).is_some();
+    Path::new(target).is_file() && !workload && !target.ends_with(".toml")
+}
+
+/// Traces side by side, and recordings with events among them.
+fn traces(args: &Args) -> miette::Result<u8> {
+    refuse_flags_of_runs(args)?;
+    let mut read = Vec::new();
+    let mut broken = false;
+    for target in &args.targets {
+        let figures = report::figures(target, RunContext::default())?;
+        broken |= report::say(target, &figures.figures, false)?;
+        read.push(figures);
+    }
+    let columns: Vec<ReportColumn<'_>> = read.iter().map(report::Read::column).collect();
+    let comparison = Comparison::of_traces(&columns);
+    match args.printing.format {
+        Format::Json => output::print_json(&Document {
+            version: JSON_VERSION,
+            comparisons: vec![Table {
+                title: "traces".to_owned(),
+                comparison: comparison.json(),
+                incomplete: Vec::new(),
+            }],
+        })?,
+        Format::Table => {
+            let page = Page::stdout();
+            output::print(&comparison.text(page.style.as_ref(), page.width))?;
+        }
+    }
+    Ok(if broken { crate::error::EXIT_STATUS } else { 0 })
 }
 
 fn comparison(group: &Group<'_>) -> Comparison {
@@ -136,21 +176,7 @@ fn is_recorded(target: &str) -> bool {
 
 /// The recordings of all targets, in their order.
 fn recorded(targets: &[String], args: &Args) -> miette::Result<Vec<Recording>> {
-    let running = &args.running;
-    let flags = [
-        ("--jobs", running.jobs.is_some()),
-        ("--out", running.out.is_some()),
-    ];
-    let flags = flags
-        .into_iter()
-        .filter(|(_, given)| *given)
-        .map(|(flag, _)| flag);
-    if let Some(flag) = args.ask.given().into_iter().chain(flags).next() {
-        return Err(miette!(
-            help = "these runs are over; give one workload to run it",
-            "{flag} has no meaning for recordings"
-        ));
-    }
+    refuse_flags_of_runs(args)?;
     let mut recordings = Vec::new();
     for target in targets {
         let path = Path::new(target);
@@ -174,6 +200,26 @@ fn recorded(targets: &[String], args: &Args) -> miette::Result<Vec<Recording>> {
         }
     }
     Ok(recordings)
+}
+
+/// What is over can't be run otherwise.
+fn refuse_flags_of_runs(args: &Args) -> miette::Result<()> {
+    let running = &args.running;
+    let flags = [
+        ("--jobs", running.jobs.is_some()),
+        ("--out", running.out.is_some()),
+    ];
+    let flags = flags
+        .into_iter()
+        .filter(|(_, given)| *given)
+        .map(|(flag, _)| flag);
+    if let Some(flag) = args.ask.given().into_iter().chain(flags).next() {
+        return Err(miette!(
+            help = "these runs are over; give one workload to run it",
+            "{flag} has no meaning for recordings"
+        ));
+    }
+    Ok(())
 }
 
 /// The directory itself if it is a recording, else those in it that are, by name.

@@ -1,7 +1,9 @@
 //! What lowmark can be told to do.
 
 mod compare;
+mod export;
 mod list;
+mod report;
 mod reproduce;
 mod run;
 
@@ -14,6 +16,10 @@ pub(crate) enum Verb {
     Run(run::Args),
     /// Runs a workload on several kernels and prints them side by side, or compares recordings
     Compare(compare::Args),
+    /// Reports on reclaim from traces and recordings: who stalled, for how long, what it came to
+    Report(report::Args),
+    /// Writes events as ftrace text, Perfetto, JSON, CSV or Parquet
+    Export(export::Args),
     /// Runs a published evaluation and checks every claim made of it
     Reproduce(reproduce::Args),
     /// Lists workloads, machines, kernels, mechanisms and evaluations
@@ -26,6 +32,8 @@ impl Verb {
         match self {
             Verb::Run(args) => run::run(args),
             Verb::Compare(args) => compare::run(args),
+            Verb::Report(args) => report::run(args),
+            Verb::Export(args) => export::run(args),
             Verb::Reproduce(args) => reproduce::run(args),
             Verb::List(args) => list::run(args),
         }

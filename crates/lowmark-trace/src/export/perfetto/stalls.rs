@@ -1,0 +1,152 @@
+//! Stalls as slices: what a task did while it had to reclaim or to wait.
+//!
+//! | slice | from | to |
+//! |---|---|---|
+//! | reclaim, direct and of all other kinds | `*_reclaim_begin` | `*_reclaim_end` |
+//! | `kswapd awake` | first `kswapd_wake` | `kswapd_sleep` |
+//! | `congestion_wait`, `wait_iff_congested`, `throttled` | the event's time less its `usec_delayed` | the event |
+//!
+//! A wait that did not sleep gives no slice. The kernel tells delays in whole jiffies: a wait never begins
+//! before the last thing that is known of its task. A begin that has no end stays open, an end without a begin
+//! is left out: the trace begins and ends where it does.
+
+use super::bundle::text;
+use super::schema::{
+    AnnotationValue, DebugAnnotation, TYPE_SLICE_BEGIN, TYPE_SLICE_END, TrackEvent,
+};
+use lowmark_record::event::ValueType;
+use lowmark_record::{Event, Field, Kind, Names};
+use std::collections::HashMap;
+
+/// Category of all slices.
+const CATEGORY: &str = "reclaim";
+
+/// Most slices open in one task at a time; a trace that has more lacks their ends.
+const OPEN_MAX: usize = 8;
+
+/// What an event means for its task.
+enum Meaning {
+    Begins(&'static str),
+    Ends(&'static str),
+    /// A wait that is over.
+    Waited(&'static str),
+    Nothing,
+}
+
+fn meaning(kind: Kind) -> Meaning {
+    match kind {
+        Kind::DirectReclaimBegin => Meaning::Begins("direct reclaim"),
+        Kind::DirectReclaimEnd => Meaning::Ends("direct reclaim"),
+        Kind::MemcgReclaimBegin => Meaning::Begins("memcg reclaim"),
+        Kind::MemcgReclaimEnd => Meaning::Ends("memcg reclaim"),
+        Kind::MemcgSoftlimitReclaimBegin => Meaning::Begins("memcg soft limit reclaim"),
+        Kind::MemcgSoftlimitReclaimEnd => Meaning::Ends("memcg soft limit reclaim"),
+        Kind::NodeReclaimBegin => Meaning::Begins("node reclaim"),
+        Kind::NodeReclaimEnd => Meaning::Ends("node reclaim"),
+        Kind::BalancePgdatBegin => Meaning::Begins("balance_pgdat"),
+        Kind::BalancePgdatEnd => Meaning::Ends("balance_pgdat"),
+        Kind::KswapdWake => Meaning::Begins("kswapd awake"),
+        Kind::KswapdSleep => Meaning::Ends("kswapd awake"),
+        Kind::CongestionWait => Meaning::Waited("congestion_wait"),
+        Kind::WaitIffCongested => Meaning::Waited("wait_iff_congested"),
+        Kind::Throttled => Meaning::Waited("throttled"),
+        _ => Meaning::Nothing,
+    }
+}
+
+/// What is known of one task.
+#[derive(Debug, Default)]
+struct Task {
+    open: Vec<&'static str>,
+    last_ns: u64,
+}
+
+/// The tasks' open slices.
+#[derive(Debug, Default)]
+pub(super) struct Stalls {
+    tasks: HashMap<i32, Task>,
+}
+
+impl Stalls {
+    /// Gives the begins and ends that follow from an event, with their times.
+    pub(super) fn event(
+        &mut self,
+        event: &Event,
+        pid: i32,
+        track: u64,
+        names: &Names,
+        mut give: impl FnMut(u64, TrackEvent),
+    ) {
+        let meaning = meaning(event.kind);
+        if matches!(meaning, Meaning::Nothing) {
+            return;
+        }
+        let task = self.tasks.entry(pid).or_default();
+        match meaning {
+            Meaning::Begins(name) => {
+                // kswapd may be woken again before it sleeps.
+                if task.open.contains(&name) || task.open.len() == OPEN_MAX {
+                    return;
+                }
+                task.open.push(name);
+                give(event.time_ns, begin(name, track, annotations(event, names)));
+            }
+            Meaning::Ends(name) => {
+                let Some(place) = task.open.iter().rposition(|open| *open == name) else {
+                    return;
+                };
+                // What was begun inside and has lost its end ends here too.
+                for _ in place + 1..task.open.len() {
+                    give(event.time_ns, end(track, Vec::new()));
+                }
+                task.open.truncate(place);
+                give(event.time_ns, end(track, annotations(event, names)));
+            }
+            Meaning::Waited(name) => {
+                let delay_us = event.get(Field::UsecDelayed).unwrap_or(0);
+                let delay_ns = delay_us.saturating_mul(1_000);
+                let from = event.time_ns.saturating_sub(delay_ns).max(task.last_ns);
+                if from >= event.time_ns {
+                    return;
+                }
+                give(from, begin(name, track, annotations(event, names)));
+                give(event.time_ns, end(track, Vec::new()));
+            }
+            Meaning::Nothing => {}
+        }
+        task.last_ns = event.time_ns.max(task.last_ns);
+    }
+}
+
+fn begin(name: &str, track: u64, debug_annotations: Vec<DebugAnnotation>) -> TrackEvent {
+    TrackEvent {
+        debug_annotations,
+        r#type: Some(TYPE_SLICE_BEGIN),
+        track_uuid: Some(track),
+        categories: vec![CATEGORY.to_owned()],
+        name: Some(name.to_owned()),
+        counter_value: None,
+    }
+}
+
+fn end(track: u64, debug_annotations: Vec<DebugAnnotation>) -> TrackEvent {
+    TrackEvent {
+        debug_annotations,
+        r#type: Some(TYPE_SLICE_END),
+        track_uuid: Some(track),
+        ..TrackEvent::default()
+    }
+}
+
+/// The event's fields as arguments of its slice.
+fn annotations(event: &Event, names: &Names) -> Vec<DebugAnnotation> {
+    let fields = event.fields().map(|(field, value)| DebugAnnotation {
+        name: Some(field.name().to_owned()),
+        value: Some(match field.spec().value {
+            ValueType::Signed => AnnotationValue::IntValue(value.cast_signed()),
+            ValueType::Unsigned | ValueType::Pointer => AnnotationValue::UintValue(value),
+            kind => AnnotationValue::StringValue(text(kind, value, names)),
+        }),
+    });
+    fields.collect()
+}

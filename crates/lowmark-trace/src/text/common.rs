@@ -1,0 +1,90 @@
+//! A short way for the lines that are nearly all: those in which nothing exceeds its columns.
+//!
+//! Where things usually stand only says where to look first. A candidate with a name of at most 15 bytes and a
+//! prefix that is longer is the true one wherever it was found (see the head of [`super`]), and what is not as
+//! expected here is left to [`super::event`].
+
+use super::EventLine;
+use super::prefix::{self, COMM_MAX, Task};
+use super::scan::{self, BLANKS, skip_blanks};
+
+/// Bytes before the pid: `%16s-`.
+const DASH: usize = 16;
+/// Bytes that are looked at with fixed places.
+const HEAD: usize = 48;
+
+/// `%16s-%-7d [%03d] FFFFF` of 5.15 and later, `%16s-%-5d [%03d] FFFF` before, and without flags.
+#[inline(always)]
+pub(super) fn parse(line: &[u8]) -> Option<EventLine<'_>> {
+    let head = line.first_chunk::<HEAD>()?;
+    if head[25] == b'[' {
+        at::<25, 5>(line, head)
+    } else if head[23] == b'[' && head[29] != b' ' && head[33] == b' ' {
+        at::<23, 4>(line, head)
+    } else if head[23] == b'[' {
+        at::<23, 0>(line, head)
+    } else {
+        None
+    }
+}
+
+/// With `[` at `OPEN` and `FLAGS` columns of flags.
+#[inline(always)]
+fn at<'a, const OPEN: usize, const FLAGS: usize>(
+    line: &'a [u8],
+    head: &'a [u8; HEAD],
+) -> Option<EventLine<'a>> {
+    // 1. The name, set to the right.
+    let blanks = match eight(head, 0) ^ BLANKS {
+        0 => 8 + (eight(head, 8) ^ BLANKS).trailing_zeros() / 8,
+        other => other.trailing_zeros() / 8,
+    };
+    let start = blanks as usize;
+    if head[DASH] != b'-' || DASH - start > COMM_MAX {
+        return None;
+    }
+    // 2. The pid, set to the left, and blanks up to the bracket.
+    let columns = OPEN - DASH - 1;
+    let (pid, digits) = scan::first_number(eight(head, DASH + 1));
+    let behind = (eight(head, DASH + 1) ^ BLANKS) << (64 - 8 * columns);
+    if digits == 0 || digits >= columns || behind >> (64 - 8 * columns) >> (8 * digits) != 0 {
+        return None;
+    }
+    // 3. Three digits of the CPU.
+    let (cpu, digits) = scan::first_number(eight(head, OPEN + 1));
+    if digits != 3 || head[OPEN + 4] != b']' || head[OPEN + 5] != b' ' {
+        return None;
+    }
+    // 4. Flags. What begins with a digit or a parenthesis may be a time or a tgid.
+    let token = OPEN + 6;
+    let mut flags = None;
+    if FLAGS > 0 {
+        let first = head[token];
+        if scan::short_length(eight(head, token)) != FLAGS
+            || first == b'('
+            || first.is_ascii_digit()
+        {
+            return None;
+        }
+        flags = Some(&line[token..token + FLAGS]);
+    }
+    // 5. The rest, as everywhere.
+    let (time, colon) = prefix::time(line, skip_blanks(line, token + FLAGS))?;
+    let what = prefix::what(line, colon + 1)?;
+    let task = Task {
+        comm: &head[start..DASH],
+        pid: i32::try_from(pid).ok()?,
+        tgid: None,
+        dashed: true,
+    };
+    let cpu = u32::try_from(cpu).ok()?;
+    let prefix = colon + 1 - start;
+    Some(prefix::candidate(task, Some(cpu), flags, time, what, prefix).event)
+}
+
+#[inline(always)]
+fn eight(head: &[u8; HEAD], from: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&head[from..from + 8]);
+    u64::from_le_bytes(word)
+}

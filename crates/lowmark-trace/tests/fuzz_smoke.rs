@@ -1,0 +1,268 @@
+//! The fuzz targets of `fuzz/` without a fuzzer, on stable Rust: the committed corpus is replayed, and so are
+//! a fixed number of mutations of it. See `docs/fuzzing.md`.
+//!
+//! 1. The bodies of the targets are those of the fuzzer; what they check is said there.
+//! 2. Mutations come from a generator with a fixed seed: a failure is one on every machine. Its input is
+//!    printed in full.
+//! 3. Memory is bounded for the process: the readers run beside each other in threads, and all of them
+//!    together must not exceed [`RESIDENT_MAX`] and [`ADDRESSES_MAX`]. The system tells, for an allocator
+//!    that counts cannot be written without `unsafe`.
+//! 4. Time is printed, not judged; work is bounded by the targets themselves.
+
+// What is public for the crate of the fuzz targets is not seen from outside of a test.
+#[allow(unreachable_pub)]
+#[path = "../../../fuzz/src/harness.rs"]
+mod harness;
+
+use harness::{CANARY, TARGETS, Target};
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Most memory in use, bytes.
+const RESIDENT_MAX: u64 = 192 << 20;
+/// Most addresses taken beyond those at the begin, bytes: memory that was asked for and never touched.
+const ADDRESSES_MAX: u64 = 2 << 30;
+/// Longest mutated input, bytes.
+const INPUT_MAX: usize = 8 << 10;
+/// Executions between two looks at the memory.
+const BATCH: u64 = 256;
+
+#[test]
+fn text_line() {
+    smoke("text_line", 40_000);
+}
+
+#[test]
+fn stream() {
+    smoke("stream", 12_000);
+}
+
+#[test]
+fn trace_dat() {
+    smoke("trace_dat", 25_000);
+}
+
+#[test]
+fn perf_data() {
+    smoke("perf_data", 25_000);
+}
+
+#[test]
+fn format() {
+    smoke("format", 40_000);
+}
+
+#[test]
+fn ring_buffer() {
+    smoke("ring_buffer", 100_000);
+}
+
+#[test]
+fn event_json() {
+    smoke("event_json", 40_000);
+}
+
+/// The alarm itself: a bug that is planted behind a number that no file of the corpus holds.
+#[test]
+fn a_planted_bug_is_found() {
+    let corpus = corpus("event_json");
+    let words = words("event_json");
+    let mut random = Random(1);
+    let planted = |value| assert_ne!(value, CANARY, "the canary");
+    let found = (0..200_000).any(|_| {
+        let input = mutated(&corpus, &words, &mut random);
+        execute(harness::event_json, &input, &mut { planted }).is_err()
+    });
+    assert!(found, "the canary was not found");
+}
+
+#[test]
+fn memory_is_seen() {
+    let Some(before) = memory() else {
+        return;
+    };
+    let block = std::hint::black_box(vec![1u8; 48 << 20]);
+    let after = memory().expect("as before");
+    assert!(after.resident >= block.len() as u64);
+    assert!(after.addresses >= before.addresses.min(block.len() as u64));
+}
+
+/// Replays the corpus of a target and so many mutations of it.
+fn smoke(name: &str, executions: u64) {
+    let (_, target) = TARGETS[TARGETS.iter().position(|(known, _)| *known == name).expect("a target")];
+    let corpus = corpus(name);
+    let words = words(name);
+    let limit = memory().map(|memory| memory.addresses.saturating_add(ADDRESSES_MAX));
+    let mut slowest = Duration::ZERO;
+    let mut run = |input: &[u8]| {
+        let begin = Instant::now();
+        if execute(target, input, &mut |_| {}).is_err() {
+            panic!("{name} fails with {} bytes: {}", input.len(), escaped(input));
+        }
+        slowest = slowest.max(begin.elapsed());
+    };
+    let check = |after: u64| {
+        let Some(memory) = memory() else {
+            return;
+        };
+        let (resident, addresses) = (memory.resident, memory.addresses);
+        assert!(resident <= RESIDENT_MAX, "{name}: {resident} bytes after {after} executions");
+        assert!(Some(addresses) <= limit, "{name}: {addresses} addresses after {after} executions");
+    };
+    corpus.iter().for_each(|input| run(input));
+    check(0);
+    let mut random = Random(name.len() as u64);
+    for number in 1..=executions {
+        run(&mutated(&corpus, &words, &mut random));
+        if number % BATCH == 0 {
+            check(number);
+        }
+    }
+    check(executions);
+    let (files, slowest) = (corpus.len(), slowest.as_micros());
+    let peak = memory().map_or(0, |memory| memory.resident >> 20);
+    println!("{name}: {files} files, {executions} mutations, slowest {slowest} us, {peak} MiB in all");
+}
+
+fn execute(
+    target: Target,
+    input: &[u8],
+    look: &mut dyn FnMut(u64),
+) -> Result<(), Box<dyn std::any::Any + Send>> {
+    catch_unwind(AssertUnwindSafe(|| target(input, look)))
+}
+
+fn fuzz() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
+}
+
+/// The committed inputs of a target, in the order of their names.
+fn corpus(name: &str) -> Vec<Vec<u8>> {
+    let directory = fuzz().join("corpus").join(name);
+    let entries = std::fs::read_dir(directory).expect("a corpus");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("readable").path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "{name} has no corpus");
+    let inputs = paths.iter().map(|path| std::fs::read(path).expect("readable"));
+    inputs.collect()
+}
+
+/// The words of a target's dictionary: lines `"text"` with `\xNN`.
+fn words(name: &str) -> Vec<Vec<u8>> {
+    let path = fuzz().join("dictionaries").join(format!("{name}.dict"));
+    let text = std::fs::read_to_string(path).expect("a dictionary");
+    let quoted = text.lines().filter_map(|line| line.strip_prefix('"')?.strip_suffix('"'));
+    quoted.map(unescaped).collect()
+}
+
+fn unescaped(word: &str) -> Vec<u8> {
+    let mut parts = word.split("\\x");
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at(2);
+        bytes.push(u8::from_str_radix(digits, 16).expect("two digits"));
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    bytes
+}
+
+/// An input as `printf` takes it.
+fn escaped(input: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in input {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\\x{byte:02x}");
+    }
+    text
+}
+
+/// One of the corpus with one to four changes.
+fn mutated(corpus: &[Vec<u8>], words: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let mut input = corpus[random.below(corpus.len())].clone();
+    for _ in 0..=random.below(4) {
+        mutate(&mut input, corpus, words, random);
+    }
+    input.truncate(INPUT_MAX);
+    input
+}
+
+fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[Vec<u8>], random: &mut Random) {
+    let at = random.below(input.len() + 1);
+    let length = random.below(16.min(input.len() - at) + 1);
+    let range = at..at + length;
+    match random.below(9) {
+        0 => input.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << random.below(8)),
+        1 => input.iter_mut().skip(at).take(1).for_each(|byte| *byte = random.next() as u8),
+        2 => drop(input.drain(range)),
+        3 => drop(input.splice(at..at, (0..=random.below(8)).map(|_| random.next() as u8))),
+        4 => input.extend_from_within(range),
+        5 => input.truncate(at),
+        6 => {
+            // A part of another file instead of the rest, or of a few bytes.
+            let other = &corpus[random.below(corpus.len())];
+            let from = random.below(other.len() + 1);
+            let end = if random.below(2) == 0 { input.len() } else { range.end };
+            input.splice(at..end, other[from..].iter().copied());
+        }
+        7 => {
+            let word = &words[random.below(words.len())];
+            let end = if random.below(2) == 0 { at } else { (at + word.len()).min(input.len()) };
+            input.splice(at..end, word.iter().copied());
+        }
+        _ => {
+            // Numbers: digits where there are some, else a word of small or large value.
+            let digits = input.iter().skip(at).position(u8::is_ascii_digit);
+            match digits.map(|distance| at + distance).filter(|_| random.below(2) == 0) {
+                Some(from) => {
+                    let is_digit = |byte: &&u8| byte.is_ascii_digit();
+                    let count = input[from..].iter().take_while(is_digit).count();
+                    let number = random.next() >> random.below(64);
+                    input.splice(from..from + count, number.to_string().into_bytes());
+                }
+                None => {
+                    let number = (random.next() >> random.below(64)).to_le_bytes();
+                    let end = (at + 8).min(input.len());
+                    input[at..end].copy_from_slice(&number[..end - at]);
+                }
+            }
+        }
+    }
+}
+
+/// xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A number below `end`, which is not 0.
+    fn below(&mut self, end: usize) -> usize {
+        ((u128::from(self.next()) * end as u128) >> 64) as usize
+    }
+}
+
+/// The most that this process has used so far, bytes.
+struct Memory {
+    resident: u64,
+    addresses: u64,
+}
+
+/// None where the system does not tell.
+fn memory() -> Option<Memory> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kib = |name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+    };
+    Some(Memory {
+        resident: kib("VmHWM:")? << 10,
+        addresses: kib("VmPeak:")? << 10,
+    })
+}

@@ -1,0 +1,154 @@
+//! `lowmark export`: events in the forms of other tools.
+
+use crate::output;
+use crate::traces;
+use lowmark_record::{Event, Recording, Release, Sink, Tables};
+use lowmark_trace::export::{self, Entries, Exporter, Options};
+use miette::{IntoDiagnostic, miette};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Writes the events of a recording or trace in the form of another tool
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  lowmark export runs/a --format ftrace -o a.trace.txt\n  \
+    lowmark export trace.dat --format parquet -o tables\n  \
+    lowmark export runs/a --format perfetto -o a.pftrace\n\n\
+    ftrace text is that of the recording's own kernel unless --era says another."
+)]
+pub(crate) struct Args {
+    /// A recording with events, a trace file, or `-` for standard input
+    #[arg(value_name = "REC|TRACE")]
+    source: String,
+    /// Form: ftrace, perfetto, json, csv or parquet
+    #[arg(long, value_name = "FORMAT")]
+    format: export::Format,
+    /// File to write, `-` for standard output; of csv and parquet a directory
+    #[arg(long, short, value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// Kernel whose text ftrace text is, for example 3.6 or 6.18
+    #[arg(long, value_name = "RELEASE")]
+    era: Option<Release>,
+    /// No remarks on stderr, only errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Does it.
+pub(crate) fn run(args: &Args) -> miette::Result<u8> {
+    let path = match &args.output {
+        Some(path) => path.clone(),
+        None if args.format.is_directory() => {
+            return Err(miette!(
+                help = "say which one with --output DIR",
+                "--format {} writes a directory",
+                args.format
+            ));
+        }
+        None => PathBuf::from(traces::STDIN),
+    };
+    let source = Path::new(&args.source);
+    let recording = match source.is_dir() {
+        true => Some(Recording::read(source).into_diagnostic()?),
+        false => None,
+    };
+    let mut options = Options::new(env!("CARGO_PKG_VERSION"));
+    options.any_comm = recording.is_none();
+    options.release = args.era.unwrap_or_else(|| own_era(recording.as_ref()));
+    options.entries = recording.as_ref().map(|r| entries(r, options.release));
+    let mut exporter = export::create(args.format, &path, &options).into_diagnostic()?;
+    let account = match &recording {
+        Some(recording) => with_gauges(recording, exporter.as_mut()),
+        None => {
+            let (source, _) = traces::read(&args.source, &mut Forward(exporter.as_mut()))?;
+            source.account
+        }
+    };
+    let exported = exporter.finish().into_diagnostic()?;
+    for doubt in traces::doubts(&args.source, &account) {
+        output::remark(args.quiet, &format!("warning: {doubt}"));
+    }
+    let mut text = format!("{} events", exported.events);
+    for (kind, count) in &exported.not_in_era {
+        text += &format!(
+            "; {count} {kind} left out: {} does not have them",
+            options.release
+        );
+    }
+    for (from, to) in &exported.renamed {
+        text += &format!("; task {from:?} is now {to:?}");
+    }
+    output::remark(args.quiet, &text);
+    Ok(if traces::is_broken(&account) {
+        crate::error::EXIT_STATUS
+    } else {
+        0
+    })
+}
+
+/// Passes events on to an exporter behind a reference.
+struct Forward<'a>(&'a mut dyn Exporter);
+
+impl Sink for Forward<'_> {
+    fn event(&mut self, event: &Event, tables: &Tables) {
+        self.0.event(event, tables);
+    }
+}
+
+/// The kernel that a recording is of; the newest where that says nothing.
+fn own_era(recording: Option<&Recording>) -> Release {
+    let own = recording.and_then(|recording| recording.run.kernel.parse().ok());
+    own.unwrap_or(Release::NEWEST)
+}
+
+/// What the header of ftrace text says.
+fn entries(recording: &Recording, release: Release) -> Entries {
+    let cpus: BTreeSet<u32> = recording.events.iter().map(|event| event.cpu).collect();
+    let events = recording
+        .events
+        .iter()
+        .filter(|event| event.kind.exists_in(release));
+    Entries {
+        events: events.count() as u64,
+        cpus: cpus.len() as u32,
+    }
+}
+
+/// Events and gauges of a recording in order of time.
+fn with_gauges(recording: &Recording, exporter: &mut dyn Exporter) -> lowmark_record::Account {
+    let mut merge = Merge {
+        gauges: recording.gauges.samples.as_slice(),
+        names: &recording.gauges.names,
+        exporter,
+    };
+    let source = recording.replay(&mut merge);
+    merge.counters_until(u64::MAX);
+    source.account
+}
+
+/// Puts the samples of gauges between events.
+struct Merge<'a> {
+    gauges: &'a [(u64, Vec<u64>)],
+    names: &'a [String],
+    exporter: &'a mut dyn Exporter,
+}
+
+impl Merge<'_> {
+    fn counters_until(&mut self, time_ns: u64) {
+        while let Some(((sampled_ns, values), rest)) = self.gauges.split_first()
+            && *sampled_ns <= time_ns
+        {
+            for (name, value) in self.names.iter().zip(values) {
+                self.exporter.counter(*sampled_ns, name, *value);
+            }
+            self.gauges = rest;
+        }
+    }
+}
+
+impl Sink for Merge<'_> {
+    fn event(&mut self, event: &Event, tables: &Tables) {
+        self.counters_until(event.time_ns);
+        self.exporter.event(event, tables);
+    }
+}

@@ -1,0 +1,235 @@
+//! `lowmark report`: what a trace or a recording says about reclaim.
+
+use crate::cli::{Format, Printing};
+use crate::error;
+use crate::output::{self, Page};
+use crate::traces;
+use lowmark_record::{Event, Release, Sink, Tables};
+use lowmark_report::reclaim::{
+    self, CompatReport, ReclaimFigures, ReclaimOptions, ReclaimReport, ReportColumn, RunContext,
+    VmstatChange,
+};
+use miette::{IntoDiagnostic, WrapErr, miette};
+use std::path::{Path, PathBuf};
+
+/// Reports on reclaim from traces and recordings
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  lowmark report trace.txt.xz\n  lowmark report trace.dat --format json\n  \
+    cat /sys/kernel/tracing/trace_pipe | lowmark report -\n  \
+    lowmark report runs/a --vmstat before.txt after.txt\n\n\
+    Reads ftrace text of every kernel, perf script, trace-cmd report, trace.dat, perf.data (plain or\n\
+    gz, xz, zst), and recordings with events. Exit status 2 if the file is cut or damaged: what could\n\
+    be read is reported all the same."
+)]
+pub(crate) struct Args {
+    /// Trace files, recordings, or `-` for standard input
+    #[arg(required = true, value_name = "TRACE|DIR")]
+    traces: Vec<String>,
+    /// What the kernel's trace-vmscan-postprocess.pl would say, its faults included
+    #[arg(long)]
+    compat: bool,
+    /// With --compat: folds processes of the same name, as the script's option of this name does
+    #[arg(long, requires = "compat")]
+    ignore_pid: bool,
+    /// An error, and no report, if anything was lost, unsorted, damaged or not understood
+    #[arg(long)]
+    strict: bool,
+    /// /proc/vmstat before and after; or one file with the columns counter, before, after
+    #[arg(long, num_args = 1..=2, value_names = ["BEFORE", "AFTER"])]
+    vmstat: Vec<PathBuf>,
+    /// Elapsed time of the test, s
+    #[arg(long, value_name = "S")]
+    elapsed: Option<f64>,
+    /// User time of the test, s
+    #[arg(long, value_name = "S")]
+    user: Option<f64>,
+    /// System time of the test, s
+    #[arg(long, value_name = "S")]
+    system: Option<f64>,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// Does it.
+pub(crate) fn run(args: &Args) -> miette::Result<u8> {
+    let vmstat = vmstat(&args.vmstat)?;
+    if vmstat.is_some() && args.traces.len() > 1 {
+        return Err(miette!(
+            help = "give one trace, or leave --vmstat away",
+            "--vmstat belongs to one trace"
+        ));
+    }
+    if args.compat {
+        return compat(args);
+    }
+    let mut reports = Vec::new();
+    let mut broken = false;
+    for target in &args.traces {
+        let context = RunContext {
+            vmstat: vmstat.clone(),
+            elapsed_s: args.elapsed,
+            user_s: args.user,
+            system_s: args.system,
+        };
+        let read = figures(target, context)?;
+        broken |= say(target, &read.figures, args.strict)?;
+        reports.push(read);
+    }
+    let columns: Vec<ReportColumn<'_>> = reports.iter().map(Read::column).collect();
+    match args.printing.format {
+        Format::Json if reports.len() == 1 => output::print_json(&reports[0].figures.json())?,
+        Format::Json => {
+            let named = reports.iter().map(|r| (r.name.clone(), r.figures.json()));
+            output::print_json(&serde_json::Map::from_iter(named))?;
+        }
+        Format::Table => {
+            let page = Page::stdout();
+            output::print(&reclaim::text(&columns, page.style.as_ref(), page.width))?;
+        }
+    }
+    Ok(if broken { error::EXIT_STATUS } else { 0 })
+}
+
+/// A trace or recording, read.
+pub(crate) struct Read {
+    /// Heading of its column.
+    pub(crate) name: String,
+    /// What it says.
+    pub(crate) figures: ReclaimFigures,
+}
+
+impl Read {
+    /// The column of a report.
+    pub(crate) fn column(&self) -> ReportColumn<'_> {
+        ReportColumn {
+            name: self.name.clone(),
+            reports: vec![&self.figures],
+        }
+    }
+}
+
+/// Reads a target to its figures. Of a recording the run's own counters and times are known.
+pub(crate) fn figures(target: &str, context: RunContext) -> miette::Result<Read> {
+    let mut report = ReclaimReport::new(ReclaimOptions {
+        compare_script: true,
+        release: None,
+    });
+    let (source, recording) = traces::read(target, &mut report)?;
+    let mut context = context;
+    if let Some(recording) = &recording {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let user: u64 = recording.tasks.iter().map(|task| task.user_ns).sum();
+        let system: u64 = recording.tasks.iter().map(|task| task.system_ns).sum();
+        context
+            .elapsed_s
+            .get_or_insert(seconds(recording.elapsed_ns));
+        context.user_s.get_or_insert(seconds(user));
+        context.system_s.get_or_insert(seconds(system));
+        context.vmstat.get_or_insert_with(|| VmstatChange {
+            counters: recording.counters.clone(),
+            fell: Vec::new(),
+        });
+    }
+    Ok(Read {
+        name: heading(target),
+        figures: report.finish(&source.tables, source.account, context),
+    })
+}
+
+/// The last part of a path, without what says its format.
+fn heading(target: &str) -> String {
+    let name = Path::new(target).file_name();
+    let name = name.map_or(target.to_owned(), |name| {
+        name.to_string_lossy().into_owned()
+    });
+    let endings = [
+        ".xz",
+        ".gz",
+        ".zst",
+        ".txt",
+        ".trace",
+        ".dat",
+        ".data",
+        ".perf",
+        ".perf-script",
+    ];
+    let mut short = name.as_str();
+    while let Some(shorter) = endings.iter().find_map(|ending| short.strip_suffix(ending)) {
+        short = shorter;
+    }
+    match short {
+        "" => name,
+        short => short.to_owned(),
+    }
+}
+
+/// Says what makes figures uncertain; with `strict` that is an error. Whether the file is broken.
+pub(crate) fn say(target: &str, figures: &ReclaimFigures, strict: bool) -> miette::Result<bool> {
+    let doubts = traces::doubts(target, &figures.account);
+    if strict && !doubts.is_empty() {
+        return Err(miette!(
+            help = "without --strict what could be read is reported",
+            "{}",
+            doubts.join("; ")
+        ));
+    }
+    for doubt in doubts {
+        output::remark(false, &format!("warning: {doubt}"));
+    }
+    Ok(traces::is_broken(&figures.account))
+}
+
+fn vmstat(files: &[PathBuf]) -> miette::Result<Option<VmstatChange>> {
+    let read = |path: &PathBuf| {
+        std::fs::read_to_string(path)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("{}: cannot read", path.display()))
+    };
+    let change = match files {
+        [] => return Ok(None),
+        [table] => VmstatChange::from_table(&read(table)?)
+            .into_diagnostic()
+            .wrap_err_with(|| table.display().to_string())?,
+        [before, after, ..] => VmstatChange::between(&read(before)?, &read(after)?)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("{}, {}", before.display(), after.display()))?,
+    };
+    Ok(Some(change))
+}
+
+/// Feeds the script's double.
+struct Compat(CompatReport);
+
+impl Sink for Compat {
+    fn event(&mut self, event: &Event, tables: &Tables) {
+        self.0.event(event, tables);
+    }
+}
+
+fn compat(args: &Args) -> miette::Result<u8> {
+    let mut sections = Vec::new();
+    let mut documents = serde_json::Map::new();
+    let mut broken = false;
+    for target in &args.traces {
+        let mut report = Compat(CompatReport::new(None::<Release>));
+        let (source, _) = traces::read(target, &mut report)?;
+        broken |= traces::is_broken(&source.account);
+        let doubts = traces::doubts(target, &source.account);
+        if args.strict && !doubts.is_empty() {
+            return Err(miette!("{}", doubts.join("; ")));
+        }
+        doubts
+            .iter()
+            .for_each(|doubt| output::remark(false, &format!("warning: {doubt}")));
+        let summary = report.0.summary(args.ignore_pid);
+        let document = serde_json::to_value(&summary).into_diagnostic()?;
+        documents.insert(heading(target), document);
+        sections.push(summary.text());
+    }
+    match args.printing.format {
+        Format::Table => output::print(&sections.join("\n"))?,
+        Format::Json => output::print_json(&documents)?,
+    }
+    Ok(if broken { error::EXIT_STATUS } else { 0 })
+}
