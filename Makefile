@@ -9,7 +9,7 @@ help: ## what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 demo: ## builds lowmark and compares three kernels swapping: a minute or two, most of it for the build
-	$(CARGO) run --release --quiet --package lowmark -- compare swap-small \
+	$(CARGO) run --release --quiet --package lowmark --no-default-features -- compare swap-small \
 		--kernel v3.6 --kernel v3.6+swapin_readahead=hugh-new --kernel v3.14
 
 test: ## every test of the workspace, the rules of the house included

@@ -17,7 +17,7 @@ cache_pages=100000
 say() { printf '%s\n' "$*" >&2; }
 
 say "building"
-cargo build --release --quiet -p lowmark-model --examples
+cargo build --release --quiet -p lowmark-model --examples -p lowmark
 target=${CARGO_TARGET_DIR:-target}
 examples=$target/release/examples
 
@@ -48,6 +48,11 @@ trap 'rm -f "$figures"' EXIT
         "$python" bench/peers.py "$trace" "$cache_pages" "zipf $theta replay" "$examples/measure" "$rounds"
         echo
     done
+    say "reading traces"
+    eval "$(bin/fetch-test-tools.sh)"
+    python3 bench/readers.py "$target/release/lowmark" "${LOWMARK_CAPTURES:-captures}" \
+        "${LOWMARK_VMSCAN_SCRIPT:--}" "$rounds"
+    echo
     echo "- load after: $(cut -d ' ' -f 1-3 /proc/loadavg)"
     echo
 } >"$figures"

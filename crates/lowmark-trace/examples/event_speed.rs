@@ -30,7 +30,10 @@ fn main() {
         match lowmark_trace::read(input, &mut counter) {
             Ok(source) => {
                 let rate = counter.events as f64 / start.elapsed().as_secs_f64() / 1e6;
-                println!("{path}: {} events, {rate:.2} M/s, {:?}", counter.events, source.account);
+                println!(
+                    "{path}: {} events, {rate:.2} M/s, {:?}",
+                    counter.events, source.account
+                );
             }
             Err(error) => println!("{path}: {error}"),
         }

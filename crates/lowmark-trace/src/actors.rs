@@ -66,7 +66,10 @@ pub(crate) struct KindCache {
 impl Default for KindCache {
     fn default() -> Self {
         KindCache {
-            by_name: Kind::ALL.iter().map(|kind| (kind.name().as_bytes(), *kind)).collect(),
+            by_name: Kind::ALL
+                .iter()
+                .map(|kind| (kind.name().as_bytes(), *kind))
+                .collect(),
             last: vec![None; 256],
         }
     }

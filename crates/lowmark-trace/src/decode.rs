@@ -118,7 +118,10 @@ impl Entry {
         let Some(kind) = Kind::named(&format.name) else {
             return Entry::Foreign(format.name.clone());
         };
-        let sources = kind.fields().iter().filter_map(|field| Source::of(*field, format));
+        let sources = kind
+            .fields()
+            .iter()
+            .filter_map(|field| Source::of(*field, format));
         Entry::Decoder(Decoder {
             kind,
             sources: sources.collect(),
@@ -132,7 +135,9 @@ impl Source {
         let own = (spec.name, Transform::Same);
         let candidates = std::iter::once(own).chain(spec.aliases.iter().copied());
         let (place, transform) = candidates
-            .filter_map(|(name, transform)| Some((format.fields.iter().find(|f| f.name == name)?, transform)))
+            .filter_map(|(name, transform)| {
+                Some((format.fields.iter().find(|f| f.name == name)?, transform))
+            })
             .next()?;
         Some(Source {
             field,

@@ -11,12 +11,12 @@
 mod actors;
 mod decode;
 pub mod export;
+pub mod format;
 pub mod input;
 pub mod perf_data;
 mod reader;
 pub mod record;
 pub mod ring_buffer;
-pub mod format;
 pub mod text;
 pub mod trace_dat;
 

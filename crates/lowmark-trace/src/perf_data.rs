@@ -34,6 +34,9 @@ use std::sync::Arc;
 
 /// Most tasks whose names are kept.
 const COMMS_MAX: usize = 1 << 20;
+/// Bytes of a name that are kept. The kernel gives 16, what perf finds in /proc has at most 64; a forged
+/// record has room for 65,519, of which each fork would make a copy.
+const COMM_BYTES_MAX: usize = 64;
 
 /// A perf.data.
 pub struct PerfData<S> {
@@ -212,6 +215,7 @@ impl Session<'_> {
             }
             kind::COMM => {
                 if let (Some(tid), Some(name)) = (endian.u32(body, 4), body.get(8..)) {
+                    let name = &name[..name.len().min(COMM_BYTES_MAX)];
                     let name = &name[..memchr::memchr(0, name).unwrap_or(name.len())];
                     let key = (Kind::Comm, self.layout().trailing_time(body, endian));
                     return self

@@ -19,6 +19,9 @@ use std::ops::ControlFlow;
 /// Largest binary trace that is copied to a temporary file, because it comes compressed or from a pipe.
 const SPOOL_MAX: u64 = 64 << 30;
 
+/// Bytes of a name of a task or event that are kept. The kernel's have fewer; a hostile file's have a line.
+const NAME_BYTES_MAX: usize = 64;
+
 /// Why nothing of a trace could be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -53,7 +56,9 @@ pub fn read(input: Input, sink: &mut dyn Sink) -> Result<Source, ReadError> {
             let mut trace = TraceDat::open(&file.file).map_err(wrong)?;
             let formats = trace.formats().clone();
             let mut records = Records::new(trace.endian(), &formats, sink);
-            let accounting = trace.for_each(&mut |record| records.take(record)).map_err(wrong)?;
+            let accounting = trace
+                .for_each(&mut |record| records.take(record))
+                .map_err(wrong)?;
             Ok(records.finish(&accounting, &file))
         }
         InputKind::PerfData { .. } => {
@@ -61,7 +66,9 @@ pub fn read(input: Input, sink: &mut dyn Sink) -> Result<Source, ReadError> {
             let mut trace = PerfData::open(&file.file).map_err(wrong)?;
             let formats = trace.formats().clone();
             let mut records = Records::new(trace.endian(), &formats, sink);
-            let accounting = trace.for_each(&mut |record| records.take(record)).map_err(wrong)?;
+            let accounting = trace
+                .for_each(&mut |record| records.take(record))
+                .map_err(wrong)?;
             Ok(records.finish(&accounting, &file))
         }
         InputKind::Unknown(_) => Err(input.unrecognised().into()),
@@ -112,20 +119,29 @@ impl TextReading {
         let Some(kind) = self.kinds.kind(line.event) else {
             self.missed.clear();
             self.missed.push_str("event ");
-            self.missed.push_str(&String::from_utf8_lossy(line.event));
+            let name = &line.event[..line.event.len().min(NAME_BYTES_MAX)];
+            self.missed.push_str(&String::from_utf8_lossy(name));
             self.account.miss(&self.missed);
             return;
         };
         let time_ns = match line.time {
             Time::Ns(ns) | Time::Counter(ns) => ns,
         };
-        let task = self.tasks.task(line.comm, line.pid, &mut self.tables);
+        let comm = &line.comm[..line.comm.len().min(NAME_BYTES_MAX)];
+        let task = self.tasks.task(comm, line.pid, &mut self.tables);
         let mut event = Event::new(kind, time_ns, line.cpu.unwrap_or(NO_CPU), task);
         event.columns = line.flags.map(Columns::of).unwrap_or_default();
-        match self.parser.parse(line.text, &mut event, &mut self.tables.names) {
+        match self
+            .parser
+            .parse(line.text, &mut event, &mut self.tables.names)
+        {
             Understood::Exactly => {}
             Understood::ByLabels => {
-                *self.account.by_labels.entry(kind.name().to_owned()).or_default() += 1;
+                *self
+                    .account
+                    .by_labels
+                    .entry(kind.name().to_owned())
+                    .or_default() += 1;
             }
             Understood::Not => {
                 self.account.miss(&format!("text of {}", kind.name()));
@@ -143,16 +159,26 @@ impl TextReading {
             Line::Other(why) => {
                 self.account.lines += 1;
                 self.account.miss(why.as_str());
-                if matches!(why, text::Why::Cut | text::Why::TooLong | text::Why::NotText) {
-                    let flaw = if why == text::Why::Cut { Flaw::Truncated } else { Flaw::Damaged };
+                if matches!(
+                    why,
+                    text::Why::Cut | text::Why::TooLong | text::Why::NotText
+                ) {
+                    let flaw = if why == text::Why::Cut {
+                        Flaw::Truncated
+                    } else {
+                        Flaw::Damaged
+                    };
                     self.account.damaged += 1;
-                    self.account.flaw(flaw, || format!("{}: {}", place(), why.as_str()));
+                    self.account
+                        .flaw(flaw, || format!("{}: {}", place(), why.as_str()));
                 }
             }
             Line::Lost { cpu, events } => {
                 self.account.comments += 1;
                 match events {
-                    Some(events) => self.account.lost += events,
+                    Some(events) => {
+                        self.account.lost = self.account.lost.saturating_add(events);
+                    }
                     None => self.account.gaps += 1,
                 }
                 self.account.flaw(Flaw::Lost, || match cpu {
@@ -166,7 +192,7 @@ impl TextReading {
                 self.account.comments += 1;
                 let overwritten = written.saturating_sub(in_buffer);
                 if overwritten > 0 {
-                    self.account.lost += overwritten;
+                    self.account.lost = self.account.lost.saturating_add(overwritten);
                     self.account.flaw(Flaw::Lost, || {
                         format!("{}: {overwritten} events were overwritten", place())
                     });
@@ -204,14 +230,17 @@ impl<'a> Records<'a> {
     fn take(&mut self, record: RawRecord<'_>) -> ControlFlow<()> {
         self.account.lines += 1;
         let pid = self.decoders.pid(&record, self.formats).unwrap_or(-1);
-        let decoded = self.decoders.decode(&record, self.formats, &mut self.tables.names);
+        let decoded = self
+            .decoders
+            .decode(&record, self.formats, &mut self.tables.names);
         match decoded {
             Decoded::Event(mut event) => {
                 let comm = record.comm.unwrap_or("<...>");
                 event.task = self.tasks.task(comm.as_bytes(), pid, &mut self.tables);
                 self.account.understood += 1;
                 let number = self.account.lines;
-                self.account.saw(event.time_ns, || format!("record {number}"));
+                self.account
+                    .saw(event.time_ns, || format!("record {number}"));
                 self.sink.event(&event, &self.tables);
             }
             Decoded::Foreign(name) => {
@@ -234,14 +263,18 @@ impl<'a> Records<'a> {
         account.gaps = accounting.gaps_uncounted;
         account.damaged += accounting.damaged;
         account.comments += accounting.other.values().sum::<u64>();
-        if account.lost + account.gaps > 0 {
+        if account.lost > 0 || account.gaps > 0 {
             account.flaw(Flaw::Lost, || "the recorder says so".to_owned());
         }
         if let Some(flaw) = &accounting.first_damage {
-            account.flaw(Flaw::Damaged, || format!("offset {}: {}", flaw.offset, flaw.what));
+            account.flaw(Flaw::Damaged, || {
+                format!("offset {}: {}", flaw.offset, flaw.what)
+            });
         }
         if let Some(flaw) = &accounting.truncated {
-            account.flaw(Flaw::Truncated, || format!("offset {}: {}", flaw.offset, flaw.what));
+            account.flaw(Flaw::Truncated, || {
+                format!("offset {}: {}", flaw.offset, flaw.what)
+            });
         }
         if let Some(error) = &file.broken {
             account.flaw(Flaw::Truncated, || error.to_string());

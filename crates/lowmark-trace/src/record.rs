@@ -73,6 +73,9 @@ pub struct Flaw {
     pub what: String,
 }
 
+/// Most kinds of other records that are told apart, so that a hostile file can't fill the memory.
+const KINDS_MAX: usize = 1 << 10;
+
 /// What a reading delivered, and what it could not.
 ///
 /// A figure drawn from the records is exact only if [`is_complete`](Self::is_complete).
@@ -106,8 +109,13 @@ pub struct Accounting {
 impl Accounting {
     /// Whether every event between the first and the last record was delivered, in order of time.
     pub fn is_complete(&self) -> bool {
-        let missing = self.lost_events + self.gaps_uncounted + self.damaged + self.unsorted;
-        missing == 0 && self.truncated.is_none()
+        let missing = [
+            self.lost_events,
+            self.gaps_uncounted,
+            self.damaged,
+            self.unsorted,
+        ];
+        missing == [0; 4] && self.truncated.is_none()
     }
 
     /// Counts a damaged place and keeps the first.
@@ -125,12 +133,15 @@ impl Accounting {
 
     /// Counts a record of another kind.
     pub(crate) fn count_other(&mut self, kind: &str) {
-        match self.other.get_mut(kind) {
-            Some(count) => *count += 1,
-            None => {
-                self.other.insert(kind.to_owned(), 1);
-            }
+        if let Some(count) = self.other.get_mut(kind) {
+            *count += 1;
+            return;
         }
+        let kind = match self.other.len() < KINDS_MAX {
+            true => kind,
+            false => "others",
+        };
+        *self.other.entry(kind.to_owned()).or_default() += 1;
     }
 }
 
@@ -221,5 +232,20 @@ mod tests {
         );
         assert_eq!(account.other["mmap"], 2);
         assert!(!account.is_complete());
+    }
+
+    #[test]
+    fn an_account_of_a_hostile_file_is_bounded() {
+        let mut account = Accounting {
+            lost_events: u64::MAX,
+            gaps_uncounted: u64::MAX,
+            ..Accounting::default()
+        };
+        for kind in 0..3 * KINDS_MAX {
+            account.count_other(&format!("kind {kind}"));
+        }
+        assert!(!account.is_complete());
+        assert_eq!(account.other.len(), KINDS_MAX + 1);
+        assert_eq!(account.other["others"], 2 * KINDS_MAX as u64);
     }
 }

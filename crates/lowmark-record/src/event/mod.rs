@@ -143,9 +143,15 @@ impl Event {
             .map(|(_, (field, value))| (*field, value))
     }
 
-    /// Removes the values of fields whose slot is not in `mask`, see [`Kind::mask_in`].
+    /// Makes the event one of an era: fields whose slot is not in `mask` ([`Kind::mask_in`]) lose their
+    /// value, those in it that have none are 0, as a kernel would print them. Texts stay away.
     pub fn keep(&mut self, mask: u32) {
         self.present &= mask;
+        for (slot, field) in self.kind.fields().iter().enumerate() {
+            if mask >> slot & 1 != 0 && field.spec().value != ValueType::Text {
+                self.present |= 1 << slot;
+            }
+        }
         for (slot, value) in self.values.iter_mut().enumerate() {
             if mask >> slot & 1 == 0 {
                 *value = 0;
@@ -177,12 +183,11 @@ impl Kind {
         &schema().kinds[self as usize].fields
     }
 
-    /// The slots that a kernel of `release` fills; none if it does not have the tracepoint.
+    /// The slots that the text of a kernel of `release` has; none if it does not have the tracepoint.
     pub fn mask_in(self, release: Release) -> Option<u32> {
         let schema = &schema().kinds[self as usize];
         let printed = schema.template(release).fields();
-        let fields = printed.chain(self.spec().unprinted.iter().copied());
-        let mask = fields.fold(0, |mask, f| mask | 1 << schema.slot_of[f as usize]);
+        let mask = printed.fold(0, |mask, f| mask | 1 << schema.slot_of[f as usize]);
         self.exists_in(release).then_some(mask)
     }
 

@@ -9,6 +9,9 @@ const NAMES_MAX: usize = 1 << 16;
 /// Longest text that is kept whole, bytes.
 const NAME_BYTES_MAX: usize = 4096;
 
+/// Most bytes of all texts together, for the same reason; each is kept twice.
+const BYTES_MAX: usize = 32 << 20;
+
 /// A text, by its number in [`Names`].
 pub type NameId = u64;
 
@@ -17,6 +20,7 @@ pub type NameId = u64;
 pub struct Names {
     names: Vec<Box<str>>,
     ids: HashMap<Box<str>, NameId>,
+    bytes: usize,
 }
 
 impl Default for Names {
@@ -24,6 +28,7 @@ impl Default for Names {
         let mut names = Names {
             names: Vec::new(),
             ids: HashMap::new(),
+            bytes: 0,
         };
         names.intern(Names::OVERFLOW.as_bytes());
         names
@@ -41,9 +46,10 @@ impl Names {
         if let Some(&id) = self.ids.get(text.as_ref()) {
             return id;
         }
-        if self.names.len() >= NAMES_MAX {
+        if self.names.len() >= NAMES_MAX || self.bytes + text.len() > BYTES_MAX {
             return 0;
         }
+        self.bytes += text.len();
         let id = self.names.len() as NameId;
         self.names.push(text.as_ref().into());
         self.ids.insert(text.as_ref().into(), id);

@@ -224,7 +224,10 @@ impl ReclaimReport {
             .filter(|(_, count)| **count > 0)
             .map(|(kind, count)| (kind.name(), *count))
             .collect();
-        let by_shrink_inactive = self.kinds[Kind::LruShrinkInactive as usize] > 0;
+        // Without an isolation nothing was taken off a list: what the ends of reclaim say is then hope
+        // (`do_try_to_free_pages` returns 1) or slab.
+        let by_shrink_inactive = self.kinds[Kind::LruShrinkInactive as usize] > 0
+            || self.kinds[Kind::LruIsolate as usize] == 0;
         let mut by_actor: [Pages; 4] = Default::default();
         for task in &self.tasks {
             for (sum, pages) in by_actor.iter_mut().zip(&task.pages) {

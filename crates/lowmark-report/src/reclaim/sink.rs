@@ -11,7 +11,7 @@
 //! [`DISTRIBUTIONS_MAX`] tasks with distributions of their own, and of slices. It takes about 50 ns an event.
 
 use super::compat::CompatReport;
-use super::distribution::Distribution;
+use super::distribution::{Distribution, microseconds};
 use super::pages::{Actor, Pages, count};
 use super::slices::Slices;
 use super::tasks::{NO_MEMCG, ORDERS, Open, Pairs, Span, Task, Thread, is_kswapd, order_index};
@@ -452,6 +452,10 @@ impl Sink for ReclaimReport {
             self.blind[event.kind as usize] += u64::from(!read);
         }
         self.kinds[event.kind as usize] += 1;
+        // Text has microseconds: all carriers of one run are to give the same report.
+        let mut event = *event;
+        event.time_ns = microseconds(event.time_ns) * 1000;
+        let event = &event;
         let (first, last) = self.span_ns.unwrap_or((event.time_ns, event.time_ns));
         self.span_ns = Some((first.min(event.time_ns), last.max(event.time_ns)));
         self.slices.at(event.time_ns).events += 1;

@@ -11,6 +11,13 @@
 
 use super::expression::evaluate;
 
+/// Bytes of a rendered value behind which nothing is added: the kernel's own texts end within two pages
+/// (`TRACE_SEQ_BUFFER_SIZE`).
+const RENDERED_MAX: usize = 8 << 10;
+/// Most names of a table; the longest of reclaim's events, in Linux 7.2, has 38. It is passed through for
+/// each value.
+const ENTRIES_MAX: usize = 1 << 10;
+
 /// What a value means in a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableKind {
@@ -92,6 +99,9 @@ impl NameTable {
         let mut rest = value;
         let mut text = String::new();
         let mut append = |part: &str| {
+            if text.len() > RENDERED_MAX {
+                return;
+            }
             if !text.is_empty() {
                 text.push_str(separator);
             }
@@ -246,6 +256,9 @@ impl<'a> Scanner<'a> {
             if self.peek() == Some(b'{') {
                 self.at += 1;
                 entries.extend(self.entry()?);
+                if entries.len() > ENTRIES_MAX {
+                    return None;
+                }
             }
             self.skip_blanks();
             match self.peek()? {

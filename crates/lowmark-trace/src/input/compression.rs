@@ -4,6 +4,7 @@
 //! it runs into damage, and do not say where in the file that was.
 
 use super::gzip::Gunzip;
+use super::sniff;
 use flate2::{Decompress, FlushDecompress, Status};
 use liblzma::stream::{Action, CONCATENATED, Status as XzStatus, Stream};
 use std::fmt;
@@ -47,6 +48,8 @@ impl fmt::Display for Compression {
 
 /// Bytes that [`detect`] wants to see, if there are as many.
 pub(super) const DETECT: usize = 6;
+/// The same where a greeting may come before a compressed atrace.
+pub(super) const DETECT_ATRACE: usize = ATRACE_MARK_WITHIN + 2;
 
 /// The compression that begins with `head`, and how many bytes come before the compressed ones.
 pub(super) fn detect(head: &[u8]) -> Option<(Compression, usize)> {
@@ -60,7 +63,12 @@ pub(super) fn detect(head: &[u8]) -> Option<(Compression, usize)> {
         return Some((*compression, 0));
     }
     let beginning = &head[..head.len().min(ATRACE_MARK_WITHIN)];
-    let start = memchr::memmem::find(beginning, ATRACE_MARK)? + ATRACE_MARK.len();
+    let mark = memchr::memmem::find(beginning, ATRACE_MARK)?;
+    // A trace that says so anywhere is not meant, whatever it holds behind.
+    if sniff::kind(&head[..mark], false).is_some() {
+        return None;
+    }
+    let start = mark + ATRACE_MARK.len();
     // RFC 1950: method 8 and a header divisible by 31. Text after the mark is an atrace without `-z`.
     match head.get(start..start + 2)? {
         [first, second] if first & 0x0f == 8 => {

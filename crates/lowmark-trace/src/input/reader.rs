@@ -59,7 +59,10 @@ impl Reader {
     /// Reads the first bytes of `source` to tell its compression.
     pub(super) fn new(name: String, mut source: Source) -> Result<Reader, InputError> {
         let mut head = Vec::new();
-        while head.len() < compression::DETECT {
+        // A pipe may give a greeting alone at first; what is a trace already needs no more.
+        while head.len() < compression::DETECT
+            || head.len() < compression::DETECT_ATRACE && sniff::kind(&head, false).is_none()
+        {
             match read_more(&mut source, &mut head) {
                 Ok(0) => break,
                 Ok(_) => {}

@@ -68,6 +68,8 @@ pub(crate) struct Header {
     pub(crate) attrs: Vec<Attr>,
     /// Index of the attr by id of an event.
     pub(crate) ids: HashMap<u64, u32>,
+    /// Ids read, each as often as it stands there: attrs of a forged file could share one long list.
+    ids_read: u64,
     pub(crate) metadata: Metadata,
     /// Where the file ends early.
     pub(crate) truncated: Option<Flaw>,
@@ -199,12 +201,8 @@ impl Header {
 
     /// Takes in an id of the last attr.
     fn add_id(&mut self, id: u64, offset: u64) -> Result<(), Error> {
-        check(
-            self.ids.len() as u64 + 1,
-            IDS_MAX,
-            "the number of ids",
-            offset,
-        )?;
+        self.ids_read += 1;
+        check(self.ids_read, IDS_MAX, "the number of ids", offset)?;
         self.ids
             .insert(id, self.attrs.len().saturating_sub(1) as u32);
         Ok(())

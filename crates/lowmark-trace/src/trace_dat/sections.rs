@@ -20,6 +20,8 @@ use std::io::{Cursor, Read, Seek};
 const COMPRESSED: u16 = 1;
 /// Largest section decompressed, bytes.
 const SECTION_BYTES_MAX: u64 = 32 << 20;
+/// Bytes of all option sections together: a ring of them would be read again and again.
+const OPTIONS_BYTES_MAX: u64 = 64 << 20;
 /// Most option sections followed; trace-cmd writes one, and one per buffer.
 const OPTION_SECTIONS_MAX: u32 = 1 << 16;
 
@@ -60,6 +62,7 @@ impl<S: Read + Seek> TraceDat<S> {
     fn read_option_section(&mut self, place: u64, found: &mut Found) -> Result<u64, Error> {
         match self.section(place, id::DONE, "the options")? {
             Some(body) => {
+                found.count(body.len() as u64, place)?;
                 let mut part = Reader::of_part(Cursor::new(body), place, self.reader.endian)?;
                 found.read(&mut part)
             }
@@ -158,11 +161,27 @@ struct Found {
     buffers: Vec<Buffer>,
     /// CPUs of all buffers, at least one each.
     streams: usize,
+    /// Bytes of options, those that had to be decompressed twice.
+    bytes: u64,
     /// Id and place of the sections that are read.
     sections: Vec<(u16, u64)>,
 }
 
 impl Found {
+    /// Counts bytes of options at `offset`.
+    fn count(&mut self, bytes: u64, offset: u64) -> Result<(), Error> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes <= OPTIONS_BYTES_MAX {
+            return Ok(());
+        }
+        Err(Error::TooLarge {
+            offset,
+            what: "the size of all options in bytes".to_owned(),
+            size: self.bytes,
+            limit: OPTIONS_BYTES_MAX,
+        })
+    }
+
     /// Options up to DONE, whose place of the next section is given.
     fn read<R: Read + Seek>(&mut self, reader: &mut Reader<R>) -> Result<u64, Error> {
         let endian = reader.endian;
@@ -170,6 +189,7 @@ impl Found {
             let option = reader.u16("the options")?;
             let size = reader.u32("the options")?;
             let offset = reader.offset();
+            self.count(2 + 4 + u64::from(size), offset)?;
             let data = reader.bytes(size.into(), OPTION_BYTES_MAX, "the options")?;
             let place = || {
                 endian.u64(&data, 0).ok_or_else(|| Error::Unexpected {

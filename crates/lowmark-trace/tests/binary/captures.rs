@@ -5,7 +5,7 @@ use lowmark_trace::perf_data::PerfData;
 use lowmark_trace::record::{Accounting, Endian, Error, RawRecord};
 use lowmark_trace::trace_dat::TraceDat;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Cursor, Read};
+use std::io::{Cursor, ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -24,7 +24,14 @@ fn capture(name: &str) -> Option<Vec<u8>> {
         return None;
     };
     let path = PathBuf::from(directory).join(name);
-    let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!("{name} is not read: it is not among these captures");
+            return None;
+        }
+        Err(error) => panic!("{name}: {error}"),
+    };
     Some(if name.ends_with(".xz") {
         unpack(&bytes)
     } else {

@@ -1,0 +1,290 @@
+//! Traces on the command line: real captures, the model's own events, and files that are no traces.
+
+mod common;
+
+use common::Place;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// The captures of text, by path and name.
+fn captures() -> Vec<(PathBuf, String)> {
+    let directory = std::env::var_os("LOWMARK_CAPTURES").expect(".cargo/config.toml sets it");
+    let entries = std::fs::read_dir(directory).expect("the captures");
+    let mut captures: Vec<(PathBuf, String)> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let name = path
+                .file_name()?
+                .to_str()?
+                .strip_suffix(".trace.txt.xz")?
+                .to_owned();
+            Some((path, name))
+        })
+        .collect();
+    captures.sort();
+    assert!(captures.len() >= 6, "{captures:?}");
+    captures
+}
+
+fn toml(path: &Path) -> Option<toml::Table> {
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.parse().expect("TOML"))
+}
+
+fn sum(totals: &Value, key: &str) -> u64 {
+    let actors = totals.as_object().expect("actors");
+    actors
+        .values()
+        .filter_map(|actor| actor[key].as_u64())
+        .sum()
+}
+
+#[test]
+fn captures_are_accounted_for_to_the_last_line() {
+    let place = Place::new();
+    for (path, name) in captures() {
+        let text = path.to_str().expect("UTF-8");
+        let report = place.lowmark(&["report", text, "--format", "json"]).json();
+        let sums = toml(&path.with_file_name(format!("{name}.sums.toml"))).expect("sums");
+        let count = |key: &str| report[key].as_u64().expect(key);
+        assert_eq!(
+            count("lines"),
+            sums["lines"].as_integer().expect("a number") as u64,
+            "{name}"
+        );
+        assert_eq!(
+            count("understood") + count("not_understood"),
+            count("lines"),
+            "{name}"
+        );
+        assert_eq!(count("not_understood"), 0, "{name}");
+        assert_eq!(count("lost"), 0, "{name}");
+        for (event, number) in sums["events"].as_table().expect("events") {
+            let counted = report["events"][event].as_u64();
+            assert_eq!(
+                counted,
+                number.as_integer().map(|n| n as u64),
+                "{name}: {event}"
+            );
+        }
+        // The counters that the kernel kept meanwhile.
+        let taken = toml(&path.with_file_name(format!("{name}.toml"))).expect("what was run");
+        let delta = |field: &str| {
+            let deltas = taken["vmstat_delta"].as_table()?;
+            deltas.get(field).and_then(toml::Value::as_integer)
+        };
+        let list = |what: &str| {
+            let (anon, file) = (
+                delta(&format!("{what}_anon")),
+                delta(&format!("{what}_file")),
+            );
+            (anon.unwrap_or(0) + file.unwrap_or(0)) as u64
+        };
+        assert_eq!(
+            sum(&report["totals"], "reclaimed"),
+            list("pgsteal"),
+            "{name}"
+        );
+        if !name.contains("mglru") {
+            assert_eq!(sum(&report["totals"], "scanned"), list("pgscan"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_models_events_and_their_text_give_the_same_report() {
+    let place = Place::new();
+    for kernel in ["v3.2", "v3.6", "v3.14", "v4.4", "v4.10", "v4.12"] {
+        let args = [
+            "run",
+            "small.toml",
+            "--set",
+            "order=seq",
+            "--kernel",
+            kernel,
+        ];
+        let out = ["--out", kernel, "--events", "--quiet"];
+        place
+            .lowmark(&[args.as_slice(), out.as_slice()].concat())
+            .good();
+        let recording = std::fs::read_dir(place.path(kernel)).expect("recordings");
+        let recording = recording.filter_map(Result::ok).next().expect("one").path();
+        let recording = recording.to_str().expect("UTF-8");
+        place
+            .lowmark(&[
+                "export", recording, "--format", "ftrace", "-o", "text", "-q",
+            ])
+            .good();
+        for mode in [["--format", "json"], ["--compat", "--ignore-pid"]] {
+            let report = |what: &str| {
+                let done = place.lowmark(&[["report", what].as_slice(), mode.as_slice()].concat());
+                done.good()
+            };
+            let (own, text) = (report(recording), report("text"));
+            if mode[0] == "--compat" {
+                assert_eq!(own, text, "{kernel}");
+                continue;
+            }
+            let (own, text): (Value, Value) = (
+                serde_json::from_str(&own).expect("JSON"),
+                serde_json::from_str(&text).expect("JSON"),
+            );
+            let span = |report: &Value| report["span_s"].as_f64().expect("a span");
+            assert!((span(&own) - span(&text)).abs() < 2e-6, "{kernel}");
+            for check in own["vmstat_check"].as_array().expect("checks") {
+                assert_eq!(check["trace"], check["vmstat"], "{kernel}: {check}");
+            }
+            // The run's own counters and times are in no text.
+            let from_elsewhere = [
+                "comments",
+                "vmstat",
+                "missing",
+                "derived",
+                "span_s",
+                "vmstat_check",
+            ];
+            for (key, value) in own.as_object().expect("an object") {
+                if !from_elsewhere.contains(&key.as_str()) {
+                    assert_eq!(*value, text[key], "{kernel}: {key}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn traces_stand_side_by_side() {
+    let place = Place::new();
+    let captures = captures();
+    let (a, b) = (
+        captures[0].0.to_str().expect("UTF-8"),
+        captures[1].0.to_str().expect("UTF-8"),
+    );
+    let table = place.lowmark(&["compare", a, b]).good();
+    for row in [
+        "Direct reclaims",
+        "Kswapd pages scanned",
+        "Reclaim efficiency",
+    ] {
+        assert!(table.contains(row), "{table}");
+    }
+    place
+        .lowmark(&["compare", a, b, "--kernel", "v3.6"])
+        .error(&["--kernel", "has no meaning"]);
+}
+
+const LINE: &str =
+    "         kswapd0-49      [000] .....     5.136763: mm_vmscan_kswapd_wake: nid=0 order=0\n";
+
+#[test]
+fn what_is_no_trace_is_told() {
+    let place = Place::new();
+    let write =
+        |name: &str, bytes: &[u8]| std::fs::write(place.path(name), bytes).expect("written");
+    write("empty", b"");
+    place
+        .lowmark(&["report", "empty"])
+        .error(&["empty", "expected"]);
+    place.lowmark(&["report", "nowhere"]).error(&["nowhere"]);
+    std::fs::create_dir(place.path("directory")).expect("made");
+    place
+        .lowmark(&["report", "directory"])
+        .error(&["directory", "recording.json"]);
+    let noise: Vec<u8> = (0..5000u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
+    write("noise", &noise);
+    place
+        .lowmark(&["report", "noise"])
+        .error(&["noise", "offset"]);
+    write(
+        "other",
+        b"  bash-1 [000] .....  1.000000: sched_switch: prev_comm=bash ==> next_comm=a\n",
+    );
+    place
+        .lowmark(&["report", "other"])
+        .error(&["event sched_switch (1)", "docs/events.md"]);
+    let forged = [b"\x17\x08\x44tracing6\0\0\x08".as_slice(), &[0xff; 40]].concat();
+    write("forged.dat", &forged);
+    place
+        .lowmark(&["report", "forged.dat"])
+        .error(&["forged.dat", "offset"]);
+    write("reversed.data", b"2ELIFREP\0\0\0\0\0\0\0\x68rest");
+    place
+        .lowmark(&["report", "reversed.data"])
+        .error(&["reversed.data", "offset"]);
+}
+
+#[test]
+fn what_can_be_read_of_a_broken_trace_is_reported() {
+    let place = Place::new();
+    let good = LINE.repeat(3);
+    let report = |name: &str, text: &[u8]| {
+        std::fs::write(place.path(name), text).expect("written");
+        let strict = place.lowmark(&["report", name, "--strict"]);
+        let done = place.lowmark(&["report", name, "--format", "json"]);
+        let document: Value = serde_json::from_str(&done.stdout).expect("a report");
+        assert_eq!(document["events"]["mm_vmscan_kswapd_wake"], 3, "{name}");
+        strict.error(&[name]);
+        (done.status, done.stderr)
+    };
+    let (status, said) = report("cut", format!("{good}{}", &LINE[..40]).as_bytes());
+    assert_eq!(status, 2);
+    assert!(
+        said.contains("cut short") && said.contains("line 4 (offset"),
+        "{said}"
+    );
+    let long = [good.as_bytes(), &vec![b'x'; 3 << 20], b"\n"].concat();
+    let (status, said) = report("long", &long);
+    assert_eq!(status, 2);
+    assert!(
+        said.contains("too long") && said.contains("line 4 (offset"),
+        "{said}"
+    );
+    let earlier = LINE
+        .replace("5.136763", "4.136763")
+        .replace("kswapd_wake", "kswapd_sleep");
+    let (status, said) = report("unsorted", format!("{good}{earlier}").as_bytes());
+    assert_eq!(status, 0);
+    assert!(
+        said.contains("1 events are earlier") && said.contains("line 4 (offset"),
+        "{said}"
+    );
+    let (status, said) = report("lost", format!("{good}CPU:1 [LOST 7 EVENTS]\n").as_bytes());
+    assert_eq!(status, 0);
+    assert!(said.contains("7 events were lost"), "{said}");
+}
+
+#[test]
+fn exports_refuse_what_cannot_be() {
+    let place = Place::new();
+    let (capture, _) = &captures()[0];
+    let capture = capture.to_str().expect("UTF-8");
+    place
+        .lowmark(&["export", capture, "--format", "parquet"])
+        .error(&["--output"]);
+    place
+        .lowmark(&["export", capture, "--format", "xml"])
+        .error(&["xml", "perfetto"]);
+    place.write("occupied", "");
+    place
+        .lowmark(&["export", capture, "--format", "csv", "-o", "occupied"])
+        .error(&["occupied"]);
+    place
+        .lowmark(&[
+            "run",
+            "small.toml",
+            "--set",
+            "order=seq",
+            "--out",
+            "runs",
+            "-q",
+        ])
+        .good();
+    let recording = std::fs::read_dir(place.path("runs")).expect("runs");
+    let recording = recording.filter_map(Result::ok).next().expect("one").path();
+    let recording = recording.to_str().expect("UTF-8").to_owned();
+    place
+        .lowmark(&["report", &recording])
+        .error(&["no events", "--events"]);
+}
