@@ -62,6 +62,12 @@ impl Pte {
         ok
     }
 
+    /// Something that depends on both, for loading several without deciding on any.
+    #[inline]
+    pub(crate) fn blend(self, other: Pte) -> Pte {
+        Pte(self.0 ^ other.0)
+    }
+
     pub(crate) fn is_dirty(self) -> bool {
         self.0 & (PRESENT | DIRTY) == PRESENT | DIRTY
     }
