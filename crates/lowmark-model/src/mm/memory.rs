@@ -1,6 +1,6 @@
 //! Mapped regions, page tables, page faults (`mm/memory.c`).
 
-use super::page::{MAPPING_ANON, Pfn, flag};
+use super::page::{Pfn, UNMAPPED, flag};
 use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
 use super::page_io;
 use super::shmem::{ShmemEntry, ShmemSlot};
@@ -99,6 +99,8 @@ pub(crate) struct Vma {
     pub(crate) node: usize,
     /// One entry per page; empty after munmap.
     pub(crate) ptes: Vec<Pte>,
+    /// Owner number of its first page if it is private.
+    pub(crate) first: u32,
     /// Misses that Shaohua's variant counts in the region's anon_vma.
     pub(crate) swapra_miss: u32,
 }
@@ -363,16 +365,18 @@ impl World {
     }
 
     fn add_to_shmem(&mut self, inode: u32, index: u32, pfn: Pfn) {
-        self.mm.shmem[inode as usize].slots[index as usize] = ShmemSlot::page(pfn);
-        let page = &mut self.mm.pages[pfn];
-        (page.mapping, page.index) = (inode, index);
+        let object = &mut self.mm.shmem[inode as usize];
+        object.slots[index as usize] = ShmemSlot::page(pfn);
+        self.mm.pages[pfn].owner = object.first + index;
     }
 
     fn map_anon(&mut self, vma: u32, index: u32, pfn: Pfn, write: bool, writable: bool) {
+        let region = &mut self.mm.vmas[vma as usize];
+        region.ptes[index as usize] = Pte::mapped(pfn, write && writable, writable);
         let page = &mut self.mm.pages[pfn];
-        (page.mapping, page.index) = (vma | MAPPING_ANON, index);
+        page.owner = region.first + index;
+        page.set(flag::ANON);
         page.mapcount += 1;
-        self.set_pte(vma, index, Pte::mapped(pfn, write && writable, writable));
     }
 
     #[inline]
@@ -395,6 +399,7 @@ impl World {
     pub(crate) fn unmap_region(&mut self, vma: u32) {
         let region = &mut self.mm.vmas[vma as usize];
         let (ptes, backing) = (std::mem::take(&mut region.ptes), region.backing);
+        let (first, pages) = (region.first, ptes.len() as u64);
         if let Backing::Shmem(inode) = backing {
             self.mm.shmem[inode as usize]
                 .mappers
@@ -408,10 +413,12 @@ impl World {
                 self.free_swap_cache(slot);
             }
         }
-        if let Backing::Shmem(inode) = backing
-            && self.mm.shmem[inode as usize].mappers.is_empty()
-        {
-            self.evict_shmem(inode);
+        match backing {
+            Backing::Anon => self.mm.mappings.remove(first, pages),
+            Backing::Shmem(inode) if self.mm.shmem[inode as usize].mappers.is_empty() => {
+                self.evict_shmem(inode);
+            }
+            Backing::Shmem(_) => {}
         }
     }
 
@@ -431,8 +438,9 @@ impl World {
     /// reclaim.
     fn forget_page(&mut self, pfn: Pfn) {
         let page = &mut self.mm.pages[pfn];
-        if page.has(flag::WRITEBACK) || page.has(flag::LOCKED) || !page.has(flag::LRU) {
+        if page.has_any(flag::WRITEBACK | flag::LOCKED) || !page.has(flag::LRU) {
             page.clear(flag::DIRTY);
+            page.owner = UNMAPPED;
             return;
         }
         if page.has(flag::SWAPCACHE) {
@@ -453,7 +461,10 @@ impl World {
 
     /// The last user of a shared object is gone (`shmem_evict_inode`).
     fn evict_shmem(&mut self, inode: u32) {
-        for slot in std::mem::take(&mut self.mm.shmem[inode as usize].slots) {
+        let object = &mut self.mm.shmem[inode as usize];
+        let (slots, first) = (std::mem::take(&mut object.slots), object.first);
+        self.mm.mappings.remove(first, slots.len() as u64);
+        for slot in slots {
             match slot.get() {
                 ShmemEntry::Hole => {}
                 ShmemEntry::Page(pfn) => self.forget_page(pfn),

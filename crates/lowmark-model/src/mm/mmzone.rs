@@ -1,6 +1,7 @@
 //! Nodes, zones, reserves and watermarks (`include/linux/mmzone.h`, `setup_per_zone_wmarks`).
 
-use super::page::{List, Pfn};
+use super::lru_list::LruList;
+use super::page::{FreeList, Pfn};
 use crate::kernel::{Kernel, LruUnit, WatermarkGap, ZoneSize};
 use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE};
 
@@ -34,12 +35,6 @@ impl ZoneType {
     }
 }
 
-/// Free blocks of one order.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct FreeArea {
-    pub(crate) blocks: List,
-}
-
 /// Watermark indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
@@ -64,7 +59,7 @@ pub(crate) struct Zone {
     /// `NR_FREE_PAGES`
     pub(crate) free: u64,
     /// Free blocks by order.
-    pub(crate) free_area: [FreeArea; MAX_ORDER],
+    pub(crate) free_area: [FreeList; MAX_ORDER],
     /// min, low, high in pages.
     pub(crate) watermark: [u64; 3],
     /// `lowmem_reserve` by class.
@@ -134,7 +129,7 @@ impl Lru {
 #[derive(Debug, Default)]
 pub(crate) struct Lruvec {
     /// Lists, indexed by [`Lru`].
-    pub(crate) lists: [List; 4],
+    pub(crate) lists: [LruList; 4],
     /// `recent_scanned` of anon and file.
     pub(crate) recent_scanned: [u64; 2],
     /// `recent_rotated` of anon and file.

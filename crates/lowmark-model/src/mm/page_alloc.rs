@@ -73,13 +73,11 @@ impl Zone {
 
     fn order_ok(&self, order: usize, mark: u64, after: u64, rule: WatermarkOrder) -> bool {
         match rule {
-            WatermarkOrder::FreeBlock => self.free_area[order..]
-                .iter()
-                .any(|area| area.blocks.len() > 0),
+            WatermarkOrder::FreeBlock => self.free_area[order..].iter().any(|area| area.len() > 0),
             WatermarkOrder::Decay => {
                 let (mut free, mut mark) = (after, mark);
                 self.free_area[..order].iter().enumerate().all(|(o, area)| {
-                    free = free.saturating_sub(area.blocks.len() << o);
+                    free = free.saturating_sub(area.len() << o);
                     mark >>= 1;
                     free > mark
                 })
@@ -122,6 +120,7 @@ impl Mm {
     }
 
     /// `__free_one_page`: merges with free buddies.
+    #[inline]
     pub(crate) fn free_block(&mut self, pfn: Pfn, order: usize) {
         let index = self.pages[pfn].zone();
         let zone = &mut self.zones[index];
@@ -133,46 +132,40 @@ impl Mm {
             if buddy < first || buddy + (1 << order) > managed_end {
                 break;
             }
-            let page = &mut self.pages[buddy];
+            let page = &self.pages[buddy];
             if !page.has(flag::BUDDY) || page.private != order as u32 {
                 break;
             }
-            page.clear(flag::BUDDY);
-            zone.free_area[order].blocks.remove(&mut self.pages, buddy);
+            zone.free_area[order].remove(&mut self.pages, buddy);
             pfn &= buddy;
             order += 1;
         }
-        let page = &mut self.pages[pfn];
-        page.set(flag::BUDDY);
-        page.private = order as u32;
-        zone.free_area[order].blocks.push_head(&mut self.pages, pfn);
+        zone.free_area[order].push(&mut self.pages, pfn, order);
     }
 
     /// Frees one page that nobody uses (`free_hot_cold_page`).
     #[inline]
     pub(crate) fn free_page(&mut self, pfn: Pfn) {
-        debug_assert!(!self.pages[pfn].has(flag::LRU) && !self.pages[pfn].is_mapped());
-        self.pages[pfn].reset();
-        let zone = self.pages[pfn].zone();
-        self.zones[zone].pages_scanned = 0;
-        self.zones[zone].all_unreclaimable = false;
+        let page = &mut self.pages[pfn];
+        debug_assert!(!page.has(flag::LRU) && !page.is_mapped());
+        page.reset();
+        let zone = &mut self.zones[page.zone()];
+        zone.pages_scanned = 0;
+        zone.all_unreclaimable = false;
         self.stat.pgfree += 1;
         self.free_block(pfn, 0);
     }
 
     /// `__rmqueue_smallest`: the smallest block that is large enough, split down to the order.
+    #[inline]
     fn take(&mut self, zone: usize, order: usize) -> Option<Pfn> {
         let zone = &mut self.zones[zone];
-        let mut from =
-            (order..MAX_ORDER).find(|&order| zone.free_area[order].blocks.first().is_some())?;
-        let pfn = zone.free_area[from].blocks.first()?;
-        zone.free_area[from].blocks.remove(&mut self.pages, pfn);
+        let mut from = (order..MAX_ORDER).find(|&order| zone.free_area[order].len() > 0)?;
+        let pfn = zone.free_area[from].pop(&mut self.pages)?;
         while from > order {
             from -= 1;
             let half = pfn + (1 << from);
-            self.pages[half].set(flag::BUDDY);
-            self.pages[half].private = from as u32;
-            zone.free_area[from].blocks.push_head(&mut self.pages, half);
+            zone.free_area[from].push(&mut self.pages, half, from);
         }
         self.pages[pfn].reset();
         zone.free -= 1 << order;

@@ -2,23 +2,22 @@
 
 use super::Mm;
 use super::memory::Pte;
-use super::page::{MAPPING_ANON, Pfn, UNMAPPED, flag};
+use super::page::{Page, Pfn, flag};
 
 impl Mm {
     /// Calls `f` for every PTE that maps the page.
     #[inline]
-    fn for_each_pte(&mut self, pfn: Pfn, mut f: impl FnMut(&mut Pte)) {
-        let page = self.pages[pfn];
-        if page.mapping == UNMAPPED || !page.is_mapped() {
+    fn for_each_pte(&mut self, pfn: Pfn, page: Page, mut f: impl FnMut(&mut Pte)) {
+        if !page.is_mapped() {
             return;
         }
+        let (object, index) = self.mappings.of(page.owner);
         if page.is_anon() {
-            let vma = (page.mapping & !MAPPING_ANON) as usize;
-            f(&mut self.vmas[vma].ptes[page.index as usize]);
+            f(&mut self.vmas[object].ptes[index]);
             return;
         }
-        for &vma in &self.shmem[page.mapping as usize].mappers {
-            if let Some(pte) = self.vmas[vma as usize].ptes.get_mut(page.index as usize)
+        for &vma in &self.shmem[object].mappers {
+            if let Some(pte) = self.vmas[vma as usize].ptes.get_mut(index)
                 && pte.frame() == Some(pfn)
             {
                 f(pte);
@@ -26,11 +25,34 @@ impl Mm {
         }
     }
 
+    /// Loads what reclaim will look at of each page, without deciding on any: one waits for the other
+    /// only if what is done depends on what is found.
+    pub(crate) fn fetch(&self, batch: &[Pfn]) {
+        let mut fetched = Pte::default();
+        for &pfn in batch {
+            let page = self.pages[pfn];
+            if !page.is_mapped() {
+                continue;
+            }
+            let (object, index) = self.mappings.of(page.owner);
+            let vma = match page.is_anon() {
+                true => object,
+                false => self.shmem[object].mappers[0] as usize,
+            };
+            let pte = self.vmas[vma].ptes.get(index);
+            fetched = fetched.blend(pte.copied().unwrap_or_default());
+        }
+        std::hint::black_box(fetched);
+    }
+
     /// `page_referenced`: how many PTEs were young; they are old afterwards.
     #[inline]
     pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> u32 {
         let mut young = 0;
-        self.for_each_pte(pfn, |pte| young += u32::from(pte.test_and_clear_young()));
+        let page = self.pages[pfn];
+        self.for_each_pte(pfn, page, |pte| {
+            young += u32::from(pte.test_and_clear_young())
+        });
         young
     }
 
@@ -45,7 +67,7 @@ impl Mm {
             Pte::default()
         };
         let (mut dirty, mut unmapped) = (false, 0);
-        self.for_each_pte(pfn, |pte| {
+        self.for_each_pte(pfn, page, |pte| {
             dirty |= pte.is_dirty();
             unmapped += 1;
             *pte = replacement;

@@ -43,6 +43,8 @@ impl ShmemSlot {
 pub(crate) struct ShmemInode {
     /// Its pages by offset (the radix tree).
     pub(crate) slots: Vec<ShmemSlot>,
+    /// Owner number of its first page.
+    pub(crate) first: u32,
     /// VMAs that map it from offset 0 (`i_mmap`).
     pub(crate) mappers: Vec<u32>,
 }

@@ -28,7 +28,7 @@ impl Mm {
         let lru = self.page_lru(pfn);
         let lruvec = self.account(pfn, lru, 1);
         self.pages[pfn].set(flag::LRU);
-        self.lruvecs[lruvec].lists[lru as usize].push_head(&mut self.pages, pfn);
+        self.lruvecs[lruvec].lists[lru as usize].push_head(&mut self.chunks, &mut self.pages, pfn);
     }
 
     /// At the tail of its list.
@@ -37,7 +37,7 @@ impl Mm {
         let lru = self.page_lru(pfn);
         let lruvec = self.account(pfn, lru, 1);
         self.pages[pfn].set(flag::LRU);
-        self.lruvecs[lruvec].lists[lru as usize].push_tail(&mut self.pages, pfn);
+        self.lruvecs[lruvec].lists[lru as usize].push_tail(&mut self.chunks, &mut self.pages, pfn);
     }
 
     /// Off its list.
@@ -46,13 +46,21 @@ impl Mm {
         let lru = self.page_lru(pfn);
         let lruvec = self.account(pfn, lru, -1);
         self.pages[pfn].clear(flag::LRU);
-        self.lruvecs[lruvec].lists[lru as usize].remove(&mut self.pages, pfn);
+        self.lruvecs[lruvec].lists[lru as usize].remove(&mut self.chunks, &mut self.pages, pfn);
+    }
+
+    /// Takes the oldest page off a list.
+    pub(crate) fn lru_pop(&mut self, lruvec: usize, lru: Lru) -> Option<Pfn> {
+        let pfn = self.lruvecs[lruvec].lists[lru as usize].pop_tail(&mut self.chunks)?;
+        self.account(pfn, lru, -1);
+        self.pages[pfn].clear(flag::LRU);
+        Some(pfn)
     }
 
     /// Takes up to `want` pages off the tail of a zone's list at once, oldest first.
     pub(crate) fn take_tail(&mut self, lruvec: usize, lru: Lru, want: u64, batch: &mut Vec<Pfn>) {
         let list = &mut self.lruvecs[lruvec].lists[lru as usize];
-        list.cut_tail(&mut self.pages, want, batch);
+        list.cut_tail(&mut self.chunks, want, batch);
         for &pfn in batch.iter() {
             self.pages[pfn].clear(flag::LRU);
         }

@@ -258,6 +258,7 @@ impl World {
             }
             LruUnit::Node => self.isolate_from_zones(target, lru, want, sc, batch),
         };
+        self.mm.fetch(batch);
         let scanned = batch.len() as u64;
         // 4.8 to 4.11: a quarter of the pages set aside counts as scanned, all of them if there was
         // nothing else.
@@ -300,13 +301,10 @@ impl World {
         batch: &mut Batch,
     ) -> u64 {
         let mut skipped = Batch::new();
-        let mut left = self.mm.lruvecs[target.lruvec].len(lru);
-        while (batch.len() as u64) < want && left > 0 {
-            let Some(pfn) = self.mm.lruvecs[target.lruvec].lists[lru as usize].last() else {
+        while (batch.len() as u64) < want {
+            let Some(pfn) = self.mm.lru_pop(target.lruvec, lru) else {
                 break;
             };
-            left -= 1;
-            self.mm.lru_del(pfn);
             match self.mm.zones[self.mm.pages[pfn].zone()].kind > sc.reclaim_idx {
                 true => skipped.push(pfn),
                 false => batch.push(pfn),

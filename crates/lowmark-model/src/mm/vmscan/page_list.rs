@@ -11,7 +11,7 @@
 use super::{Batch, ScanControl};
 use crate::device::{Io, Submitted};
 use crate::kernel::{PageReferences, TailWriteback};
-use crate::mm::page::{Pfn, flag};
+use crate::mm::page::{Pfn, UNMAPPED, flag};
 use crate::mm::shmem::ShmemSlot;
 use crate::world::{Sys, World};
 use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC};
@@ -188,9 +188,9 @@ impl World {
         }
         let page = self.mm.pages[pfn];
         self.mm.swap.set_shmem(page.private);
-        self.mm.shmem[page.mapping as usize].slots[page.index as usize] =
-            ShmemSlot::swapped(page.private);
-        self.mm.pages[pfn].mapping = crate::mm::page::UNMAPPED;
+        let (object, index) = self.mm.mappings.of(page.owner);
+        self.mm.shmem[object].slots[index] = ShmemSlot::swapped(page.private);
+        self.mm.pages[pfn].owner = UNMAPPED;
         true
     }
 
@@ -199,9 +199,10 @@ impl World {
         let page = self.mm.pages[pfn];
         if page.has(flag::SWAPCACHE) {
             self.delete_from_swap_cache(pfn);
-        } else if let Some(object) = self.mm.shmem.get_mut(page.mapping as usize) {
+        } else if page.owner != UNMAPPED && !page.is_anon() {
             // Never written to: it is a hole again.
-            object.slots[page.index as usize] = ShmemSlot::default();
+            let (object, index) = self.mm.mappings.of(page.owner);
+            self.mm.shmem[object].slots[index] = ShmemSlot::default();
         }
     }
 
