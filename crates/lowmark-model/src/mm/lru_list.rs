@@ -14,13 +14,13 @@ use super::page::{NONE, Pages, Pfn};
 /// Places in a chunk.
 const CHUNK: u32 = 256;
 
-/// A chunk of a list; the places before `low` and from `high` on are not in use.
+/// A chunk of a list; places without a page hold [`NONE`].
 #[derive(Debug, Clone, Copy)]
 struct Chunk {
     newer: u32,
     older: u32,
+    /// Places before this one are not in use.
     low: u16,
-    high: u16,
     /// Places that hold a page.
     live: u16,
 }
@@ -34,22 +34,27 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// A chunk without pages whose first one will have place `at`.
-    fn acquire(&mut self, at: u32, newer: u32, older: u32) -> u32 {
+    /// A chunk without pages.
+    fn acquire(&mut self, newer: u32, older: u32, low: u32) -> u32 {
         let chunk = Chunk {
             newer,
             older,
-            low: at as u16,
-            high: at as u16,
+            low: low as u16,
             live: 0,
         };
         if let Some(id) = self.unused.pop() {
             self.chunks[id as usize] = chunk;
+            self.places_of(id).fill(NONE);
             return id;
         }
         self.chunks.push(chunk);
         self.places.resize(self.places.len() + CHUNK as usize, NONE);
         self.chunks.len() as u32 - 1
+    }
+
+    fn places_of(&mut self, id: u32) -> &mut [Pfn] {
+        let start = (id * CHUNK) as usize;
+        &mut self.places[start..start + CHUNK as usize]
     }
 }
 
@@ -58,6 +63,8 @@ impl Chunks {
 pub(crate) struct LruList {
     /// Chunk with the newest page.
     head: u32,
+    /// Place of the next page at the head; the first of a chunk: there is none yet.
+    next: u32,
     /// Chunk with the oldest page.
     tail: u32,
     len: u32,
@@ -68,6 +75,7 @@ impl Default for LruList {
     fn default() -> Self {
         LruList {
             head: NONE,
+            next: 0,
             tail: NONE,
             len: 0,
             chunks: 0,
@@ -82,36 +90,34 @@ impl LruList {
         u64::from(self.len)
     }
 
-    /// `list_add`
+    /// `list_add`: the page's place.
     #[inline]
-    pub(crate) fn push_head(&mut self, chunks: &mut Chunks, pages: &mut Pages, pfn: Pfn) {
-        let full = |chunk: &Chunk| u32::from(chunk.high) == CHUNK;
-        if chunks.chunks.get(self.head as usize).is_none_or(full) {
+    pub(crate) fn push_head(&mut self, chunks: &mut Chunks, pfn: Pfn) -> u32 {
+        if self.next.is_multiple_of(CHUNK) {
             self.grow_head(chunks);
         }
-        let chunk = &mut chunks.chunks[self.head as usize];
-        let place = self.head * CHUNK + u32::from(chunk.high);
-        chunk.high += 1;
-        chunk.live += 1;
+        let place = self.next;
+        self.next += 1;
         self.len += 1;
+        chunks.chunks[(place / CHUNK) as usize].live += 1;
         chunks.places[place as usize] = pfn;
-        pages[pfn].position = place;
+        place
     }
 
-    /// `list_add_tail`
+    /// `list_add_tail`: the page's place.
     #[inline]
-    pub(crate) fn push_tail(&mut self, chunks: &mut Chunks, pages: &mut Pages, pfn: Pfn) {
+    pub(crate) fn push_tail(&mut self, chunks: &mut Chunks, pfn: Pfn) -> u32 {
         let full = |chunk: &Chunk| chunk.low == 0;
         if chunks.chunks.get(self.tail as usize).is_none_or(full) {
             self.grow_tail(chunks);
         }
         let chunk = &mut chunks.chunks[self.tail as usize];
         chunk.low -= 1;
-        let place = self.tail * CHUNK + u32::from(chunk.low);
         chunk.live += 1;
+        let place = self.tail * CHUNK + u32::from(chunk.low);
         self.len += 1;
         chunks.places[place as usize] = pfn;
-        pages[pfn].position = place;
+        place
     }
 
     /// `list_del`
@@ -159,18 +165,22 @@ impl LruList {
         while want > 0 {
             let id = self.tail;
             let chunk = &mut chunks.chunks[id as usize];
-            let base = (id * CHUNK) as usize;
-            let places =
-                &chunks.places[base + usize::from(chunk.low)..base + usize::from(chunk.high)];
-            let before = batch.len();
+            let start = (id * CHUNK) as usize + usize::from(chunk.low);
             let take = want.min(usize::from(chunk.live));
-            let mut looked = 0;
-            while batch.len() - before < take {
-                let pfn = places[looked];
-                looked += 1;
-                if pfn != NONE {
-                    batch.push(pfn);
+            let mut looked = take;
+            let first = &chunks.places[start..start + take];
+            if first.contains(&NONE) {
+                let found = batch.len() + take;
+                looked = 0;
+                while batch.len() < found {
+                    let pfn = chunks.places[start + looked];
+                    looked += 1;
+                    if pfn != NONE {
+                        batch.push(pfn);
+                    }
                 }
+            } else {
+                batch.extend_from_slice(first);
             }
             chunk.low += looked as u16;
             chunk.live -= take as u16;
@@ -188,7 +198,7 @@ impl LruList {
         ids.flat_map(|id| {
             let chunk = &chunks.chunks[id as usize];
             let base = (id * CHUNK) as usize;
-            let used = base + usize::from(chunk.low)..base + usize::from(chunk.high);
+            let used = base + usize::from(chunk.low)..base + CHUNK as usize;
             chunks.places[used].iter().copied()
         })
         .filter(|&pfn| pfn != NONE)
@@ -197,7 +207,8 @@ impl LruList {
     #[cold]
     fn grow_head(&mut self, chunks: &mut Chunks) {
         let old = self.head;
-        self.head = chunks.acquire(0, NONE, old);
+        self.head = chunks.acquire(NONE, old, 0);
+        self.next = self.head * CHUNK;
         self.chunks += 1;
         match old {
             NONE => self.tail = self.head,
@@ -208,7 +219,7 @@ impl LruList {
     #[cold]
     fn grow_tail(&mut self, chunks: &mut Chunks) {
         let old = self.tail;
-        self.tail = chunks.acquire(CHUNK, old, NONE);
+        self.tail = chunks.acquire(old, NONE, CHUNK);
         self.chunks += 1;
         match old {
             NONE => self.head = self.tail,
@@ -221,7 +232,11 @@ impl LruList {
     fn release(&mut self, chunks: &mut Chunks, id: u32) {
         let Chunk { newer, older, .. } = chunks.chunks[id as usize];
         match newer {
-            NONE => self.head = older,
+            NONE => {
+                self.head = older;
+                // Every chunk but the newest is full at its upper end.
+                self.next = 0;
+            }
             _ => chunks.chunks[newer as usize].older = older,
         }
         match older {
@@ -237,10 +252,8 @@ impl LruList {
     fn pack(&mut self, chunks: &mut Chunks, pages: &mut Pages) {
         let (mut from, mut to, mut filled) = (self.tail, self.tail, 0);
         while from != NONE {
-            let Chunk {
-                low, high, newer, ..
-            } = chunks.chunks[from as usize];
-            for at in u32::from(low)..u32::from(high) {
+            let Chunk { low, newer, .. } = chunks.chunks[from as usize];
+            for at in u32::from(low)..CHUNK {
                 let pfn = chunks.places[(from * CHUNK + at) as usize];
                 if pfn == NONE {
                     continue;
@@ -264,6 +277,7 @@ impl LruList {
         while self.head != to {
             self.release(chunks, self.head);
         }
+        self.next = to * CHUNK + filled;
     }
 }
 
@@ -271,7 +285,8 @@ impl Chunks {
     /// The chunk holds `filled` pages from its first place on.
     fn set_filled(&mut self, id: u32, filled: u32) {
         let chunk = &mut self.chunks[id as usize];
-        (chunk.low, chunk.high, chunk.live) = (0, filled as u16, filled as u16);
+        (chunk.low, chunk.live) = (0, filled as u16);
+        self.places_of(id)[filled as usize..].fill(NONE);
     }
 }
 
@@ -321,10 +336,10 @@ mod tests {
             } = &mut twins;
             if add && let Some(pfn) = off.pop() {
                 if stream.below(4) > 0 {
-                    list.push_head(chunks, pages, pfn);
+                    pages[pfn].position = list.push_head(chunks, pfn);
                     plain.push_front(pfn);
                 } else {
-                    list.push_tail(chunks, pages, pfn);
+                    pages[pfn].position = list.push_tail(chunks, pfn);
                     plain.push_back(pfn);
                 }
             } else if !add && !plain.is_empty() {

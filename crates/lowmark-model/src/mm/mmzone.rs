@@ -156,6 +156,17 @@ impl Lruvec {
     }
 }
 
+/// A zone as an allocation of one page sees it that may use every zone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fallback {
+    /// The zone.
+    pub(crate) zone: usize,
+    /// It is on the node that is preferred.
+    pub(crate) local: bool,
+    /// What it keeps at each mark, its reserve against the class of the first zone included.
+    pub(crate) keeps: [u64; 3],
+}
+
 /// A node (`pg_data_t`).
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -163,6 +174,8 @@ pub(crate) struct Node {
     pub(crate) zones: Vec<usize>,
     /// Zones in the order in which an allocation that prefers this node tries them.
     pub(crate) zonelist: Vec<usize>,
+    /// The same for one page that may lie in any zone, with what each zone has to keep.
+    pub(crate) fallbacks: Vec<Fallback>,
     /// kswapd's state.
     pub(crate) kswapd: super::kswapd::Kswapd,
 }
@@ -301,11 +314,22 @@ fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
             .collect()
     };
     let by_distance = (0..nodes).map(|step| (node + step) % nodes);
-    let zonelist = by_distance
+    let zonelist: Vec<usize> = by_distance
         .flat_map(|other| of(other).into_iter().rev())
         .collect();
+    let class = zonelist
+        .first()
+        .map_or(0, |&zone| zones[zone].kind as usize);
+    let fallbacks = zonelist.iter().map(|&zone| Fallback {
+        zone,
+        local: zones[zone].node == node,
+        keeps: zones[zone]
+            .watermark
+            .map(|mark| mark + zones[zone].lowmem_reserve[class]),
+    });
     Node {
         zones: of(node),
+        fallbacks: fallbacks.collect(),
         zonelist,
         kswapd: Default::default(),
     }

@@ -1,5 +1,6 @@
 //! `struct page`, 16 bytes, and doubly linked lists of free blocks.
 
+use super::mmzone::Lru;
 use std::ops::{Index, IndexMut};
 
 /// Page frame number.
@@ -90,6 +91,12 @@ impl Page {
     #[inline]
     pub(crate) fn zone(&self) -> usize {
         (self.flags >> flag::ZONE_SHIFT) as usize
+    }
+
+    /// List on which the page is or belongs.
+    #[inline]
+    pub(crate) fn lru(&self) -> Lru {
+        Lru::new(!self.has(flag::SWAPBACKED), self.has(flag::ACTIVE))
     }
 
     /// PageAnon

@@ -24,6 +24,20 @@ impl World {
         }
     }
 
+    /// Begins to read a locked page of the swap cache (`swap_readpage`).
+    pub(crate) fn swap_read(&mut self, pfn: Pfn, slot: u32) -> Io {
+        self.mm.stat.pswpin += 1;
+        self.mm.stat.pgpgin += PAGE_SIZE / 1024;
+        let (device, position) = self.mm.swap.location(slot);
+        Io {
+            device,
+            dir: Dir::Read,
+            sync: true,
+            position,
+            pfn,
+        }
+    }
+
     /// The pages of a finished request (`end_swap_bio_read`, `end_swap_bio_write`).
     pub(crate) fn end_io(&mut self, dir: Dir, pages: &[Pfn]) {
         for &pfn in pages {
@@ -49,24 +63,6 @@ impl World {
             self.mm.rotate_reclaimable_page(pfn, active_too);
         }
     }
-}
-
-/// `swap_readpage`: starts to read a locked page of the swap cache.
-pub(crate) async fn swap_readpage(sys: &Sys, pfn: Pfn, slot: u32) {
-    let io = {
-        let world = &mut *sys.world();
-        world.mm.stat.pswpin += 1;
-        world.mm.stat.pgpgin += PAGE_SIZE / 1024;
-        let (device, position) = world.mm.swap.location(slot);
-        Io {
-            device,
-            dir: Dir::Read,
-            sync: true,
-            position,
-            pfn,
-        }
-    };
-    submit(sys, io).await;
 }
 
 /// Submits a page, waiting for a free request if need be.

@@ -9,51 +9,64 @@ impl Mm {
     /// List on which a page is or belongs.
     #[inline]
     pub(crate) fn page_lru(&self, pfn: Pfn) -> Lru {
-        let page = &self.pages[pfn];
-        Lru::new(!page.has(flag::SWAPBACKED), page.has(flag::ACTIVE))
-    }
-
-    /// The page's list set, with the page counted in or out of its zone.
-    #[inline]
-    fn account(&mut self, pfn: Pfn, lru: Lru, by: i64) -> usize {
-        let zone = &mut self.zones[self.pages[pfn].zone()];
-        let pages = &mut zone.lru_pages[lru as usize];
-        *pages = pages.wrapping_add_signed(by);
-        zone.lruvec
+        self.pages[pfn].lru()
     }
 
     /// `lru_cache_add_lru`: at the head of the list that the page's flags say.
     #[inline]
     pub(crate) fn lru_add(&mut self, pfn: Pfn) {
-        let lru = self.page_lru(pfn);
-        let lruvec = self.account(pfn, lru, 1);
-        self.pages[pfn].set(flag::LRU);
-        self.lruvecs[lruvec].lists[lru as usize].push_head(&mut self.chunks, &mut self.pages, pfn);
+        let page = &mut self.pages[pfn];
+        page.set(flag::LRU);
+        let lru = page.lru() as usize;
+        let zone = &mut self.zones[page.zone()];
+        zone.lru_pages[lru] += 1;
+        page.position = self.lruvecs[zone.lruvec].lists[lru].push_head(&mut self.chunks, pfn);
+    }
+
+    /// [`lru_add`](Self::lru_add) of pages of one list set; how many of them are active.
+    pub(crate) fn lru_add_all(&mut self, lruvec: usize, batch: &[Pfn]) -> u64 {
+        let lists = &mut self.lruvecs[lruvec].lists;
+        let mut active = 0;
+        for &pfn in batch {
+            let page = &mut self.pages[pfn];
+            page.set(flag::LRU);
+            active += u64::from(page.has(flag::ACTIVE));
+            let lru = page.lru() as usize;
+            self.zones[page.zone()].lru_pages[lru] += 1;
+            page.position = lists[lru].push_head(&mut self.chunks, pfn);
+        }
+        active
     }
 
     /// At the tail of its list.
     #[inline]
     pub(crate) fn lru_add_tail(&mut self, pfn: Pfn) {
-        let lru = self.page_lru(pfn);
-        let lruvec = self.account(pfn, lru, 1);
-        self.pages[pfn].set(flag::LRU);
-        self.lruvecs[lruvec].lists[lru as usize].push_tail(&mut self.chunks, &mut self.pages, pfn);
+        let page = &mut self.pages[pfn];
+        page.set(flag::LRU);
+        let lru = page.lru() as usize;
+        let zone = &mut self.zones[page.zone()];
+        zone.lru_pages[lru] += 1;
+        page.position = self.lruvecs[zone.lruvec].lists[lru].push_tail(&mut self.chunks, pfn);
     }
 
     /// Off its list.
     #[inline]
     pub(crate) fn lru_del(&mut self, pfn: Pfn) {
-        let lru = self.page_lru(pfn);
-        let lruvec = self.account(pfn, lru, -1);
-        self.pages[pfn].clear(flag::LRU);
-        self.lruvecs[lruvec].lists[lru as usize].remove(&mut self.chunks, &mut self.pages, pfn);
+        let page = &mut self.pages[pfn];
+        page.clear(flag::LRU);
+        let lru = page.lru() as usize;
+        let zone = &mut self.zones[page.zone()];
+        zone.lru_pages[lru] -= 1;
+        let list = &mut self.lruvecs[zone.lruvec].lists[lru];
+        list.remove(&mut self.chunks, &mut self.pages, pfn);
     }
 
     /// Takes the oldest page off a list.
     pub(crate) fn lru_pop(&mut self, lruvec: usize, lru: Lru) -> Option<Pfn> {
         let pfn = self.lruvecs[lruvec].lists[lru as usize].pop_tail(&mut self.chunks)?;
-        self.account(pfn, lru, -1);
-        self.pages[pfn].clear(flag::LRU);
+        let page = &mut self.pages[pfn];
+        page.clear(flag::LRU);
+        self.zones[page.zone()].lru_pages[lru as usize] -= 1;
         Some(pfn)
     }
 
@@ -61,7 +74,7 @@ impl Mm {
     pub(crate) fn take_tail(&mut self, lruvec: usize, lru: Lru, want: u64, batch: &mut Vec<Pfn>) {
         let list = &mut self.lruvecs[lruvec].lists[lru as usize];
         list.cut_tail(&mut self.chunks, want, batch);
-        for &pfn in batch.iter() {
+        for &pfn in &*batch {
             self.pages[pfn].clear(flag::LRU);
         }
         if let Some(&pfn) = batch.first() {

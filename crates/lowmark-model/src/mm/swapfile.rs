@@ -153,11 +153,13 @@ impl Swap {
     }
 
     /// `vm_swap_full`: more than half used.
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.free * 2 < self.total
     }
 
     /// `get_swap_page`: a slot for a page that enters the swap cache. `cpu` is where the caller runs.
+    #[inline]
     pub(crate) fn allocate(&mut self, pfn: Pfn, cpu: u32) -> Option<u32> {
         if self.free == 0 {
             return None;
@@ -177,6 +179,9 @@ impl Swap {
 
     /// The area just used goes behind the others of its priority.
     fn take_turns(&mut self, at: usize) {
+        if self.order.len() == 1 {
+            return;
+        }
         let priority = self.areas[self.order[at]].priority;
         let equals = self.order[at..]
             .iter()
@@ -186,6 +191,7 @@ impl Swap {
     }
 
     /// One more PTE refers to the slot (`swap_duplicate`).
+    #[inline]
     pub(crate) fn add_reference(&mut self, slot: u32) {
         let count = self.slots[slot as usize].count();
         debug_assert!(count < COUNT_MAX, "swap count continuation is not modelled");
@@ -198,6 +204,7 @@ impl Swap {
     }
 
     /// A PTE or a shared object gives up the slot (`swap_free`).
+    #[inline]
     pub(crate) fn drop_reference(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         let count = match entry.count() {
@@ -205,10 +212,13 @@ impl Swap {
             count => count - 1,
         };
         entry.set_count(count);
-        self.free_if_unused(slot);
+        if entry.is_free() {
+            self.free_slot(slot);
+        }
     }
 
     /// PTEs that refer to the slot; a shared object counts as one.
+    #[inline]
     pub(crate) fn references(&self, slot: u32) -> u32 {
         match self.slots[slot as usize].count() {
             COUNT_SHMEM => 1,
@@ -217,28 +227,36 @@ impl Swap {
     }
 
     /// The slot's page in the swap cache.
+    #[inline]
     pub(crate) fn cached(&self, slot: u32) -> Option<Pfn> {
         self.slots[slot as usize].page()
     }
 
     /// A page for the slot enters the swap cache.
+    #[inline]
     pub(crate) fn set_cached(&mut self, slot: u32, pfn: Pfn) {
         self.slots[slot as usize].set_page(Some(pfn));
     }
 
     /// The slot's page leaves the swap cache.
+    #[inline]
     pub(crate) fn clear_cached(&mut self, slot: u32) {
-        self.slots[slot as usize].set_page(None);
-        self.free_if_unused(slot);
+        let entry = &mut self.slots[slot as usize];
+        entry.set_page(None);
+        if entry.is_free() {
+            self.free_slot(slot);
+        }
     }
 
     /// Whether anybody's data is in the slot.
+    #[inline]
     pub(crate) fn has_data(&self, slot: u32) -> bool {
         let count = self.slots[slot as usize].count();
         count != 0 && count != COUNT_BAD
     }
 
     /// Device and page of the device where a slot lies.
+    #[inline]
     pub(crate) fn location(&self, slot: u32) -> (usize, u64) {
         let area = &self.areas[self.area_of(slot)];
         (area.device, area.device_page + u64::from(slot - area.base))
@@ -269,17 +287,19 @@ impl Swap {
             .filter(|&(_, count, _)| count != COUNT_BAD)
     }
 
+    #[inline]
     fn area_of(&self, slot: u32) -> usize {
+        if self.areas.len() == 1 {
+            return 0;
+        }
         self.areas.partition_point(|area| area.base <= slot) - 1
     }
 
-    fn free_if_unused(&mut self, slot: u32) {
-        if self.slots[slot as usize].is_free() {
-            let index = self.area_of(slot);
-            let area = &mut self.areas[index];
-            area.free(slot - area.base);
-            self.free += 1;
-        }
+    fn free_slot(&mut self, slot: u32) {
+        let index = self.area_of(slot);
+        let area = &mut self.areas[index];
+        area.free(slot - area.base);
+        self.free += 1;
     }
 }
 
@@ -364,12 +384,8 @@ impl Area {
             let count = &mut clusters.counts[cluster as usize];
             *count -= 1;
             let whole = (cluster + 1) * CLUSTER <= self.slots;
-            let current = clusters
-                .current
-                .iter()
-                .flatten()
-                .any(|&(own, _)| own == cluster);
-            if *count == 0 && whole && !current {
+            let mut current = clusters.current.iter().flatten();
+            if *count == 0 && whole && !current.any(|&(own, _)| own == cluster) {
                 clusters.free.push_back(cluster);
             }
         }

@@ -226,12 +226,15 @@ fn run_in_order(
             Some(hit) => {
                 done += hit as u64;
                 let page = (first + *next + hit as u64) as u32;
-                *next = (*next + hit as u64 + 1) % units;
+                *next += hit as u64 + 1;
+                if *next == units {
+                    *next = 0;
+                }
                 return (done, Some(page));
             }
             None => {
                 done += end - *next;
-                *next = end % units;
+                *next = if end == units { 0 } else { end };
             }
         }
     }
@@ -336,9 +339,15 @@ fn touch_until_stopped(
         if visited == limit {
             break Stopped::Done;
         }
-        let undisturbed = (world.sched.undisturbed() / touch_ns).max(1);
         let ptes = &mut world.mm.vmas[vma as usize].ptes;
-        let (touched, missing) = walk.run(ptes, write, undisturbed.min(limit - visited));
+        // One touch at least; most that fault need not know how many more there was time for.
+        let (mut touched, mut missing) = walk.run(ptes, write, 1);
+        if missing.is_none() {
+            let undisturbed = (world.sched.undisturbed() / touch_ns).max(1);
+            let more = undisturbed.min(limit - visited) - 1;
+            (touched, missing) = walk.run(ptes, write, more);
+            touched += 1;
+        }
         let units = touched + u64::from(missing.is_some());
         visited += units;
         let passed = world.sched.spend(Mode::User, units * touch_ns);

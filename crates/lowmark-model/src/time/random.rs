@@ -115,23 +115,51 @@ fn roots_of_half() -> [u64; FRACTION as usize] {
     })
 }
 
-/// 2^(−y) with 63 fraction bits, y with [`FRACTION`] fraction bits.
+/// Powers of one half.
 ///
-/// The product of the roots that the bits of y name, from the highest down; a bit that is not set
-/// multiplies by 1, which costs less than asking for each.
-fn exp2_neg(y: u64, roots: &[u64; FRACTION as usize]) -> u64 {
-    const ONE: u64 = 1 << 63;
-    let whole = y >> FRACTION;
-    if whole >= 63 {
-        return 0;
+/// 2^(−y) is the product of the roots that the bits of y name, from the highest down, rounded after each.
+struct Powers {
+    roots: [u64; FRACTION as usize],
+    /// The product for the first [`KNOWN`] fraction bits.
+    known: Vec<u64>,
+}
+
+/// Fraction bits whose product is looked up.
+const KNOWN: usize = 12;
+
+impl Powers {
+    fn new() -> Powers {
+        let roots = roots_of_half();
+        let known = (0..1 << KNOWN)
+            .map(|bits: u64| {
+                let set = (0..KNOWN).filter(|bit| bits & (1 << (KNOWN - 1 - bit)) != 0);
+                set.fold(1 << 63, |product, bit| times(product, roots[bit]))
+            })
+            .collect();
+        Powers { roots, known }
     }
-    let mut product = ONE;
-    for (bit, &root) in roots.iter().enumerate() {
-        let set = y & (1 << (FRACTION as usize - 1 - bit)) != 0;
-        let factor = std::hint::select_unpredictable(set, root, ONE);
-        product = ((u128::from(product) * u128::from(factor)) >> 63) as u64;
+
+    /// 2^(−y) with 63 fraction bits, y with [`FRACTION`] fraction bits.
+    fn exp2_neg(&self, y: u64) -> u64 {
+        let whole = y >> FRACTION;
+        if whole >= 63 {
+            return 0;
+        }
+        let fraction = y as u32;
+        let mut product = self.known[(fraction >> (FRACTION as usize - KNOWN)) as usize];
+        // A bit that is not set multiplies by 1, which costs less than asking for each.
+        for (bit, &root) in self.roots.iter().enumerate().skip(KNOWN) {
+            let set = fraction & (1 << (FRACTION as usize - 1 - bit)) != 0;
+            let factor = std::hint::select_unpredictable(set, root, 1 << 63);
+            product = times(product, factor);
+        }
+        product >> whole
     }
-    product >> whole
+}
+
+/// Product of two numbers with 63 fraction bits, rounded down.
+fn times(a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> 63) as u64
 }
 
 /// x mod n for a fixed n, without dividing.
@@ -169,11 +197,11 @@ pub struct Zipf {
 impl Zipf {
     /// Distribution over `n` ranks (1 ≤ n < 2³²) with exponent `theta_milli`/1000.
     pub fn new(n: u64, theta_milli: u32) -> Zipf {
-        let roots = roots_of_half();
+        let powers = Powers::new();
         let weight = |log: u64| {
             let exponent = u128::from(log) * u128::from(theta_milli) / 1000;
             // A weight that rounds to nothing still has to be drawable.
-            (exp2_neg(u64::try_from(exponent).unwrap_or(u64::MAX), &roots) >> 16).max(1)
+            (powers.exp2_neg(u64::try_from(exponent).unwrap_or(u64::MAX)) >> 16).max(1)
         };
         // Weights, then scaled so that their mean is 2³².
         let mut scaled: Vec<u64> = logarithms(n as usize).into_iter().map(weight).collect();
@@ -221,12 +249,11 @@ mod tests {
         assert_eq!(log2_fixed(1024), 10 << FRACTION);
         // log2(10) = 3.321928094887…
         assert_eq!(log2_fixed(10), 14_267_572_527);
-        let roots = roots_of_half();
-        assert_eq!(exp2_neg(1 << FRACTION, &roots), 1 << 62);
+        let powers = Powers::new();
+        assert_eq!(powers.exp2_neg(1 << FRACTION), 1 << 62);
         // 2^-0.5 · 2^63
-        assert!(
-            exp2_neg(1 << (FRACTION - 1), &roots).abs_diff(6_521_908_912_666_391_106) < 1 << 24
-        );
+        let root = powers.exp2_neg(1 << (FRACTION - 1));
+        assert!(root.abs_diff(6_521_908_912_666_391_106) < 1 << 24);
     }
 
     #[test]

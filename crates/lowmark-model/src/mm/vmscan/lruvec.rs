@@ -112,8 +112,8 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         for &pfn in &batch {
             referenced += u64::from(world.mm.page_referenced(pfn) > 0);
             world.mm.pages[pfn].clear(flag::ACTIVE);
-            world.mm.lru_add(pfn);
         }
+        world.mm.lru_add_all(target.lruvec, &batch);
         let kind = usize::from(lru.is_file());
         let lists = &mut world.mm.lruvecs[target.lruvec];
         lists.recent_rotated[kind] += referenced;
@@ -320,13 +320,10 @@ impl World {
     /// Survivors of a batch go back: activated ones to the active head, the rest to the inactive head.
     fn put_back(&mut self, target: Target, lru: Lru, survivors: &[Pfn], taken: u64) {
         let kind = usize::from(lru.is_file());
-        for &pfn in survivors {
-            if self.mm.pages[pfn].has(flag::ACTIVE) {
-                self.mm.lruvecs[target.lruvec].recent_rotated[kind] += 1;
-            }
-            self.mm.lru_add(pfn);
-        }
-        self.mm.lruvecs[target.lruvec].isolated[kind] -= taken;
+        let active = self.mm.lru_add_all(target.lruvec, survivors);
+        let lists = &mut self.mm.lruvecs[target.lruvec];
+        lists.recent_rotated[kind] += active;
+        lists.isolated[kind] -= taken;
     }
 
     /// `too_many_isolated`: so many pages are in the hands of other reclaimers that this one has to
