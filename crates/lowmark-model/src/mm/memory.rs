@@ -62,10 +62,16 @@ impl Pte {
         ok
     }
 
-    /// Something that depends on both, for loading several without deciding on any.
+    /// It maps a frame or the page of zeroes.
     #[inline]
-    pub(crate) fn blend(self, other: Pte) -> Pte {
-        Pte(self.0 ^ other.0)
+    pub(crate) fn is_present(self) -> bool {
+        self.0 & PRESENT != 0
+    }
+
+    /// The page has been accessed since this was last cleared.
+    #[inline]
+    pub(crate) fn is_young(self) -> bool {
+        self.0 & YOUNG != 0
     }
 
     pub(crate) fn is_dirty(self) -> bool {

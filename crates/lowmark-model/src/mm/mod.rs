@@ -1,6 +1,7 @@
 //! Memory management. Each file has the name of the kernel's.
 
 pub(crate) mod backing_dev;
+pub(crate) mod fetch;
 pub(crate) mod kswapd;
 pub(crate) mod lru_list;
 pub(crate) mod mapping;

@@ -25,26 +25,6 @@ impl Mm {
         }
     }
 
-    /// Loads what reclaim will look at of each page, without deciding on any: one waits for the other
-    /// only if what is done depends on what is found.
-    pub(crate) fn fetch(&self, batch: &[Pfn]) {
-        let mut fetched = Pte::default();
-        for &pfn in batch {
-            let page = self.pages[pfn];
-            if !page.is_mapped() {
-                continue;
-            }
-            let (object, index) = self.mappings.of(page.owner);
-            let vma = match page.is_anon() {
-                true => object,
-                false => self.shmem[object].mappers[0] as usize,
-            };
-            let pte = self.vmas[vma].ptes.get(index);
-            fetched = fetched.blend(pte.copied().unwrap_or_default());
-        }
-        std::hint::black_box(fetched);
-    }
-
     /// `page_referenced`: how many PTEs were young; they are old afterwards.
     #[inline]
     pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> u32 {

@@ -229,7 +229,7 @@ impl Swap {
     /// The slot's page in the swap cache.
     #[inline]
     pub(crate) fn cached(&self, slot: u32) -> Option<Pfn> {
-        self.slots[slot as usize].page()
+        self.slots.get(slot as usize).and_then(|slot| slot.page())
     }
 
     /// A page for the slot enters the swap cache.

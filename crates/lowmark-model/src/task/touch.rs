@@ -7,6 +7,8 @@
 //! can then be fetched all at once instead of one after the other.
 
 use super::context::{Context, Stop};
+use crate::mm::Mm;
+use crate::mm::fetch::AHEAD;
 use crate::mm::memory::{Pte, Step, Tried, handle_mm_fault};
 use crate::time::{Mode, Modulus, SECOND, Stream, Zipf};
 use crate::world::World;
@@ -86,11 +88,9 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Units drawn ahead of their touch.
-const AHEAD: usize = 64;
-
 /// A statement under way.
 struct Walk<'a> {
+    vma: u32,
     visit: Visit,
     units: u64,
     offset: u64,
@@ -108,23 +108,26 @@ impl Walk<'_> {
     /// Touches up to `limit` units. The number touched, and the page on which it stopped because that
     /// is not there: its unit has been visited but not touched.
     #[inline]
-    fn run(&mut self, ptes: &mut [Pte], write: bool, limit: u64) -> (u64, Option<u32>) {
+    fn run(&mut self, mm: &mut Mm, write: bool, limit: u64) -> (u64, Option<u32>) {
         let whole_pages = self.step == PAGE_SIZE && self.offset.is_multiple_of(PAGE_SIZE);
         match &mut self.visit {
             Visit::Seq { next } if whole_pages => {
                 let first = self.offset / PAGE_SIZE;
+                let ptes = &mut mm.vmas[self.vma as usize].ptes;
                 run_in_order(ptes, write, limit, first, next, self.units)
             }
-            _ => self.run_ahead(ptes, write, limit),
+            _ => self.run_ahead(mm, write, limit),
         }
     }
 
-    fn run_ahead(&mut self, ptes: &mut [Pte], write: bool, limit: u64) -> (u64, Option<u32>) {
+    fn run_ahead(&mut self, mm: &mut Mm, write: bool, limit: u64) -> (u64, Option<u32>) {
         let mut done = 0;
         while done < limit {
             if self.next == self.drawn {
-                self.draw_ahead(ptes);
+                self.draw_ahead();
+                mm.fetch_touches(self.vma, &self.ahead[..self.drawn]);
             }
+            let ptes = &mut mm.vmas[self.vma as usize].ptes;
             let rest = &self.ahead[self.next..self.drawn];
             let now = &rest[..rest.len().min((limit - done) as usize)];
             match now
@@ -145,8 +148,8 @@ impl Walk<'_> {
         (done, None)
     }
 
-    /// Draws the next units and fetches their PTEs.
-    fn draw_ahead(&mut self, ptes: &[Pte]) {
+    /// Draws the next units.
+    fn draw_ahead(&mut self) {
         let count = self.undrawn.min(AHEAD as u64) as usize;
         self.undrawn -= count as u64;
         (self.next, self.drawn) = (0, count);
@@ -155,13 +158,20 @@ impl Walk<'_> {
         let ahead = &mut self.ahead[..count];
         match &mut self.visit {
             Visit::Random => ahead.fill_with(|| page(self.stream.below(units))),
+            Visit::Zipf {
+                ranks,
+                factor,
+                shift,
+                modulus,
+            } => {
+                let mut drawn = [0; AHEAD];
+                ranks.draw_all(self.stream, &mut drawn[..count]);
+                for (place, rank) in ahead.iter_mut().zip(drawn) {
+                    *place = page(modulus.of(rank * *factor + *shift));
+                }
+            }
             visit => ahead.fill_with(|| page(visit.unit(units, self.stream))),
         }
-        let mut fetched = Pte::default();
-        for &page in &*ahead {
-            fetched = fetched.blend(ptes[page as usize]);
-        }
-        std::hint::black_box(fetched);
     }
 }
 
@@ -257,6 +267,7 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
     let write = what.access == Access::Write;
     let visit = Visit::new(what.order, units, &mut context.stream);
     let mut walk = Walk {
+        vma,
         visit,
         units,
         offset: range.offset,
@@ -339,13 +350,12 @@ fn touch_until_stopped(
         if visited == limit {
             break Stopped::Done;
         }
-        let ptes = &mut world.mm.vmas[vma as usize].ptes;
         // One touch at least; most that fault need not know how many more there was time for.
-        let (mut touched, mut missing) = walk.run(ptes, write, 1);
+        let (mut touched, mut missing) = walk.run(&mut world.mm, write, 1);
         if missing.is_none() {
             let undisturbed = (world.sched.undisturbed() / touch_ns).max(1);
             let more = undisturbed.min(limit - visited) - 1;
-            (touched, missing) = walk.run(ptes, write, more);
+            (touched, missing) = walk.run(&mut world.mm, write, more);
             touched += 1;
         }
         let units = touched + u64::from(missing.is_some());

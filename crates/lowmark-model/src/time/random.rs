@@ -230,7 +230,21 @@ impl Zipf {
     /// Draws a rank.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> u64 {
-        let bits = u128::from(stream.next_u64()) * self.columns.len() as u128;
+        self.rank(stream.next_u64())
+    }
+
+    /// Draws as many ranks as there is room for. Their columns lie far apart, so first all is drawn and
+    /// then all are looked up.
+    pub(crate) fn draw_all(&self, stream: &mut Stream, ranks: &mut [u64]) {
+        ranks.fill_with(|| stream.next_u64());
+        for rank in ranks {
+            *rank = self.rank(*rank);
+        }
+    }
+
+    #[inline]
+    fn rank(&self, drawn: u64) -> u64 {
+        let bits = u128::from(drawn) * self.columns.len() as u128;
         let column = (bits >> 64) as usize;
         let (threshold, alias) = self.columns[column];
         // As likely the one as the other, so no branch.

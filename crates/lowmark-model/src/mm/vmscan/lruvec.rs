@@ -258,7 +258,7 @@ impl World {
             }
             LruUnit::Node => self.isolate_from_zones(target, lru, want, sc, batch),
         };
-        self.mm.fetch(batch);
+        self.mm.fetch_pages(batch, !lru.is_active());
         let scanned = batch.len() as u64;
         // 4.8 to 4.11: a quarter of the pages set aside counts as scanned, all of them if there was
         // nothing else.
