@@ -178,13 +178,10 @@ impl BlockLayer {
             .filter(|plug| plug.depth > 0);
         if let Some(plug) = &plugged {
             // attempt_plug_merge: newest first.
-            let mut mine = plug
-                .requests
-                .iter()
-                .rev()
-                .filter(|(device, _)| *device == io.device);
-            if mine.any(|&(_, id)| queue.try_merge(id, &io)) {
-                return Submitted::Yes;
+            for &(device, id) in plug.requests.iter().rev() {
+                if device == io.device && queue.try_merge(id, &io) {
+                    return Submitted::Yes;
+                }
             }
         }
         let candidates = queue
@@ -289,6 +286,7 @@ impl BlockLayer {
 
 impl Queue {
     /// Adds the page at either end of the request if it fits.
+    #[inline]
     fn try_merge(&mut self, id: RequestId, io: &Io) -> bool {
         let request = &mut self.requests[id as usize];
         let fits = request.dir == io.dir

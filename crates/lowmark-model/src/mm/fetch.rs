@@ -5,7 +5,7 @@
 //! that the waits overlap. Nothing here changes anything.
 
 use super::Mm;
-use super::memory::Backing;
+use super::memory::{Backing, Pte};
 use super::page::Pfn;
 use std::hint::black_box;
 
@@ -47,15 +47,16 @@ impl Mm {
         black_box((seen, count));
     }
 
-    /// What touches of these pages of a region will look at, [`AHEAD`] at most, and their faults.
-    pub(crate) fn fetch_touches(&self, vma: u32, pages: &[u32]) {
+    /// What touches of these pages of a region will look at, [`AHEAD`] at most, and their faults. True if
+    /// none of the touches changes anything now.
+    pub(crate) fn fetch_touches(&self, vma: u32, pages: &[u32], write: bool) -> bool {
         let region = &self.vmas[vma as usize];
-        let mut all_there = true;
+        let mut common = Pte::ALL;
         for &page in pages {
-            all_there &= region.ptes[page as usize].is_present();
+            common = common.and(region.ptes[page as usize]);
         }
-        if all_there {
-            return;
+        if common.is_present() {
+            return common.is_touched(write);
         }
         let mut missing = [0; AHEAD];
         let mut count = 0;
@@ -81,5 +82,6 @@ impl Mm {
             }
         }
         black_box(seen);
+        false
     }
 }

@@ -120,11 +120,10 @@ impl LruList {
         place
     }
 
-    /// `list_del`
+    /// `list_del` of the page at a place. The caller looks whether the list [is
+    /// sparse](Self::is_sparse) then.
     #[inline]
-    pub(crate) fn remove(&mut self, chunks: &mut Chunks, pages: &mut Pages, pfn: Pfn) {
-        let place = pages[pfn].position;
-        debug_assert_eq!(chunks.places[place as usize], pfn, "a page is elsewhere");
+    pub(crate) fn remove(&mut self, chunks: &mut Chunks, place: u32) {
         chunks.places[place as usize] = NONE;
         self.len -= 1;
         let id = place / CHUNK;
@@ -133,10 +132,13 @@ impl LruList {
         if chunk.live == 0 {
             self.release(chunks, id);
         }
-        // Holes that outnumber the pages, with some room for the chunks at both ends.
-        if u64::from(self.chunks) * u64::from(CHUNK) > 2 * u64::from(self.len + 4 * CHUNK) {
-            self.pack(chunks, pages);
-        }
+    }
+
+    /// Holes outnumber the pages, with some room for the chunks at both ends: the list is to be
+    /// [packed](Self::pack).
+    #[inline]
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.chunks > self.len / (CHUNK / 2) + 8
     }
 
     /// Takes the page at the tail.
@@ -249,7 +251,7 @@ impl LruList {
 
     /// Moves the pages together, from the tail on.
     #[cold]
-    fn pack(&mut self, chunks: &mut Chunks, pages: &mut Pages) {
+    pub(crate) fn pack(&mut self, chunks: &mut Chunks, pages: &mut Pages) {
         let (mut from, mut to, mut filled) = (self.tail, self.tail, 0);
         while from != NONE {
             let Chunk { low, newer, .. } = chunks.chunks[from as usize];
@@ -345,7 +347,10 @@ mod tests {
             } else if !add && !plain.is_empty() {
                 let at = stream.below(plain.len() as u64) as usize;
                 let pfn = plain.remove(at).expect("it is there");
-                list.remove(chunks, pages, pfn);
+                list.remove(chunks, pages[pfn].position);
+                if list.is_sparse() {
+                    list.pack(chunks, pages);
+                }
                 off.push(pfn);
             }
             if stream.below(100) == 0 {

@@ -50,17 +50,57 @@ impl Pte {
     /// Touches the page if that needs no fault. The processor sets young and dirty.
     #[inline]
     pub(crate) fn touch(&mut self, write: bool) -> bool {
-        let (need, set) = if write {
-            (PRESENT | WRITABLE, YOUNG | DIRTY)
-        } else {
-            (PRESENT, YOUNG)
+        let need = match write {
+            true => PRESENT | WRITABLE,
+            false => PRESENT,
         };
         let ok = self.0 & need == need;
-        if ok && self.0 & set != set {
-            self.0 |= set;
+        if ok && !self.is_touched(write) {
+            self.0 |= Pte::touched(write);
         }
         ok
     }
+
+    /// Touches pages in order up to the first one that faults.
+    #[inline]
+    pub(crate) fn touch_all(ptes: &mut [Pte], write: bool) -> Option<usize> {
+        const BLOCK: usize = 16;
+        for (number, block) in ptes.chunks_mut(BLOCK).enumerate() {
+            // Most often there is nothing to do for any of them.
+            let common = block.iter().fold(Pte::ALL, |common, &pte| common.and(pte));
+            if common.is_touched(write) {
+                continue;
+            }
+            if let Some(at) = block.iter_mut().position(|pte| !pte.touch(write)) {
+                return Some(number * BLOCK + at);
+            }
+        }
+        None
+    }
+
+    /// What is set of a page that a touch of this kind leaves as it is.
+    #[inline]
+    fn touched(write: bool) -> u32 {
+        match write {
+            true => PRESENT | WRITABLE | YOUNG | DIRTY,
+            false => PRESENT | YOUNG,
+        }
+    }
+
+    /// Nothing would change by a touch.
+    #[inline]
+    pub(super) fn is_touched(self, write: bool) -> bool {
+        self.0 & Pte::touched(write) == Pte::touched(write)
+    }
+
+    /// What two have in common, [`Pte::ALL`] being the neutral one.
+    #[inline]
+    pub(super) fn and(self, other: Pte) -> Pte {
+        Pte(self.0 & other.0)
+    }
+
+    /// Everything set.
+    pub(super) const ALL: Pte = Pte(!0);
 
     /// It maps a frame or the page of zeroes.
     #[inline]
@@ -218,14 +258,18 @@ impl World {
         replay: bool,
         page: &mut Option<Pfn>,
     ) -> Step {
-        let mut step = self.fault_step(vma, index, write, replay, page);
-        if matches!(step, Step::Allocate) {
-            let gfp = Gfp::user(self.mm.vmas[vma as usize].node);
-            *page = self.alloc_page_fast(gfp);
-            if page.is_some() {
-                step = self.fault_step(vma, index, write, replay, page);
+        let mut tried = false;
+        let step = loop {
+            let step = self.fault_step(vma, index, write, replay, page);
+            if tried || !matches!(step, Step::Allocate) {
+                break step;
             }
-        }
+            tried = true;
+            *page = self.alloc_page_fast(Gfp::user(self.mm.vmas[vma as usize].node));
+            if page.is_none() {
+                break step;
+            }
+        };
         // Somebody else may have brought the page while this fault waited for memory.
         if matches!(step, Step::Done { .. })
             && let Some(unneeded) = page.take()
@@ -235,6 +279,7 @@ impl World {
         step
     }
 
+    #[inline]
     fn fault_step(
         &mut self,
         vma: u32,
@@ -287,17 +332,19 @@ impl World {
     }
 
     /// `do_swap_page`
+    #[inline]
     fn do_swap_page(&mut self, vma: u32, index: u32, slot: u32, write: bool, replay: bool) -> Step {
         let Some(pfn) = self.lookup_swap_cache(slot, Some(vma), replay) else {
             return Step::Read { slot };
         };
-        if self.mm.pages[pfn].has(flag::LOCKED) {
+        let page = &self.mm.pages[pfn];
+        if page.has(flag::LOCKED) {
             return Step::Wait {
                 pfn,
                 flags: flag::LOCKED,
             };
         }
-        let sole_owner = self.mm.swap.references(slot) == 1 && !self.mm.pages[pfn].is_mapped();
+        let sole_owner = self.mm.swap.references(slot) == 1 && !page.is_mapped();
         self.map_anon(vma, index, pfn, write, write && sole_owner);
         if write && sole_owner {
             self.reuse_swap_page(pfn);
@@ -318,6 +365,7 @@ impl World {
 
     /// `reuse_swap_page` for a sole owner: what is in the slot will be stale, so the slot goes. While
     /// the page is being written out it has to stay.
+    #[inline]
     fn reuse_swap_page(&mut self, pfn: Pfn) {
         let page = &self.mm.pages[pfn];
         if page.has(flag::SWAPCACHE) && !page.has(flag::WRITEBACK) {
@@ -376,6 +424,7 @@ impl World {
         self.mm.pages[pfn].owner = object.first + index;
     }
 
+    #[inline]
     fn map_anon(&mut self, vma: u32, index: u32, pfn: Pfn, write: bool, writable: bool) {
         let region = &mut self.mm.vmas[vma as usize];
         region.ptes[index as usize] = Pte::mapped(pfn, write && writable, writable);

@@ -29,9 +29,13 @@ impl Mm {
     #[inline]
     pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> u32 {
         let page = self.pages[pfn];
-        if !page.is_mapped() {
-            return 0;
+        match page.is_mapped() {
+            true => self.mapped_page_referenced(pfn, page),
+            false => 0,
         }
+    }
+
+    fn mapped_page_referenced(&mut self, pfn: Pfn, page: Page) -> u32 {
         if page.is_anon() {
             return u32::from(self.anon_pte(page).test_and_clear_young());
         }

@@ -38,17 +38,6 @@ impl Mm {
         active
     }
 
-    /// At the tail of its list.
-    #[inline]
-    pub(crate) fn lru_add_tail(&mut self, pfn: Pfn) {
-        let page = &mut self.pages[pfn];
-        page.set(flag::LRU);
-        let lru = page.lru() as usize;
-        let zone = &mut self.zones[page.zone()];
-        zone.lru_pages[lru] += 1;
-        page.position = self.lruvecs[zone.lruvec].lists[lru].push_tail(&mut self.chunks, pfn);
-    }
-
     /// Off its list.
     #[inline]
     pub(crate) fn lru_del(&mut self, pfn: Pfn) {
@@ -58,7 +47,10 @@ impl Mm {
         let zone = &mut self.zones[page.zone()];
         zone.lru_pages[lru] -= 1;
         let list = &mut self.lruvecs[zone.lruvec].lists[lru];
-        list.remove(&mut self.chunks, &mut self.pages, pfn);
+        list.remove(&mut self.chunks, page.position);
+        if list.is_sparse() {
+            list.pack(&mut self.chunks, &mut self.pages);
+        }
     }
 
     /// Takes the oldest page off a list.
@@ -84,15 +76,26 @@ impl Mm {
 
     /// `rotate_reclaimable_page`: writeback of a page meant for reclaim is over, it is to be found
     /// first. Active pages stay where they are unless `active_too` (4.11 and later).
+    #[inline]
     pub(crate) fn rotate_reclaimable_page(&mut self, pfn: Pfn, active_too: bool) {
-        let page = &self.pages[pfn];
+        let page = &mut self.pages[pfn];
         let stays = page.has(flag::ACTIVE) && !active_too;
-        if page.has(flag::LRU) && !stays && !page.has(flag::DIRTY) {
-            self.lru_del(pfn);
-            self.pages[pfn].clear(flag::ACTIVE);
-            self.lru_add_tail(pfn);
-            self.stat.pgrotated += 1;
+        if !page.has(flag::LRU) || stays || page.has(flag::DIRTY) {
+            return;
         }
+        let from = page.lru() as usize;
+        page.clear(flag::ACTIVE);
+        let to = page.lru() as usize;
+        let zone = &mut self.zones[page.zone()];
+        zone.lru_pages[from] -= 1;
+        zone.lru_pages[to] += 1;
+        let lists = &mut self.lruvecs[zone.lruvec].lists;
+        lists[from].remove(&mut self.chunks, page.position);
+        page.position = lists[to].push_tail(&mut self.chunks, pfn);
+        if lists[from].is_sparse() {
+            lists[from].pack(&mut self.chunks, &mut self.pages);
+        }
+        self.stat.pgrotated += 1;
     }
 
     /// Takes a page off its list if it is on one and frees it: nobody refers to it any more.

@@ -165,12 +165,12 @@ impl Swap {
             return None;
         }
         for at in 0..self.order.len() {
-            let index = self.order[at];
-            if let Some(offset) = self.areas[index].take(cpu) {
-                self.take_turns(at);
+            let area = &mut self.areas[self.order[at]];
+            if let Some(offset) = area.take(cpu) {
+                let slot = area.base + offset;
                 self.free -= 1;
-                let slot = self.areas[index].base + offset;
                 self.slots[slot as usize].set_page(Some(pfn));
+                self.take_turns(at);
                 return Some(slot);
             }
         }
@@ -178,6 +178,7 @@ impl Swap {
     }
 
     /// The area just used goes behind the others of its priority.
+    #[inline]
     fn take_turns(&mut self, at: usize) {
         if self.order.len() == 1 {
             return;
@@ -354,6 +355,7 @@ impl Area {
     }
 
     /// `scan_swap_map`: takes a free slot.
+    #[inline]
     fn take(&mut self, cpu: u32) -> Option<u32> {
         if self.in_use + 1 >= self.slots {
             return None;
@@ -392,6 +394,7 @@ impl Area {
     }
 
     /// `scan_swap_map_try_ssd_cluster`: the next free slot of the CPU's cluster.
+    #[inline]
     fn take_from_cluster(&mut self, cpu: u32) -> Option<u32> {
         let clusters = self.clusters.as_mut()?;
         loop {
@@ -437,6 +440,7 @@ impl Area {
 }
 
 /// The first free offset in `from..end`.
+#[inline]
 fn next_free(used: &[u64], from: u32, end: u32) -> Option<u32> {
     let mut at = from;
     while at < end {

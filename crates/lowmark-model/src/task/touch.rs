@@ -98,6 +98,8 @@ struct Walk<'a> {
     stream: &'a mut Stream,
     /// Units not drawn yet: no more are drawn than are visited.
     undrawn: u64,
+    /// Each unit is a whole page.
+    whole_pages: bool,
     /// Pages of units drawn, of which those from `next` to `drawn` have not been visited.
     ahead: [u32; AHEAD],
     next: usize,
@@ -109,9 +111,8 @@ impl Walk<'_> {
     /// is not there: its unit has been visited but not touched.
     #[inline]
     fn run(&mut self, mm: &mut Mm, write: bool, limit: u64) -> (u64, Option<u32>) {
-        let whole_pages = self.step == PAGE_SIZE && self.offset.is_multiple_of(PAGE_SIZE);
         match &mut self.visit {
-            Visit::Seq { next } if whole_pages => {
+            Visit::Seq { next } if self.whole_pages => {
                 let first = self.offset / PAGE_SIZE;
                 let ptes = &mut mm.vmas[self.vma as usize].ptes;
                 run_in_order(ptes, write, limit, first, next, self.units)
@@ -120,16 +121,42 @@ impl Walk<'_> {
         }
     }
 
+    /// Touches the next unit. Its page if that is not there.
+    #[inline]
+    fn step(&mut self, mm: &mut Mm, write: bool) -> Option<u32> {
+        let Visit::Seq { next } = &mut self.visit else {
+            return self.run_ahead(mm, write, 1).1;
+        };
+        if !self.whole_pages {
+            return self.run_ahead(mm, write, 1).1;
+        }
+        let page = self.offset / PAGE_SIZE + *next;
+        *next += 1;
+        if *next == self.units {
+            *next = 0;
+        }
+        let pte = &mut mm.vmas[self.vma as usize].ptes[page as usize];
+        (!pte.touch(write)).then_some(page as u32)
+    }
+
     fn run_ahead(&mut self, mm: &mut Mm, write: bool, limit: u64) -> (u64, Option<u32>) {
         let mut done = 0;
+        // Nothing will be changed by the touches drawn, as long as nobody else gets his turn.
+        let mut settled = false;
         while done < limit {
             if self.next == self.drawn {
                 self.draw_ahead();
-                mm.fetch_touches(self.vma, &self.ahead[..self.drawn]);
+                let drawn = &self.ahead[..self.drawn];
+                settled = mm.fetch_touches(self.vma, drawn, write);
             }
             let ptes = &mut mm.vmas[self.vma as usize].ptes;
             let rest = &self.ahead[self.next..self.drawn];
             let now = &rest[..rest.len().min((limit - done) as usize)];
+            if settled {
+                self.next += now.len();
+                done += now.len() as u64;
+                continue;
+            }
             match now
                 .iter()
                 .position(|&page| !ptes[page as usize].touch(write))
@@ -232,7 +259,7 @@ fn run_in_order(
     while done < limit {
         let end = units.min(*next + (limit - done));
         let slice = &mut ptes[(first + *next) as usize..(first + end) as usize];
-        match slice.iter_mut().position(|pte| !pte.touch(write)) {
+        match Pte::touch_all(slice, write) {
             Some(hit) => {
                 done += hit as u64;
                 let page = (first + *next + hit as u64) as u32;
@@ -274,6 +301,7 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
         step: what.step,
         stream: &mut context.stream,
         undrawn: total,
+        whole_pages: what.step == PAGE_SIZE && range.offset.is_multiple_of(PAGE_SIZE),
         ahead: [0; AHEAD],
         next: 0,
         drawn: 0,
@@ -351,14 +379,15 @@ fn touch_until_stopped(
             break Stopped::Done;
         }
         // One touch at least; most that fault need not know how many more there was time for.
-        let (mut touched, mut missing) = walk.run(&mut world.mm, write, 1);
+        let mut missing = walk.step(&mut world.mm, write);
+        let mut units = 1;
         if missing.is_none() {
             let undisturbed = (world.sched.undisturbed() / touch_ns).max(1);
             let more = undisturbed.min(limit - visited) - 1;
+            let touched;
             (touched, missing) = walk.run(&mut world.mm, write, more);
-            touched += 1;
+            units += touched + u64::from(missing.is_some());
         }
-        let units = touched + u64::from(missing.is_some());
         visited += units;
         let passed = world.sched.spend(Mode::User, units * touch_ns);
         let Some(page) = missing else {
