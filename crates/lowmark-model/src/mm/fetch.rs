@@ -6,7 +6,7 @@
 
 use super::Mm;
 use super::memory::{Backing, Pte};
-use super::page::Pfn;
+use super::page::{Page, Pfn};
 use std::hint::black_box;
 
 /// Touches that are looked at together.
@@ -16,35 +16,53 @@ impl Mm {
     /// What reclaim will look at of the pages that it has just isolated: frames and PTEs, and if it may
     /// free them the places in their shared object of those that seem unused.
     pub(crate) fn fetch_pages(&self, batch: &[Pfn], may_free: bool) {
+        let mut common = Pte::ALL;
+        let mut shared = false;
+        for &pfn in batch {
+            let page = self.pages[pfn];
+            if page.is_mapped() {
+                shared |= !page.is_anon();
+                common = common.and(self.first_pte(page));
+            }
+        }
+        if shared && may_free {
+            self.fetch_unused_shared(batch);
+        }
+        black_box(common);
+    }
+
+    /// The first PTE that maps the page, or any.
+    #[inline]
+    fn first_pte(&self, page: Page) -> Pte {
+        let (object, index) = self.mappings.of(page.owner);
+        let vma = match page.is_anon() {
+            true => object,
+            false => {
+                let mappers = &self.shmem[object].mappers;
+                mappers.first().map_or(0, |&vma| vma as usize)
+            }
+        };
+        self.vmas[vma].ptes.get(index).copied().unwrap_or_default()
+    }
+
+    /// The places in their shared objects of pages that seem unused.
+    fn fetch_unused_shared(&self, batch: &[Pfn]) {
         let mut unused = [0; AHEAD];
         let mut count = 0;
         for &pfn in batch.iter().take(AHEAD) {
             let page = self.pages[pfn];
-            if !page.is_mapped() {
-                continue;
+            if page.is_mapped() && !page.is_anon() {
+                unused[count] = page.owner;
+                count += usize::from(!self.first_pte(page).is_young());
             }
-            let (object, index) = self.mappings.of(page.owner);
-            let vma = match page.is_anon() {
-                true => object,
-                false => self.shmem[object]
-                    .mappers
-                    .first()
-                    .map_or(0, |&vma| vma as usize),
-            };
-            let young = self.vmas[vma]
-                .ptes
-                .get(index)
-                .is_some_and(|pte| pte.is_young());
-            unused[count] = page.owner;
-            count += usize::from(!young & !page.is_anon());
         }
         let mut seen = 0;
-        for &owner in &unused[..count * usize::from(may_free)] {
+        for &owner in &unused[..count] {
             let (object, index) = self.mappings.of(owner);
             let slot = self.shmem[object].slots.get(index);
             seen ^= slot.map_or(0, |slot| slot.bits());
         }
-        black_box((seen, count));
+        black_box(seen);
     }
 
     /// What touches of these pages of a region will look at, [`AHEAD`] at most, and their faults. True if

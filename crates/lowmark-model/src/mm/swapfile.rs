@@ -84,8 +84,8 @@ struct Clusters {
     /// Slots in use per cluster.
     counts: Vec<u16>,
     free: VecDeque<u32>,
-    /// Each CPU's cluster and the next offset to try in it.
-    current: Vec<Option<(u32, u32)>>,
+    /// Each CPU's cluster: the next offset to try in it, and its end; 0 if the CPU has none.
+    current: Vec<(u32, u32)>,
 }
 
 /// All swap areas.
@@ -329,7 +329,7 @@ impl Area {
             Clusters {
                 counts,
                 free: (1..count).collect(),
-                current: vec![None; cpus as usize],
+                current: vec![(0, 0); cpus as usize],
             }
         });
         // SYSCALL_DEFINE2(swapon): 1 + random % highest_bit on solid state.
@@ -386,8 +386,11 @@ impl Area {
             let count = &mut clusters.counts[cluster as usize];
             *count -= 1;
             let whole = (cluster + 1) * CLUSTER <= self.slots;
-            let mut current = clusters.current.iter().flatten();
-            if *count == 0 && whole && !current.any(|&(own, _)| own == cluster) {
+            let mut current = clusters.current.iter();
+            if *count == 0
+                && whole
+                && !current.any(|&(_, end)| end.div_ceil(CLUSTER) == cluster + 1)
+            {
                 clusters.free.push_back(cluster);
             }
         }
@@ -397,21 +400,15 @@ impl Area {
     #[inline]
     fn take_from_cluster(&mut self, cpu: u32) -> Option<u32> {
         let clusters = self.clusters.as_mut()?;
+        let current = &mut clusters.current[cpu as usize];
         loop {
-            let current = &mut clusters.current[cpu as usize];
-            let (cluster, next) = match *current {
-                Some(current) => current,
-                None => {
-                    let cluster = clusters.free.pop_front()?;
-                    (cluster, cluster * CLUSTER)
-                }
-            };
-            let end = ((cluster + 1) * CLUSTER).min(self.slots);
-            if let Some(offset) = next_free(&self.used, next, end) {
-                *current = Some((cluster, offset + 1));
+            if let Some(offset) = next_free(&self.used, current.0, current.1) {
+                current.0 = offset + 1;
                 return Some(offset);
             }
-            *current = None;
+            *current = (0, 0);
+            let first = clusters.free.pop_front()? * CLUSTER;
+            *current = (first, (first + CLUSTER).min(self.slots));
         }
     }
 

@@ -37,7 +37,7 @@ enum Fate {
     Activate,
     Free,
     /// Its write begins; it is kept until that is over.
-    Write(Io),
+    Write,
 }
 
 /// Where the work on a batch is.
@@ -95,7 +95,8 @@ impl World {
                 }
                 Fate::Keep => {}
                 Fate::Activate => self.activate(pfn),
-                Fate::Write(io) => {
+                Fate::Write => {
+                    let io = self.swap_write(pfn);
                     outcome.cost += self.costs.swap_page_ns;
                     if self.block.submit(&mut self.sched, io) == Submitted::QueueFull {
                         self.block
@@ -199,7 +200,7 @@ impl World {
                 (Field::Flags, RECLAIM_WB_ANON | RECLAIM_WB_ASYNC),
             ]
         });
-        Fate::Write(self.swap_write(pfn))
+        Fate::Write
     }
 
     /// Moves a page from its shared object to the swap cache. False: swap is full.
