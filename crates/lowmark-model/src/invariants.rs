@@ -17,7 +17,7 @@ fn pages_are_conserved(mm: &Mm) {
     for (index, zone) in mm.zones.iter().enumerate() {
         let mut free = 0;
         for (order, area) in zone.free_area.iter().enumerate() {
-            for pfn in area.blocks.iter(&mm.pages) {
+            for pfn in area.iter(&mm.pages) {
                 let page = &mm.pages[pfn];
                 assert!(
                     page.has(flag::BUDDY),
@@ -45,7 +45,7 @@ fn lists_hold_what_they_say(mm: &Mm) {
     for (index, lists) in mm.lruvecs.iter().enumerate() {
         for lru in Lru::EVICTABLE {
             let mut length = 0;
-            for pfn in lists.lists[lru as usize].iter(&mm.pages) {
+            for pfn in lists.lists[lru as usize].iter(&mm.chunks) {
                 let page = &mm.pages[pfn];
                 assert!(
                     page.has(flag::LRU),

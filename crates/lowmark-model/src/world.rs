@@ -7,15 +7,15 @@
 use crate::device::BlockLayer;
 use crate::kernel::Kernel;
 use crate::mm::Mm;
-use crate::mm::page::Pfn;
+use crate::mm::page_io::PageWaiters;
 use crate::mm::vmscan::Batch;
-use crate::time::{BoxFuture, Mode, Nanos, RwSem, SECOND, Sched, Suspend, TaskId, WaitQueue};
+use crate::time::{BoxFuture, Mode, Nanos, RwSem, SECOND, Sched, Suspend, TaskId};
 use crate::trace::Trace;
 use lowmark_record::{Event, Field, Kind};
 use lowmark_spec::Machine;
 use lowmark_spec::machine::Costs;
 use std::cell::{RefCell, RefMut};
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// Something that happens outside the CPUs.
@@ -62,7 +62,7 @@ pub(crate) struct World {
     /// `mmap_sem` of each process.
     pub(crate) spaces: Vec<RwSem>,
     /// Tasks that wait for a page.
-    pub(crate) page_waiters: BTreeMap<Pfn, WaitQueue>,
+    pub(crate) page_waiters: PageWaiters,
     /// What the workload's tasks share.
     pub(crate) workload: crate::task::Shared,
     /// Memory for batches of isolated pages.
@@ -75,7 +75,7 @@ pub(crate) struct World {
 
 /// Tasks on their way to the executor.
 #[derive(Default)]
-pub(crate) struct Spawned(Vec<(TaskId, BoxFuture)>);
+pub(crate) struct Spawned(VecDeque<(TaskId, BoxFuture)>);
 
 impl std::fmt::Debug for Spawned {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -84,8 +84,10 @@ impl std::fmt::Debug for Spawned {
 }
 
 impl Spawned {
-    pub(crate) fn take(&mut self) -> Vec<(TaskId, BoxFuture)> {
-        std::mem::take(&mut self.0)
+    /// The next one, in the order in which they were spawned.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<(TaskId, BoxFuture)> {
+        self.0.pop_front()
     }
 }
 
@@ -99,7 +101,7 @@ impl World {
             kernel,
             costs: machine.costs.clone(),
             spaces: Vec::new(),
-            page_waiters: BTreeMap::new(),
+            page_waiters: PageWaiters::default(),
             workload: Default::default(),
             batches: Vec::new(),
             spawned: Spawned::default(),
@@ -111,7 +113,7 @@ impl World {
     /// Starts a task.
     pub(crate) fn spawn(&mut self, name: String, kthread: bool, body: BoxFuture) -> TaskId {
         let id = self.sched.add(name, kthread);
-        self.spawned.0.push((id, body));
+        self.spawned.0.push_back((id, body));
         id
     }
 

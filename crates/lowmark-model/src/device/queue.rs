@@ -169,7 +169,21 @@ impl BlockLayer {
     }
 
     /// Submits one page for the current task (`submit_bio`).
+    #[inline]
     pub(crate) fn submit(&mut self, sched: &mut Sched, io: Io) -> Submitted {
+        // attempt_plug_merge, newest first: most pages go on where the last one ended.
+        if let Some(plug) = self.plugs.get(sched.current().0 as usize)
+            && plug.depth > 0
+            && let Some(&(device, id)) = plug.requests.last()
+            && device == io.device
+            && self.queues[device].try_merge(id, &io)
+        {
+            return Submitted::Yes;
+        }
+        self.submit_elsewhere(sched, io)
+    }
+
+    fn submit_elsewhere(&mut self, sched: &mut Sched, io: Io) -> Submitted {
         let task = sched.current();
         let queue = &mut self.queues[io.device];
         let plugged = self
@@ -177,14 +191,12 @@ impl BlockLayer {
             .get_mut(task.0 as usize)
             .filter(|plug| plug.depth > 0);
         if let Some(plug) = &plugged {
-            // attempt_plug_merge: newest first.
-            let mut mine = plug
-                .requests
-                .iter()
-                .rev()
-                .filter(|(device, _)| *device == io.device);
-            if mine.any(|&(_, id)| queue.try_merge(id, &io)) {
-                return Submitted::Yes;
+            let newest = plug.requests.last().map(|&(device, _)| device);
+            let tried = usize::from(newest == Some(io.device));
+            for &(device, id) in plug.requests.iter().rev().skip(tried) {
+                if device == io.device && queue.try_merge(id, &io) {
+                    return Submitted::Yes;
+                }
             }
         }
         let candidates = queue
@@ -289,6 +301,7 @@ impl BlockLayer {
 
 impl Queue {
     /// Adds the page at either end of the request if it fits.
+    #[inline]
     fn try_merge(&mut self, id: RequestId, io: &Io) -> bool {
         let request = &mut self.requests[id as usize];
         let fits = request.dir == io.dir

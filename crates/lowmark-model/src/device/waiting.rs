@@ -2,12 +2,13 @@
 
 use super::request::RequestId;
 use crate::time::Nanos;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Waiting requests by position, and in the order of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    by_start: BTreeMap<u64, RequestId>,
+    /// In ascending order of their keys: a queue has no more than a few hundred requests.
+    by_start: Vec<(u64, RequestId)>,
     fifo: VecDeque<(Nanos, RequestId, u64)>,
 }
 
@@ -18,13 +19,31 @@ impl Waiting {
 
     /// Adds a request that must not wait longer than until `deadline`.
     pub(super) fn insert(&mut self, id: RequestId, start: u64, deadline: Nanos) {
-        // Two requests may begin at the same page; the later one then waits behind the earlier.
-        let mut key = start * KEYS_PER_PAGE;
-        while self.by_start.contains_key(&key) {
-            key += 1;
-        }
-        self.by_start.insert(key, id);
+        let key = self.enter(id, start);
         self.fifo.push_back((deadline, id, key));
+    }
+
+    /// Enters a request by position. Two may begin at the same page; the later one then waits behind the
+    /// earlier.
+    fn enter(&mut self, id: RequestId, start: u64) -> u64 {
+        let mut key = start * KEYS_PER_PAGE;
+        let mut at = self.index_of(key);
+        while self
+            .by_start
+            .get(at)
+            .is_some_and(|&(other, _)| other == key)
+        {
+            key += 1;
+            at += 1;
+        }
+        self.by_start.insert(at, (key, id));
+        key
+    }
+
+    /// Index of the first request whose key is at least this one.
+    #[inline]
+    fn index_of(&self, key: u64) -> usize {
+        self.by_start.partition_point(|&(other, _)| other < key)
     }
 
     /// The oldest request, if its deadline has passed.
@@ -49,75 +68,59 @@ impl Waiting {
 
     /// The first request at or after `position`.
     pub(super) fn at_or_after(&self, position: u64) -> Option<u64> {
-        self.by_start
-            .range(position * KEYS_PER_PAGE..)
-            .next()
-            .map(|(&key, _)| key)
+        let at = self.index_of(position * KEYS_PER_PAGE);
+        self.by_start.get(at).map(|&(key, _)| key)
     }
 
     /// The last request before `position`.
     pub(super) fn before(&self, position: u64) -> Option<u64> {
-        self.by_start
-            .range(..position * KEYS_PER_PAGE)
-            .next_back()
-            .map(|(&key, _)| key)
+        let at = self.index_of(position * KEYS_PER_PAGE).checked_sub(1)?;
+        self.by_start.get(at).map(|&(key, _)| key)
     }
 
     /// The first of all.
     pub(super) fn first(&self) -> Option<u64> {
-        self.by_start.keys().next().copied()
+        self.by_start.first().map(|&(key, _)| key)
     }
 
     /// Takes the request with this key out.
     pub(super) fn take(&mut self, key: u64) -> Option<RequestId> {
-        self.by_start.remove(&key)
+        let at = self.index_of(key);
+        self.by_start.get(at).filter(|&&(other, _)| other == key)?;
+        Some(self.by_start.remove(at).1)
     }
 
     /// Requests that might be merged with a page at `page`: the last one that begins there or before, and
     /// the first one after it.
     pub(super) fn neighbours(&self, page: u64) -> [Option<RequestId>; 2] {
-        let after = (page + 1) * KEYS_PER_PAGE;
-        let before = self.by_start.range(..after).next_back().map(|(_, &id)| id);
-        [
-            before,
-            self.by_start.range(after..).next().map(|(_, &id)| id),
-        ]
+        let after = self.index_of((page + 1) * KEYS_PER_PAGE);
+        let id = |at: usize| self.by_start.get(at).map(|&(_, id)| id);
+        [after.checked_sub(1).and_then(id), id(after)]
     }
 
     /// A front merge moved the start of a request.
     pub(super) fn moved(&mut self, old_start: u64, id: RequestId, new_start: u64) {
-        let range = old_start * KEYS_PER_PAGE..(old_start + 1) * KEYS_PER_PAGE;
-        let key = self
-            .by_start
-            .range(range)
-            .find(|(_, other)| **other == id)
-            .map(|(&key, _)| key);
-        if let Some(key) = key {
-            self.by_start.remove(&key);
-            let entry = self
-                .fifo
-                .iter()
-                .find(|&&(_, other, k)| other == id && k == key)
-                .copied();
-            let deadline = entry.map_or(0, |(deadline, ..)| deadline);
-            let mut new_key = new_start * KEYS_PER_PAGE;
-            while self.by_start.contains_key(&new_key) {
-                new_key += 1;
-            }
-            self.by_start.insert(new_key, id);
-            for slot in self
-                .fifo
-                .iter_mut()
-                .filter(|(_, other, k)| *other == id && *k == key)
-            {
-                *slot = (deadline, id, new_key);
-            }
+        let old = old_start * KEYS_PER_PAGE..(old_start + 1) * KEYS_PER_PAGE;
+        let first = self.index_of(old.start);
+        let mut there = self.by_start[first..].iter();
+        let Some(offset) = there
+            .position(|&(key, other)| other == id || key >= old.end)
+            .filter(|&offset| self.by_start[first + offset].1 == id)
+        else {
+            return;
+        };
+        let (key, _) = self.by_start.remove(first + offset);
+        let new_key = self.enter(id, new_start);
+        let same = |&&mut (_, other, k): &&mut (Nanos, RequestId, u64)| other == id && k == key;
+        if let Some(slot) = self.fifo.iter_mut().find(same) {
+            slot.2 = new_key;
         }
     }
 
     fn drop_gone(&mut self) {
         while let Some(&(_, id, key)) = self.fifo.front() {
-            if self.by_start.get(&key) == Some(&id) {
+            let at = self.index_of(key);
+            if self.by_start.get(at) == Some(&(key, id)) {
                 return;
             }
             self.fifo.pop_front();

@@ -1,6 +1,6 @@
 //! Mapped regions, page tables, page faults (`mm/memory.c`).
 
-use super::page::{MAPPING_ANON, Pfn, flag};
+use super::page::{Pfn, UNMAPPED, flag};
 use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
 use super::page_io;
 use super::shmem::{ShmemEntry, ShmemSlot};
@@ -50,16 +50,68 @@ impl Pte {
     /// Touches the page if that needs no fault. The processor sets young and dirty.
     #[inline]
     pub(crate) fn touch(&mut self, write: bool) -> bool {
-        let (need, set) = if write {
-            (PRESENT | WRITABLE, YOUNG | DIRTY)
-        } else {
-            (PRESENT, YOUNG)
+        let need = match write {
+            true => PRESENT | WRITABLE,
+            false => PRESENT,
         };
         let ok = self.0 & need == need;
-        if ok && self.0 & set != set {
-            self.0 |= set;
+        if ok && !self.is_touched(write) {
+            self.0 |= Pte::touched(write);
         }
         ok
+    }
+
+    /// Touches pages in order up to the first one that faults.
+    #[inline]
+    pub(crate) fn touch_all(ptes: &mut [Pte], write: bool) -> Option<usize> {
+        const BLOCK: usize = 16;
+        for (number, block) in ptes.chunks_mut(BLOCK).enumerate() {
+            // Most often there is nothing to do for any of them.
+            let common = block.iter().fold(Pte::ALL, |common, &pte| common.and(pte));
+            if common.is_touched(write) {
+                continue;
+            }
+            if let Some(at) = block.iter_mut().position(|pte| !pte.touch(write)) {
+                return Some(number * BLOCK + at);
+            }
+        }
+        None
+    }
+
+    /// What is set of a page that a touch of this kind leaves as it is.
+    #[inline]
+    fn touched(write: bool) -> u32 {
+        match write {
+            true => PRESENT | WRITABLE | YOUNG | DIRTY,
+            false => PRESENT | YOUNG,
+        }
+    }
+
+    /// Nothing would change by a touch.
+    #[inline]
+    pub(super) fn is_touched(self, write: bool) -> bool {
+        self.0 & Pte::touched(write) == Pte::touched(write)
+    }
+
+    /// What two have in common, [`Pte::ALL`] being the neutral one.
+    #[inline]
+    pub(super) fn and(self, other: Pte) -> Pte {
+        Pte(self.0 & other.0)
+    }
+
+    /// Everything set.
+    pub(super) const ALL: Pte = Pte(!0);
+
+    /// It maps a frame or the page of zeroes.
+    #[inline]
+    pub(crate) fn is_present(self) -> bool {
+        self.0 & PRESENT != 0
+    }
+
+    /// The page has been accessed since this was last cleared.
+    #[inline]
+    pub(crate) fn is_young(self) -> bool {
+        self.0 & YOUNG != 0
     }
 
     pub(crate) fn is_dirty(self) -> bool {
@@ -93,6 +145,8 @@ pub(crate) struct Vma {
     pub(crate) node: usize,
     /// One entry per page; empty after munmap.
     pub(crate) ptes: Vec<Pte>,
+    /// Owner number of its first page if it is private.
+    pub(crate) first: u32,
     /// Misses that Shaohua's variant counts in the region's anon_vma.
     pub(crate) swapra_miss: u32,
 }
@@ -204,14 +258,18 @@ impl World {
         replay: bool,
         page: &mut Option<Pfn>,
     ) -> Step {
-        let mut step = self.fault_step(vma, index, write, replay, page);
-        if matches!(step, Step::Allocate) {
-            let gfp = Gfp::user(self.mm.vmas[vma as usize].node);
-            *page = self.alloc_page_fast(gfp);
-            if page.is_some() {
-                step = self.fault_step(vma, index, write, replay, page);
+        let mut tried = false;
+        let step = loop {
+            let step = self.fault_step(vma, index, write, replay, page);
+            if tried || !matches!(step, Step::Allocate) {
+                break step;
             }
-        }
+            tried = true;
+            *page = self.alloc_page_fast(Gfp::user(self.mm.vmas[vma as usize].node));
+            if page.is_none() {
+                break step;
+            }
+        };
         // Somebody else may have brought the page while this fault waited for memory.
         if matches!(step, Step::Done { .. })
             && let Some(unneeded) = page.take()
@@ -221,6 +279,7 @@ impl World {
         step
     }
 
+    #[inline]
     fn fault_step(
         &mut self,
         vma: u32,
@@ -273,17 +332,19 @@ impl World {
     }
 
     /// `do_swap_page`
+    #[inline]
     fn do_swap_page(&mut self, vma: u32, index: u32, slot: u32, write: bool, replay: bool) -> Step {
         let Some(pfn) = self.lookup_swap_cache(slot, Some(vma), replay) else {
             return Step::Read { slot };
         };
-        if self.mm.pages[pfn].has(flag::LOCKED) {
+        let page = &self.mm.pages[pfn];
+        if page.has(flag::LOCKED) {
             return Step::Wait {
                 pfn,
                 flags: flag::LOCKED,
             };
         }
-        let sole_owner = self.mm.swap.references(slot) == 1 && !self.mm.pages[pfn].is_mapped();
+        let sole_owner = self.mm.swap.references(slot) == 1 && !page.is_mapped();
         self.map_anon(vma, index, pfn, write, write && sole_owner);
         if write && sole_owner {
             self.reuse_swap_page(pfn);
@@ -304,6 +365,7 @@ impl World {
 
     /// `reuse_swap_page` for a sole owner: what is in the slot will be stale, so the slot goes. While
     /// the page is being written out it has to stay.
+    #[inline]
     fn reuse_swap_page(&mut self, pfn: Pfn) {
         let page = &self.mm.pages[pfn];
         if page.has(flag::SWAPCACHE) && !page.has(flag::WRITEBACK) {
@@ -357,16 +419,19 @@ impl World {
     }
 
     fn add_to_shmem(&mut self, inode: u32, index: u32, pfn: Pfn) {
-        self.mm.shmem[inode as usize].slots[index as usize] = ShmemSlot::page(pfn);
-        let page = &mut self.mm.pages[pfn];
-        (page.mapping, page.index) = (inode, index);
+        let object = &mut self.mm.shmem[inode as usize];
+        object.slots[index as usize] = ShmemSlot::page(pfn);
+        self.mm.pages[pfn].owner = object.first + index;
     }
 
+    #[inline]
     fn map_anon(&mut self, vma: u32, index: u32, pfn: Pfn, write: bool, writable: bool) {
+        let region = &mut self.mm.vmas[vma as usize];
+        region.ptes[index as usize] = Pte::mapped(pfn, write && writable, writable);
         let page = &mut self.mm.pages[pfn];
-        (page.mapping, page.index) = (vma | MAPPING_ANON, index);
+        page.owner = region.first + index;
+        page.set(flag::ANON);
         page.mapcount += 1;
-        self.set_pte(vma, index, Pte::mapped(pfn, write && writable, writable));
     }
 
     #[inline]
@@ -389,6 +454,7 @@ impl World {
     pub(crate) fn unmap_region(&mut self, vma: u32) {
         let region = &mut self.mm.vmas[vma as usize];
         let (ptes, backing) = (std::mem::take(&mut region.ptes), region.backing);
+        let (first, pages) = (region.first, ptes.len() as u64);
         if let Backing::Shmem(inode) = backing {
             self.mm.shmem[inode as usize]
                 .mappers
@@ -402,10 +468,12 @@ impl World {
                 self.free_swap_cache(slot);
             }
         }
-        if let Backing::Shmem(inode) = backing
-            && self.mm.shmem[inode as usize].mappers.is_empty()
-        {
-            self.evict_shmem(inode);
+        match backing {
+            Backing::Anon => self.mm.mappings.remove(first, pages),
+            Backing::Shmem(inode) if self.mm.shmem[inode as usize].mappers.is_empty() => {
+                self.evict_shmem(inode);
+            }
+            Backing::Shmem(_) => {}
         }
     }
 
@@ -425,8 +493,9 @@ impl World {
     /// reclaim.
     fn forget_page(&mut self, pfn: Pfn) {
         let page = &mut self.mm.pages[pfn];
-        if page.has(flag::WRITEBACK) || page.has(flag::LOCKED) || !page.has(flag::LRU) {
+        if page.has_any(flag::WRITEBACK | flag::LOCKED) || !page.has(flag::LRU) {
             page.clear(flag::DIRTY);
+            page.owner = UNMAPPED;
             return;
         }
         if page.has(flag::SWAPCACHE) {
@@ -447,7 +516,10 @@ impl World {
 
     /// The last user of a shared object is gone (`shmem_evict_inode`).
     fn evict_shmem(&mut self, inode: u32) {
-        for slot in std::mem::take(&mut self.mm.shmem[inode as usize].slots) {
+        let object = &mut self.mm.shmem[inode as usize];
+        let (slots, first) = (std::mem::take(&mut object.slots), object.first);
+        self.mm.mappings.remove(first, slots.len() as u64);
+        for slot in slots {
             match slot.get() {
                 ShmemEntry::Hole => {}
                 ShmemEntry::Page(pfn) => self.forget_page(pfn),

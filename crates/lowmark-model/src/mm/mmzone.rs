@@ -1,6 +1,7 @@
 //! Nodes, zones, reserves and watermarks (`include/linux/mmzone.h`, `setup_per_zone_wmarks`).
 
-use super::page::{List, Pfn};
+use super::lru_list::LruList;
+use super::page::{FreeList, Pfn};
 use crate::kernel::{Kernel, LruUnit, WatermarkGap, ZoneSize};
 use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE};
 
@@ -34,12 +35,6 @@ impl ZoneType {
     }
 }
 
-/// Free blocks of one order.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct FreeArea {
-    pub(crate) blocks: List,
-}
-
 /// Watermark indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
@@ -64,7 +59,7 @@ pub(crate) struct Zone {
     /// `NR_FREE_PAGES`
     pub(crate) free: u64,
     /// Free blocks by order.
-    pub(crate) free_area: [FreeArea; MAX_ORDER],
+    pub(crate) free_area: [FreeList; MAX_ORDER],
     /// min, low, high in pages.
     pub(crate) watermark: [u64; 3],
     /// `lowmem_reserve` by class.
@@ -134,7 +129,7 @@ impl Lru {
 #[derive(Debug, Default)]
 pub(crate) struct Lruvec {
     /// Lists, indexed by [`Lru`].
-    pub(crate) lists: [List; 4],
+    pub(crate) lists: [LruList; 4],
     /// `recent_scanned` of anon and file.
     pub(crate) recent_scanned: [u64; 2],
     /// `recent_rotated` of anon and file.
@@ -161,6 +156,17 @@ impl Lruvec {
     }
 }
 
+/// A zone as an allocation of one page sees it that may use every zone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fallback {
+    /// The zone.
+    pub(crate) zone: usize,
+    /// It is on the node that is preferred.
+    pub(crate) local: bool,
+    /// What it keeps at each mark, its reserve against the class of the first zone included.
+    pub(crate) keeps: [u64; 3],
+}
+
 /// A node (`pg_data_t`).
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -168,6 +174,8 @@ pub(crate) struct Node {
     pub(crate) zones: Vec<usize>,
     /// Zones in the order in which an allocation that prefers this node tries them.
     pub(crate) zonelist: Vec<usize>,
+    /// The same for one page that may lie in any zone, with what each zone has to keep.
+    pub(crate) fallbacks: Vec<Fallback>,
     /// kswapd's state.
     pub(crate) kswapd: super::kswapd::Kswapd,
 }
@@ -306,11 +314,22 @@ fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
             .collect()
     };
     let by_distance = (0..nodes).map(|step| (node + step) % nodes);
-    let zonelist = by_distance
+    let zonelist: Vec<usize> = by_distance
         .flat_map(|other| of(other).into_iter().rev())
         .collect();
+    let class = zonelist
+        .first()
+        .map_or(0, |&zone| zones[zone].kind as usize);
+    let fallbacks = zonelist.iter().map(|&zone| Fallback {
+        zone,
+        local: zones[zone].node == node,
+        keeps: zones[zone]
+            .watermark
+            .map(|mark| mark + zones[zone].lowmem_reserve[class]),
+    });
     Node {
         zones: of(node),
+        fallbacks: fallbacks.collect(),
         zonelist,
         kswapd: Default::default(),
     }

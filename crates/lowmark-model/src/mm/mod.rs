@@ -1,7 +1,10 @@
 //! Memory management. Each file has the name of the kernel's.
 
 pub(crate) mod backing_dev;
+pub(crate) mod fetch;
 pub(crate) mod kswapd;
+pub(crate) mod lru_list;
+pub(crate) mod mapping;
 pub(crate) mod memory;
 pub mod mmzone;
 pub(crate) mod page;
@@ -18,6 +21,8 @@ pub(crate) mod vmstat;
 
 use crate::kernel::Kernel;
 use lowmark_spec::Machine;
+use lru_list::Chunks;
+use mapping::Mappings;
 use memory::Vma;
 use mmzone::{Lruvec, Node, Zone};
 use page::Pages;
@@ -36,6 +41,10 @@ pub(crate) struct Mm {
     pub(crate) nodes: Vec<Node>,
     /// LRU lists, one set per zone or per node.
     pub(crate) lruvecs: Vec<Lruvec>,
+    /// What the LRU lists consist of.
+    pub(crate) chunks: Chunks,
+    /// Whose the pages are.
+    pub(crate) mappings: Mappings,
     /// Mapped regions of all processes; an index stays valid after munmap.
     pub(crate) vmas: Vec<Vma>,
     /// Shared anonymous objects.
@@ -59,6 +68,8 @@ impl Mm {
             zones,
             nodes,
             lruvecs,
+            chunks: Chunks::default(),
+            mappings: Mappings::default(),
             vmas: Vec::new(),
             shmem: Vec::new(),
             swap: Swap::new(machine, kernel),

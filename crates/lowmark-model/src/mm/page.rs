@@ -1,5 +1,6 @@
-//! `struct page`, 24 bytes, and doubly linked lists of pages.
+//! `struct page`, 16 bytes, and doubly linked lists of free blocks.
 
+use super::mmzone::Lru;
 use std::ops::{Index, IndexMut};
 
 /// Page frame number.
@@ -32,27 +33,24 @@ pub(crate) mod flag {
     pub(crate) const WAITERS: u16 = 1 << 9;
     /// PageBuddy: first page of a free block of order `private`
     pub(crate) const BUDDY: u16 = 1 << 10;
+    /// PageAnon (`PAGE_MAPPING_ANON`): `owner` is or was in a private region
+    pub(crate) const ANON: u16 = 1 << 11;
     /// The bits above this one hold the zone.
     pub(super) const ZONE_SHIFT: u32 = 12;
 }
 
-/// `mapping` of a page that belongs to nobody.
+/// `owner` of a page that belongs to nobody.
 pub(crate) const UNMAPPED: u32 = u32::MAX;
-/// Bit of `mapping` that says anonymous (`PAGE_MAPPING_ANON`); the rest is the index of the VMA, without
-/// it that of the shmem object.
-pub(crate) const MAPPING_ANON: u32 = 1 << 31;
 
-/// A page frame.
+/// A page frame. The first page of a free block has the links of its list in `owner` and `position`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Page {
-    next: Pfn,
-    prev: Pfn,
-    /// Owner: see [`MAPPING_ANON`].
-    pub(crate) mapping: u32,
-    /// Page offset within the owner.
-    pub(crate) index: u32,
+    /// Region or shared object and page offset in it: see [`Mappings`](super::mapping::Mappings).
+    pub(crate) owner: u32,
     /// Swap slot of a swap cache page, order of a free block.
     pub(crate) private: u32,
+    /// Place on its LRU list.
+    pub(crate) position: u32,
     flags: u16,
     /// PTEs that map it.
     pub(crate) mapcount: u16,
@@ -63,6 +61,12 @@ impl Page {
     #[inline]
     pub(crate) fn has(&self, flags: u16) -> bool {
         self.flags & flags == flags
+    }
+
+    /// Whether any of `flags` is set.
+    #[inline]
+    pub(crate) fn has_any(&self, flags: u16) -> bool {
+        self.flags & flags != 0
     }
 
     #[inline]
@@ -89,10 +93,16 @@ impl Page {
         (self.flags >> flag::ZONE_SHIFT) as usize
     }
 
+    /// List on which the page is or belongs.
+    #[inline]
+    pub(crate) fn lru(&self) -> Lru {
+        Lru::new(!self.has(flag::SWAPBACKED), self.has(flag::ACTIVE))
+    }
+
     /// PageAnon
     #[inline]
     pub(crate) fn is_anon(&self) -> bool {
-        self.mapping != UNMAPPED && self.mapping & MAPPING_ANON != 0
+        self.has(flag::ANON)
     }
 
     /// `page_mapped`
@@ -105,7 +115,7 @@ impl Page {
     #[inline]
     pub(crate) fn reset(&mut self) {
         self.flags &= !0 << flag::ZONE_SHIFT;
-        self.mapping = UNMAPPED;
+        self.owner = UNMAPPED;
         self.mapcount = 0;
     }
 }
@@ -119,11 +129,9 @@ pub(crate) struct Pages {
 impl Pages {
     pub(crate) fn new(count: u32) -> Pages {
         let page = Page {
-            next: NONE,
-            prev: NONE,
-            mapping: UNMAPPED,
-            index: 0,
+            owner: UNMAPPED,
             private: 0,
+            position: 0,
             flags: 0,
             mapcount: 0,
         };
@@ -161,106 +169,76 @@ impl IndexMut<Pfn> for Pages {
     }
 }
 
-/// A list of pages through their own links (`struct list_head`). A page is on one list at most.
+/// A list of free blocks through the links of their first pages (`struct list_head`).
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct List {
+pub(crate) struct FreeList {
     head: Pfn,
-    tail: Pfn,
     len: u32,
 }
 
-impl Default for List {
+impl Default for FreeList {
     fn default() -> Self {
-        List {
-            head: NONE,
-            tail: NONE,
-            len: 0,
-        }
+        FreeList { head: NONE, len: 0 }
     }
 }
 
-impl List {
-    /// Pages on the list.
+impl FreeList {
+    /// Blocks on the list.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         u64::from(self.len)
     }
 
-    /// The page at the head.
+    /// `list_add` of a block of this order: marks it as free.
     #[inline]
-    pub(crate) fn first(&self) -> Option<Pfn> {
-        (self.head != NONE).then_some(self.head)
-    }
-
-    /// The page at the tail.
-    #[inline]
-    pub(crate) fn last(&self) -> Option<Pfn> {
-        (self.tail != NONE).then_some(self.tail)
-    }
-
-    /// `list_add`
-    #[inline]
-    pub(crate) fn push_head(&mut self, pages: &mut Pages, pfn: Pfn) {
+    pub(crate) fn push(&mut self, pages: &mut Pages, pfn: Pfn, order: usize) {
         let next = std::mem::replace(&mut self.head, pfn);
-        pages[pfn].next = next;
-        pages[pfn].prev = NONE;
-        match next {
-            NONE => self.tail = pfn,
-            _ => pages[next].prev = pfn,
+        let page = &mut pages[pfn];
+        page.set(flag::BUDDY);
+        page.private = order as u32;
+        (page.owner, page.position) = (next, NONE);
+        if next != NONE {
+            pages[next].position = pfn;
         }
         self.len += 1;
     }
 
-    /// `list_add_tail`
-    #[inline]
-    pub(crate) fn push_tail(&mut self, pages: &mut Pages, pfn: Pfn) {
-        let prev = std::mem::replace(&mut self.tail, pfn);
-        pages[pfn].prev = prev;
-        pages[pfn].next = NONE;
-        match prev {
-            NONE => self.head = pfn,
-            _ => pages[prev].next = pfn,
-        }
-        self.len += 1;
-    }
-
-    /// `list_del`
+    /// `list_del` of a block, which is no longer marked as free.
     #[inline]
     pub(crate) fn remove(&mut self, pages: &mut Pages, pfn: Pfn) {
-        let (prev, next) = (pages[pfn].prev, pages[pfn].next);
+        let page = &mut pages[pfn];
+        page.clear(flag::BUDDY);
+        let (next, prev) = (page.owner, page.position);
         match prev {
             NONE => self.head = next,
-            _ => pages[prev].next = next,
+            _ => pages[prev].owner = next,
         }
-        match next {
-            NONE => self.tail = prev,
-            _ => pages[next].prev = prev,
+        if next != NONE {
+            pages[next].position = prev;
         }
         self.len -= 1;
     }
 
-    /// Moves up to `want` pages from the tail to `batch`, the last one first.
-    pub(crate) fn cut_tail(&mut self, pages: &mut Pages, want: u64, batch: &mut Vec<Pfn>) {
-        let mut taken = 0;
-        let mut last = self.tail;
-        while taken < want && last != NONE {
-            batch.push(last);
-            last = pages[last].prev;
-            taken += 1;
+    /// Takes the block at the head.
+    #[inline]
+    pub(crate) fn pop(&mut self, pages: &mut Pages) -> Option<Pfn> {
+        let pfn = self.head;
+        if pfn == NONE {
+            return None;
         }
-        self.tail = last;
-        self.len -= taken as u32;
-        match last {
-            NONE => self.head = NONE,
-            _ => pages[last].next = NONE,
+        let page = &mut pages[pfn];
+        page.clear(flag::BUDDY);
+        self.head = page.owner;
+        if self.head != NONE {
+            pages[self.head].position = NONE;
         }
+        self.len -= 1;
+        Some(pfn)
     }
 
-    /// The pages from head to tail.
+    /// The blocks from head to tail.
     pub(crate) fn iter<'a>(&self, pages: &'a Pages) -> impl Iterator<Item = Pfn> + use<'a> {
-        std::iter::successors(self.first(), |&pfn| {
-            let next = pages[pfn].next;
-            (next != NONE).then_some(next)
-        })
+        let some = |pfn: Pfn| (pfn != NONE).then_some(pfn);
+        std::iter::successors(some(self.head), move |&pfn| some(pages[pfn].owner))
     }
 }

@@ -12,7 +12,7 @@
 
 use super::Mm;
 use super::mmzone::{MAX_ORDER, Mark, Zone, ZoneType};
-use super::page::{Pfn, flag};
+use super::page::{Pages, Pfn, flag};
 use super::vmscan;
 use crate::kernel::{AllocRetry, FairZones, Kernel, LruUnit, WatermarkOrder};
 use crate::time::SECOND;
@@ -71,15 +71,27 @@ impl Zone {
         order == 0 || self.order_ok(order, mark, after, rule)
     }
 
+    /// `__rmqueue_smallest` for one page: split off the smallest block there is.
+    #[inline]
+    fn take(&mut self, pages: &mut Pages) -> Option<Pfn> {
+        let mut order = self.free_area.iter().position(|area| area.len() > 0)?;
+        let pfn = self.free_area[order].pop(pages)?;
+        while order > 0 {
+            order -= 1;
+            self.free_area[order].push(pages, pfn + (1 << order), order);
+        }
+        pages[pfn].reset();
+        self.free -= 1;
+        Some(pfn)
+    }
+
     fn order_ok(&self, order: usize, mark: u64, after: u64, rule: WatermarkOrder) -> bool {
         match rule {
-            WatermarkOrder::FreeBlock => self.free_area[order..]
-                .iter()
-                .any(|area| area.blocks.len() > 0),
+            WatermarkOrder::FreeBlock => self.free_area[order..].iter().any(|area| area.len() > 0),
             WatermarkOrder::Decay => {
                 let (mut free, mut mark) = (after, mark);
                 self.free_area[..order].iter().enumerate().all(|(o, area)| {
-                    free = free.saturating_sub(area.blocks.len() << o);
+                    free = free.saturating_sub(area.len() << o);
                     mark >>= 1;
                     free > mark
                 })
@@ -113,7 +125,7 @@ impl Mm {
         let mut left = count;
         for zone in self.nodes[0].zonelist.clone() {
             while left > 0 && self.zones[zone].free > self.zones[zone].mark(Mark::High) {
-                if self.take(zone, 0).is_none() {
+                if self.zones[zone].take(&mut self.pages).is_none() {
                     break;
                 }
                 left -= 1;
@@ -122,6 +134,7 @@ impl Mm {
     }
 
     /// `__free_one_page`: merges with free buddies.
+    #[inline]
     pub(crate) fn free_block(&mut self, pfn: Pfn, order: usize) {
         let index = self.pages[pfn].zone();
         let zone = &mut self.zones[index];
@@ -133,103 +146,64 @@ impl Mm {
             if buddy < first || buddy + (1 << order) > managed_end {
                 break;
             }
-            let page = &mut self.pages[buddy];
+            let page = &self.pages[buddy];
             if !page.has(flag::BUDDY) || page.private != order as u32 {
                 break;
             }
-            page.clear(flag::BUDDY);
-            zone.free_area[order].blocks.remove(&mut self.pages, buddy);
+            zone.free_area[order].remove(&mut self.pages, buddy);
             pfn &= buddy;
             order += 1;
         }
-        let page = &mut self.pages[pfn];
-        page.set(flag::BUDDY);
-        page.private = order as u32;
-        zone.free_area[order].blocks.push_head(&mut self.pages, pfn);
+        zone.free_area[order].push(&mut self.pages, pfn, order);
     }
 
     /// Frees one page that nobody uses (`free_hot_cold_page`).
     #[inline]
     pub(crate) fn free_page(&mut self, pfn: Pfn) {
-        debug_assert!(!self.pages[pfn].has(flag::LRU) && !self.pages[pfn].is_mapped());
-        self.pages[pfn].reset();
-        let zone = self.pages[pfn].zone();
-        self.zones[zone].pages_scanned = 0;
-        self.zones[zone].all_unreclaimable = false;
+        let page = &mut self.pages[pfn];
+        debug_assert!(!page.has(flag::LRU) && !page.is_mapped());
+        page.reset();
+        let zone = &mut self.zones[page.zone()];
+        zone.pages_scanned = 0;
+        zone.all_unreclaimable = false;
         self.stat.pgfree += 1;
         self.free_block(pfn, 0);
     }
 
-    /// `__rmqueue_smallest`: the smallest block that is large enough, split down to the order.
-    fn take(&mut self, zone: usize, order: usize) -> Option<Pfn> {
-        let zone = &mut self.zones[zone];
-        let mut from =
-            (order..MAX_ORDER).find(|&order| zone.free_area[order].blocks.first().is_some())?;
-        let pfn = zone.free_area[from].blocks.first()?;
-        zone.free_area[from].blocks.remove(&mut self.pages, pfn);
-        while from > order {
-            from -= 1;
-            let half = pfn + (1 << from);
-            self.pages[half].set(flag::BUDDY);
-            self.pages[half].private = from as u32;
-            zone.free_area[from].blocks.push_head(&mut self.pages, half);
-        }
-        self.pages[pfn].reset();
-        zone.free -= 1 << order;
-        Some(pfn)
-    }
-
-    /// `get_page_from_freelist`
+    /// `get_page_from_freelist` for one page.
     #[inline]
     pub(crate) fn get_page_from_freelist(
         &mut self,
         kernel: &Kernel,
         gfp: Gfp,
-        order: usize,
         mark: Mark,
     ) -> Option<Pfn> {
         let fair = kernel.mechanisms.fair_zones == FairZones::On && mark == Mark::Low;
         if fair {
-            if let Some(pfn) = self.walk_zonelist(kernel, gfp, order, mark, true) {
+            if let Some(pfn) = self.walk_zonelist(gfp, mark, true) {
                 return Some(pfn);
             }
             self.reset_alloc_batches(gfp.node);
         }
-        self.walk_zonelist(kernel, gfp, order, mark, false)
+        self.walk_zonelist(gfp, mark, false)
     }
 
-    fn walk_zonelist(
-        &mut self,
-        kernel: &Kernel,
-        gfp: Gfp,
-        order: usize,
-        mark: Mark,
-        fair: bool,
-    ) -> Option<Pfn> {
-        // classzone_idx: the first zone that the request could use.
-        let mut class = None;
-        for at in 0..self.nodes[gfp.node].zonelist.len() {
-            let index = self.nodes[gfp.node].zonelist[at];
-            let zone = &self.zones[index];
-            if zone.kind > gfp.highest {
+    #[inline]
+    fn walk_zonelist(&mut self, gfp: Gfp, mark: Mark, fair: bool) -> Option<Pfn> {
+        debug_assert_eq!(
+            gfp.highest,
+            ZoneType::High,
+            "user pages may lie in any zone"
+        );
+        for fallback in &self.nodes[gfp.node].fallbacks {
+            let zone = &mut self.zones[fallback.zone];
+            let passed_over = fair && (!fallback.local || zone.alloc_batch <= 0);
+            if passed_over || zone.free <= fallback.keeps[mark as usize] {
                 continue;
             }
-            let class = *class.get_or_insert(zone.kind);
-            if fair && (zone.node != gfp.node || zone.alloc_batch <= 0) {
-                continue;
-            }
-            if !zone.watermark_ok(
-                order,
-                zone.mark(mark),
-                class,
-                kernel.mechanisms.watermark_order,
-            ) {
-                continue;
-            }
-            if let Some(pfn) = self.take(index, order) {
-                let zone = &mut self.zones[index];
-                zone.alloc_batch -= 1 << order;
-                self.stat.pgalloc[zone.kind as usize] += 1 << order;
+            if let Some(pfn) = zone.take(&mut self.pages) {
+                zone.alloc_batch -= 1;
+                self.stat.pgalloc[zone.kind as usize] += 1;
                 return Some(pfn);
             }
         }
@@ -249,8 +223,7 @@ impl World {
     /// The fast path.
     #[inline]
     pub(crate) fn alloc_page_fast(&mut self, gfp: Gfp) -> Option<Pfn> {
-        self.mm
-            .get_page_from_freelist(&self.kernel, gfp, 0, Mark::Low)
+        self.mm.get_page_from_freelist(&self.kernel, gfp, Mark::Low)
     }
 }
 
@@ -273,7 +246,7 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
             world.wake_all_kswapds(gfp, 0);
             let page = world
                 .mm
-                .get_page_from_freelist(&world.kernel, gfp, 0, Mark::Min);
+                .get_page_from_freelist(&world.kernel, gfp, Mark::Min);
             if let Some(pfn) = page {
                 return Ok(pfn);
             }
@@ -286,7 +259,7 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
             }
             let page = world
                 .mm
-                .get_page_from_freelist(&world.kernel, gfp, 0, Mark::Min);
+                .get_page_from_freelist(&world.kernel, gfp, Mark::Min);
             if let Some(pfn) = page {
                 return Ok(pfn);
             }

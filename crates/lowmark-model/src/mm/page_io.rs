@@ -3,9 +3,33 @@
 use super::page::{Pfn, flag};
 use crate::device::{Dir, Io, Submitted};
 use crate::kernel::TailWriteback;
-use crate::time::WaitQueue;
+use crate::time::{Sched, TaskId};
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
+
+/// Tasks that wait for a page, in the order in which they came (`page_waitqueue`).
+#[derive(Debug, Default)]
+pub(crate) struct PageWaiters {
+    waiting: Vec<(Pfn, TaskId)>,
+}
+
+impl PageWaiters {
+    /// Blocks the current task until the page's I/O is done.
+    fn block(&mut self, pfn: Pfn, sched: &mut Sched) {
+        self.waiting.push((pfn, sched.current()));
+        sched.block("a page");
+    }
+
+    /// Wakes all that wait for the page.
+    fn wake(&mut self, pfn: Pfn, sched: &mut Sched) {
+        self.waiting.retain(|&(other, task)| {
+            if other == pfn {
+                sched.wake(task);
+            }
+            other != pfn
+        });
+    }
+}
 
 impl World {
     /// Begins to write a page of the swap cache that is already marked as under writeback
@@ -24,40 +48,11 @@ impl World {
         }
     }
 
-    /// The pages of a finished request (`end_swap_bio_read`, `end_swap_bio_write`).
-    pub(crate) fn end_io(&mut self, dir: Dir, pages: &[Pfn]) {
-        for &pfn in pages {
-            match dir {
-                Dir::Read => self.mm.pages[pfn].clear(flag::LOCKED),
-                Dir::Write => self.end_page_writeback(pfn),
-            }
-            if self.mm.pages[pfn].test_and_clear(flag::WAITERS)
-                && let Some(mut waiters) = self.page_waiters.remove(&pfn)
-            {
-                waiters.wake_all(&mut self.sched);
-            }
-        }
-    }
-
-    /// A page written for reclaim is moved to where reclaim finds it next.
-    fn end_page_writeback(&mut self, pfn: Pfn) {
-        self.mm.nr_writeback -= 1;
-        let page = &mut self.mm.pages[pfn];
-        page.clear(flag::WRITEBACK);
-        if page.test_and_clear(flag::RECLAIM) {
-            let active_too = self.kernel.mechanisms.tail_writeback == TailWriteback::Activate;
-            self.mm.rotate_reclaimable_page(pfn, active_too);
-        }
-    }
-}
-
-/// `swap_readpage`: starts to read a locked page of the swap cache.
-pub(crate) async fn swap_readpage(sys: &Sys, pfn: Pfn, slot: u32) {
-    let io = {
-        let world = &mut *sys.world();
-        world.mm.stat.pswpin += 1;
-        world.mm.stat.pgpgin += PAGE_SIZE / 1024;
-        let (device, position) = world.mm.swap.location(slot);
+    /// Begins to read a locked page of the swap cache (`swap_readpage`).
+    pub(crate) fn swap_read(&mut self, pfn: Pfn, slot: u32) -> Io {
+        self.mm.stat.pswpin += 1;
+        self.mm.stat.pgpgin += PAGE_SIZE / 1024;
+        let (device, position) = self.mm.swap.location(slot);
         Io {
             device,
             dir: Dir::Read,
@@ -65,8 +60,32 @@ pub(crate) async fn swap_readpage(sys: &Sys, pfn: Pfn, slot: u32) {
             position,
             pfn,
         }
-    };
-    submit(sys, io).await;
+    }
+
+    /// The pages of a finished request (`end_swap_bio_read`, `end_swap_bio_write`). One written for reclaim
+    /// is moved to where reclaim finds it next.
+    pub(crate) fn end_io(&mut self, dir: Dir, pages: &[Pfn]) {
+        if dir == Dir::Write {
+            self.mm.nr_writeback -= pages.len() as u64;
+        }
+        let active_too = self.kernel.mechanisms.tail_writeback == TailWriteback::Activate;
+        for &pfn in pages {
+            let page = &mut self.mm.pages[pfn];
+            let waited_for = page.test_and_clear(flag::WAITERS);
+            match dir {
+                Dir::Read => page.clear(flag::LOCKED),
+                Dir::Write => {
+                    page.clear(flag::WRITEBACK);
+                    if page.test_and_clear(flag::RECLAIM) {
+                        self.mm.rotate_reclaimable_page(pfn, active_too);
+                    }
+                }
+            }
+            if waited_for {
+                self.page_waiters.wake(pfn, &mut self.sched);
+            }
+        }
+    }
 }
 
 /// Submits a page, waiting for a free request if need be.
@@ -97,8 +116,7 @@ pub(crate) async fn wait_on_page(sys: &Sys, pfn: Pfn, flags: u16) {
             return;
         }
         world.mm.pages[pfn].set(flag::WAITERS);
-        let waiters: &mut WaitQueue = world.page_waiters.entry(pfn).or_default();
-        waiters.block(&mut world.sched, "a page");
+        world.page_waiters.block(pfn, &mut world.sched);
     }
     sys.suspend().await;
 }

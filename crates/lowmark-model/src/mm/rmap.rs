@@ -2,23 +2,22 @@
 
 use super::Mm;
 use super::memory::Pte;
-use super::page::{MAPPING_ANON, Pfn, UNMAPPED, flag};
+use super::page::{Page, Pfn, flag};
 
 impl Mm {
-    /// Calls `f` for every PTE that maps the page.
+    /// The PTE of a mapped anonymous page.
     #[inline]
-    fn for_each_pte(&mut self, pfn: Pfn, mut f: impl FnMut(&mut Pte)) {
-        let page = self.pages[pfn];
-        if page.mapping == UNMAPPED || !page.is_mapped() {
-            return;
-        }
-        if page.is_anon() {
-            let vma = (page.mapping & !MAPPING_ANON) as usize;
-            f(&mut self.vmas[vma].ptes[page.index as usize]);
-            return;
-        }
-        for &vma in &self.shmem[page.mapping as usize].mappers {
-            if let Some(pte) = self.vmas[vma as usize].ptes.get_mut(page.index as usize)
+    fn anon_pte(&mut self, page: Page) -> &mut Pte {
+        let (vma, index) = self.mappings.of(page.owner);
+        &mut self.vmas[vma].ptes[index]
+    }
+
+    /// Calls `f` for every PTE that maps a page of a shared object.
+    #[inline]
+    fn for_each_shared_pte(&mut self, pfn: Pfn, page: Page, mut f: impl FnMut(&mut Pte)) {
+        let (object, index) = self.mappings.of(page.owner);
+        for &vma in &self.shmem[object].mappers {
+            if let Some(pte) = self.vmas[vma as usize].ptes.get_mut(index)
                 && pte.frame() == Some(pfn)
             {
                 f(pte);
@@ -29,29 +28,41 @@ impl Mm {
     /// `page_referenced`: how many PTEs were young; they are old afterwards.
     #[inline]
     pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> u32 {
+        let page = self.pages[pfn];
+        match page.is_mapped() {
+            true => self.mapped_page_referenced(pfn, page),
+            false => 0,
+        }
+    }
+
+    fn mapped_page_referenced(&mut self, pfn: Pfn, page: Page) -> u32 {
+        if page.is_anon() {
+            return u32::from(self.anon_pte(page).test_and_clear_young());
+        }
         let mut young = 0;
-        self.for_each_pte(pfn, |pte| young += u32::from(pte.test_and_clear_young()));
+        self.for_each_shared_pte(pfn, page, |pte| {
+            young += u32::from(pte.test_and_clear_young());
+        });
         young
     }
 
-    /// `try_to_unmap`: an anonymous page's PTE becomes its swap entry, a shared page's is cleared. What
-    /// the PTE knows of dirt goes to the page.
+    /// `try_to_unmap` of a mapped page: an anonymous page's PTE becomes its swap entry, a shared page's
+    /// is cleared. What the PTE knows of dirt goes to the page.
     #[inline]
     pub(crate) fn try_to_unmap(&mut self, pfn: Pfn) {
         let page = self.pages[pfn];
-        let replacement = if page.is_anon() {
-            Pte::swapped(page.private)
-        } else {
-            Pte::default()
-        };
         let (mut dirty, mut unmapped) = (false, 0);
-        self.for_each_pte(pfn, |pte| {
-            dirty |= pte.is_dirty();
-            unmapped += 1;
-            *pte = replacement;
-        });
         if page.is_anon() {
+            let pte = self.anon_pte(page);
+            (dirty, unmapped) = (pte.is_dirty(), 1);
+            *pte = Pte::swapped(page.private);
             self.swap.add_reference(page.private);
+        } else {
+            self.for_each_shared_pte(pfn, page, |pte| {
+                dirty |= pte.is_dirty();
+                unmapped += 1;
+                *pte = Pte::default();
+            });
         }
         let page = &mut self.pages[pfn];
         page.mapcount -= unmapped;

@@ -28,7 +28,14 @@ impl ShmemSlot {
         ShmemSlot(slot << 1)
     }
 
+    /// All that is in it, for loading it ahead.
+    #[inline]
+    pub(super) fn bits(self) -> u32 {
+        self.0
+    }
+
     /// What is there.
+    #[inline]
     pub(crate) fn get(self) -> ShmemEntry {
         match (self.0 & 1, self.0 >> 1) {
             (1, pfn) => ShmemEntry::Page(pfn),
@@ -43,6 +50,8 @@ impl ShmemSlot {
 pub(crate) struct ShmemInode {
     /// Its pages by offset (the radix tree).
     pub(crate) slots: Vec<ShmemSlot>,
+    /// Owner number of its first page.
+    pub(crate) first: u32,
     /// VMAs that map it from offset 0 (`i_mmap`).
     pub(crate) mappers: Vec<u32>,
 }

@@ -10,6 +10,7 @@
 use super::page::{Pfn, flag};
 use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
 use super::page_io;
+use crate::device::{Io, Submitted};
 use crate::kernel::{SwapinPlug, SwapinReadahead};
 use crate::world::{Sys, World};
 
@@ -99,6 +100,7 @@ impl Readahead {
 }
 
 impl World {
+    #[inline]
     fn readahead_event(&mut self, konstantin: i32) {
         if self.kernel.mechanisms.swapin_readahead == SwapinReadahead::Konstantin {
             self.mm
@@ -123,6 +125,7 @@ impl World {
     }
 
     /// `delete_from_swap_cache`: the slot keeps its references.
+    #[inline]
     pub(crate) fn delete_from_swap_cache(&mut self, pfn: Pfn) {
         let page = &mut self.mm.pages[pfn];
         let slot = page.private;
@@ -135,6 +138,7 @@ impl World {
     }
 
     /// `try_to_free_swap`: drops the slot of a page that nobody needs there; the page is then dirty.
+    #[inline]
     pub(crate) fn try_to_free_swap(&mut self, pfn: Pfn) -> bool {
         let page = &self.mm.pages[pfn];
         let droppable = page.has(flag::SWAPCACHE)
@@ -234,63 +238,98 @@ pub(crate) async fn swapin_readahead(
     if plug {
         sys.start_plug();
     }
-    let mut read = 0;
+    let mut reading = Reading {
+        slots: window,
+        target: slot,
+        marks,
+        page: None,
+        read: 0,
+    };
     let mut result = Ok(());
-    for neighbour in window {
-        let marked = marks && neighbour != slot;
-        match read_swap_cache_async(sys, neighbour, gfp, marked).await {
-            Ok(true) => read += 1,
-            Ok(false) => {}
-            Err(error) => {
-                result = Err(error);
-                break;
+    loop {
+        let step = sys.world().read_slots(&mut reading, gfp);
+        match step {
+            Reads::Done => break,
+            Reads::Allocate => match alloc_page(sys, gfp).await {
+                Ok(pfn) => reading.page = Some(pfn),
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            },
+            Reads::Blocked(io) => {
+                sys.suspend().await;
+                page_io::submit(sys, io).await;
+                reading.read += 1;
             }
         }
     }
-    sys.charge_kernel(read * sys.costs.swap_page_ns).await;
+    sys.charge_kernel(reading.read * sys.costs.swap_page_ns)
+        .await;
     if plug {
         sys.finish_plug();
     }
     result
 }
 
-/// `read_swap_cache_async`: starts to read a slot into a new page of the swap cache. False: there was
-/// nothing to read, because the page is cached or the slot free. A hole costs nothing.
-async fn read_swap_cache_async(
-    sys: &Sys,
-    slot: u32,
-    gfp: Gfp,
-    marked: bool,
-) -> Result<bool, OutOfMemory> {
-    let mut page = None;
-    loop {
-        {
-            let world = &mut *sys.world();
-            let cached = world.mm.swap.cached(slot);
-            if cached.is_some() || !world.mm.swap.has_data(slot) {
-                if let Some(unneeded) = page {
-                    world.mm.free_page(unneeded);
+/// A window that is being read.
+struct Reading {
+    /// Slots not yet looked at.
+    slots: std::ops::Range<u32>,
+    /// The slot that faulted.
+    target: u32,
+    /// Whether the others are marked.
+    marks: bool,
+    /// A page for the next slot.
+    page: Option<Pfn>,
+    /// Reads begun.
+    read: u64,
+}
+
+/// Why reading a window stopped.
+enum Reads {
+    /// It is through.
+    Done,
+    /// The next slot needs a page, which the fast path has not.
+    Allocate,
+    /// The current task waits for a free request for this read.
+    Blocked(Io),
+}
+
+impl World {
+    /// `read_swap_cache_async` of slot after slot, as far as it goes without sleeping: each is read into
+    /// a new page of the swap cache, unless it is cached or free. A hole costs nothing.
+    fn read_slots(&mut self, reading: &mut Reading, gfp: Gfp) -> Reads {
+        while let Some(slot) = reading.slots.clone().next() {
+            let marked = reading.marks && slot != reading.target;
+            let cached = self.mm.swap.cached(slot);
+            if cached.is_some() || !self.mm.swap.has_data(slot) {
+                if let Some(unneeded) = reading.page.take() {
+                    self.mm.free_page(unneeded);
                 }
                 if let Some(pfn) = cached.filter(|_| marked) {
-                    world.mm.pages[pfn].set(flag::RECLAIM);
+                    self.mm.pages[pfn].set(flag::RECLAIM);
                 }
-                return Ok(false);
+                reading.slots.start += 1;
+                continue;
             }
-            if page.is_none() {
-                page = world.alloc_page_fast(gfp);
+            // The slow path may sleep, so everything has to be looked at again after it.
+            let page = reading.page.take().or_else(|| self.alloc_page_fast(gfp));
+            let Some(pfn) = page else {
+                return Reads::Allocate;
+            };
+            reading.slots.start += 1;
+            self.add_read_page(pfn, slot, marked);
+            let io = self.swap_read(pfn, slot);
+            if self.block.submit(&mut self.sched, io) == Submitted::QueueFull {
+                self.block
+                    .wait_for_request(&mut self.sched, io.device, io.sync);
+                return Reads::Blocked(io);
             }
-            if let Some(pfn) = page {
-                world.add_read_page(pfn, slot, marked);
-                break;
-            }
+            reading.read += 1;
         }
-        // The allocation may sleep, so everything has to be looked at again.
-        page = Some(alloc_page(sys, gfp).await?);
+        Reads::Done
     }
-    if let Some(pfn) = page {
-        page_io::swap_readpage(sys, pfn, slot).await;
-    }
-    Ok(true)
 }
 
 impl World {

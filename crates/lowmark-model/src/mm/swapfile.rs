@@ -84,8 +84,8 @@ struct Clusters {
     /// Slots in use per cluster.
     counts: Vec<u16>,
     free: VecDeque<u32>,
-    /// Each CPU's cluster and the next offset to try in it.
-    current: Vec<Option<(u32, u32)>>,
+    /// Each CPU's cluster: the next offset to try in it, and its end; 0 if the CPU has none.
+    current: Vec<(u32, u32)>,
 }
 
 /// All swap areas.
@@ -153,22 +153,24 @@ impl Swap {
     }
 
     /// `vm_swap_full`: more than half used.
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.free * 2 < self.total
     }
 
     /// `get_swap_page`: a slot for a page that enters the swap cache. `cpu` is where the caller runs.
+    #[inline]
     pub(crate) fn allocate(&mut self, pfn: Pfn, cpu: u32) -> Option<u32> {
         if self.free == 0 {
             return None;
         }
         for at in 0..self.order.len() {
-            let index = self.order[at];
-            if let Some(offset) = self.areas[index].take(cpu) {
-                self.take_turns(at);
+            let area = &mut self.areas[self.order[at]];
+            if let Some(offset) = area.take(cpu) {
+                let slot = area.base + offset;
                 self.free -= 1;
-                let slot = self.areas[index].base + offset;
                 self.slots[slot as usize].set_page(Some(pfn));
+                self.take_turns(at);
                 return Some(slot);
             }
         }
@@ -176,7 +178,11 @@ impl Swap {
     }
 
     /// The area just used goes behind the others of its priority.
+    #[inline]
     fn take_turns(&mut self, at: usize) {
+        if self.order.len() == 1 {
+            return;
+        }
         let priority = self.areas[self.order[at]].priority;
         let equals = self.order[at..]
             .iter()
@@ -186,6 +192,7 @@ impl Swap {
     }
 
     /// One more PTE refers to the slot (`swap_duplicate`).
+    #[inline]
     pub(crate) fn add_reference(&mut self, slot: u32) {
         let count = self.slots[slot as usize].count();
         debug_assert!(count < COUNT_MAX, "swap count continuation is not modelled");
@@ -198,6 +205,7 @@ impl Swap {
     }
 
     /// A PTE or a shared object gives up the slot (`swap_free`).
+    #[inline]
     pub(crate) fn drop_reference(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         let count = match entry.count() {
@@ -205,10 +213,13 @@ impl Swap {
             count => count - 1,
         };
         entry.set_count(count);
-        self.free_if_unused(slot);
+        if entry.is_free() {
+            self.free_slot(slot);
+        }
     }
 
     /// PTEs that refer to the slot; a shared object counts as one.
+    #[inline]
     pub(crate) fn references(&self, slot: u32) -> u32 {
         match self.slots[slot as usize].count() {
             COUNT_SHMEM => 1,
@@ -217,28 +228,36 @@ impl Swap {
     }
 
     /// The slot's page in the swap cache.
+    #[inline]
     pub(crate) fn cached(&self, slot: u32) -> Option<Pfn> {
-        self.slots[slot as usize].page()
+        self.slots.get(slot as usize).and_then(|slot| slot.page())
     }
 
     /// A page for the slot enters the swap cache.
+    #[inline]
     pub(crate) fn set_cached(&mut self, slot: u32, pfn: Pfn) {
         self.slots[slot as usize].set_page(Some(pfn));
     }
 
     /// The slot's page leaves the swap cache.
+    #[inline]
     pub(crate) fn clear_cached(&mut self, slot: u32) {
-        self.slots[slot as usize].set_page(None);
-        self.free_if_unused(slot);
+        let entry = &mut self.slots[slot as usize];
+        entry.set_page(None);
+        if entry.is_free() {
+            self.free_slot(slot);
+        }
     }
 
     /// Whether anybody's data is in the slot.
+    #[inline]
     pub(crate) fn has_data(&self, slot: u32) -> bool {
         let count = self.slots[slot as usize].count();
         count != 0 && count != COUNT_BAD
     }
 
     /// Device and page of the device where a slot lies.
+    #[inline]
     pub(crate) fn location(&self, slot: u32) -> (usize, u64) {
         let area = &self.areas[self.area_of(slot)];
         (area.device, area.device_page + u64::from(slot - area.base))
@@ -269,17 +288,19 @@ impl Swap {
             .filter(|&(_, count, _)| count != COUNT_BAD)
     }
 
+    #[inline]
     fn area_of(&self, slot: u32) -> usize {
+        if self.areas.len() == 1 {
+            return 0;
+        }
         self.areas.partition_point(|area| area.base <= slot) - 1
     }
 
-    fn free_if_unused(&mut self, slot: u32) {
-        if self.slots[slot as usize].is_free() {
-            let index = self.area_of(slot);
-            let area = &mut self.areas[index];
-            area.free(slot - area.base);
-            self.free += 1;
-        }
+    fn free_slot(&mut self, slot: u32) {
+        let index = self.area_of(slot);
+        let area = &mut self.areas[index];
+        area.free(slot - area.base);
+        self.free += 1;
     }
 }
 
@@ -308,7 +329,7 @@ impl Area {
             Clusters {
                 counts,
                 free: (1..count).collect(),
-                current: vec![None; cpus as usize],
+                current: vec![(0, 0); cpus as usize],
             }
         });
         // SYSCALL_DEFINE2(swapon): 1 + random % highest_bit on solid state.
@@ -334,6 +355,7 @@ impl Area {
     }
 
     /// `scan_swap_map`: takes a free slot.
+    #[inline]
     fn take(&mut self, cpu: u32) -> Option<u32> {
         if self.in_use + 1 >= self.slots {
             return None;
@@ -364,35 +386,29 @@ impl Area {
             let count = &mut clusters.counts[cluster as usize];
             *count -= 1;
             let whole = (cluster + 1) * CLUSTER <= self.slots;
-            let current = clusters
-                .current
-                .iter()
-                .flatten()
-                .any(|&(own, _)| own == cluster);
-            if *count == 0 && whole && !current {
+            let mut current = clusters.current.iter();
+            if *count == 0
+                && whole
+                && !current.any(|&(_, end)| end.div_ceil(CLUSTER) == cluster + 1)
+            {
                 clusters.free.push_back(cluster);
             }
         }
     }
 
     /// `scan_swap_map_try_ssd_cluster`: the next free slot of the CPU's cluster.
+    #[inline]
     fn take_from_cluster(&mut self, cpu: u32) -> Option<u32> {
         let clusters = self.clusters.as_mut()?;
+        let current = &mut clusters.current[cpu as usize];
         loop {
-            let current = &mut clusters.current[cpu as usize];
-            let (cluster, next) = match *current {
-                Some(current) => current,
-                None => {
-                    let cluster = clusters.free.pop_front()?;
-                    (cluster, cluster * CLUSTER)
-                }
-            };
-            let end = ((cluster + 1) * CLUSTER).min(self.slots);
-            if let Some(offset) = next_free(&self.used, next, end) {
-                *current = Some((cluster, offset + 1));
+            if let Some(offset) = next_free(&self.used, current.0, current.1) {
+                current.0 = offset + 1;
                 return Some(offset);
             }
-            *current = None;
+            *current = (0, 0);
+            let first = clusters.free.pop_front()? * CLUSTER;
+            *current = (first, (first + CLUSTER).min(self.slots));
         }
     }
 
@@ -421,6 +437,7 @@ impl Area {
 }
 
 /// The first free offset in `from..end`.
+#[inline]
 fn next_free(used: &[u64], from: u32, end: u32) -> Option<u32> {
     let mut at = from;
     while at < end {

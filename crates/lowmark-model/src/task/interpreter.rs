@@ -234,26 +234,33 @@ async fn map_region(context: &mut Context, map: usize, kind: MapKind, length: u6
         let world = &mut *sys.world();
         let pages = length.div_ceil(PAGE_SIZE) as usize;
         let vma = world.mm.vmas.len() as u32;
-        let backing = match kind {
-            MapKind::AnonPrivate => Backing::Anon,
-            _ => {
-                let inode = world.mm.shmem.len() as u32;
-                let slots = vec![ShmemSlot::default(); pages];
-                world.mm.shmem.push(ShmemInode {
-                    slots,
-                    mappers: vec![vma],
-                });
-                Backing::Shmem(inode)
-            }
+        let object = match kind {
+            MapKind::AnonPrivate => vma,
+            _ => world.mm.shmem.len() as u32,
         };
-        world.mm.vmas.push(Vma {
-            backing,
-            space: context.space,
-            node: context.node,
-            ptes: vec![Pte::default(); pages],
-            swapra_miss: 0,
-        });
-        context.maps[map] = Some(vma);
+        // ENOMEM if nothing can own so many pages; whoever touches them is killed.
+        if let Some(first) = world.mm.mappings.add(object, pages as u64) {
+            let backing = match kind {
+                MapKind::AnonPrivate => Backing::Anon,
+                _ => {
+                    world.mm.shmem.push(ShmemInode {
+                        slots: vec![ShmemSlot::default(); pages],
+                        first,
+                        mappers: vec![vma],
+                    });
+                    Backing::Shmem(object)
+                }
+            };
+            world.mm.vmas.push(Vma {
+                backing,
+                space: context.space,
+                node: context.node,
+                ptes: vec![Pte::default(); pages],
+                first,
+                swapra_miss: 0,
+            });
+            context.maps[map] = Some(vma);
+        }
     }
     sys.charge_kernel(sys.costs.syscall_ns).await;
     sys.up_write(context.space);

@@ -2,10 +2,15 @@
 //!
 //! Pages that are there are touched in one tight loop, as many as fit before anything else can happen;
 //! a page that is not ends the loop and is faulted in.
+//!
+//! Where the next units do not follow from each other's place, a few of them are drawn ahead: their PTEs
+//! can then be fetched all at once instead of one after the other.
 
 use super::context::{Context, Stop};
+use crate::mm::Mm;
+use crate::mm::fetch::AHEAD;
 use crate::mm::memory::{Pte, Step, Tried, handle_mm_fault};
-use crate::time::{Mode, SECOND, Stream, Zipf};
+use crate::time::{Mode, Modulus, SECOND, Stream, Zipf};
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::workload::{Access, Amount, Order, Range};
@@ -36,6 +41,7 @@ enum Visit {
         ranks: Zipf,
         factor: u64,
         shift: u64,
+        modulus: Modulus,
     },
     Stride {
         k: u64,
@@ -63,6 +69,7 @@ impl Visit {
                     ranks: Zipf::new(units, theta),
                     factor,
                     shift,
+                    modulus: Modulus::new(units),
                 }
             }
             Order::Stride(k) => Visit::Stride {
@@ -83,73 +90,123 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// A statement under way.
 struct Walk<'a> {
+    vma: u32,
     visit: Visit,
     units: u64,
     offset: u64,
     step: u64,
     stream: &'a mut Stream,
+    /// Units not drawn yet: no more are drawn than are visited.
+    undrawn: u64,
+    /// Each unit is a whole page.
+    whole_pages: bool,
+    /// Pages of units drawn, of which those from `next` to `drawn` have not been visited.
+    ahead: [u32; AHEAD],
+    next: usize,
+    drawn: usize,
 }
 
 impl Walk<'_> {
-    #[inline]
-    fn page(&self, unit: u64) -> u32 {
-        ((self.offset + unit * self.step) / PAGE_SIZE) as u32
-    }
-
     /// Touches up to `limit` units. The number touched, and the page on which it stopped because that
     /// is not there: its unit has been visited but not touched.
     #[inline]
-    fn run(&mut self, ptes: &mut [Pte], write: bool, limit: u64) -> (u64, Option<u32>) {
-        let units = self.units;
-        let whole_pages = self.step == PAGE_SIZE && self.offset.is_multiple_of(PAGE_SIZE);
+    fn run(&mut self, mm: &mut Mm, write: bool, limit: u64) -> (u64, Option<u32>) {
         match &mut self.visit {
-            Visit::Seq { next } if whole_pages => {
+            Visit::Seq { next } if self.whole_pages => {
                 let first = self.offset / PAGE_SIZE;
-                let mut done = 0;
-                while done < limit {
-                    let end = units.min(*next + (limit - done));
-                    let slice = &mut ptes[(first + *next) as usize..(first + end) as usize];
-                    match slice.iter_mut().position(|pte| !pte.touch(write)) {
-                        Some(hit) => {
-                            done += hit as u64;
-                            let page = (first + *next + hit as u64) as u32;
-                            *next = (*next + hit as u64 + 1) % units;
-                            return (done, Some(page));
-                        }
-                        None => {
-                            done += end - *next;
-                            *next = end % units;
-                        }
-                    }
-                }
-                (done, None)
+                let ptes = &mut mm.vmas[self.vma as usize].ptes;
+                run_in_order(ptes, write, limit, first, next, self.units)
             }
-            Visit::Random if whole_pages => {
-                let first = self.offset / PAGE_SIZE;
-                for done in 0..limit {
-                    let page = first + self.stream.below(units);
-                    if !ptes[page as usize].touch(write) {
-                        return (done, Some(page as u32));
-                    }
-                }
-                (limit, None)
-            }
-            _ => {
-                for done in 0..limit {
-                    let unit = self.next();
-                    let page = self.page(unit);
-                    if !ptes[page as usize].touch(write) {
-                        return (done, Some(page));
-                    }
-                }
-                (limit, None)
-            }
+            _ => self.run_ahead(mm, write, limit),
         }
     }
 
-    fn next(&mut self) -> u64 {
-        let units = self.units;
+    /// Touches the next unit. Its page if that is not there.
+    #[inline]
+    fn step(&mut self, mm: &mut Mm, write: bool) -> Option<u32> {
+        let Visit::Seq { next } = &mut self.visit else {
+            return self.run_ahead(mm, write, 1).1;
+        };
+        if !self.whole_pages {
+            return self.run_ahead(mm, write, 1).1;
+        }
+        let page = self.offset / PAGE_SIZE + *next;
+        *next += 1;
+        if *next == self.units {
+            *next = 0;
+        }
+        let pte = &mut mm.vmas[self.vma as usize].ptes[page as usize];
+        (!pte.touch(write)).then_some(page as u32)
+    }
+
+    fn run_ahead(&mut self, mm: &mut Mm, write: bool, limit: u64) -> (u64, Option<u32>) {
+        let mut done = 0;
+        // Nothing will be changed by the touches drawn, as long as nobody else gets his turn.
+        let mut settled = false;
+        while done < limit {
+            if self.next == self.drawn {
+                self.draw_ahead();
+                let drawn = &self.ahead[..self.drawn];
+                settled = mm.fetch_touches(self.vma, drawn, write);
+            }
+            let ptes = &mut mm.vmas[self.vma as usize].ptes;
+            let rest = &self.ahead[self.next..self.drawn];
+            let now = &rest[..rest.len().min((limit - done) as usize)];
+            if settled {
+                self.next += now.len();
+                done += now.len() as u64;
+                continue;
+            }
+            match now
+                .iter()
+                .position(|&page| !ptes[page as usize].touch(write))
+            {
+                Some(hit) => {
+                    let page = now[hit];
+                    self.next += hit + 1;
+                    return (done + hit as u64, Some(page));
+                }
+                None => {
+                    self.next += now.len();
+                    done += now.len() as u64;
+                }
+            }
+        }
+        (done, None)
+    }
+
+    /// Draws the next units.
+    fn draw_ahead(&mut self) {
+        let count = self.undrawn.min(AHEAD as u64) as usize;
+        self.undrawn -= count as u64;
+        (self.next, self.drawn) = (0, count);
+        let (offset, step, units) = (self.offset, self.step, self.units);
+        let page = |unit: u64| ((offset + unit * step) / PAGE_SIZE) as u32;
+        let ahead = &mut self.ahead[..count];
         match &mut self.visit {
+            Visit::Random => ahead.fill_with(|| page(self.stream.below(units))),
+            Visit::Zipf {
+                ranks,
+                factor,
+                shift,
+                modulus,
+            } => {
+                let mut drawn = [0; AHEAD];
+                ranks.draw_all(self.stream, &mut drawn[..count]);
+                for (place, rank) in ahead.iter_mut().zip(drawn) {
+                    *place = page(modulus.of(rank * *factor + *shift));
+                }
+            }
+            visit => ahead.fill_with(|| page(visit.unit(units, self.stream))),
+        }
+    }
+}
+
+impl Visit {
+    /// The next of `units`.
+    #[inline]
+    fn unit(&mut self, units: u64, stream: &mut Stream) -> u64 {
+        match self {
             Visit::Seq { next } => {
                 let unit = *next;
                 *next = (*next + 1) % units;
@@ -159,15 +216,13 @@ impl Walk<'_> {
                 *next = if *next == 0 { units } else { *next } - 1;
                 *next
             }
-            Visit::Random => self.stream.below(units),
+            Visit::Random => stream.below(units),
             Visit::Zipf {
                 ranks,
                 factor,
                 shift,
-            } => {
-                let rank = u128::from(ranks.draw(self.stream));
-                ((rank * u128::from(*factor) + u128::from(*shift)) % u128::from(units)) as u64
-            }
+                modulus,
+            } => modulus.of(ranks.draw(stream) * *factor + *shift),
             Visit::Stride { k, next, residue } => {
                 let unit = *next;
                 *next += *k;
@@ -178,10 +233,9 @@ impl Walk<'_> {
                 unit
             }
             Visit::Gauss { sigma_milli } => loop {
-                let spread = self.stream.normal_milli() as i128
-                    * i128::from(*sigma_milli)
-                    * i128::from(units)
-                    / 1_000_000;
+                let spread =
+                    stream.normal_milli() as i128 * i128::from(*sigma_milli) * i128::from(units)
+                        / 1_000_000;
                 let unit = i128::from(units / 2) + spread;
                 if (0..i128::from(units)).contains(&unit) {
                     break unit as u64;
@@ -189,6 +243,39 @@ impl Walk<'_> {
             },
         }
     }
+}
+
+/// Touches up to `limit` whole pages in order, as [`Walk::run`] does: `next` of `units` that begin at
+/// page `first`.
+fn run_in_order(
+    ptes: &mut [Pte],
+    write: bool,
+    limit: u64,
+    first: u64,
+    next: &mut u64,
+    units: u64,
+) -> (u64, Option<u32>) {
+    let mut done = 0;
+    while done < limit {
+        let end = units.min(*next + (limit - done));
+        let slice = &mut ptes[(first + *next) as usize..(first + end) as usize];
+        match Pte::touch_all(slice, write) {
+            Some(hit) => {
+                done += hit as u64;
+                let page = (first + *next + hit as u64) as u32;
+                *next += hit as u64 + 1;
+                if *next == units {
+                    *next = 0;
+                }
+                return (done, Some(page));
+            }
+            None => {
+                done += end - *next;
+                *next = if end == units { 0 } else { end };
+            }
+        }
+    }
+    (done, None)
 }
 
 /// Carries out a touch statement on a mapped region.
@@ -207,11 +294,17 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
     let write = what.access == Access::Write;
     let visit = Visit::new(what.order, units, &mut context.stream);
     let mut walk = Walk {
+        vma,
         visit,
         units,
         offset: range.offset,
         step: what.step,
         stream: &mut context.stream,
+        undrawn: total,
+        whole_pages: what.step == PAGE_SIZE && range.offset.is_multiple_of(PAGE_SIZE),
+        ahead: [0; AHEAD],
+        next: 0,
+        drawn: 0,
     };
     let touch_ns = sys.costs.touch_ns.max(1);
     let start = sys.world().sched.now();
@@ -285,10 +378,16 @@ fn touch_until_stopped(
         if visited == limit {
             break Stopped::Done;
         }
-        let undisturbed = (world.sched.undisturbed() / touch_ns).max(1);
-        let ptes = &mut world.mm.vmas[vma as usize].ptes;
-        let (touched, missing) = walk.run(ptes, write, undisturbed.min(limit - visited));
-        let units = touched + u64::from(missing.is_some());
+        // One touch at least; most that fault need not know how many more there was time for.
+        let mut missing = walk.step(&mut world.mm, write);
+        let mut units = 1;
+        if missing.is_none() {
+            let undisturbed = (world.sched.undisturbed() / touch_ns).max(1);
+            let more = undisturbed.min(limit - visited) - 1;
+            let touched;
+            (touched, missing) = walk.run(&mut world.mm, write, more);
+            units += touched + u64::from(missing.is_some());
+        }
         visited += units;
         let passed = world.sched.spend(Mode::User, units * touch_ns);
         let Some(page) = missing else {

@@ -35,7 +35,7 @@ pub(crate) fn run_until_idle(sys: &Sys, observe: &mut dyn FnMut(&World)) -> Verd
     loop {
         let ready = {
             let world = &mut *sys.world();
-            for (id, body) in world.spawned.take() {
+            while let Some((id, body)) = world.spawned.take() {
                 debug_assert_eq!(
                     bodies.len(),
                     id.0 as usize,

@@ -16,6 +16,7 @@ mod sched;
 mod wait;
 
 pub(crate) use executor::{Suspend, run_until_idle};
+pub(crate) use random::Modulus;
 pub use random::{Stream, Zipf};
 pub(crate) use rwsem::RwSem;
 pub(crate) use sched::{BoxFuture, Mode, Sched, TaskId, TaskState};

@@ -64,41 +64,126 @@ const FRACTION: u32 = 32;
 
 /// log2(x) for x ≥ 1 with [`FRACTION`] fraction bits, by repeated squaring.
 fn log2_fixed(x: u64) -> u64 {
-    let whole = x.ilog2();
-    // Mantissa in [1, 2) with 63 fraction bits.
-    let mut m = u128::from(x) << (63 - whole);
-    let mut result = u64::from(whole);
-    for _ in 0..FRACTION {
-        m = (m * m) >> 63;
-        result <<= 1;
-        if m >= 1 << 64 {
-            m >>= 1;
-            result |= 1;
-        }
-    }
+    let [result] = log2_of_each([x]);
     result
 }
 
+/// [`log2_fixed`] of several numbers: each squaring waits for the one before, so a processor does a few
+/// numbers in the time of one.
+fn log2_of_each<const N: usize>(x: [u64; N]) -> [u64; N] {
+    // Mantissas in [1, 2) with 63 fraction bits.
+    let mut mantissas = x.map(|x| x << x.leading_zeros());
+    let mut results = x.map(|x| u64::from(x.ilog2()));
+    for _ in 0..FRACTION {
+        for (mantissa, result) in mantissas.iter_mut().zip(&mut results) {
+            let square = u128::from(*mantissa) * u128::from(*mantissa);
+            // 2 or more: the bit is set and the mantissa halved.
+            let bit = (square >> 127) as u64;
+            *mantissa = (square >> (63 + bit)) as u64;
+            *result = *result << 1 | bit;
+        }
+    }
+    results
+}
+
+/// log2 of 1 to n with [`FRACTION`] fraction bits. Twice a number has the same fraction, so only the odd
+/// ones are computed.
+fn logarithms(n: usize) -> Vec<u64> {
+    const LANES: usize = 4;
+    let mut logs = vec![0; n];
+    let mut first = 1;
+    while first <= n {
+        let odd: [u64; LANES] = std::array::from_fn(|lane| (first + 2 * lane) as u64);
+        for (odd, log) in odd.into_iter().zip(log2_of_each(odd)) {
+            let (mut x, mut log) = (odd as usize, log);
+            while let Some(place) = logs.get_mut(x - 1) {
+                *place = log;
+                (x, log) = (2 * x, log + (1 << FRACTION));
+            }
+        }
+        first += 2 * LANES;
+    }
+    logs
+}
+
 /// 2^(−1/2), 2^(−1/4), … with 63 fraction bits: one for each fraction bit of an exponent.
-fn roots_of_half() -> [u128; FRACTION as usize] {
+fn roots_of_half() -> [u64; FRACTION as usize] {
     let mut root: u128 = 1 << 62;
     std::array::from_fn(|_| {
         root = (root << 63).isqrt();
-        root
+        root as u64
     })
 }
 
-/// 2^(−y) with 63 fraction bits, y with [`FRACTION`] fraction bits.
-fn exp2_neg(y: u64, roots: &[u128; FRACTION as usize]) -> u64 {
-    let whole = y >> FRACTION;
-    if whole >= 63 {
-        return 0;
+/// Powers of one half.
+///
+/// 2^(−y) is the product of the roots that the bits of y name, from the highest down, rounded after each.
+struct Powers {
+    roots: [u64; FRACTION as usize],
+    /// The product for the first [`KNOWN`] fraction bits.
+    known: Vec<u64>,
+}
+
+/// Fraction bits whose product is looked up.
+const KNOWN: usize = 12;
+
+impl Powers {
+    fn new() -> Powers {
+        let roots = roots_of_half();
+        let known = (0..1 << KNOWN)
+            .map(|bits: u64| {
+                let set = (0..KNOWN).filter(|bit| bits & (1 << (KNOWN - 1 - bit)) != 0);
+                set.fold(1 << 63, |product, bit| times(product, roots[bit]))
+            })
+            .collect();
+        Powers { roots, known }
     }
-    let set = (0..FRACTION).filter(|bit| y & (1 << (FRACTION - 1 - bit)) != 0);
-    let fraction = set.fold(1u128 << 63, |product, bit| {
-        (product * roots[bit as usize]) >> 63
-    });
-    (fraction >> whole) as u64
+
+    /// 2^(−y) with 63 fraction bits, y with [`FRACTION`] fraction bits.
+    fn exp2_neg(&self, y: u64) -> u64 {
+        let whole = y >> FRACTION;
+        if whole >= 63 {
+            return 0;
+        }
+        let fraction = y as u32;
+        let mut product = self.known[(fraction >> (FRACTION as usize - KNOWN)) as usize];
+        // A bit that is not set multiplies by 1, which costs less than asking for each.
+        for (bit, &root) in self.roots.iter().enumerate().skip(KNOWN) {
+            let set = fraction & (1 << (FRACTION as usize - 1 - bit)) != 0;
+            let factor = std::hint::select_unpredictable(set, root, 1 << 63);
+            product = times(product, factor);
+        }
+        product >> whole
+    }
+}
+
+/// Product of two numbers with 63 fraction bits, rounded down.
+fn times(a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> 63) as u64
+}
+
+/// x mod n for a fixed n, without dividing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Modulus {
+    n: u64,
+    /// ⌊2⁶⁴ / n⌋, or what is nearest to it for n = 1.
+    reciprocal: u64,
+}
+
+impl Modulus {
+    /// n ≥ 1.
+    pub(crate) fn new(n: u64) -> Modulus {
+        let reciprocal = u64::try_from((1u128 << 64) / u128::from(n)).unwrap_or(u64::MAX);
+        Modulus { n, reciprocal }
+    }
+
+    /// x mod n. The quotient that the reciprocal gives is right or one too small.
+    #[inline]
+    pub(crate) fn of(self, x: u64) -> u64 {
+        let quotient = ((u128::from(x) * u128::from(self.reciprocal)) >> 64) as u64;
+        let rest = x - quotient * self.n;
+        if rest >= self.n { rest - self.n } else { rest }
+    }
 }
 
 /// Zipf-distributed ranks: rank k (from 0) with probability proportional to (k+1)^(−θ), drawn in
@@ -112,19 +197,18 @@ pub struct Zipf {
 impl Zipf {
     /// Distribution over `n` ranks (1 ≤ n < 2³²) with exponent `theta_milli`/1000.
     pub fn new(n: u64, theta_milli: u32) -> Zipf {
-        let roots = roots_of_half();
-        let weight = |k: u64| {
-            let exponent = u128::from(log2_fixed(k + 1)) * u128::from(theta_milli) / 1000;
+        let powers = Powers::new();
+        let weight = |log: u64| {
+            let exponent = u128::from(log) * u128::from(theta_milli) / 1000;
             // A weight that rounds to nothing still has to be drawable.
-            (exp2_neg(u64::try_from(exponent).unwrap_or(u64::MAX), &roots) >> 16).max(1)
+            (powers.exp2_neg(u64::try_from(exponent).unwrap_or(u64::MAX)) >> 16).max(1)
         };
-        let weights: Vec<u64> = (0..n).map(weight).collect();
-        let total: u128 = weights.iter().map(|&w| u128::from(w)).sum();
-        // Scaled so that the mean is 2³².
-        let mut scaled: Vec<u64> = weights
-            .iter()
-            .map(|&w| (((u128::from(w) * u128::from(n)) << 32) / total.max(1)) as u64)
-            .collect();
+        // Weights, then scaled so that their mean is 2³².
+        let mut scaled: Vec<u64> = logarithms(n as usize).into_iter().map(weight).collect();
+        let total: u128 = scaled.iter().map(|&w| u128::from(w)).sum();
+        for w in &mut scaled {
+            *w = (((u128::from(*w) * u128::from(n)) << 32) / total.max(1)) as u64;
+        }
         let mut columns = vec![(u32::MAX, 0); n as usize];
         let (mut small, mut large): (Vec<u32>, Vec<u32>) =
             (0..n as u32).partition(|&k| scaled[k as usize] < 1 << 32);
@@ -146,14 +230,26 @@ impl Zipf {
     /// Draws a rank.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> u64 {
-        let bits = u128::from(stream.next_u64()) * self.columns.len() as u128;
+        self.rank(stream.next_u64())
+    }
+
+    /// Draws as many ranks as there is room for. Their columns lie far apart, so first all is drawn and
+    /// then all are looked up.
+    pub(crate) fn draw_all(&self, stream: &mut Stream, ranks: &mut [u64]) {
+        ranks.fill_with(|| stream.next_u64());
+        for rank in ranks {
+            *rank = self.rank(*rank);
+        }
+    }
+
+    #[inline]
+    fn rank(&self, drawn: u64) -> u64 {
+        let bits = u128::from(drawn) * self.columns.len() as u128;
         let column = (bits >> 64) as usize;
         let (threshold, alias) = self.columns[column];
-        if ((bits >> 32) as u32) < threshold {
-            column as u64
-        } else {
-            u64::from(alias)
-        }
+        // As likely the one as the other, so no branch.
+        let own = ((bits >> 32) as u32) < threshold;
+        std::hint::select_unpredictable(own, column as u64, u64::from(alias))
     }
 }
 
@@ -167,12 +263,11 @@ mod tests {
         assert_eq!(log2_fixed(1024), 10 << FRACTION);
         // log2(10) = 3.321928094887…
         assert_eq!(log2_fixed(10), 14_267_572_527);
-        let roots = roots_of_half();
-        assert_eq!(exp2_neg(1 << FRACTION, &roots), 1 << 62);
+        let powers = Powers::new();
+        assert_eq!(powers.exp2_neg(1 << FRACTION), 1 << 62);
         // 2^-0.5 · 2^63
-        assert!(
-            exp2_neg(1 << (FRACTION - 1), &roots).abs_diff(6_521_908_912_666_391_106) < 1 << 24
-        );
+        let root = powers.exp2_neg(1 << (FRACTION - 1));
+        assert!(root.abs_diff(6_521_908_912_666_391_106) < 1 << 24);
     }
 
     #[test]

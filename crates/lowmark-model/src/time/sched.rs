@@ -9,7 +9,7 @@
 
 use super::Nanos;
 use crate::world::Interrupt;
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
@@ -87,6 +87,44 @@ enum Timer {
     Interrupt(Interrupt),
 }
 
+/// A timer in the heap: earlier ones are greater, so that they come first.
+#[derive(Debug, Clone, Copy)]
+struct Armed {
+    time: Nanos,
+    /// Among timers of the same time the one that was armed first comes first.
+    sequence: u64,
+    timer: Timer,
+}
+
+impl Armed {
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.time) << 64 | u128::from(self.sequence)
+    }
+}
+
+impl Ord for Armed {
+    #[inline]
+    fn cmp(&self, other: &Armed) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+impl PartialOrd for Armed {
+    #[inline]
+    fn partial_cmp(&self, other: &Armed) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Armed {
+    fn eq(&self, other: &Armed) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Armed {}
+
 #[derive(Debug)]
 struct Cpu {
     running: Option<TaskId>,
@@ -105,7 +143,7 @@ pub(crate) struct Sched {
     now: Nanos,
     horizon: Nanos,
     sequence: u64,
-    timers: BinaryHeap<Reverse<(Nanos, u64, Timer)>>,
+    timers: BinaryHeap<Armed>,
     tasks: Vec<Task>,
     cpus: Vec<Cpu>,
     run_queue: VecDeque<TaskId>,
@@ -224,8 +262,14 @@ impl Sched {
             self.now = then;
             return true;
         }
-        self.push(then, Timer::Spent(self.current));
+        self.run_into(then);
         false
+    }
+
+    /// Something else happens first: the current task goes on `then`.
+    #[cold]
+    fn run_into(&mut self, then: Nanos) {
+        self.push(then, Timer::Spent(self.current));
     }
 
     /// The current task gives up its CPU until [`wake`](Self::wake); it must suspend next.
@@ -290,7 +334,7 @@ impl Sched {
     /// Advances to the next timer. Interrupts are returned, the rest is done here. `None`: nothing will
     /// ever happen again.
     pub(super) fn next_timer(&mut self) -> Option<Option<Interrupt>> {
-        let Reverse((time, _, timer)) = self.timers.pop()?;
+        let Armed { time, timer, .. } = self.timers.pop()?;
         debug_assert!(time >= self.now, "time runs backwards");
         self.now = time;
         match timer {
@@ -309,7 +353,11 @@ impl Sched {
 
     fn push(&mut self, time: Nanos, timer: Timer) {
         self.sequence += 1;
-        self.timers.push(Reverse((time, self.sequence, timer)));
+        self.timers.push(Armed {
+            time,
+            sequence: self.sequence,
+            timer,
+        });
         self.horizon = self.horizon.min(time);
     }
 
@@ -318,10 +366,7 @@ impl Sched {
             self.horizon = self.now;
             return;
         }
-        let timer = self
-            .timers
-            .peek()
-            .map_or(Nanos::MAX, |Reverse((time, ..))| *time);
+        let timer = self.timers.peek().map_or(Nanos::MAX, |armed| armed.time);
         let mut horizon = timer.min(self.now + RUN_AHEAD);
         if !self.run_queue.is_empty() {
             let cpu = &self.cpus[self.tasks[self.current.index()].cpu as usize];

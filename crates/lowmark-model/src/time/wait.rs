@@ -49,7 +49,7 @@ impl WaitQueue {
 
     /// Wakes all.
     pub(crate) fn wake_all(&mut self, sched: &mut Sched) {
-        for task in std::mem::take(&mut self.waiters) {
+        for task in self.waiters.drain(..) {
             sched.wake(task);
         }
     }

@@ -112,8 +112,8 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         for &pfn in &batch {
             referenced += u64::from(world.mm.page_referenced(pfn) > 0);
             world.mm.pages[pfn].clear(flag::ACTIVE);
-            world.mm.lru_add(pfn);
         }
+        world.mm.lru_add_all(target.lruvec, &batch);
         let kind = usize::from(lru.is_file());
         let lists = &mut world.mm.lruvecs[target.lruvec];
         lists.recent_rotated[kind] += referenced;
@@ -258,6 +258,7 @@ impl World {
             }
             LruUnit::Node => self.isolate_from_zones(target, lru, want, sc, batch),
         };
+        self.mm.fetch_pages(batch, !lru.is_active());
         let scanned = batch.len() as u64;
         // 4.8 to 4.11: a quarter of the pages set aside counts as scanned, all of them if there was
         // nothing else.
@@ -300,13 +301,10 @@ impl World {
         batch: &mut Batch,
     ) -> u64 {
         let mut skipped = Batch::new();
-        let mut left = self.mm.lruvecs[target.lruvec].len(lru);
-        while (batch.len() as u64) < want && left > 0 {
-            let Some(pfn) = self.mm.lruvecs[target.lruvec].lists[lru as usize].last() else {
+        while (batch.len() as u64) < want {
+            let Some(pfn) = self.mm.lru_pop(target.lruvec, lru) else {
                 break;
             };
-            left -= 1;
-            self.mm.lru_del(pfn);
             match self.mm.zones[self.mm.pages[pfn].zone()].kind > sc.reclaim_idx {
                 true => skipped.push(pfn),
                 false => batch.push(pfn),
@@ -322,13 +320,10 @@ impl World {
     /// Survivors of a batch go back: activated ones to the active head, the rest to the inactive head.
     fn put_back(&mut self, target: Target, lru: Lru, survivors: &[Pfn], taken: u64) {
         let kind = usize::from(lru.is_file());
-        for &pfn in survivors {
-            if self.mm.pages[pfn].has(flag::ACTIVE) {
-                self.mm.lruvecs[target.lruvec].recent_rotated[kind] += 1;
-            }
-            self.mm.lru_add(pfn);
-        }
-        self.mm.lruvecs[target.lruvec].isolated[kind] -= taken;
+        let active = self.mm.lru_add_all(target.lruvec, survivors);
+        let lists = &mut self.mm.lruvecs[target.lruvec];
+        lists.recent_rotated[kind] += active;
+        lists.isolated[kind] -= taken;
     }
 
     /// `too_many_isolated`: so many pages are in the hands of other reclaimers that this one has to

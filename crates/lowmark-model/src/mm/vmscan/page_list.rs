@@ -11,7 +11,8 @@
 use super::{Batch, ScanControl};
 use crate::device::{Io, Submitted};
 use crate::kernel::{PageReferences, TailWriteback};
-use crate::mm::page::{Pfn, flag};
+use crate::mm::page::{Pfn, UNMAPPED, flag};
+use crate::mm::page_io;
 use crate::mm::shmem::ShmemSlot;
 use crate::world::{Sys, World};
 use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC};
@@ -36,72 +37,93 @@ enum Fate {
     Activate,
     Free,
     /// Its write begins; it is kept until that is over.
-    Write(Io),
+    Write,
+}
+
+/// Where the work on a batch is.
+struct Progress {
+    /// The next page to look at.
+    next: usize,
+    /// Survivors so far; they are at the beginning of the batch.
+    survivors: usize,
+    outcome: Outcome,
 }
 
 /// Works off a batch; what is left of it are the survivors.
 pub(super) async fn shrink_page_list(sys: &Sys, batch: &mut Batch, sc: &ScanControl) -> Outcome {
-    let mut outcome = Outcome::default();
-    let mut survivors = 0;
-    let mut next = 0;
-    let mut blocked: Option<Io> = None;
+    let mut progress = Progress {
+        next: 0,
+        survivors: 0,
+        outcome: Outcome {
+            cost: batch.len() as u64 * sys.costs.scan_page_ns,
+            ..Outcome::default()
+        },
+    };
     loop {
-        {
-            let world = &mut *sys.world();
-            if let Some(io) = blocked
-                && world.block.submit(&mut world.sched, io) == Submitted::QueueFull
-            {
-                world
-                    .block
-                    .wait_for_request(&mut world.sched, io.device, io.sync);
-            } else {
-                blocked = None;
-                while blocked.is_none() && next < batch.len() {
-                    let pfn = batch[next];
-                    next += 1;
-                    match world.shrink_page(pfn, sc, &mut outcome) {
-                        Fate::Free => {
-                            world.mm.free_page(pfn);
-                            outcome.reclaimed += 1;
-                            continue;
-                        }
-                        Fate::Keep => {}
-                        Fate::Activate => world.activate(pfn),
-                        Fate::Write(io) => {
-                            outcome.cost += world.costs.swap_page_ns;
-                            if world.block.submit(&mut world.sched, io) == Submitted::QueueFull {
-                                blocked = Some(io);
-                            }
-                        }
-                    }
-                    batch[survivors] = pfn;
-                    survivors += 1;
-                }
-                if blocked.is_none() {
-                    break;
-                }
-                let io = blocked.as_ref().map(|io| (io.device, io.sync));
-                if let Some((device, sync)) = io {
-                    world.block.wait_for_request(&mut world.sched, device, sync);
-                }
-            }
-        }
+        let blocked = sys.world().shrink_pages(batch, sc, &mut progress);
+        let Some(io) = blocked else {
+            break;
+        };
         sys.suspend().await;
+        page_io::submit(sys, io).await;
     }
-    batch.truncate(survivors);
-    sys.charge_kernel(outcome.cost).await;
-    outcome
+    batch.truncate(progress.survivors);
+    sys.charge_kernel(progress.outcome.cost).await;
+    progress.outcome
 }
 
 impl World {
-    fn shrink_page(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
-        outcome.cost += self.costs.scan_page_ns;
-        let page = &self.mm.pages[pfn];
-        if page.has(flag::LOCKED) {
-            return Fate::Keep;
+    /// Works on as far as it goes without sleeping. A page whose write finds no free request: the current
+    /// task is waiting for one.
+    fn shrink_pages(
+        &mut self,
+        batch: &mut Batch,
+        sc: &ScanControl,
+        progress: &mut Progress,
+    ) -> Option<Io> {
+        let (mut next, mut survivors) = (progress.next, progress.survivors);
+        let mut outcome = progress.outcome;
+        let mut blocked = None;
+        while next < batch.len() && blocked.is_none() {
+            let pfn = batch[next];
+            next += 1;
+            match self.shrink_page(pfn, sc, &mut outcome) {
+                Fate::Free => {
+                    self.mm.free_page(pfn);
+                    outcome.reclaimed += 1;
+                    continue;
+                }
+                Fate::Keep => {}
+                Fate::Activate => self.activate(pfn),
+                Fate::Write => {
+                    let io = self.swap_write(pfn);
+                    outcome.cost += self.costs.swap_page_ns;
+                    if self.block.submit(&mut self.sched, io) == Submitted::QueueFull {
+                        self.block
+                            .wait_for_request(&mut self.sched, io.device, io.sync);
+                        blocked = Some(io);
+                    }
+                }
+            }
+            batch[survivors] = pfn;
+            survivors += 1;
         }
-        if page.has(flag::WRITEBACK) {
-            return self.under_writeback(pfn, sc, outcome);
+        *progress = Progress {
+            next,
+            survivors,
+            outcome,
+        };
+        blocked
+    }
+
+    #[inline]
+    fn shrink_page(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
+        let page = self.mm.pages[pfn];
+        if page.has_any(flag::LOCKED | flag::WRITEBACK) {
+            return match page.has(flag::LOCKED) {
+                true => Fate::Keep,
+                false => self.under_writeback(pfn, sc, outcome),
+            };
         }
         // Nobody refers to it any more: it was given up while it was isolated.
         if page.is_anon() && !page.is_mapped() && !page.has(flag::SWAPCACHE) {
@@ -110,11 +132,10 @@ impl World {
         if let Some(fate) = self.check_references(pfn) {
             return fate;
         }
-        let page = &self.mm.pages[pfn];
         if page.is_anon() && !page.has(flag::SWAPCACHE) && !self.add_to_swap(pfn) {
             return Fate::Activate;
         }
-        if self.mm.pages[pfn].is_mapped() {
+        if page.is_mapped() {
             self.mm.try_to_unmap(pfn);
         }
         if self.mm.pages[pfn].has(flag::DIRTY) {
@@ -140,6 +161,7 @@ impl World {
     }
 
     /// `page_check_references`; `None` means reclaim.
+    #[inline]
     fn check_references(&mut self, pfn: Pfn) -> Option<Fate> {
         let young = self.mm.page_referenced(pfn);
         let page = &mut self.mm.pages[pfn];
@@ -178,7 +200,7 @@ impl World {
                 (Field::Flags, RECLAIM_WB_ANON | RECLAIM_WB_ASYNC),
             ]
         });
-        Fate::Write(self.swap_write(pfn))
+        Fate::Write
     }
 
     /// Moves a page from its shared object to the swap cache. False: swap is full.
@@ -188,20 +210,22 @@ impl World {
         }
         let page = self.mm.pages[pfn];
         self.mm.swap.set_shmem(page.private);
-        self.mm.shmem[page.mapping as usize].slots[page.index as usize] =
-            ShmemSlot::swapped(page.private);
-        self.mm.pages[pfn].mapping = crate::mm::page::UNMAPPED;
+        let (object, index) = self.mm.mappings.of(page.owner);
+        self.mm.shmem[object].slots[index] = ShmemSlot::swapped(page.private);
+        self.mm.pages[pfn].owner = UNMAPPED;
         true
     }
 
     /// `__remove_mapping` of a clean page.
+    #[inline]
     fn remove_mapping(&mut self, pfn: Pfn) {
         let page = self.mm.pages[pfn];
         if page.has(flag::SWAPCACHE) {
             self.delete_from_swap_cache(pfn);
-        } else if let Some(object) = self.mm.shmem.get_mut(page.mapping as usize) {
+        } else if page.owner != UNMAPPED && !page.is_anon() {
             // Never written to: it is a hole again.
-            object.slots[page.index as usize] = ShmemSlot::default();
+            let (object, index) = self.mm.mappings.of(page.owner);
+            self.mm.shmem[object].slots[index] = ShmemSlot::default();
         }
     }
 
