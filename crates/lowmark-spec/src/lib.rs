@@ -7,7 +7,9 @@
 pub mod kernel;
 pub mod machine;
 mod parse;
+pub mod random;
 mod touches;
+pub mod visit;
 pub mod workload;
 
 pub use kernel::{KernelSpec, Toggle};

@@ -1,0 +1,249 @@
+//! A guest's disks: sparse files, with the header of a swap area or with a file system.
+
+use super::GuestError;
+use crate::protocol::{Mount, SwapDisk};
+use lowmark_spec::Scenario;
+use lowmark_spec::machine::{Device, FsKind, PAGE_SIZE};
+use lowmark_spec::workload::SizeDist;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Room on a file system beside the files of the workload: journal, inodes, what the workload appends.
+const SLACK: u64 = 256 << 20;
+
+/// A disk as QEMU gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Disk {
+    pub(super) path: PathBuf,
+    pub(super) serial: String,
+    /// The device of the machine on which it lies: disks of one device share its bandwidth.
+    pub(super) device: String,
+    /// Bytes a second.
+    pub(super) bandwidth: Option<u64>,
+}
+
+/// All disks, and what PID 1 has to do with them.
+#[derive(Debug, Default)]
+pub(super) struct Disks {
+    pub(super) disks: Vec<Disk>,
+    pub(super) swap: Vec<SwapDisk>,
+    pub(super) mounts: Vec<Mount>,
+    pub(super) notes: Vec<String>,
+}
+
+/// How fast a guest's disks are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Bandwidth {
+    /// As fast as the machine's devices transfer.
+    #[default]
+    Machine,
+    /// As fast as they can.
+    Unlimited,
+    /// So many bytes a second.
+    Bytes(u64),
+}
+
+impl Bandwidth {
+    fn of(self, device: &Device) -> Option<u64> {
+        match self {
+            Bandwidth::Machine => (PAGE_SIZE * 1_000_000_000)
+                .checked_div(device.page_ns)
+                .filter(|&rate| rate > 0),
+            Bandwidth::Unlimited => None,
+            Bandwidth::Bytes(rate) => Some(rate),
+        }
+    }
+}
+
+/// Bytes that the disks may come to hold: all of swap, and the files.
+pub(super) fn bytes_max(scenario: &Scenario) -> u64 {
+    let swap = scenario
+        .machine
+        .swap
+        .iter()
+        .map(|area| area.size)
+        .sum::<u64>();
+    let used = uses_files(scenario);
+    swap.saturating_add(if used { files_bytes(scenario) } else { 0 })
+}
+
+fn uses_files(scenario: &Scenario) -> bool {
+    !(scenario.workload.files.is_empty() && scenario.workload.filesets.is_empty())
+}
+
+fn files_bytes(scenario: &Scenario) -> u64 {
+    let files = scenario.workload.files.iter().map(|file| file.size);
+    let sets = scenario.workload.filesets.iter().map(|set| {
+        let size = match set.size {
+            SizeDist::Fixed(size) | SizeDist::Uniform(_, size) | SizeDist::LogNormal(size, _) => {
+                size
+            }
+        };
+        size.saturating_mul(set.directories)
+            .saturating_mul(set.files)
+    });
+    files.chain(sets).fold(0, u64::saturating_add)
+}
+
+/// Makes the disks of a scenario in a directory. File systems are made only if the workload has files.
+pub(super) fn make(
+    scenario: &Scenario,
+    bandwidth: Bandwidth,
+    directory: &Path,
+) -> Result<Disks, GuestError> {
+    let machine = &scenario.machine;
+    let mut made = Disks::default();
+    for (at, area) in machine.swap.iter().enumerate() {
+        let serial = format!("swap{at}");
+        let path = directory.join(&serial);
+        let written = File::create(&path).and_then(|mut file| {
+            file.write_all(&swap_header(area.size))?;
+            file.set_len(area.size / PAGE_SIZE * PAGE_SIZE)
+        });
+        written.map_err(|error| GuestError::io(&path, error))?;
+        let device = &machine.devices[area.device];
+        made.disks.push(Disk {
+            path,
+            serial: serial.clone(),
+            device: device.name.clone(),
+            bandwidth: bandwidth.of(device),
+        });
+        made.swap.push(SwapDisk {
+            serial,
+            priority: area.priority,
+        });
+    }
+    if !uses_files(scenario) {
+        return Ok(made);
+    }
+    for (at, file_system) in machine.filesystems.iter().enumerate() {
+        let device = file_system
+            .device
+            .filter(|_| file_system.kind != FsKind::Tmpfs);
+        let mut serial = None;
+        if let Some(device) = device.map(|device| &machine.devices[device]) {
+            let name = format!("data{at}");
+            let path = directory.join(&name);
+            let size = files_bytes(scenario).saturating_mul(5) / 4;
+            let size = size.saturating_add(SLACK).max(device.size.min(8 << 30));
+            make_ext4(&path, size)?;
+            if file_system.kind == FsKind::Xfs {
+                made.notes.push(format!(
+                    "file system {}: ext4 in place of xfs",
+                    file_system.name
+                ));
+            }
+            made.disks.push(Disk {
+                path,
+                serial: name.clone(),
+                device: device.name.clone(),
+                bandwidth: bandwidth.of(device),
+            });
+            serial = Some(name);
+        }
+        made.mounts.push(Mount {
+            name: file_system.name.clone(),
+            point: Path::new("/fs").join(&file_system.name),
+            serial,
+        });
+    }
+    Ok(made)
+}
+
+/// The first page of a swap area, as mkswap(8) writes it (`union swap_header`, include/linux/swap.h).
+fn swap_header(size: u64) -> Vec<u8> {
+    const SIGNATURE: &[u8] = b"SWAPSPACE2";
+    let mut page = vec![0; PAGE_SIZE as usize];
+    let last_page = u32::try_from(size / PAGE_SIZE)
+        .unwrap_or(u32::MAX)
+        .saturating_sub(1);
+    page[1024..1028].copy_from_slice(&1u32.to_le_bytes());
+    page[1028..1032].copy_from_slice(&last_page.to_le_bytes());
+    let end = page.len();
+    page[end - SIGNATURE.len()..].copy_from_slice(SIGNATURE);
+    page
+}
+
+/// mke2fs, which is in /sbin on systems that keep that out of the PATH.
+pub(crate) fn mke2fs() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    directories
+        .map(|directory| directory.join("mke2fs"))
+        .find(|program| program.is_file())
+}
+
+/// An empty ext4 in a sparse file. Nothing is left to be done by the guest's `ext4lazyinit`, whose writes
+/// would be seen.
+fn make_ext4(path: &Path, size: u64) -> Result<(), GuestError> {
+    let failed = |problem: String| GuestError::NoFileSystem { problem };
+    let program = mke2fs().ok_or_else(|| failed("no mke2fs here; install e2fsprogs".into()))?;
+    File::create(path)
+        .and_then(|file| file.set_len(size))
+        .map_err(|error| GuestError::io(path, error))?;
+    let output = Command::new(program)
+        .args([
+            "-q", "-F", "-t", "ext4", "-b", "4096", "-i", "65536", "-J", "size=32",
+        ])
+        .args([
+            "-E",
+            "lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0",
+        ])
+        .arg(path)
+        .output()
+        .map_err(|error| failed(format!("cannot start mke2fs: {error}")))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(failed(format!(
+            "mke2fs: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        ))),
+    }
+}
+
+/// Refuses if the file system of a directory has too little room; half of it in reserve would be better,
+/// but sparse files seldom fill up.
+pub(super) fn check_room(directory: &Path, needed: u64) -> Result<(), GuestError> {
+    let stat = rustix::fs::statvfs(directory)
+        .map_err(|error| GuestError::io(directory, io::Error::from(error)))?;
+    let available = stat.f_bavail.saturating_mul(stat.f_frsize);
+    match available < needed {
+        true => Err(GuestError::DiskFull {
+            path: fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned()),
+            available_mb: available >> 20,
+            needed_mb: needed.div_ceil(1 << 20),
+        }),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_of_a_swap_area() {
+        let header = swap_header(1 << 30);
+        assert_eq!(header.len(), 4096);
+        assert_eq!(&header[4086..], b"SWAPSPACE2");
+        assert_eq!(header[1024..1028], [1, 0, 0, 0]);
+        assert_eq!(header[1028..1032], ((1u32 << 18) - 1).to_le_bytes());
+        assert!(header[1032..4086].iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn bandwidth_follows_the_machine() {
+        let device = Device::ssd("sda", 1 << 30);
+        assert_eq!(Bandwidth::Machine.of(&device), Some(500_000_000));
+        assert_eq!(Bandwidth::Unlimited.of(&device), None);
+        assert_eq!(Bandwidth::Bytes(7).of(&device), Some(7));
+    }
+
+    #[test]
+    fn a_full_disk_is_refused() {
+        let error = check_room(Path::new("."), u64::MAX).expect_err("no disk is that large");
+        assert!(error.to_string().contains("MB free"), "{error}");
+    }
+}

@@ -1,0 +1,424 @@
+//! Guests: a kernel image in QEMU, the runner as its PID 1, and what came out of it as a recording.
+//!
+//! 1. What cannot be done is refused before anything starts.
+//! 2. In a temporary directory: the initial file system with the runner, its libraries, modules and the
+//!    job (`initramfs.rs`, `elf.rs`, `modules.rs`); the disks (`disks.rs`).
+//! 3. QEMU runs (`qemu.rs`). The guest writes lines and trace through virtio ports into files.
+//! 4. When it has ended, the lines become a recording (`outcome.rs`), or the console says why there is
+//!    none (`console.rs`).
+//!
+//! Nothing stays behind: QEMU is killed and the directory removed, whatever happens.
+
+mod accel;
+mod console;
+mod disks;
+mod elf;
+mod error;
+mod initramfs;
+pub mod kernels;
+mod modules;
+mod outcome;
+mod qemu;
+mod runner_files;
+
+pub use disks::Bandwidth;
+pub use error::GuestError;
+pub use kernels::KernelImage;
+pub use outcome::{Snapshot, VmstatSeries};
+pub use qemu::Accel;
+
+pub(crate) use accel::kvm_known;
+pub(crate) use disks::mke2fs;
+pub(crate) use qemu::find as find_qemu;
+pub(crate) use runner_files::find as find_runner;
+
+use crate::protocol::{Cgroup, JOB_FILE, Job, MODULES_DIRECTORY, Setting};
+use crate::runner::unsupported;
+use lowmark_record::Recording;
+use lowmark_spec::Scenario;
+use lowmark_spec::machine::Arch;
+use outcome::Heard;
+use qemu::{Launch, Watch};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Which events to trace, and where their text goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// `group` or `group:event`.
+    pub events: Vec<String>,
+    /// File for the text of `trace_pipe`; times are CLOCK_MONOTONIC of the guest.
+    pub file: PathBuf,
+    /// Ring buffer of each CPU, KiB. It is the guest's memory.
+    pub buffer_kb: u64,
+}
+
+/// How to run a guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuestOptions {
+    /// The kernel.
+    pub image: KernelImage,
+    /// Trace, if one is wanted.
+    pub trace: Option<Trace>,
+    /// Time after which the guest is stopped.
+    pub timeout: Duration,
+    /// KVM or not; none for KVM where it works.
+    pub accel: Option<Accel>,
+    /// QEMU, if not the one that is found.
+    pub qemu: Option<PathBuf>,
+    /// The runner, if not the one that is found.
+    pub runner: Option<PathBuf>,
+    /// Multi-generational LRU on: off by default, since the classic LRU is what there is a model of.
+    pub lru_gen: bool,
+    /// Speed of the disks.
+    pub bandwidth: Bandwidth,
+    /// Limits of a memory cgroup for the tasks.
+    pub cgroup: Option<Cgroup>,
+    /// Time between two looks at `/proc/vmstat`.
+    pub interval: Duration,
+    /// More for the kernel's command line.
+    pub append: Vec<String>,
+    /// Directory for the guest's disks; none for the system's.
+    pub scratch: Option<PathBuf>,
+}
+
+/// Ring buffer of each CPU: enough for the busiest of the captures that were made, a small part of the
+/// smallest guest.
+pub const BUFFER_KB: u64 = 4096;
+
+impl GuestOptions {
+    /// A guest with this kernel, without a trace.
+    pub fn new(image: KernelImage) -> GuestOptions {
+        GuestOptions {
+            image,
+            trace: None,
+            timeout: Duration::from_secs(600),
+            accel: None,
+            qemu: None,
+            runner: None,
+            lru_gen: false,
+            bandwidth: Bandwidth::default(),
+            cgroup: None,
+            interval: Duration::from_millis(250),
+            append: Vec::new(),
+            scratch: None,
+        }
+    }
+}
+
+/// What a guest showed.
+#[derive(Debug)]
+pub struct GuestOutcome {
+    /// The recording, without events: they are in the trace.
+    pub recording: Recording,
+    /// `uname -r` of the guest.
+    pub release: String,
+    /// What executed it.
+    pub accel: Accel,
+    /// CLOCK_MONOTONIC of the guest when the run began: the zero of the recording's times.
+    pub start_ns: u64,
+    /// From the kernel's first instruction to PID 1, by the guest's clock.
+    pub boot: Duration,
+    /// The whole run of QEMU.
+    pub wall: Duration,
+    /// Before the first task.
+    pub before: Snapshot,
+    /// After the last.
+    pub after: Snapshot,
+    /// In between.
+    pub vmstat: VmstatSeries,
+    /// Minor and major faults of all tasks, by getrusage(2).
+    pub faults: (u64, u64),
+    /// Events that the ring buffer lost.
+    pub lost_events: u64,
+    /// Bytes of trace.
+    pub trace_bytes: u64,
+    /// The console's lines, the last 2000.
+    pub console: Vec<String>,
+    /// What was done otherwise than asked for.
+    pub notes: Vec<String>,
+}
+
+/// `${XDG_CACHE_HOME:-~/.cache}/lowmark`
+pub fn cache() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let base = set("XDG_CACHE_HOME").map(PathBuf::from);
+    let base = base.or_else(|| Some(PathBuf::from(set("HOME")?).join(".cache")));
+    base.unwrap_or_else(std::env::temp_dir).join("lowmark")
+}
+
+/// Runs a scenario in a guest.
+///
+/// # Errors
+///
+/// A [`GuestError`] says what is missing, what the workload asks for in vain, or how the guest ended. A
+/// task that the OOM killer ended is no error but an outcome of the recording.
+pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, GuestError> {
+    check(scenario)?;
+    let qemu = options.qemu.clone().map_or_else(qemu::find, Ok)?;
+    let index = match &options.image.modules {
+        Some(path) => modules::index(path).map_err(|error| GuestError::io(path, error))?,
+        None => modules::Index::new(),
+    };
+    let missing = options.image.missing_drivers(&index);
+    if !missing.is_empty() {
+        return Err(GuestError::NoVirtio {
+            what: missing.join(", "),
+            console: String::new(),
+        });
+    }
+    let scratch = options.scratch.clone().unwrap_or_else(std::env::temp_dir);
+    disks::check_room(&scratch, disks::bytes_max(scenario))?;
+    let directory = tempfile::Builder::new()
+        .prefix("lowmark-guest-")
+        .tempdir_in(&scratch)
+        .map_err(|error| GuestError::io(&scratch, error))?;
+    let disks = disks::make(scenario, options.bandwidth, directory.path())?;
+    let modules = modules::needed(&index).map_err(|error| {
+        GuestError::io(options.image.modules.as_deref().unwrap_or(&scratch), error)
+    })?;
+    let job = Job {
+        scenario: scenario.clone(),
+        modules: modules
+            .iter()
+            .map(|module| format!("{}.ko", module.name))
+            .collect(),
+        swap: disks.swap,
+        mounts: disks.mounts,
+        settings: settings(scenario, options),
+        events: options
+            .trace
+            .as_ref()
+            .map_or(Vec::new(), |trace| trace.events.clone()),
+        buffer_kb: options
+            .trace
+            .as_ref()
+            .map_or(BUFFER_KB, |trace| trace.buffer_kb),
+        interval_ms: u64::try_from(options.interval.as_millis()).unwrap_or(u64::MAX),
+        cgroup: options.cgroup,
+    };
+    let initramfs = directory.path().join("initramfs");
+    let archive = archive(&job, &modules, options.runner.as_deref())?;
+    fs::write(&initramfs, archive).map_err(|error| GuestError::io(&initramfs, error))?;
+    let accel = match options.accel {
+        Some(accel) => accel,
+        None => accel::choose(&qemu, options)?,
+    };
+    let results = directory.path().join("results");
+    let launch = Launch {
+        qemu: &qemu,
+        accel,
+        machine: &scenario.machine,
+        kernel: &options.image.path,
+        initramfs: &initramfs,
+        append: &append(scenario, options),
+        disks: &disks.disks,
+        results: &results,
+        trace: options.trace.as_ref().map(|trace| trace.file.as_path()),
+    };
+    let started = Instant::now();
+    let (watch, ended) = launch.start()?.wait(options.timeout, directory.path())?;
+    let wall = started.elapsed();
+    let text = fs::read(&results).unwrap_or_default();
+    let heard = Heard::read(&String::from_utf8_lossy(&text));
+    let tail = || console::tail(&ended.console);
+    match watch {
+        Watch::Ended => {}
+        Watch::TimedOut => {
+            return Err(GuestError::TimedOut {
+                limit: options.timeout,
+                console: tail(),
+            });
+        }
+        Watch::DiskFull => {
+            disks::check_room(directory.path(), disks::bytes_max(scenario))?;
+            return Err(GuestError::NoResult {
+                problem: format!("{} ran full", scratch.display()),
+                console: tail(),
+            });
+        }
+    }
+    if let Some(error) = ended.failure() {
+        return Err(error);
+    }
+    judge(scenario, &heard, &ended.console)?;
+    if let Some(trace) = &options.trace {
+        check_trace(&trace.file, &heard)?;
+    }
+    let recording = heard.recording(scenario)?;
+    Ok(GuestOutcome {
+        recording,
+        release: heard.release,
+        accel,
+        start_ns: heard.start_ns.unwrap_or(0),
+        boot: Duration::from_nanos(heard.boot_ns.unwrap_or(0)),
+        wall,
+        before: heard.before.unwrap_or_default(),
+        after: heard.after.unwrap_or_default(),
+        vmstat: relative(heard.vmstat, heard.start_ns.unwrap_or(0)),
+        faults: heard.faults,
+        lost_events: heard.lost_events,
+        trace_bytes: heard.trace_bytes,
+        console: ended.console,
+        notes: [disks.notes, heard.notes].concat(),
+    })
+}
+
+fn relative(mut series: VmstatSeries, start_ns: u64) -> VmstatSeries {
+    for (time, _) in &mut series.samples {
+        *time = time.saturating_sub(start_ns);
+    }
+    series
+}
+
+/// Whether what a guest said is a whole result.
+fn judge(scenario: &Scenario, heard: &Heard, console: &[String]) -> Result<(), GuestError> {
+    let ram = scenario.machine.ram();
+    if let Some(problem) = &heard.problem {
+        let lacking = console::no_virtio(problem, console);
+        return Err(lacking.unwrap_or_else(|| GuestError::WorkloadFailed {
+            problem: problem.clone(),
+        }));
+    }
+    if heard.finished.is_none() {
+        return Err(console::diagnose(console, heard.boot_ns.is_some(), ram));
+    }
+    let task = |task: usize| {
+        scenario
+            .workload
+            .tasks
+            .get(task)
+            .map_or("", |task| &task.name)
+    };
+    if let Some((at, line, problem)) = &heard.fault {
+        return Err(GuestError::WorkloadFailed {
+            problem: format!("task {}, line {line}: {problem}", task(*at)),
+        });
+    }
+    if let Some((at, pid, signal)) = heard.died {
+        let recording = heard.recording(scenario)?;
+        if recording.counters.get("oom_kill").copied().unwrap_or(0) == 0 {
+            return Err(GuestError::WorkloadFailed {
+                problem: format!(
+                    "task {}: process {pid} was killed by signal {signal}",
+                    task(at)
+                ),
+            });
+        }
+    }
+    match heard.finished {
+        Some(Some(0)) => Ok(()),
+        _ if heard.died.is_some() => Ok(()),
+        Some(code) => Err(GuestError::WorkloadFailed {
+            problem: format!("the runner ended with {code:?} and said nothing"),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The trace must be as long as the guest says.
+fn check_trace(file: &Path, heard: &Heard) -> Result<(), GuestError> {
+    let length = fs::metadata(file)
+        .map_err(|error| GuestError::io(file, error))?
+        .len();
+    match length == heard.trace_bytes {
+        true => Ok(()),
+        false => Err(GuestError::NoResult {
+            problem: format!(
+                "{}: {length} bytes of trace, the guest wrote {}: is the disk full?",
+                file.display(),
+                heard.trace_bytes
+            ),
+            console: "  (it finished)".into(),
+        }),
+    }
+}
+
+/// Refuses what a guest cannot do, all of it at once.
+fn check(scenario: &Scenario) -> Result<(), GuestError> {
+    let mut what: Vec<String> = unsupported(&scenario.workload)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let toggles = scenario.kernel.toggles.iter();
+    what.extend(toggles.map(|toggle| {
+        format!(
+            "mechanism {}: a real kernel is as it is; give another image",
+            toggle.mechanism
+        )
+    }));
+    if scenario.machine.arch != Arch::X86_64 {
+        what.push("a machine that is not x86-64".into());
+    }
+    let files = !scenario.workload.files.is_empty() || !scenario.workload.filesets.is_empty();
+    if files && scenario.machine.filesystems.is_empty() {
+        what.push("files on a machine without a file system".into());
+    }
+    let comma = |name: &str| name.contains([',', '=']);
+    if scenario
+        .machine
+        .devices
+        .iter()
+        .any(|device| comma(&device.name))
+    {
+        what.push("a device with a comma in its name".into());
+    }
+    match what.is_empty() {
+        true => Ok(()),
+        false => Err(GuestError::Unsupported { what }),
+    }
+}
+
+/// What is written into `/proc/sys/vm` and the like, in this order.
+fn settings(scenario: &Scenario, options: &GuestOptions) -> Vec<Setting> {
+    let mut settings = vec![Setting {
+        name: "lru_gen.enabled".into(),
+        value: if options.lru_gen { "7" } else { "0" }.into(),
+        // A kernel without it has the classic LRU; with it asked for, it must be there.
+        optional: !options.lru_gen,
+    }];
+    settings.extend(scenario.kernel.sysctl.iter().map(|(name, value)| Setting {
+        name: name.clone(),
+        value: value.clone(),
+        optional: false,
+    }));
+    settings
+}
+
+/// The kernel's command line. Huge pages are decided upon before khugepaged raises `min_free_kbytes`.
+fn append(scenario: &Scenario, options: &GuestOptions) -> Vec<String> {
+    let asked = scenario.kernel.sysctl.get("thp.enabled").cloned();
+    let default = if scenario.machine.thp {
+        "always"
+    } else {
+        "never"
+    };
+    let thp = asked.unwrap_or_else(|| default.into());
+    let mut append = vec![format!("transparent_hugepage={thp}")];
+    append.extend(options.append.iter().cloned());
+    append
+}
+
+/// The initial file system.
+fn archive(
+    job: &Job,
+    modules: &[modules::Module],
+    runner: Option<&Path>,
+) -> Result<Vec<u8>, GuestError> {
+    let mut archive = initramfs::Archive::default();
+    archive.console();
+    let runner = runner.map_or_else(runner_files::find, |path| Ok(path.to_owned()))?;
+    for (path, content) in runner_files::collect(&runner)? {
+        archive.file(&path, &content);
+    }
+    for module in modules {
+        archive.file(
+            &format!("{MODULES_DIRECTORY}/{}.ko", module.name),
+            &module.image,
+        );
+    }
+    let text = serde_json::to_vec(job).map_err(|error| GuestError::io(&runner, error.into()))?;
+    archive.file(JOB_FILE, &text);
+    Ok(archive.finish())
+}

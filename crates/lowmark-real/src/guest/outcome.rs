@@ -1,0 +1,417 @@
+//! From the lines of a guest to a recording.
+
+use super::GuestError;
+use crate::protocol::{GuestLine, Said};
+use crate::runner::procfs::parse_vmstat;
+use crate::runner::{Line, series_name};
+use lowmark_record::recording::Gauges;
+use lowmark_record::{Outcome, Phase, Recording, RunInfo, Series, TaskTimes, Unit};
+use lowmark_spec::Scenario;
+use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::workload::TimeUnit;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Files under `/proc` and `/sys` at one time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// When `/proc/vmstat` was read: CLOCK_MONOTONIC of the guest, ns.
+    pub time_ns: u64,
+    /// Content by path, without the leading slash.
+    pub files: BTreeMap<String, String>,
+}
+
+/// `/proc/vmstat` over time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VmstatSeries {
+    /// Names of the fields.
+    pub names: Vec<String>,
+    /// Time since the run began, ns, and the values in the order of the names.
+    pub samples: Vec<(u64, Vec<u64>)>,
+}
+
+/// Everything that a guest said.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    pub(super) release: String,
+    /// PID 1 has begun, so long after the kernel.
+    pub(super) boot_ns: Option<u64>,
+    pub(super) notes: Vec<String>,
+    pub(super) before: Option<Snapshot>,
+    pub(super) after: Option<Snapshot>,
+    pub(super) vmstat: VmstatSeries,
+    kernel_threads: Vec<TaskTimes>,
+    pub(super) trace_bytes: u64,
+    pub(super) lost_events: u64,
+    pub(super) problem: Option<String>,
+    pub(super) finished: Option<Option<i32>>,
+    pub(super) start_ns: Option<u64>,
+    end_ns: Option<u64>,
+    phases: Vec<(usize, usize, u64)>,
+    samples: BTreeMap<u64, Vec<(u64, u64)>>,
+    batches: BTreeSet<(usize, u32)>,
+    tasks: Vec<(usize, TaskTimes)>,
+    /// Minor and major faults of all tasks.
+    pub(super) faults: (u64, u64),
+    /// Task, line and text of the statement that failed.
+    pub(super) fault: Option<(usize, u32, String)>,
+    /// Task, process and signal of the process that was killed.
+    pub(super) died: Option<(usize, u32, i32)>,
+}
+
+impl Heard {
+    /// Reads the lines; one that is cut off, as a guest that was killed leaves it, ends them.
+    pub(super) fn read(text: &str) -> Heard {
+        let mut heard = Heard::default();
+        for line in text.lines() {
+            let Ok(said) = serde_json::from_str(line) else {
+                break;
+            };
+            match said {
+                Said::Guest(line) => heard.guest(line),
+                Said::Runner(line) => heard.runner(line),
+            }
+        }
+        heard
+    }
+
+    fn guest(&mut self, line: GuestLine) {
+        match line {
+            GuestLine::Boot { release, time_ns } => {
+                (self.release, self.boot_ns) = (release, Some(time_ns));
+            }
+            GuestLine::Note { text } => self.notes.push(text),
+            GuestLine::Snapshot {
+                when,
+                time_ns,
+                files,
+            } => {
+                let snapshot = Some(Snapshot { time_ns, files });
+                match when.as_str() {
+                    "before" => self.before = snapshot,
+                    _ => self.after = snapshot,
+                }
+            }
+            GuestLine::VmstatNames { names } => self.vmstat.names = names,
+            GuestLine::Vmstat { time_ns, values } => self.vmstat.samples.push((time_ns, values)),
+            GuestLine::KernelThread {
+                name,
+                pid,
+                user_ns,
+                system_ns,
+            } => self.kernel_threads.push(TaskTimes {
+                name,
+                pid,
+                kthread: true,
+                user_ns,
+                system_ns,
+                start_ns: 0,
+                end_ns: None,
+            }),
+            GuestLine::Trace { bytes, lost } => {
+                (self.trace_bytes, self.lost_events) = (bytes, lost);
+            }
+            GuestLine::GaveUp { problem } => self.problem = Some(problem),
+            GuestLine::Finished { code } => self.finished = Some(code),
+        }
+    }
+
+    fn runner(&mut self, line: Line) {
+        match line {
+            Line::Start { time_ns } => self.start_ns = Some(time_ns),
+            Line::Phase {
+                phase,
+                task,
+                time_ns,
+            } => self.phases.push((phase, task, time_ns)),
+            Line::Samples {
+                process,
+                batch,
+                samples,
+            } => {
+                if self.batches.insert((process, batch)) {
+                    for (series, end_ns, value_ns) in samples {
+                        self.samples
+                            .entry(series)
+                            .or_default()
+                            .push((end_ns, value_ns));
+                    }
+                }
+            }
+            Line::Task {
+                task,
+                pid,
+                user_ns,
+                system_ns,
+                minor_faults,
+                major_faults,
+                start_ns,
+                end_ns,
+            } => {
+                self.faults.0 += minor_faults;
+                self.faults.1 += major_faults;
+                let times = TaskTimes {
+                    name: String::new(),
+                    pid,
+                    kthread: false,
+                    user_ns,
+                    system_ns,
+                    start_ns,
+                    end_ns: Some(end_ns),
+                };
+                self.tasks.push((task, times));
+            }
+            Line::Fault {
+                task,
+                line,
+                problem,
+            } => {
+                // The first one is the cause.
+                self.fault.get_or_insert((task, line, problem));
+            }
+            Line::Died { task, pid, signal } => {
+                self.died.get_or_insert((task, pid, signal));
+            }
+            Line::End { time_ns } => self.end_ns = Some(time_ns),
+            Line::Failed { problem } => self.problem = Some(problem),
+        }
+    }
+
+    /// The recording, but for the events.
+    pub(super) fn recording(&self, scenario: &Scenario) -> Result<Recording, GuestError> {
+        let incomplete = |what: &str| GuestError::NoResult {
+            problem: format!("its result holds no {what}"),
+            console: "  (it finished)".into(),
+        };
+        let start = self.start_ns.ok_or_else(|| incomplete("start"))?;
+        let end = self.end_ns.ok_or_else(|| incomplete("end"))?;
+        let vmstat = |snapshot: &Option<Snapshot>| {
+            let files = &snapshot.as_ref()?.files;
+            Some(parse_vmstat(files.get("proc/vmstat")?))
+        };
+        let before = vmstat(&self.before).ok_or_else(|| incomplete("first vmstat"))?;
+        let after = vmstat(&self.after).ok_or_else(|| incomplete("last vmstat"))?;
+        let (mut counters, mut state) = (BTreeMap::new(), BTreeMap::new());
+        for (name, value) in after {
+            match is_counter(&name) {
+                true => {
+                    let earlier = before.get(&name).copied().unwrap_or(0);
+                    counters.insert(name, value.saturating_sub(earlier));
+                }
+                false => {
+                    state.insert(name, value);
+                }
+            }
+        }
+        let meminfo = self
+            .after
+            .as_ref()
+            .and_then(|after| after.files.get("proc/meminfo"));
+        if let Some(used) = meminfo.and_then(|text| swap_used(text)) {
+            state.insert("swap_used".into(), used);
+        }
+        let workload = &scenario.workload;
+        let since = |time: u64| time.saturating_sub(start);
+        let task_name = |task: usize| {
+            workload
+                .tasks
+                .get(task)
+                .map_or("", |task| &task.name)
+                .to_owned()
+        };
+        let mut tasks: Vec<TaskTimes> = self
+            .tasks
+            .iter()
+            .map(|(task, times)| TaskTimes {
+                name: task_name(*task),
+                start_ns: since(times.start_ns),
+                end_ns: times.end_ns.map(since),
+                ..times.clone()
+            })
+            .collect();
+        tasks.sort_by_key(|task| (task.start_ns, task.pid));
+        tasks.extend(self.kernel_threads.iter().cloned());
+        let mut phases: Vec<Phase> = self
+            .phases
+            .iter()
+            .map(|&(phase, task, time)| Phase {
+                label: workload.phases.get(phase).cloned().unwrap_or_default(),
+                task: task_name(task),
+                time_ns: since(time),
+            })
+            .collect();
+        phases.sort_by_key(|phase| phase.time_ns);
+        Ok(Recording {
+            run: RunInfo {
+                workload: workload.name.clone(),
+                params: scenario.params.clone(),
+                machine: scenario.machine.name.clone(),
+                kernel: scenario.kernel.text.clone(),
+                backend: "guest".into(),
+                lowmark: env!("CARGO_PKG_VERSION").into(),
+                seed: scenario.seed,
+            },
+            outcome: self.outcome(&counters, &state, task_name),
+            elapsed_ns: since(end),
+            counters,
+            state,
+            tasks,
+            phases,
+            series: self.series(scenario, start),
+            gauges: self.gauges(start),
+            events: Default::default(),
+        })
+    }
+
+    /// What goes up and down, of the looks at `/proc/vmstat` while the run lasted.
+    fn gauges(&self, start: u64) -> Gauges {
+        let names = self.vmstat.names.iter().enumerate();
+        let kept: Vec<(usize, &String)> = names.filter(|(_, name)| !is_counter(name)).collect();
+        let inside = |time: &u64| *time >= start && self.end_ns.is_none_or(|end| *time <= end);
+        let samples = self.vmstat.samples.iter().filter(|(time, _)| inside(time));
+        let values = |all: &Vec<u64>| {
+            kept.iter()
+                .map(|(at, _)| all.get(*at).copied().unwrap_or(0))
+                .collect()
+        };
+        Gauges {
+            names: kept.iter().map(|(_, name)| (*name).clone()).collect(),
+            samples: samples
+                .map(|(time, all)| (time - start, values(all)))
+                .collect(),
+        }
+    }
+
+    fn series(&self, scenario: &Scenario, start: u64) -> Vec<Series> {
+        let mut series = Vec::new();
+        for (at, declared) in scenario.workload.series.iter().enumerate() {
+            let unit = match declared.unit {
+                TimeUnit::Nanoseconds => Unit::Nanoseconds,
+                TimeUnit::Microseconds => Unit::Microseconds,
+                TimeUnit::Milliseconds => Unit::Milliseconds,
+                TimeUnit::Centiseconds => Unit::Centiseconds,
+                TimeUnit::Seconds => Unit::Seconds,
+            };
+            let mut of_this = self
+                .samples
+                .iter()
+                .filter(|(number, _)| series_name(**number).0 == at);
+            let mut push = |suffix: &str, samples: &[(u64, u64)]| {
+                let times = samples
+                    .iter()
+                    .map(|(end, value)| (end.saturating_sub(start), *value));
+                let mut samples: Vec<(u64, u64)> = times.collect();
+                samples.sort_by_key(|(end, _)| *end);
+                series.push(Series {
+                    name: format!("{}{suffix}", declared.name),
+                    unit,
+                    samples,
+                });
+            };
+            let first = of_this.next();
+            match first {
+                None => push("", &[]),
+                Some((number, samples)) => push(series_name(*number).1, samples),
+            }
+            of_this.for_each(|(number, samples)| push(series_name(*number).1, samples));
+        }
+        series
+    }
+
+    fn outcome(
+        &self,
+        counters: &BTreeMap<String, u64>,
+        state: &BTreeMap<String, u64>,
+        task_name: impl Fn(usize) -> String,
+    ) -> Outcome {
+        let killed = counters.get("oom_kill").copied().unwrap_or(0);
+        match self.died {
+            Some((task, pid, _)) if killed > 0 => {
+                let figure = |name: &str| state.get(name).copied().unwrap_or(0);
+                let pages = [
+                    "nr_free_pages",
+                    "nr_inactive_anon",
+                    "nr_active_anon",
+                    "nr_inactive_file",
+                ];
+                let pages: Vec<String> = pages
+                    .iter()
+                    .map(|name| format!("{name} {} now", figure(name)))
+                    .collect();
+                Outcome::OutOfMemory {
+                    task: task_name(task),
+                    // The kernel says it on the console only.
+                    order: 0,
+                    verdict: format!(
+                        "the OOM killer ended process {pid} ({killed} in all); {}",
+                        pages.join(", ")
+                    ),
+                }
+            }
+            _ => Outcome::Completed,
+        }
+    }
+}
+
+/// Counters of `/proc/vmstat` only ever grow; the rest are gauges. `vmstat_text` in mm/vmstat.c mixes them.
+fn is_counter(name: &str) -> bool {
+    const COUNTERS: [&str; 7] = [
+        "nr_vmscan_write",
+        "nr_vmscan_immediate_reclaim",
+        "nr_dirtied",
+        "nr_written",
+        "nr_throttled_written",
+        "nr_foll_pin_acquired",
+        "nr_foll_pin_released",
+    ];
+    match name {
+        "workingset_nodes" => false,
+        _ => !name.starts_with("nr_") || COUNTERS.contains(&name),
+    }
+}
+
+/// Pages of swap in use, from `/proc/meminfo`.
+fn swap_used(meminfo: &str) -> Option<u64> {
+    let kilobytes = |field: &str| -> Option<u64> {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(field))?;
+        line.trim_end_matches("kB").trim().parse().ok()
+    };
+    let used = kilobytes("SwapTotal:")?.checked_sub(kilobytes("SwapFree:")?)?;
+    Some(used * 1024 / PAGE_SIZE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_and_gauges_are_told_apart() {
+        for counter in [
+            "pgfault",
+            "nr_vmscan_write",
+            "workingset_refault_anon",
+            "oom_kill",
+        ] {
+            assert!(is_counter(counter), "{counter}");
+        }
+        for gauge in ["nr_free_pages", "nr_dirty", "workingset_nodes"] {
+            assert!(!is_counter(gauge), "{gauge}");
+        }
+    }
+
+    #[test]
+    fn swap_in_use_is_counted_in_pages() {
+        let text = "MemTotal: 9 kB\nSwapTotal:       1024 kB\nSwapFree:         1000 kB\n";
+        assert_eq!(swap_used(text), Some(6));
+        assert_eq!(swap_used(""), None);
+    }
+
+    #[test]
+    fn a_batch_that_comes_twice_counts_once_and_a_cut_line_ends() {
+        let line = r#"{"samples":{"process":0,"batch":0,"samples":[[0,5,2]]}}"#;
+        let heard = Heard::read(&format!(
+            "{line}\n{line}\n{{\"end\":{{\"time_ns\":5}}}}\n{{\"ph"
+        ));
+        assert_eq!(heard.samples[&0], [(5, 2)]);
+        assert_eq!(heard.end_ns, Some(5));
+    }
+}

@@ -1,0 +1,170 @@
+//! Making a system out of a kernel that has just started.
+
+use crate::protocol::{Cgroup, MODULES_DIRECTORY, Mount, NO_DEVICE, Setting, SwapDisk};
+use crate::runner::{procfs, sys};
+use rustix::mount::{MountFlags, mount};
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// Devices appear a little after their driver.
+const DEVICE_WAIT: Duration = Duration::from_secs(10);
+const DEVICE_POLL: Duration = Duration::from_millis(2);
+
+/// The cgroup of the tasks.
+pub(super) const CGROUP: &str = "/sys/fs/cgroup/workload";
+
+fn named<T>(what: &str, result: io::Result<T>) -> io::Result<T> {
+    result.map_err(|error| io::Error::new(error.kind(), format!("{what}: {error}")))
+}
+
+fn mount_at(source: &str, target: &str, kind: &str, options: &str) -> io::Result<()> {
+    let what = format!("cannot mount {kind} at {target}");
+    named(&what, fs::create_dir_all(target))?;
+    let options = CString::new(options)?;
+    let flags = MountFlags::NOATIME;
+    named(
+        &what,
+        mount(source, target, kind, flags, options.as_c_str()).map_err(Into::into),
+    )
+}
+
+/// Mounts what every program expects.
+pub(super) fn mount_system() -> io::Result<()> {
+    mount_at("proc", "/proc", "proc", "")?;
+    mount_at("sysfs", "/sys", "sysfs", "")?;
+    mount_at("devtmpfs", "/dev", "devtmpfs", "")?;
+    mount_at("tracefs", "/sys/kernel/tracing", "tracefs", "")
+}
+
+/// Loads modules in order, and gives back the memory in which they lie.
+pub(super) fn load_modules(names: &[String]) -> io::Result<()> {
+    for name in names {
+        let path = Path::new("/").join(MODULES_DIRECTORY).join(name);
+        let image = named(name, fs::read(&path))?;
+        match sys::init_module(&image) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return named(&format!("cannot load the module {name}"), Err(error));
+            }
+            _ => fs::remove_file(&path)?,
+        }
+    }
+    Ok(())
+}
+
+/// Waits until a lookup finds something.
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> io::Result<T> {
+    let mut left = DEVICE_WAIT;
+    loop {
+        if let Some(found) = look() {
+            return Ok(found);
+        }
+        if left.is_zero() {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("{what}{NO_DEVICE}"),
+            ));
+        }
+        std::thread::sleep(DEVICE_POLL);
+        left = left.saturating_sub(DEVICE_POLL);
+    }
+}
+
+/// The entry of a directory of `/sys` of which a file holds this text.
+fn device_with(directory: &str, file: &str, text: &str) -> Option<String> {
+    let entries = fs::read_dir(directory).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut found = names.filter(|name| {
+        let content = fs::read_to_string(format!("{directory}/{name}/{file}"));
+        content.is_ok_and(|content| content.trim() == text)
+    });
+    found.next()
+}
+
+/// Opens the virtio port of this name.
+pub(super) fn open_port(name: &str) -> io::Result<File> {
+    let what = format!("the virtio port {name}");
+    let device = wait_for(&what, || {
+        let device = device_with("/sys/class/virtio-ports", "name", name)?;
+        Path::new("/dev").join(&device).exists().then_some(device)
+    })?;
+    named(
+        &what,
+        OpenOptions::new()
+            .write(true)
+            .open(format!("/dev/{device}")),
+    )
+}
+
+/// The disk of this serial number.
+fn disk(serial: &str) -> io::Result<String> {
+    let what = format!("the disk {serial}");
+    let name = wait_for(&what, || device_with("/sys/block", "serial", serial))?;
+    Ok(format!("/dev/{name}"))
+}
+
+/// Makes settings.
+pub(super) fn apply(settings: &[Setting]) -> io::Result<()> {
+    for setting in settings {
+        let missing = !Path::new(&procfs::setting_path(&setting.name)).exists();
+        if !(missing && setting.optional) {
+            procfs::set(&setting.name, &setting.value)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn swap_on(areas: &[SwapDisk]) -> io::Result<()> {
+    for area in areas {
+        let device = disk(&area.serial)?;
+        let path = CString::new(device.as_str())?;
+        named(
+            &format!("swapon {device}"),
+            sys::swapon(&path, area.priority),
+        )?;
+    }
+    Ok(())
+}
+
+pub(super) fn mount_disks(mounts: &[Mount]) -> io::Result<()> {
+    for file_system in mounts {
+        let target = file_system.point.to_string_lossy();
+        match &file_system.serial {
+            Some(serial) => mount_at(&disk(serial)?, &target, "ext4", "")?,
+            None => mount_at("tmpfs", &target, "tmpfs", "size=100%")?,
+        }
+    }
+    Ok(())
+}
+
+/// Makes the cgroup of the tasks, with its limits.
+pub(super) fn make_cgroup(limits: &Cgroup) -> io::Result<()> {
+    mount_at("cgroup2", "/sys/fs/cgroup", "cgroup2", "")?;
+    let write = |path: &str, value: &str| {
+        named(
+            &format!("cannot write {value} to {path}"),
+            fs::write(path, value),
+        )
+    };
+    write("/sys/fs/cgroup/cgroup.subtree_control", "+memory")?;
+    named(CGROUP, fs::create_dir_all(CGROUP))?;
+    let limits = [
+        ("memory.max", limits.max),
+        ("memory.high", limits.high),
+        ("memory.swap.max", limits.swap_max),
+    ];
+    for (file, limit) in limits {
+        if let Some(limit) = limit {
+            write(&format!("{CGROUP}/{file}"), &limit.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// Moves a process into the cgroup of the tasks.
+pub(super) fn join_cgroup(pid: u32) -> io::Result<()> {
+    let path = format!("{CGROUP}/cgroup.procs");
+    named(&path, fs::write(&path, pid.to_string()))
+}

@@ -1,0 +1,128 @@
+//! What memory management looks like: before, after, and four times a second in between.
+
+use super::{Port, say, setup};
+use crate::protocol::GuestLine;
+use crate::runner::{now_ns, procfs};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Files of a snapshot; a kernel may not have all of them. `proc/vmstat` is read apart.
+const FILES: [&str; 9] = [
+    "proc/zoneinfo",
+    "proc/meminfo",
+    "proc/buddyinfo",
+    "proc/pagetypeinfo",
+    "proc/swaps",
+    "proc/diskstats",
+    "proc/pressure/cpu",
+    "proc/pressure/io",
+    "proc/pressure/memory",
+];
+
+/// Settings of a snapshot.
+const KNOBS: [&str; 21] = [
+    "compaction_proactiveness",
+    "dirty_background_bytes",
+    "dirty_background_ratio",
+    "dirty_bytes",
+    "dirty_expire_centisecs",
+    "dirty_ratio",
+    "dirty_writeback_centisecs",
+    "extfrag_threshold",
+    "lowmem_reserve_ratio",
+    "lru_gen.enabled",
+    "min_free_kbytes",
+    "overcommit_memory",
+    "page_cluster",
+    "swappiness",
+    "thp.defrag",
+    "thp.enabled",
+    "thp.shmem_enabled",
+    "vfs_cache_pressure",
+    "watermark_boost_factor",
+    "watermark_scale_factor",
+    "zone_reclaim_mode",
+];
+
+/// Files of the cgroup.
+const CGROUP_FILES: [&str; 6] = [
+    "memory.stat",
+    "memory.events",
+    "memory.max",
+    "memory.high",
+    "memory.peak",
+    "memory.pressure",
+];
+
+const VMSTAT: &str = "proc/vmstat";
+
+/// Adds up what CPUs keep for themselves, so that counters are exact (`vm.stat_refresh`).
+pub(super) fn fold() {
+    // A kernel without it has counters that are a few pages off.
+    let _ = procfs::set("stat_refresh", "1");
+}
+
+/// Everything but `/proc/vmstat`.
+pub(super) fn files(with_cgroup: bool) -> BTreeMap<String, String> {
+    let knobs = KNOBS.map(|knob| {
+        procfs::setting_path(knob)
+            .trim_start_matches('/')
+            .to_owned()
+    });
+    let cgroup = CGROUP_FILES.iter().filter(|_| with_cgroup);
+    let cgroup = cgroup.map(|file| format!("{}/{file}", setup::CGROUP.trim_start_matches('/')));
+    FILES
+        .iter()
+        .map(|file| (*file).to_owned())
+        .chain(knobs)
+        .chain(cgroup)
+        .filter_map(|path| Some((fs::read_to_string(format!("/{path}")).ok()?, path)))
+        .map(|(content, path)| (path, content))
+        .collect()
+}
+
+/// Reads `/proc/vmstat` into a snapshot; the time of it.
+pub(super) fn vmstat_into(files: &mut BTreeMap<String, String>) -> io::Result<u64> {
+    let content = fs::read_to_string(format!("/{VMSTAT}"))?;
+    let time_ns = now_ns();
+    files.insert(VMSTAT.into(), content);
+    Ok(time_ns)
+}
+
+/// Tells a thread to end.
+#[derive(Debug, Default)]
+pub(super) struct Stop {
+    stopped: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Stop {
+    pub(super) fn stop(&self) {
+        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits so long, or until the thread is to end; whether it is.
+    fn wait(&self, time: Duration) -> bool {
+        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .changed
+            .wait_timeout_while(stopped, time, |stopped| !*stopped);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Looks at `/proc/vmstat` again and again.
+pub(super) fn series(port: &Port, interval: Duration, stop: &Stop) -> io::Result<()> {
+    let names: Vec<String> = procfs::vmstat()?.into_keys().collect();
+    say(port, &GuestLine::VmstatNames { names })?;
+    while !stop.wait(interval) {
+        let values = procfs::vmstat()?.into_values().collect();
+        let time_ns = now_ns();
+        say(port, &GuestLine::Vmstat { time_ns, values })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,19 @@
+//! Workloads on real kernels.
+//!
+//! ```text
+//! runner/   carries out a workload on real memory and files: one process per task, results as JSON lines
+//! init/     the runner as PID 1 of a guest: mounts, swap, knobs, tracing, snapshots
+//! guest/    boots a kernel image in QEMU with that PID 1 and makes a recording of what comes out
+//! protocol  what the host and PID 1 say to each other
+//! doctor    says what is missing for guests
+//! ```
+//!
+//! The runner is a program of its own, `lowmark-runner`, so that nothing but the workload and itself is in
+//! a guest's memory. This is the only crate that touches the system; its `unsafe` code is in
+//! `runner/sys.rs`.
+
+pub mod doctor;
+pub mod guest;
+pub mod init;
+pub mod protocol;
+pub mod runner;

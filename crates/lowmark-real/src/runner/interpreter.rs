@@ -1,0 +1,444 @@
+//! Carrying out a task's statements on the kernel that runs.
+//!
+//! Maps, times and tasks are here; what is done to files is in `fileio.rs`. Random choices are drawn from
+//! the same streams, in the same order, as on the model (`lowmark-model`, `task/interpreter.rs`).
+
+use super::coordinator::Request;
+use super::fileio;
+use super::files::Files;
+use super::procfs::{self, Kswapd};
+use super::report::{self, Line, now_ns};
+use super::shared::{Process, Shared};
+use super::sys::{self, Backing, Mapping};
+use super::time;
+use super::touch::{Touch, content, touch};
+use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::random::Stream;
+use lowmark_spec::visit::Visit;
+use lowmark_spec::workload::{Advice, Duration, MapKind, Op, Probe, Range, Stmt, Times, Workload};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::io::{Seek, SeekFrom};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Why a body does not go on.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// A statement failed; the text says why.
+    Failed(String),
+    /// The failure was reported.
+    Reported,
+}
+
+/// The workload as its processes hold it.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) workload: Workload,
+    pub(super) seed: u64,
+    pub(super) files: Files,
+    pub(super) shared: Shared,
+    /// Where the coordinator hears requests.
+    pub(super) requests: OwnedFd,
+    pub(super) kswapd: Kswapd,
+    /// Counters of turns: by task, line, statement and fileset.
+    pub(super) turns: BTreeMap<(usize, u32, &'static str, usize), usize>,
+    /// The runner's own memory is pinned, see [`super::Options::pin`].
+    pub(super) pin: bool,
+}
+
+/// A map.
+#[derive(Debug)]
+pub(super) struct Region {
+    pub(super) mapping: Mapping,
+    pub(super) kind: MapKind,
+}
+
+/// One running instance, or a thread of it.
+pub(super) struct Context {
+    pub(super) program: Arc<Program>,
+    pub(super) process: Process,
+    /// Held while the process's shared state is used.
+    pub(super) link: Arc<Mutex<()>>,
+    pub(super) stream: Stream,
+    pub(super) task: usize,
+    pub(super) maps: Vec<Option<Arc<Region>>>,
+    /// Threads of this instance that `parallel` has started, for their streams.
+    pub(super) threads: u64,
+    /// Files that stay open: by file, direct, sync, append.
+    pub(super) open: BTreeMap<(usize, bool, bool, bool), File>,
+    /// Orders in which files of sets are taken, by counter of turns.
+    pub(super) picks: BTreeMap<usize, Visit>,
+    /// Buffer for reads and writes.
+    pub(super) buffer: Option<fileio::Buffer>,
+    /// What the last `probe` of a `sample` found.
+    pub(super) label: u64,
+}
+
+/// Numbers of series that a probe's answer makes of one, see [`super::series_name`].
+pub(super) const LABELS: u64 = 5;
+
+impl Context {
+    /// A thread of the same process that shares the maps.
+    fn thread(&mut self) -> Context {
+        self.threads += 1;
+        let name = &self.program.workload.tasks[self.task].name;
+        Context {
+            program: self.program.clone(),
+            process: self.process,
+            link: self.link.clone(),
+            stream: Stream::new(self.stream.next_u64(), name, self.threads),
+            task: self.task,
+            maps: self.maps.clone(),
+            threads: 0,
+            open: BTreeMap::new(),
+            picks: BTreeMap::new(),
+            buffer: None,
+            label: 0,
+        }
+    }
+
+    fn locked<T>(&self, act: impl FnOnce(&Process) -> T) -> T {
+        let _held = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        act(&self.process)
+    }
+
+    /// Asks the coordinator for something and waits until it is done.
+    fn request(&self, request: Request) -> Result<(), Stop> {
+        self.locked(|process| {
+            let before = process.answers();
+            let bytes = request.to_bytes(process.number);
+            rustix::io::write(&self.program.requests, &bytes).map_err(std::io::Error::from)?;
+            process.wait_answer(before);
+            Ok(())
+        })
+    }
+
+    fn region(&self, map: usize) -> Result<Arc<Region>, Stop> {
+        let region = self.maps.get(map).and_then(Option::as_ref);
+        region
+            .cloned()
+            .ok_or_else(|| Stop::Failed("the map is not there".into()))
+    }
+
+    /// Writes out what is kept.
+    pub(super) fn flush(&self) -> Result<(), Stop> {
+        Ok(self.locked(Process::flush)?)
+    }
+}
+
+/// Carries out statements in order. The first that fails is reported and ends it.
+pub(super) fn run_body(context: &mut Context, body: &[Stmt]) -> Result<(), Stop> {
+    for stmt in body {
+        run_stmt(context, stmt).map_err(|stop| {
+            if let Stop::Failed(problem) = stop {
+                let line = Line::Fault {
+                    task: context.task,
+                    line: stmt.line,
+                    problem: format!("{}: {problem}", stmt.op.name()),
+                };
+                // If nobody hears it, the exit code still says that something failed.
+                let _ = report::write(&line);
+            }
+            Stop::Reported
+        })?;
+    }
+    Ok(())
+}
+
+fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
+    match &stmt.op {
+        Op::Map {
+            map,
+            kind,
+            length,
+            offset,
+            advice,
+            lock,
+        } => {
+            // An old map of the name goes first, as on the model.
+            context.maps[*map] = None;
+            let region = new_region(context, *kind, *length, *offset)?;
+            if let Some(advice) = advice {
+                region.mapping.advise(*advice, whole(&region))?;
+            }
+            if *lock {
+                region.mapping.lock(true)?;
+            }
+            context.maps[*map] = Some(Arc::new(region));
+        }
+        Op::Unmap { map, range, every } => match range {
+            None => {
+                if let Some(region) = context.maps[*map].take() {
+                    // Other threads may hold it; its pages go at once all the same.
+                    region.mapping.unmap(whole(&region))?;
+                }
+            }
+            Some(range) => {
+                let region = context.region(*map)?;
+                for range in repeated(*range, *every, region.mapping.length()) {
+                    region.mapping.unmap(range)?;
+                }
+            }
+        },
+        Op::Punch { map, range, every } => {
+            let region = context.region(*map)?;
+            for range in repeated(*range, *every, region.mapping.length()) {
+                match region.kind {
+                    MapKind::AnonShared | MapKind::FileShared(_) => region.mapping.remove(range)?,
+                    _ => region.mapping.advise(Advice::Dontneed, range)?,
+                }
+            }
+        }
+        Op::Touch {
+            map,
+            access,
+            order,
+            step,
+            amount,
+            range,
+            rate,
+        } => {
+            let what = Touch {
+                access: *access,
+                order: *order,
+                step: *step,
+                amount: *amount,
+                range: *range,
+                rate: *rate,
+            };
+            let region = context.region(*map)?;
+            touch(context, &region, &what)?;
+        }
+        Op::Memset { map, range } => {
+            let region = context.region(*map)?;
+            let range = range.unwrap_or(whole(&region));
+            let end = range
+                .offset
+                .saturating_add(range.length)
+                .min(region.mapping.length());
+            let mut at = range.offset;
+            while at < end {
+                let next = ((at / PAGE_SIZE + 1) * PAGE_SIZE).min(end);
+                region.mapping.fill(at, next - at, content(at));
+                at = next;
+            }
+        }
+        Op::Advise { map, advice, range } => {
+            let region = context.region(*map)?;
+            region
+                .mapping
+                .advise(*advice, range.unwrap_or(whole(&region)))?;
+        }
+        Op::Probe { map, offset, what } => {
+            let region = context.region(*map)?;
+            context.label = match what {
+                Probe::Resident => 3 + u64::from(region.mapping.resident(*offset)?),
+                Probe::Huge => 1 + u64::from(is_huge(&region.mapping, *offset)?),
+            };
+        }
+        Op::Mlock { map, lock } => context.region(*map)?.mapping.lock(*lock)?,
+        Op::Node { node } => sys::prefer_node(*node)?,
+        Op::Sleep(duration) | Op::Think(duration) => {
+            time::sleep(draw(&mut context.stream, *duration));
+        }
+        Op::Burn(duration) => time::burn(draw(&mut context.stream, *duration)),
+        Op::Barrier(index) => {
+            let parties = context.program.workload.barriers[*index].parties;
+            context.program.shared.barrier_wait(*index, parties);
+        }
+        Op::StopSelf => {
+            let me = rustix::process::getpid();
+            rustix::process::kill_process(me, rustix::process::Signal::STOP)
+                .map_err(std::io::Error::from)?;
+        }
+        Op::Resume { task } => context.request(Request::Resume { task: *task })?,
+        Op::Spawn { task, count } => context.request(Request::Spawn {
+            task: *task,
+            count: *count,
+        })?,
+        Op::Kill { task } => {
+            // Killed by it, the process could not write out what it keeps.
+            if *task == context.task {
+                context.flush()?;
+            }
+            context.request(Request::Kill { task: *task })?;
+        }
+        Op::Wait { task } => context.program.shared.wait_ended(*task),
+        Op::Repeat { times, body } => repeat(context, *times, body)?,
+        Op::Until {
+            condition,
+            poll_ns,
+            body,
+        } => {
+            while !procfs::holds(condition, &context.program.kswapd)? {
+                run_body(context, body)?;
+                time::sleep(*poll_ns);
+            }
+        }
+        Op::Parallel { bodies } => parallel(context, bodies)?,
+        Op::Phase(phase) => report::write(&Line::Phase {
+            phase: *phase,
+            task: context.task,
+            time_ns: now_ns(),
+        })?,
+        Op::Sample { series, body } => {
+            context.label = 0;
+            let start = now_ns();
+            run_body(context, body)?;
+            let end = now_ns();
+            let series = *series * LABELS as usize + context.label as usize;
+            context.label = 0;
+            context.locked(|process| process.sample(series, end, end - start))?;
+        }
+        Op::Sysctl { name, value } => procfs::set(name, value)?,
+        Op::DropCaches { what } => procfs::set("drop_caches", &what.to_string())?,
+        Op::Sync => rustix::fs::sync(),
+        Op::Read(_)
+        | Op::Write(_)
+        | Op::Append(_)
+        | Op::Fsync { .. }
+        | Op::SyncRange { .. }
+        | Op::Create { .. }
+        | Op::Delete { .. }
+        | Op::Truncate { .. }
+        | Op::StatWalk { .. }
+        | Op::Copy { .. } => fileio::run(context, stmt)?,
+        Op::Alloc { .. } | Op::Free | Op::Pipe { .. } | Op::Build { .. } | Op::Expect { .. } => {
+            return Err(Stop::Failed("the runner cannot do this yet".into()));
+        }
+    }
+    Ok(())
+}
+
+fn whole(region: &Region) -> Range {
+    Range {
+        offset: 0,
+        length: region.mapping.length(),
+    }
+}
+
+/// A range, and its repetitions at this distance up to the end.
+fn repeated(range: Range, every: Option<u64>, length: u64) -> impl Iterator<Item = Range> {
+    let step = every.unwrap_or(u64::MAX).max(1);
+    let mut next = Some(range.offset);
+    std::iter::from_fn(move || {
+        let offset = next.filter(|&offset| offset < length)?;
+        next = offset.checked_add(step);
+        Some(Range {
+            offset,
+            length: range.length,
+        })
+    })
+}
+
+fn new_region(context: &Context, kind: MapKind, length: u64, offset: u64) -> Result<Region, Stop> {
+    let files = &context.program.files;
+    let file = match kind {
+        MapKind::FileShared(file) | MapKind::FilePrivate(file) => {
+            Some(files.open(file, Default::default())?)
+        }
+        MapKind::AnonPrivate | MapKind::AnonShared => None,
+    };
+    let offset = offset / PAGE_SIZE * PAGE_SIZE;
+    let backing = match (&kind, &file) {
+        (MapKind::AnonShared, _) => Backing::AnonShared,
+        (MapKind::FileShared(_), Some(file)) => Backing::FileShared(file, offset),
+        (MapKind::FilePrivate(_), Some(file)) => Backing::FilePrivate(file, offset),
+        _ => Backing::AnonPrivate,
+    };
+    let mapping = Mapping::new(&backing, length)?;
+    if context.program.pin {
+        // New maps of a pinned process are pinned too; those of the workload must not be.
+        mapping.lock(false)?;
+    }
+    Ok(Region { mapping, kind })
+}
+
+fn draw(stream: &mut Stream, duration: Duration) -> u64 {
+    match duration {
+        Duration::Fixed(time) => time,
+        Duration::Uniform(low, high) => stream.between(low, high),
+        Duration::Exponential(mean) => stream.exponential(mean),
+    }
+}
+
+fn repeat(context: &mut Context, times: Times, body: &[Stmt]) -> Result<(), Stop> {
+    match times {
+        Times::Count(count) => (0..count).try_for_each(|_| run_body(context, body)),
+        Times::For(time) => {
+            let end = now_ns().saturating_add(time);
+            while now_ns() < end {
+                run_body(context, body)?;
+            }
+            Ok(())
+        }
+        Times::Forever => loop {
+            run_body(context, body)?;
+        },
+    }
+}
+
+/// Bodies as threads that share the maps of the instance.
+fn parallel(context: &mut Context, bodies: &[Vec<Stmt>]) -> Result<(), Stop> {
+    let threads: Vec<(Context, &Vec<Stmt>)> =
+        bodies.iter().map(|body| (context.thread(), body)).collect();
+    let results: Vec<Result<(), Stop>> = std::thread::scope(|scope| {
+        let started: Vec<_> = threads
+            .into_iter()
+            .map(|(mut thread, body)| scope.spawn(move || run_body(&mut thread, body)))
+            .collect();
+        let failed = |_| Err(Stop::Failed("a thread of the runner panicked".into()));
+        started
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(failed))
+            .collect()
+    });
+    results.into_iter().collect()
+}
+
+/// Whether a page is part of a huge page: its frame's flags in `/proc/kpageflags`, for which one must be
+/// root. Documentation/admin-guide/mm/pagemap.rst.
+fn is_huge(mapping: &Mapping, offset: u64) -> std::io::Result<bool> {
+    const PRESENT: u64 = 1 << 63;
+    const FRAME: u64 = (1 << 55) - 1;
+    const HUGE_OR_THP: u64 = 1 << 17 | 1 << 22;
+    let entry = |path: &str, at: u64| {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(at * 8))?;
+        let mut bytes = [0; 8];
+        file.read_exact(&mut bytes)?;
+        Ok::<u64, std::io::Error>(u64::from_le_bytes(bytes))
+    };
+    let page = entry("/proc/self/pagemap", mapping.virtual_page(offset))?;
+    if page & PRESENT == 0 {
+        return Ok(false);
+    }
+    Ok(entry("/proc/kpageflags", page & FRAME)? & HUGE_OR_THP != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_repeat_to_the_end() {
+        let range = Range {
+            offset: 4,
+            length: 2,
+        };
+        let offsets = |every| {
+            repeated(range, every, 20)
+                .map(|r| r.offset)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(offsets(None), [4]);
+        assert_eq!(offsets(Some(6)), [4, 10, 16]);
+    }
+
+    #[test]
+    fn no_page_stores_zero() {
+        assert!((0..1024).all(|page| content(page * PAGE_SIZE) != 0));
+    }
+}
