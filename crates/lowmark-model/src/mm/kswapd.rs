@@ -6,7 +6,7 @@
 //! [`KswapdClasszone`].
 
 use super::Mm;
-use super::mmzone::{Lru, Mark, ZoneType};
+use super::mmzone::{Lru, Mark, Node, ZoneType};
 use super::page_alloc::Gfp;
 use super::vmscan::{
     DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, age_active_anon, shrink_lruvec,
@@ -32,6 +32,12 @@ pub(crate) struct Kswapd {
 impl World {
     /// `wake_all_kswapds`: tells the kswapd of every node that the allocation could use.
     pub(crate) fn wake_all_kswapds(&mut self, gfp: Gfp, order: u32) {
+        // Zone kernels tell one that is awake nothing but a higher order.
+        let by_node = self.kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
+        let awake = |node: &Node| node.kswapd.wait.is_empty();
+        if !by_node && order == 0 && self.mm.nodes.iter().all(awake) {
+            return;
+        }
         let preferred = self.mm.zones[self.mm.preferred_zone(gfp)].kind;
         for at in 0..self.mm.nodes[gfp.node].zonelist.len() {
             let zone = self.mm.nodes[gfp.node].zonelist[at];
