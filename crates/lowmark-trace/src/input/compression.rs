@@ -63,12 +63,11 @@ pub(super) fn detect(head: &[u8]) -> Option<(Compression, usize)> {
         return Some((*compression, 0));
     }
     let beginning = &head[..head.len().min(ATRACE_MARK_WITHIN)];
-    let mark = memchr::memmem::find(beginning, ATRACE_MARK)?;
-    // A trace that says so anywhere is not meant, whatever it holds behind.
-    if sniff::kind(&head[..mark], false).is_some() {
+    let start = memchr::memmem::find(beginning, ATRACE_MARK)? + ATRACE_MARK.len();
+    // What is a trace up to there is one, whatever it holds behind.
+    if sniff::kind(&head[..start], false).is_some() {
         return None;
     }
-    let start = mark + ATRACE_MARK.len();
     // RFC 1950: method 8 and a header divisible by 31. Text after the mark is an atrace without `-z`.
     match head.get(start..start + 2)? {
         [first, second] if first & 0x0f == 8 => {
