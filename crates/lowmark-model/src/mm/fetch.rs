@@ -31,6 +31,14 @@ impl Mm {
         black_box(common);
     }
 
+    /// The frames of these pages.
+    pub(crate) fn fetch_frames(&self, pages: &[Pfn]) {
+        let seen = pages
+            .iter()
+            .fold(0, |seen, &pfn| seen ^ self.pages[pfn].position);
+        black_box(seen);
+    }
+
     /// The first PTE that maps the page, or any.
     #[inline]
     fn first_pte(&self, page: Page) -> Pte {

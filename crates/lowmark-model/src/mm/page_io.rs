@@ -65,6 +65,7 @@ impl World {
     /// The pages of a finished request (`end_swap_bio_read`, `end_swap_bio_write`). One written for reclaim
     /// is moved to where reclaim finds it next.
     pub(crate) fn end_io(&mut self, dir: Dir, pages: &[Pfn]) {
+        self.mm.fetch_frames(pages);
         if dir == Dir::Write {
             self.mm.nr_writeback -= pages.len() as u64;
         }
