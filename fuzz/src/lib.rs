@@ -1,0 +1,21 @@
+//! What the fuzz targets share: the [`harness`], and the canary that proves that the alarm works.
+
+pub mod harness;
+
+/// One execution of a target.
+pub fn run(target: harness::Target, data: &[u8]) {
+    target(data, &mut look);
+}
+
+#[cfg(not(feature = "canary"))]
+fn look(_: u64) {}
+
+/// The canary: a place outside of a table, which a number in the input chooses. Seen in the input is the
+/// number only by the reader that has understood what stands before it.
+#[cfg(feature = "canary")]
+fn look(value: u64) {
+    let table = [0u8; 8];
+    if value == harness::CANARY {
+        std::hint::black_box(table[std::hint::black_box(value) as usize]);
+    }
+}
