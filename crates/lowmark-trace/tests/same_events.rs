@@ -40,7 +40,8 @@ impl Sink for Collector {
             (field.name(), String::from_utf8(text).expect("UTF-8"))
         });
         self.0.push(Spelled {
-            time_us: (event.time_ns + 500) / 1000,
+            // perf cuts the text of its times off.
+            time_us: event.time_ns / 1000,
             cpu: event.cpu,
             comm: actor.name.clone(),
             pid: actor.pid,

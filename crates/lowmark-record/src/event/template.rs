@@ -174,7 +174,11 @@ impl Template {
     ) -> usize {
         let mut found = 0;
         for piece in &self.pieces {
-            let label = piece.before.trim_ascii();
+            // What ends the field before is no part of the label.
+            let label = piece
+                .before
+                .trim_start_matches([':', ',', ' '])
+                .trim_ascii_end();
             if label.is_empty() || event.get(piece.field).is_some() {
                 continue;
             }

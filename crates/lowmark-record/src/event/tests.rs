@@ -202,6 +202,15 @@ fn texts_of_mixed_eras_are_read_by_their_labels() {
         assert_eq!(event.get(field), Some(value), "{field:?}");
     }
     assert_eq!(event.get(Field::NrWriteback), None);
+    let text = "super_cache_scan+0x0 0xffff88810245ee80: nid: 1 objects to shrink 2 gfp_flags \
+                GFP_KERNEL vendor 9 cache items 3 delta 4 total_scan 5 priority 12";
+    let (event, _, understood) = parsed("mm_shrink_slab_start", text);
+    assert_eq!(understood, Understood::ByLabels);
+    assert_eq!(event.get(Field::Nid), Some(1));
+    assert_eq!(event.get(Field::NrObjectsToShrink), Some(2));
+    let (event, _, understood) = parsed("mm_shrink_slab_start", &text.replace("vendor 9 ", ""));
+    assert_eq!(understood, Understood::Exactly);
+    assert_eq!(event.get(Field::Shr), Some(0xffff_8881_0245_ee80));
     let (_, _, understood) = parsed("mm_vmscan_kswapd_wake", "nothing of the kind");
     assert_eq!(understood, Understood::Not);
 }

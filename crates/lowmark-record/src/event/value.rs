@@ -196,9 +196,17 @@ pub(super) fn hexadecimal(digits: &[u8]) -> Option<u64> {
     (wrong == 0).then_some(value)
 }
 
-/// The hexadecimal number at the start of a text, and its length.
+/// The hexadecimal number at the start of a text, after `0x` or bare, and its length.
 #[inline]
 pub(super) fn leading_hexadecimal(text: &[u8]) -> Option<(u64, usize)> {
+    if let Some(digits) = text.strip_prefix(b"0x") {
+        return leading_digits(digits).map(|(value, length)| (value, length + 2));
+    }
+    leading_digits(text)
+}
+
+#[inline]
+fn leading_digits(text: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     let mut length = 0;
     for &b in text {

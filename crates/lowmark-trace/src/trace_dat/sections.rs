@@ -14,13 +14,14 @@ use super::reader::Reader;
 use super::stream::Extent;
 use super::{Buffer, OPTION_BYTES_MAX, TraceDat, check_cpus, check_streams};
 use crate::record::{Endian, Error, Flaw};
+use std::collections::HashSet;
 use std::io::{Cursor, Read, Seek};
 
 /// Flag of a compressed section.
 const COMPRESSED: u16 = 1;
 /// Largest section decompressed, bytes.
 const SECTION_BYTES_MAX: u64 = 32 << 20;
-/// Bytes of all option sections together: a ring of them would be read again and again.
+/// Bytes of all option sections together, decompressed.
 const OPTIONS_BYTES_MAX: u64 = 64 << 20;
 /// Most option sections followed; trace-cmd writes one, and one per buffer.
 const OPTION_SECTIONS_MAX: u32 = 1 << 16;
@@ -39,7 +40,15 @@ impl<S: Read + Seek> TraceDat<S> {
         })?;
         let mut next = self.reader.u64("the place of the first options")?;
         let mut found = Found::default();
+        let mut passed = HashSet::new();
         for number in 0..OPTION_SECTIONS_MAX {
+            if !passed.insert(next) {
+                return Err(Error::Unexpected {
+                    offset: next,
+                    expected: "an end of the option sections".to_owned(),
+                    found: "a ring: the last one leads back here".to_owned(),
+                });
+            }
             match self.read_option_section(next, &mut found) {
                 Ok(0) => return self.take(found),
                 Ok(following) => next = following,
@@ -54,7 +63,7 @@ impl<S: Read + Seek> TraceDat<S> {
         Err(Error::Unexpected {
             offset: next,
             expected: "an end of the option sections".to_owned(),
-            found: format!("more than {OPTION_SECTIONS_MAX}, perhaps a ring"),
+            found: format!("more than {OPTION_SECTIONS_MAX}"),
         })
     }
 
