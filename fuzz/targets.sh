@@ -1,0 +1,46 @@
+# What run.sh and canary.sh share: the targets, and how one is built and run. Read with `.`.
+
+TARGETS="text_line stream trace_dat perf_data format ring_buffer event_json"
+# Bytes, seconds, executions: see docs/fuzzing.md.
+MEMORY_MAX_MB=512
+TIME_MAX_S=5
+SANITIZER=${SANITIZER:-none}
+# Binary traces that come through a reader go through a file: better one in memory.
+if [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ]; then
+  export TMPDIR=/dev/shm
+fi
+
+# Longest input of a target, bytes.
+length_max() {
+  case $1 in
+    text_line | event_json) echo 400 ;;
+    stream) echo 700 ;;
+    trace_dat) echo 2700 ;;
+    perf_data) echo 1600 ;;
+    format) echo 1500 ;;
+    ring_buffer) echo 520 ;;
+  esac
+}
+
+# build TARGET [OPTION...]
+build() {
+  local target=$1
+  shift
+  cargo +nightly fuzz build --fuzz-dir . --sanitizer "$SANITIZER" "$@" "$target"
+}
+
+# fuzz TARGET [OPTION of libFuzzer...]: what was built.
+fuzz() {
+  local target=$1 found
+  shift
+  found=${FOUND:-${CARGO_TARGET_DIR:-target}/found}/$target
+  mkdir -p "$found" "artifacts/$target"
+  "${CARGO_TARGET_DIR:-target}/$(host)/release/$target" "$found" "corpus/$target" \
+    -max_len="$(length_max "$target")" -dict="dictionaries/$target.dict" \
+    -rss_limit_mb=$MEMORY_MAX_MB -timeout=$TIME_MAX_S -artifact_prefix="artifacts/$target/" \
+    -print_final_stats=1 "$@"
+}
+
+host() {
+  rustc +nightly --version --verbose | sed -n 's/^host: //p'
+}
