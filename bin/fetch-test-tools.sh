@@ -5,6 +5,7 @@
 #   eval "$(bin/fetch-test-tools.sh)"
 #
 # - a Python with pyarrow and perfetto, which read back what is exported (LOWMARK_PYTHON);
+# - trace-cmd with its libraries, unpacked without installing (LOWMARK_TRACE_CMD);
 # - trace-vmscan-postprocess.pl of Debian's linux-doc-6.1, unpacked without installing (LOWMARK_VMSCAN_SCRIPT).
 #
 # What cannot be had is said on stderr and left out: the tests that need it then say that they judge nothing.
@@ -27,10 +28,28 @@ if ! "$python" -c 'import pyarrow, perfetto' 2>/dev/null; then
 fi
 [ -x "$python" ] && printf 'export LOWMARK_PYTHON=%q\n' "$python"
 
+unpacked=$(mktemp -d)
+trap 'rm -rf "$unpacked"' EXIT
+
+trace_cmd=$place/trace-cmd.sh
+if [ ! -x "$trace_cmd" ] && mkdir -p "$unpacked/trace-cmd" && cd "$unpacked/trace-cmd" &&
+  apt-get download --quiet trace-cmd libtracefs1 libtraceevent1 >&2; then
+  for package in *.deb; do dpkg -x "$package" "$place/trace-cmd" >&2; done
+  libraries=$(dirname "$(find "$place/trace-cmd" -name 'libtraceevent.so.1' | head -n 1)")
+  printf '#!/bin/sh\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$libraries" "$place/trace-cmd/usr/bin/trace-cmd" \
+    >"$trace_cmd"
+  chmod +x "$trace_cmd"
+fi
+# It says so, but with a status that is not 0.
+if [[ $("$trace_cmd" --version 2>&1) == *"trace-cmd version"* ]]; then
+  printf 'export LOWMARK_TRACE_CMD=%q\n' "$trace_cmd"
+else
+  say "no trace-cmd: exported trace.dat files are not read back by it"
+  rm -f "$trace_cmd"
+fi
+
 script=$place/trace-vmscan-postprocess.pl
 if [ ! -s "$script" ]; then
-  unpacked=$(mktemp -d)
-  trap 'rm -rf "$unpacked"' EXIT
   if (cd "$unpacked" && apt-get download --quiet linux-doc-6.1 && dpkg -x linux-doc-6.1_*.deb tree) >&2; then
     found=$(find "$unpacked/tree" -name 'trace-vmscan-postprocess.pl*' | head -n 1)
     case $found in

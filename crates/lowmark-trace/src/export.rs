@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!            ┌─> ftrace.rs     ftrace text of one era                    a file
+//!            ├─> trace_dat/    trace.dat of trace-cmd                    a file
 //!   events ──┼─> perfetto/     Perfetto's protobuf: bundles and tracks   a file
 //!   one by   ├─> json.rs       JSON lines                                a file
 //!   one      ├─> csv.rs        CSV, a table for each tracepoint          a directory
@@ -25,6 +26,7 @@ mod output;
 mod parquet;
 pub mod perfetto;
 mod row;
+mod trace_dat;
 
 pub use error::ExportError;
 use lowmark_record::event::gfp;
@@ -42,6 +44,8 @@ const NAMES_ERA: Release = Release::new(6, 12);
 pub enum Format {
     /// The text of ftrace's `trace` file.
     Ftrace,
+    /// The file of trace-cmd, version 6.
+    TraceDat,
     /// Perfetto's native protobuf.
     Perfetto,
     /// One flat JSON object a line.
@@ -54,8 +58,9 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 5] = [
+    pub const ALL: [Format; 6] = [
         Format::Ftrace,
+        Format::TraceDat,
         Format::Perfetto,
         Format::Json,
         Format::Csv,
@@ -66,6 +71,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::Ftrace => "ftrace",
+            Format::TraceDat => "trace.dat",
             Format::Perfetto => "perfetto",
             Format::Json => "json",
             Format::Csv => "csv",
@@ -82,6 +88,7 @@ impl Format {
     pub fn extension(self) -> &'static str {
         match self {
             Format::Ftrace => "trace.txt",
+            Format::TraceDat => "dat",
             Format::Perfetto => "pftrace",
             Format::Json => "jsonl",
             Format::Csv => "csv",
@@ -98,7 +105,7 @@ impl fmt::Display for Format {
 
 /// A text that names no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no export format; expected ftrace, perfetto, json, csv or parquet")]
+#[error("`{0}` is no export format; expected ftrace, trace.dat, perfetto, json, csv or parquet")]
 pub struct NoFormat(String);
 
 impl FromStr for Format {
@@ -113,7 +120,7 @@ impl FromStr for Format {
 /// What an export is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Kernel whose text ftrace text is. The other formats have no era.
+    /// Kernel whose text ftrace text and the formats in a trace.dat are. The other formats have no era.
     pub release: Release,
     /// Version of lowmark, kept in the metadata of Parquet files and Perfetto traces.
     pub lowmark: String,
@@ -200,6 +207,7 @@ pub fn create(
 ) -> Result<Box<dyn Exporter>, ExportError> {
     Ok(match format {
         Format::Ftrace => Box::new(ftrace::Ftrace::create(path, options)?),
+        Format::TraceDat => Box::new(trace_dat::TraceDat::create(path, options)?),
         Format::Perfetto => Box::new(perfetto::Perfetto::create(path, options)?),
         Format::Json => Box::new(json::Json::create(path)?),
         Format::Csv => Box::new(csv::Csv::create(path)?),

@@ -7,6 +7,9 @@
 //!
 //! Writing follows `__print_flags`: the names of the era's table in its order, each if all its bits are
 //! still there, which are then done with; the rest in hexadecimal.
+//!
+//! A few names had other flags once, and text does not tell which: `GFP_TRANSHUGE` is read as that of 4.9 and
+//! later, without `__GFP_NORETRY`, `GFP_NOWAIT` as that before 6.18, without `__GFP_NOWARN`.
 
 use crate::release::Release;
 use std::io::Write;
@@ -289,22 +292,97 @@ const NEWEST: &[(u64, &str)] = &[
     (NO_OBJ_EXT, "__GFP_NO_OBJ_EXT"),
 ];
 
-/// Writes a set of flags as a kernel of `release` prints it.
-pub fn render(set: u64, release: Release, out: &mut Vec<u8>) {
-    let mut rest = set & ((1 << UNNAMED_SHIFT) - 1);
-    let mut number = set >> UNNAMED_SHIFT;
-    let (table, none) = if release < Release::new(4, 6) {
-        rest = if rest & KSWAPD_RECLAIM == 0 {
-            rest | NO_KSWAPD
-        } else {
-            rest & !KSWAPD_RECLAIM
-        };
+/// The names of an era in the order in which they are tried, and what an empty set is called.
+fn names(release: Release) -> (&'static [(u64, &'static str)], &'static str) {
+    if release < Release::new(4, 6) {
         (OLD, "GFP_NOWAIT")
     } else if release < Release::new(6, 18) {
         (NEW, "none")
     } else {
         (NEWEST, "none")
-    };
+    }
+}
+
+/// The flags that have a name in some era, as those of `release` are kept.
+fn named_in(set: u64, release: Release) -> u64 {
+    let named = set & ((1 << UNNAMED_SHIFT) - 1);
+    match (release < Release::new(4, 6), named & KSWAPD_RECLAIM) {
+        (false, _) => named,
+        (true, 0) => named | NO_KSWAPD,
+        (true, _) => named & !KSWAPD_RECLAIM,
+    }
+}
+
+/// Bits of the kernel that its names leave over and prints as a number.
+fn number_bits(release: Release) -> &'static [(u64, u64)] {
+    if release < Release::new(4, 6) {
+        OLD_BITS
+    } else {
+        &[]
+    }
+}
+
+/// Sets of flags in a binary record: numbers that `__print_flags` writes as [`render`] does.
+///
+/// The kernel's own bits are not known where only text was read. Flags with a name get bits from
+/// [`Recorded::SHIFT`] on, except those that an era prints as a number: those, and what had no name, are what
+/// the kernel's number says.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    release: Release,
+    /// Names in the order in which they are tried.
+    pub names: Vec<(u64, String)>,
+    /// What an empty set is called.
+    pub none: &'static str,
+}
+
+impl Recorded {
+    /// First bit of flags with a name; all bits of the kernel's are below.
+    const SHIFT: u32 = 28;
+
+    /// The numbers and names of a release.
+    pub fn new(release: Release) -> Recorded {
+        let (table, none) = names(release);
+        let own = table.iter().map(|&(bits, name)| (bits, name.to_owned()));
+        let foreign = NAMES.iter().filter(|(_, flag)| {
+            let numbered = number_bits(release).iter().any(|(known, _)| known == flag);
+            !numbered && !table.iter().any(|(bits, _)| bits == flag)
+        });
+        let foreign = foreign.map(|&(name, flag)| (flag, format!("__GFP_{name}")));
+        Recorded {
+            release,
+            names: own
+                .chain(foreign)
+                .map(|(bits, name)| (Recorded::bits(bits, release), name))
+                .collect(),
+            none,
+        }
+    }
+
+    /// The number of a set.
+    pub fn number(&self, set: u64) -> u64 {
+        let named = named_in(set, self.release);
+        let number = set >> UNNAMED_SHIFT & ((1 << Recorded::SHIFT) - 1);
+        Recorded::bits(named, self.release) | number
+    }
+
+    fn bits(named: u64, release: Release) -> u64 {
+        let (mut named, mut bits) = (named, 0);
+        for &(flag, bit) in number_bits(release) {
+            if named & flag != 0 {
+                named &= !flag;
+                bits |= bit;
+            }
+        }
+        bits | named << Recorded::SHIFT
+    }
+}
+
+/// Writes a set of flags as a kernel of `release` prints it.
+pub fn render(set: u64, release: Release, out: &mut Vec<u8>) {
+    let mut rest = named_in(set, release);
+    let mut number = set >> UNNAMED_SHIFT;
+    let (table, none) = names(release);
     if rest == 0 && number == 0 {
         out.extend_from_slice(none.as_bytes());
         return;
@@ -318,12 +396,10 @@ pub fn render(set: u64, release: Release, out: &mut Vec<u8>) {
             bar = "|";
         }
     }
-    if release < Release::new(4, 6) {
-        for &(flag, bit) in OLD_BITS {
-            if rest & flag != 0 {
-                rest &= !flag;
-                number |= bit;
-            }
+    for &(flag, bit) in number_bits(release) {
+        if rest & flag != 0 {
+            rest &= !flag;
+            number |= bit;
         }
     }
     // A flag of another era: no kernel of this one prints it, but it is not lost.

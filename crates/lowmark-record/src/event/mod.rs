@@ -32,8 +32,10 @@ pub use log::EventLog;
 pub use names::{NameId, Names};
 pub use schema::SLOTS;
 use schema::{NO_SLOT, schema};
+pub use template::Spelling;
 pub use value::{
     RECLAIM_WB_ANON, RECLAIM_WB_ASYNC, RECLAIM_WB_FILE, RECLAIM_WB_MIXED, RECLAIM_WB_SYNC,
+    ValueNames,
 };
 
 /// CPU of an event of which it is not known.
@@ -82,6 +84,7 @@ pub struct Event {
 
 impl Event {
     /// An event without values.
+    #[inline]
     pub fn new(kind: Kind, time_ns: u64, cpu: u32, task: u32) -> Event {
         Event {
             time_ns,
@@ -160,9 +163,12 @@ impl Event {
     }
 
     /// Removes every value.
+    #[inline]
     pub fn clear(&mut self) {
-        self.present = 0;
-        self.values = [0; SLOTS];
+        if self.present != 0 {
+            self.present = 0;
+            self.values = [0; SLOTS];
+        }
     }
 
     /// Writes the event's text as a kernel of `release` prints it.
@@ -196,6 +202,26 @@ impl Kind {
         let until = self.spec().until.and_then(|until| until.parse().ok());
         schema().kinds[self as usize].templates[0].since <= release
             && until.is_none_or(|until: Release| release < until)
+    }
+}
+
+/// A tracepoint's text in one era: fixed texts and fields in turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventText {
+    /// Each field with the fixed text before it.
+    pub pieces: Vec<(&'static str, Field, Spelling)>,
+    /// The fixed text behind the last field.
+    pub after: &'static str,
+}
+
+impl Kind {
+    /// Its text in kernels of `release`.
+    pub fn text_in(self, release: Release) -> EventText {
+        let template = schema().kinds[self as usize].template(release);
+        EventText {
+            pieces: template.pieces().collect(),
+            after: template.after(),
+        }
     }
 }
 

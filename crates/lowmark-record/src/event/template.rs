@@ -15,7 +15,7 @@ use crate::release::Release;
 
 /// How a field's value is spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spelling {
+pub enum Spelling {
     /// As its type says.
     Plain,
     /// Hexadecimal without prefix.
@@ -91,6 +91,17 @@ impl Template {
     /// The fields in the order of the text.
     pub(super) fn fields(&self) -> impl Iterator<Item = Field> {
         self.pieces.iter().map(|p| p.field)
+    }
+
+    /// Each field with the fixed text before it.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = (&'static str, Field, Spelling)> {
+        let pieces = self.pieces.iter();
+        pieces.map(|piece| (piece.before, piece.field, piece.spelling))
+    }
+
+    /// The fixed text behind the last field.
+    pub(super) fn after(&self) -> &'static str {
+        self.after
     }
 
     /// Writes the text; fields that the event lacks are 0 or empty.

@@ -235,7 +235,41 @@ fn device(text: &[u8]) -> Option<u64> {
     (major < 1 << 12 && minor < 1 << 20).then_some(major << 20 | minor)
 }
 
+/// What the values of a type are called in text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ValueNames {
+    /// Names of flags, tried in this order, and the name of an empty set.
+    Flags(Vec<(u64, String)>, &'static str),
+    /// Names of values.
+    Symbols(Vec<(u64, String)>),
+}
+
+impl ValueNames {
+    fn flags(table: &[(u64, &str)], none: &'static str) -> ValueNames {
+        let named = table.iter().map(|&(bits, name)| (bits, name.to_owned()));
+        ValueNames::Flags(named.collect(), none)
+    }
+}
+
 impl ValueType {
+    /// What the values are called, as binary records have them ([`gfp::Recorded`] for allocation flags); none
+    /// of types that are numbers or texts.
+    pub fn names(self, release: Release) -> Option<ValueNames> {
+        Some(match self {
+            ValueType::Gfp => {
+                let gfp::Recorded { names, none, .. } = gfp::Recorded::new(release);
+                ValueNames::Flags(names, none)
+            }
+            ValueType::ReclaimFlags => ValueNames::flags(&RECLAIM_FLAGS, "RECLAIM_WB_NONE"),
+            ValueType::Throttle => ValueNames::flags(&THROTTLE, "VMSCAN_THROTTLE_NONE"),
+            ValueType::Lru => {
+                let named = LRU.iter().enumerate();
+                ValueNames::Symbols(named.map(|(n, name)| (n as u64, (*name).into())).collect())
+            }
+            _ => return None,
+        })
+    }
+
     /// Reads a value; none if the text is not one of this type.
     pub fn parse(self, text: &[u8], names: &mut Names) -> Option<u64> {
         match self {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `LOWMARK_CAPTURES` | directory with captures of real kernels, `*.trace.txt.xz` |
 //! | `LOWMARK_PYTHON` | a Python that has the packages `pyarrow` and `perfetto` |
+//! | `LOWMARK_TRACE_CMD` | `trace-cmd` |
 //! | `LOWMARK_POSTPROCESS` | `trace-vmscan-postprocess.pl` of a kernel from 3.2 to 3.4 |
 
 // Every format is exported.
@@ -17,3 +18,4 @@ mod perfetto;
 mod support;
 mod tables;
 mod text;
+mod trace_dat;

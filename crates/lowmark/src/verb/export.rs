@@ -14,19 +14,19 @@ use std::path::{Path, PathBuf};
     after_help = "Examples:\n  lowmark export runs/a --format ftrace -o a.trace.txt\n  \
     lowmark export trace.dat --format parquet -o tables\n  \
     lowmark export runs/a --format perfetto -o a.pftrace\n\n\
-    ftrace text is that of the recording's own kernel unless --era says another."
+    ftrace text and trace.dat are those of the recording's own kernel unless --era says another."
 )]
 pub(crate) struct Args {
     /// A recording with events, a trace file, or `-` for standard input
     #[arg(value_name = "REC|TRACE")]
     source: String,
-    /// Form: ftrace, perfetto, json, csv or parquet
+    /// Form: ftrace, trace.dat, perfetto, json, csv or parquet
     #[arg(long, value_name = "FORMAT")]
     format: export::Format,
     /// File to write, `-` for standard output; of csv and parquet a directory
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Kernel whose text ftrace text is, for example 3.6 or 6.18
+    /// Kernel whose text ftrace text and trace.dat have, for example 3.6 or 6.18
     #[arg(long, value_name = "RELEASE")]
     era: Option<Release>,
     /// No remarks on stderr, only errors
