@@ -127,7 +127,7 @@ fn slots_and_cache_agree(mm: &Mm) {
         }
     }
     let writeback = (0..mm.pages.len())
-        .filter(|&pfn| mm.pages[pfn].has(flag::WRITEBACK))
+        .filter(|&pfn| mm.pages[pfn].has(flag::WRITEBACK) && !mm.pages[pfn].has(flag::BUDDY))
         .count();
     assert_eq!(writeback as u64, mm.nr_writeback, "pages under writeback");
     for pfn in 0..mm.pages.len() {

@@ -2,7 +2,7 @@
 
 use crate::gauges::Sampler;
 use crate::invariants;
-use crate::mm::mmzone::{Lru, MAX_NR_ZONES, ZoneType};
+use crate::mm::mmzone::{Lru, ZoneType};
 use crate::time::{MSEC, Nanos};
 use crate::world::{Verdict, World};
 use lowmark_record::{Gauges, Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
@@ -75,13 +75,6 @@ impl Observer<'_> {
 /// Sectors of 512 bytes in a page.
 const SECTORS_PER_PAGE: u64 = PAGE_SIZE / 512;
 
-const ZONE_TYPES: [ZoneType; MAX_NR_ZONES] = [
-    ZoneType::Dma,
-    ZoneType::Dma32,
-    ZoneType::Normal,
-    ZoneType::High,
-];
-
 impl World {
     /// `/proc/vmstat`: counters and state, by name.
     pub(crate) fn vmstat(&self) -> BTreeMap<String, u64> {
@@ -91,19 +84,14 @@ impl World {
     }
 
     fn counters(&self) -> BTreeMap<String, u64> {
-        let named = self
-            .mm
-            .stat
-            .named()
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value));
-        let per_zone = ZONE_TYPES.iter().map(|&zone| {
-            (
-                format!("pgalloc_{}", zone.name()),
-                self.mm.stat.pgalloc[zone as usize],
-            )
-        });
-        named.chain(per_zone).collect()
+        // On 64 bits the type above Normal is Movable.
+        let high = self.mm.zones.iter().any(|z| z.kind == ZoneType::High);
+        let highest = if high {
+            ZoneType::High.name()
+        } else {
+            "movable"
+        };
+        self.mm.stat.by_name(self.kernel.version, highest)
     }
 
     /// Work done by the devices, as in `/proc/diskstats`, with the repositionings that only a model

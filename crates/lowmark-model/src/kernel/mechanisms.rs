@@ -118,12 +118,26 @@ mechanisms! {
         /// Inactive; promoted by its second reference. Merged in v5.9 with commit b518154e59aa.
         Inactive = "inactive",
     }
+    /// What is remembered of evicted pages, so that those that come back soon start active
+    /// (`workingset_eviction`, `workingset_refault`).
+    workingset: Workingset {
+        /// Nothing.
+        Off = "off",
+        /// When a file page went. Soon is within as many evictions and activations as there are active
+        /// file pages.
+        File = "file",
+        /// The same of anonymous and shmem pages, in their swap slots. Soon is within the size of all
+        /// lists that the page competes with.
+        All = "all",
+    }
     /// Which referenced pages at the inactive tail are activated at once (`page_check_references`).
     page_references: PageReferences {
         /// Anonymous ones; shmem is treated as file.
         Anon = "anon",
         /// All swap-backed ones.
         SwapBacked = "swap-backed",
+        /// None; anonymous pages, too, have to be found referenced twice.
+        SecondLook = "second-look",
     }
     /// How much larger than the inactive list the active anon list may be (`inactive_is_low`).
     inactive_ratio: InactiveRatio {

@@ -59,6 +59,7 @@ fn oldest() -> Mechanisms {
         swap_allocator: SwapAllocator::ScanSwapMap,
         lru_unit: LruUnit::Zone,
         new_anon: NewAnon::Active,
+        workingset: Workingset::Off,
         page_references: PageReferences::Anon,
         inactive_ratio: InactiveRatio::ZoneSize,
         enough_inactive_file: EnoughInactiveFile::Ignored,
@@ -190,6 +191,15 @@ pub const HISTORY: &[Change] = &[
         },
     },
     Change {
+        name: "file-workingset",
+        version: v(3, 15),
+        commit: "a528910e12ec",
+        summary: "a file page that comes back soon after its eviction starts active",
+        effect: |m| {
+            m.workingset = Workingset::File;
+        },
+    },
+    Change {
         name: "order-0-watermarks",
         version: v(4, 4),
         commit: "97a16fc82a7c",
@@ -272,6 +282,25 @@ pub const HISTORY: &[Change] = &[
             m.kswapd_classzone = KswapdClasszone::KeepAwake;
         },
     },
+    Change {
+        name: "anon-inactive-first",
+        version: v(5, 9),
+        commit: "b518154e59aa",
+        summary: "new anonymous pages start inactive and are activated by their second reference",
+        effect: |m| {
+            m.new_anon = NewAnon::Inactive;
+            m.page_references = PageReferences::SecondLook;
+        },
+    },
+    Change {
+        name: "anon-workingset",
+        version: v(5, 9),
+        commit: "aae466b0052e",
+        summary: "evicted anonymous pages are remembered in their swap slots (170b04b7ae49, 3852f6768ede)",
+        effect: |m| {
+            m.workingset = Workingset::All;
+        },
+    },
 ];
 
 /// Versions that the model knows, oldest first.
@@ -300,6 +329,7 @@ const VERSIONS: &[Version] = &[
     v(4, 10),
     v(4, 11),
     v(4, 12),
+    v(5, 9),
 ];
 
 /// Versions that the model knows, oldest first.

@@ -6,7 +6,7 @@
 //! [`KswapdClasszone`].
 
 use super::Mm;
-use super::mmzone::{Lru, Mark, Node, ZoneType};
+use super::mmzone::{Lru, MAX_NR_ZONES, Mark, Node, ZoneType};
 use super::page_alloc::Gfp;
 use super::vmscan::{
     DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, age_active_anon, shrink_lruvec,
@@ -151,12 +151,7 @@ impl Mm {
 }
 
 fn class_type(class: usize) -> ZoneType {
-    [
-        ZoneType::Dma,
-        ZoneType::Dma32,
-        ZoneType::Normal,
-        ZoneType::High,
-    ][class.min(3)]
+    ZoneType::ALL[class.min(MAX_NR_ZONES - 1)]
 }
 
 /// What a run was asked for or achieved.

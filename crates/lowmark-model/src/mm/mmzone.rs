@@ -24,6 +24,14 @@ pub enum ZoneType {
 }
 
 impl ZoneType {
+    /// All types, lowest first.
+    pub(crate) const ALL: [ZoneType; MAX_NR_ZONES] = [
+        ZoneType::Dma,
+        ZoneType::Dma32,
+        ZoneType::Normal,
+        ZoneType::High,
+    ];
+
     /// Suffix in `/proc/vmstat`.
     pub fn name(self) -> &'static str {
         match self {
@@ -136,6 +144,10 @@ pub(crate) struct Lruvec {
     pub(crate) recent_rotated: [u64; 2],
     /// `NR_ISOLATED_ANON`, `NR_ISOLATED_FILE`.
     pub(crate) isolated: [u64; 2],
+    /// Evictions and activations so far, modulo 2^26 (`nonresident_age`, `inactive_age`).
+    pub(crate) nonresident_age: u32,
+    /// `WORKINGSET_ACTIVATE` of anon and file.
+    pub(crate) activations: [u64; 2],
     /// ZONE_WRITEBACK, PGDAT_WRITEBACK: a whole batch was under writeback (3.11 and later).
     pub(crate) all_writeback: bool,
 }

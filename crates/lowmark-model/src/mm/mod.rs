@@ -18,6 +18,7 @@ pub(crate) mod swap_state;
 pub(crate) mod swapfile;
 pub(crate) mod vmscan;
 pub(crate) mod vmstat;
+pub(crate) mod workingset;
 
 use crate::kernel::Kernel;
 use lowmark_spec::Machine;

@@ -31,10 +31,13 @@ pub(crate) mod flag {
     pub(crate) const LOCKED: u16 = 1 << 8;
     /// PG_waiters: somebody waits for the lock or for writeback
     pub(crate) const WAITERS: u16 = 1 << 9;
-    /// PageBuddy: first page of a free block of order `private`
-    pub(crate) const BUDDY: u16 = 1 << 10;
+    /// PG_workingset: it has been active
+    pub(crate) const WORKINGSET: u16 = 1 << 10;
     /// PageAnon (`PAGE_MAPPING_ANON`): `owner` is or was in a private region
     pub(crate) const ANON: u16 = 1 << 11;
+    /// PageBuddy: first page of a free block of order `private`. No page in use is being read and
+    /// written at once.
+    pub(crate) const BUDDY: u16 = LOCKED | WRITEBACK;
     /// The bits above this one hold the zone.
     pub(super) const ZONE_SHIFT: u32 = 12;
 }

@@ -342,7 +342,11 @@ impl World {
             self.mm.stat.swap_ra += 1;
         }
         page.private = slot;
+        let shadow = self.mm.swap.take_shadow(slot);
         self.mm.swap.set_cached(slot, pfn);
+        if let Some(shadow) = shadow {
+            self.workingset_refault(pfn, shadow);
+        }
         self.mm.lru_add(pfn);
     }
 }

@@ -13,7 +13,8 @@
 //!    next from a list of free clusters.
 
 use super::page::Pfn;
-use crate::kernel::{Kernel, SwapAllocator};
+use super::workingset::Shadow;
+use crate::kernel::{Kernel, SwapAllocator, Workingset};
 use crate::time::Stream;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use std::collections::VecDeque;
@@ -92,6 +93,8 @@ struct Clusters {
 #[derive(Debug)]
 pub(crate) struct Swap {
     slots: Vec<Slot>,
+    /// Shadow of the page that each slot holds, 0 if it has none; empty if the kernel remembers nothing.
+    shadows: Vec<u32>,
     areas: Vec<Area>,
     /// Area indices by falling priority; equal ones take turns.
     order: Vec<usize>,
@@ -132,8 +135,13 @@ impl Swap {
             .iter()
             .map(|area| u64::from(area.slots.saturating_sub(1)))
             .sum();
+        let remembered = match kernel.mechanisms.workingset {
+            Workingset::All => slots.len(),
+            _ => 0,
+        };
         Swap {
             slots,
+            shadows: vec![0; remembered],
             areas,
             order,
             free: total,
@@ -249,6 +257,22 @@ impl Swap {
         }
     }
 
+    /// Remembers the page that was evicted from the swap cache; a slot that is free remembers nothing
+    /// (`clear_shadow_from_swap_cache`).
+    #[inline]
+    pub(crate) fn set_shadow(&mut self, slot: u32, shadow: Option<Shadow>) {
+        let used = !self.slots[slot as usize].is_free();
+        if let Some(place) = self.shadows.get_mut(slot as usize) {
+            *place = shadow.filter(|_| used).map_or(0, Shadow::bits);
+        }
+    }
+
+    /// What was remembered of the slot's page, which enters the swap cache again.
+    #[inline]
+    pub(crate) fn take_shadow(&mut self, slot: u32) -> Option<Shadow> {
+        Shadow::from_bits(std::mem::take(self.shadows.get_mut(slot as usize)?))
+    }
+
     /// Whether anybody's data is in the slot.
     #[inline]
     pub(crate) fn has_data(&self, slot: u32) -> bool {
@@ -297,6 +321,7 @@ impl Swap {
     }
 
     fn free_slot(&mut self, slot: u32) {
+        self.set_shadow(slot, None);
         let index = self.area_of(slot);
         let area = &mut self.areas[index];
         area.free(slot - area.base);

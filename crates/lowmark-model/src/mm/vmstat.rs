@@ -1,17 +1,34 @@
 //! `/proc/vmstat`.
 
+use super::mmzone::{MAX_NR_ZONES, ZoneType};
+use crate::kernel::Version;
+use std::collections::BTreeMap;
+
 macro_rules! counters {
     ($( $(#[$doc:meta])* $field:ident )*) => {
         /// Event counters (`enum vm_event_item`), summed over CPUs and zones.
         #[derive(Debug, Default, Clone, PartialEq, Eq)]
         pub(crate) struct VmStat { $( $(#[$doc])* pub(crate) $field: u64, )*
             /// pgalloc_*, by zone type
-            pub(crate) pgalloc: [u64; super::mmzone::MAX_NR_ZONES],
+            pub(crate) pgalloc: [u64; MAX_NR_ZONES],
+            /// allocstall_*: direct reclaims by the highest zone type that the allocation could use
+            pub(crate) allocstall: [u64; MAX_NR_ZONES],
+            /// pgskip_*: pages set aside because their zone is above the one asked for
+            pub(crate) pgskip: [u64; MAX_NR_ZONES],
+            /// pgscan_anon, pgscan_file
+            pub(crate) pgscan_kind: [u64; 2],
+            /// pgsteal_anon, pgsteal_file
+            pub(crate) pgsteal_kind: [u64; 2],
+            /// workingset_refault_anon, workingset_refault_file
+            pub(crate) workingset_refault: [u64; 2],
+            /// workingset_activate_anon, workingset_activate_file
+            pub(crate) workingset_activate: [u64; 2],
+            /// workingset_restore_anon, workingset_restore_file
+            pub(crate) workingset_restore: [u64; 2],
         }
 
         impl VmStat {
-            /// Name and value of every counter that is not kept per zone type.
-            pub(crate) fn named(&self) -> Vec<(&'static str, u64)> {
+            fn named(&self) -> Vec<(&'static str, u64)> {
                 vec![ $( (stringify!($field), self.$field) ),* ]
             }
         }
@@ -49,8 +66,6 @@ counters! {
     pgsteal_kswapd
     /// Pages reclaimed by direct reclaim
     pgsteal_direct
-    /// Direct reclaims
-    allocstall
     /// Balancing runs of kswapd
     pageoutrun
     /// kswapd slept less than a full nap because the low watermark was hit
@@ -59,8 +74,6 @@ counters! {
     kswapd_high_wmark_hit_quickly
     /// kswapd did not wait although it made no progress, because a zone was below min
     kswapd_skip_congestion_wait
-    /// Pages set aside because their zone is above the one asked for
-    pgskip
     /// Pages written by reclaim
     nr_vmscan_write
     /// Dirty pages marked for reclaim as soon as they are clean
@@ -69,4 +82,72 @@ counters! {
     swap_ra
     /// Swap-in neighbours touched (an extension before 4.14)
     swap_ra_hit
+}
+
+/// Counters that are gone, with the first version without them.
+const GONE: [(&str, Version); 1] = [(
+    "kswapd_skip_congestion_wait",
+    Version {
+        major: 3,
+        minor: 11,
+    },
+)];
+
+/// From this version on counters have the names of their kernel; recordings of older ones keep the sums
+/// over zones and the counters of later kernels that they have always had.
+const ERA_NAMES: Version = Version {
+    major: 4,
+    minor: 13,
+};
+
+/// Counters of anon and file pages came with commit 497a6c1b0990 (5.8), those of anon refaults with
+/// 170b04b7ae49 (5.9).
+const BY_KIND: Version = Version { major: 5, minor: 9 };
+
+impl VmStat {
+    /// Every counter by the name that it has in a version. `highest` is what the zone type above Normal is
+    /// called.
+    pub(crate) fn by_name(&self, version: Version, highest: &str) -> BTreeMap<String, u64> {
+        let mut counters: BTreeMap<String, u64> = self
+            .named()
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        let mut by_zone = |prefix: &str, values: &[u64; MAX_NR_ZONES], highest: &str| {
+            for (zone, value) in ZoneType::ALL.iter().zip(values) {
+                let suffix = match zone {
+                    ZoneType::High => highest,
+                    _ => zone.name(),
+                };
+                counters.insert(format!("{prefix}_{suffix}"), *value);
+            }
+        };
+        if version < ERA_NAMES {
+            by_zone("pgalloc", &self.pgalloc, ZoneType::High.name());
+            counters.insert("allocstall".into(), self.allocstall.iter().sum());
+            counters.insert("pgskip".into(), self.pgskip.iter().sum());
+            return counters;
+        }
+        by_zone("pgalloc", &self.pgalloc, highest);
+        by_zone("allocstall", &self.allocstall, highest);
+        by_zone("pgskip", &self.pgskip, highest);
+        counters.retain(|name, _| {
+            GONE.iter()
+                .all(|(gone, since)| gone != name || version < *since)
+        });
+        if version >= BY_KIND {
+            for (kind, suffix) in ["anon", "file"].iter().enumerate() {
+                for (prefix, values) in [
+                    ("pgscan", self.pgscan_kind),
+                    ("pgsteal", self.pgsteal_kind),
+                    ("workingset_refault", self.workingset_refault),
+                    ("workingset_activate", self.workingset_activate),
+                    ("workingset_restore", self.workingset_restore),
+                ] {
+                    counters.insert(format!("{prefix}_{suffix}"), values[kind]);
+                }
+            }
+        }
+        counters
+    }
 }

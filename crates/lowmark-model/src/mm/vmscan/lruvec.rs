@@ -2,7 +2,7 @@
 
 use super::{Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, page_list};
 use crate::kernel::{BalancePgdat, LruUnit, ReclaimPlug, ScanTarget};
-use crate::mm::mmzone::Lru;
+use crate::mm::mmzone::{Lru, MAX_NR_ZONES};
 use crate::mm::page::{Pfn, flag};
 use crate::mm::page_writeback::throttle_vm_writeout;
 use crate::time::SECOND;
@@ -111,7 +111,9 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         let mut referenced = 0;
         for &pfn in &batch {
             referenced += u64::from(world.mm.page_referenced(pfn) > 0);
-            world.mm.pages[pfn].clear(flag::ACTIVE);
+            let page = &mut world.mm.pages[pfn];
+            page.clear(flag::ACTIVE);
+            page.set(flag::WORKINGSET);
         }
         world.mm.lru_add_all(target.lruvec, &batch);
         let kind = usize::from(lru.is_file());
@@ -172,6 +174,7 @@ async fn shrink_inactive_list(
             true => world.mm.stat.pgscan_kswapd += scanned,
             false => world.mm.stat.pgscan_direct += scanned,
         }
+        world.mm.stat.pgscan_kind[usize::from(lru.is_file())] += scanned;
         if batch.is_empty() {
             world.recycle(batch);
             return;
@@ -186,6 +189,7 @@ async fn shrink_inactive_list(
             true => world.mm.stat.pgsteal_kswapd += outcome.reclaimed,
             false => world.mm.stat.pgsteal_direct += outcome.reclaimed,
         }
+        world.mm.stat.pgsteal_kind[usize::from(lru.is_file())] += outcome.reclaimed;
         world.put_back(target, lru, &batch, taken);
         world.recycle(batch);
         world.trace(Kind::LruShrinkInactive, |world| {
@@ -301,19 +305,25 @@ impl World {
         batch: &mut Batch,
     ) -> u64 {
         let mut skipped = Batch::new();
+        let mut by_zone = [0; MAX_NR_ZONES];
         while (batch.len() as u64) < want {
             let Some(pfn) = self.mm.lru_pop(target.lruvec, lru) else {
                 break;
             };
-            match self.mm.zones[self.mm.pages[pfn].zone()].kind > sc.reclaim_idx {
-                true => skipped.push(pfn),
-                false => batch.push(pfn),
+            let kind = self.mm.zones[self.mm.pages[pfn].zone()].kind;
+            if kind > sc.reclaim_idx {
+                by_zone[kind as usize] += 1;
+                skipped.push(pfn);
+            } else {
+                batch.push(pfn);
             }
         }
         for &pfn in &skipped {
             self.mm.lru_add(pfn);
         }
-        self.mm.stat.pgskip += skipped.len() as u64;
+        for (counter, count) in self.mm.stat.pgskip.iter_mut().zip(by_zone) {
+            *counter += count;
+        }
         skipped.len() as u64
     }
 
@@ -324,6 +334,7 @@ impl World {
         let lists = &mut self.mm.lruvecs[target.lruvec];
         lists.recent_rotated[kind] += active;
         lists.isolated[kind] -= taken;
+        self.age_by_put_back(target.lruvec, active);
     }
 
     /// `too_many_isolated`: so many pages are in the hands of other reclaimers that this one has to

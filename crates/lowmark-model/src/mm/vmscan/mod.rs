@@ -100,7 +100,7 @@ pub(crate) async fn try_to_free_pages(sys: &Sys, gfp: Gfp, order: u32) -> u64 {
 async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, order: u32) -> u64 {
     let (targets, preferred, waits) = {
         let world = &mut *sys.world();
-        world.mm.stat.allocstall += 1;
+        world.mm.stat.allocstall[gfp.highest as usize] += 1;
         // From 3.11 on the wait is in shrink_inactive_list.
         let waits = world.kernel.mechanisms.balance_pgdat == BalancePgdat::EveryPass;
         (world.targets(gfp), world.mm.preferred_zone(gfp), waits)

@@ -172,6 +172,7 @@ impl World {
         let at_once = match self.kernel.mechanisms.page_references {
             PageReferences::Anon => page.is_anon(),
             PageReferences::SwapBacked => page.has(flag::SWAPBACKED),
+            PageReferences::SecondLook => false,
         };
         if at_once || referenced || young > 1 {
             return Some(Fate::Activate);
@@ -221,7 +222,9 @@ impl World {
     fn remove_mapping(&mut self, pfn: Pfn) {
         let page = self.mm.pages[pfn];
         if page.has(flag::SWAPCACHE) {
+            let shadow = self.workingset_eviction(pfn);
             self.delete_from_swap_cache(pfn);
+            self.mm.swap.set_shadow(page.private, shadow);
         } else if page.owner != UNMAPPED && !page.is_anon() {
             // Never written to: it is a hole again.
             let (object, index) = self.mm.mappings.of(page.owner);
