@@ -2,6 +2,7 @@
 
 CARGO ?= cargo
 PROPTEST_CASES ?= 20000
+FUZZ_SECONDS ?= 60
 
 .PHONY: help demo test lint bench fuzz reproduce docs
 
@@ -24,8 +25,9 @@ bench: ## speed of the model, and beside other simulators where they are install
 	$(CARGO) bench --package lowmark-model
 	@if [ -x bench/run.sh ]; then bench/run.sh; fi
 
-fuzz: ## the property tests with many more cases
+fuzz: ## the property tests with many more cases, and every reader of traces for FUZZ_SECONDS
 	PROPTEST_CASES=$(PROPTEST_CASES) $(CARGO) test --workspace
+	fuzz/run.sh $(FUZZ_SECONDS)
 
 reproduce: ## every published evaluation that has a recipe: some minutes
 	$(CARGO) build --release --package lowmark
