@@ -96,7 +96,7 @@ impl World {
         World {
             sched: Sched::new(machine.cpus, machine.costs.context_switch_ns),
             mm: Mm::new(machine, &kernel),
-            block: BlockLayer::new(&machine.devices),
+            block: BlockLayer::new(&machine.devices, kernel.mechanisms.plug_flush),
             trace,
             kernel,
             costs: machine.costs.clone(),

@@ -4,6 +4,7 @@ use super::disk::Disk;
 use super::elevator::Elevator;
 use super::request::{Dir, Io, Request, RequestId};
 use super::waiting::Next;
+use crate::kernel::PlugFlush;
 use crate::mm::page::Pfn;
 use crate::time::{Nanos, Sched, TaskId, WaitQueue};
 use crate::world::Interrupt;
@@ -18,8 +19,8 @@ pub(crate) enum Submitted {
     QueueFull,
 }
 
-/// Requests in a plug are flushed at this many (`BLK_MAX_REQUEST_COUNT`).
-const PLUG_REQUESTS: usize = 16;
+/// Pages of a request beside which no other is kept in a plug (`BLK_PLUG_FLUSH_SIZE`).
+const PLUG_FLUSH_PAGES: usize = ((128 << 10) / PAGE_SIZE) as usize;
 
 /// Free requests of one class (`struct request_list`).
 #[derive(Debug, Default)]
@@ -75,12 +76,16 @@ struct Plug {
 pub(crate) struct BlockLayer {
     queues: Vec<Queue>,
     plugs: Vec<Plug>,
+    /// Requests in a plug are flushed at this many (`BLK_MAX_REQUEST_COUNT`).
+    plug_requests: usize,
+    /// Pages of a request that is not kept for another.
+    plug_pages: usize,
     /// `congestion_wqh`: async, sync.
     congestion: [WaitQueue; 2],
 }
 
 impl BlockLayer {
-    pub(crate) fn new(devices: &[Device]) -> BlockLayer {
+    pub(crate) fn new(devices: &[Device], plug_flush: PlugFlush) -> BlockLayer {
         let queue = |device: &Device| Queue {
             disk: Disk::new(device),
             elevator: Elevator::new(device),
@@ -99,6 +104,14 @@ impl BlockLayer {
         BlockLayer {
             queues: devices.iter().map(queue).collect(),
             plugs: Vec::new(),
+            plug_requests: match plug_flush {
+                PlugFlush::Requests | PlugFlush::LargeRequest => 16,
+                PlugFlush::MoreRequests => 32,
+            },
+            plug_pages: match plug_flush {
+                PlugFlush::Requests => usize::MAX,
+                PlugFlush::LargeRequest | PlugFlush::MoreRequests => PLUG_FLUSH_PAGES,
+            },
             congestion: Default::default(),
         }
     }
@@ -216,18 +229,29 @@ impl BlockLayer {
             return Submitted::QueueFull;
         };
         match plugged {
-            Some(plug) => {
-                plug.requests.push((io.device, id));
-                if plug.requests.len() >= PLUG_REQUESTS {
-                    self.flush_plug(sched, task);
-                }
-            }
+            Some(_) => self.add_to_plug(sched, task, io.device, id),
             None => {
                 queue.insert(id, sched.now());
                 self.run_queue(sched, io.device);
             }
         }
         Submitted::Yes
+    }
+
+    /// `blk_add_rq_to_plug`
+    fn add_to_plug(&mut self, sched: &mut Sched, task: TaskId, device: usize, id: RequestId) {
+        let newest = self.plugs[task.0 as usize].requests.last();
+        let large = newest.is_some_and(|&(device, id)| {
+            self.queues[device].requests[id as usize].pages.len() >= self.plug_pages
+        });
+        if large {
+            self.flush_plug(sched, task);
+        }
+        let plug = &mut self.plugs[task.0 as usize];
+        plug.requests.push((device, id));
+        if plug.requests.len() >= self.plug_requests {
+            self.flush_plug(sched, task);
+        }
     }
 
     /// Blocks the current task until a request of the class is free (`get_request_wait`).

@@ -95,14 +95,28 @@ mechanisms! {
         HughNew = "hugh-new",
         /// As hugh-new, but never less than half the window before (`swapin_nr_pages`).
         SwapinNrPages = "swapin-nr-pages",
+        /// The same by neighbouring pages of the region, wherever their slots are, with hits counted per
+        /// region; by slots still for shmem, and where any swap area rotates.
+        Vma = "vma",
     }
-    /// How a free slot is found on a solid-state swap area (`scan_swap_map`). Rotating ones are searched
-    /// from their lowest free slot in every era of the model.
+    /// How a free slot is found on a solid-state swap area (`scan_swap_map`, `cluster_alloc_swap_entry`).
+    /// Rotating ones are searched from their lowest free slot in every era of the model.
     swap_allocator: SwapAllocator {
         /// First run of 256 free slots from the current position on, else next fit.
         ScanSwapMap = "scan-swap-map",
         /// Aligned clusters of 256 slots from a free list, one current cluster per CPU.
         ClusterList = "cluster-list",
+        /// Aligned clusters of 512 slots; when none is free those that are partly used, before any slot is
+        /// searched for.
+        FreeFirst = "free-first",
+    }
+    /// Whether each CPU takes slots 64 at a time (`get_swap_page`).
+    swap_slots: SwapSlots {
+        /// One by one.
+        Single = "single",
+        /// 64 at a time while there are plenty. Slots that are given up go back at once; the kernel keeps up
+        /// to 64 of them back, too.
+        Cache = "cache",
     }
     /// Whose LRU lists (and kswapd's idea of balance).
     lru_unit: LruUnit {
@@ -153,6 +167,49 @@ mechanisms! {
         /// File only while the inactive file list is not low.
         FileOnly = "file-only",
     }
+    /// By what anon and file share the scanning where both are scanned (`get_scan_count`).
+    scan_balance: ScanBalance {
+        /// The type of which less was found referenced is scanned more.
+        Rotated = "rotated",
+        /// The type that cost less is: pages written by reclaim, and refaults of pages that had been active.
+        IoCost = "io-cost",
+        /// The same, each of these counted 32 times, and every page scanned in vain once.
+        WorkCost = "work-cost",
+    }
+    /// When it is decided which lists are to be scanned and which active ones shrunk
+    /// (`prepare_scan_control`).
+    scan_control: ScanControlTime {
+        /// Before each batch, by the state of its lists alone.
+        Batch = "batch",
+        /// Before the pass over a node, for all of it. Anon alone is scanned for want of file pages only if
+        /// there is inactive anon and no need to shrink active anon.
+        Node = "node",
+    }
+    /// Whether refaults of pages that are then activated make reclaim shrink the active list, however long
+    /// it is (`snapshot_refaults`).
+    refault_deactivation: RefaultDeactivation {
+        /// They do not.
+        Off = "off",
+        /// Those of file pages.
+        File = "file",
+        /// Those of file and of anonymous pages, each for its own list.
+        All = "all",
+    }
+    /// What a reclaimer does that gets nowhere (`reclaim_throttle`).
+    reclaim_stall: ReclaimStall {
+        /// It waits for congestion to pass.
+        CongestionWait = "congestion-wait",
+        /// It waits for what it lacks: for writes to end, for others to make progress, for isolated pages
+        /// to come back.
+        Throttle = "throttle",
+    }
+    /// When kswapd leaves a node to direct reclaim.
+    hopeless_node: HopelessNode {
+        /// When all has been scanned six times and nothing freed.
+        PagesScanned = "pages-scanned",
+        /// After sixteen runs that reclaimed nothing (`kswapd_failures`).
+        Failures = "failures",
+    }
     /// When a scan pass over the four lists stops (`shrink_lruvec`).
     scan_target: ScanTarget {
         /// Direct reclaim at 32 pages below the first priority; kswapd has no target.
@@ -160,6 +217,8 @@ mechanisms! {
         /// Target reached: the smaller type stops, the larger is cut in proportion; kswapd aims at the
         /// high watermark.
         Proportional = "proportional",
+        /// The same for direct reclaim, which goes through its whole share at the first priority.
+        ProportionalDirect = "proportional-direct",
     }
     /// Block plug around a reclaim pass: pages written together become one request.
     reclaim_plug: ReclaimPlug {
@@ -174,6 +233,15 @@ mechanisms! {
         Off = "off",
         /// Held over the window.
         On = "on",
+    }
+    /// When a plug is submitted though its holder goes on (`blk_attempt_plug_merge`, `blk_add_rq_to_plug`).
+    plug_flush: PlugFlush {
+        /// At 16 requests.
+        Requests = "requests",
+        /// The same, and when there is another request beside one of 128 KiB.
+        LargeRequest = "large-request",
+        /// The same, at 32 requests.
+        MoreRequests = "more-requests",
     }
     /// kswapd's loop over priorities (`balance_pgdat`).
     balance_pgdat: BalancePgdat {
@@ -217,6 +285,8 @@ mechanisms! {
         Clear = "clear",
         /// Resets to "none"; a node without a zone in the class counts as balanced.
         KeepAwake = "keepawake",
+        /// The same, and keeps its class if none is asked for, in place of zone 0.
+        Remembers = "remembers",
     }
     /// What a watermark means for orders above 0 (`zone_watermark_ok`).
     watermark_order: WatermarkOrder {
@@ -238,6 +308,16 @@ mechanisms! {
         Off = "off",
         /// In proportion to the gap between low and high.
         On = "on",
+    }
+    /// Free pages that each CPU keeps to itself (`struct per_cpu_pages`).
+    pcp_lists: PcpLists {
+        /// Kernels have had them since 2.5, but the model leaves them out: every free page is the zone's.
+        LeftOut = "left-out",
+        /// Up to a CPU's share of the low watermark, four batches while kswapd is at work.
+        Fixed = "fixed",
+        /// Up to an eighth of the zone, as far as allocations and frees in a row let them grow; batches grow
+        /// as well.
+        Tuned = "tuned",
     }
     /// What a zone's size means for watermarks and reserves.
     zone_size: ZoneSize {

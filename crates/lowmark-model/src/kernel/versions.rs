@@ -1,6 +1,7 @@
-//! Which kernel has which mechanism.
+//! Which kernel has which mechanism: the oldest one, and what [`HISTORY`] says of later ones.
 
 use super::KernelError;
+pub use super::history::HISTORY;
 use super::mechanisms::*;
 use lowmark_record::Release;
 use std::fmt;
@@ -21,7 +22,7 @@ impl Version {
     }
 }
 
-const fn v(major: u32, minor: u32) -> Version {
+pub(super) const fn v(major: u32, minor: u32) -> Version {
     Version { major, minor }
 }
 
@@ -42,7 +43,7 @@ pub struct Change {
     pub commit: &'static str,
     /// What it changes, one line.
     pub summary: &'static str,
-    effect: fn(&mut Mechanisms),
+    pub(super) effect: fn(&mut Mechanisms),
 }
 
 impl Change {
@@ -57,15 +58,22 @@ fn oldest() -> Mechanisms {
     Mechanisms {
         swapin_readahead: SwapinReadahead::Vanilla,
         swap_allocator: SwapAllocator::ScanSwapMap,
+        swap_slots: SwapSlots::Single,
         lru_unit: LruUnit::Zone,
         new_anon: NewAnon::Active,
         workingset: Workingset::Off,
         page_references: PageReferences::Anon,
         inactive_ratio: InactiveRatio::ZoneSize,
         enough_inactive_file: EnoughInactiveFile::Ignored,
+        scan_balance: ScanBalance::Rotated,
+        scan_control: ScanControlTime::Batch,
+        refault_deactivation: RefaultDeactivation::Off,
+        reclaim_stall: ReclaimStall::CongestionWait,
+        hopeless_node: HopelessNode::PagesScanned,
         scan_target: ScanTarget::Unbounded,
         reclaim_plug: ReclaimPlug::On,
         swapin_plug: SwapinPlug::Off,
+        plug_flush: PlugFlush::Requests,
         balance_pgdat: BalancePgdat::EveryPass,
         kswapd_wait: KswapdWait::CongestionWait,
         kswapd_wake: KswapdWake::BelowLow,
@@ -74,234 +82,12 @@ fn oldest() -> Mechanisms {
         watermark_order: WatermarkOrder::Decay,
         watermark_gap: WatermarkGap::QuarterOfMin,
         fair_zones: FairZones::Off,
+        pcp_lists: PcpLists::LeftOut,
         zone_size: ZoneSize::Present,
         dirtyable: Dirtyable::AnonToo,
         alloc_retry: AllocRetry::Always,
     }
 }
-
-/// Every change between the oldest and the newest kernel of the model, oldest first.
-pub const HISTORY: &[Change] = &[
-    Change {
-        name: "activate-swap-backed",
-        version: v(3, 5),
-        commit: "e48982734ea0",
-        summary: "a referenced shmem page is activated like an anonymous one",
-        effect: |m| {
-            m.page_references = PageReferences::SwapBacked;
-        },
-    },
-    Change {
-        name: "swapin-plug",
-        version: v(3, 6),
-        commit: "3fb5c298b04e",
-        summary: "the reads of a swap-in window are merged",
-        effect: |m| {
-            m.swapin_plug = SwapinPlug::On;
-        },
-    },
-    Change {
-        name: "only-evict-file-when-plenty",
-        version: v(3, 8),
-        commit: "e9868505987a",
-        summary: "anon is spared while there are many inactive file pages",
-        effect: |m| {
-            m.enough_inactive_file = EnoughInactiveFile::FileOnly;
-        },
-    },
-    Change {
-        name: "no-wait-in-balance-pgdat",
-        version: v(3, 9),
-        commit: "258401a60c4d",
-        summary: "kswapd no longer waits on congestion",
-        effect: |m| {
-            m.kswapd_wait = KswapdWait::None;
-        },
-    },
-    Change {
-        name: "managed-pages",
-        version: v(3, 9),
-        commit: "b40da04946aa",
-        summary: "watermarks and reserves count managed pages",
-        effect: |m| {
-            m.zone_size = ZoneSize::Managed;
-        },
-    },
-    Change {
-        name: "proportional-scan",
-        version: v(3, 11),
-        commit: "e82e0561dae9",
-        summary: "a pass that has reclaimed enough stops, in proportion",
-        effect: |m| {
-            m.scan_target = ScanTarget::Proportional;
-        },
-    },
-    Change {
-        name: "flatten-kswapd-priority-loop",
-        version: v(3, 11),
-        commit: "b8e83b942a16",
-        summary: "kswapd raises its priority only when it did not scan enough",
-        effect: |m| {
-            m.balance_pgdat = BalancePgdat::ScannedTarget;
-        },
-    },
-    Change {
-        name: "ssd-clusters",
-        version: v(3, 12),
-        commit: "2a8f94493432",
-        summary: "solid-state swap is allocated by clusters, one per CPU (ebc2a1a69111)",
-        effect: |m| {
-            m.swap_allocator = SwapAllocator::ClusterList;
-        },
-    },
-    Change {
-        name: "fair-zone-allocator",
-        version: v(3, 12),
-        commit: "81c0a2bb515f",
-        summary: "zones of a node take turns",
-        effect: |m| {
-            m.fair_zones = FairZones::On;
-        },
-    },
-    Change {
-        name: "numa-reclaim-balance",
-        version: v(3, 12),
-        commit: "892f795df1eb",
-        summary: "kswapd is woken below the high watermark",
-        effect: |m| {
-            m.kswapd_wake = KswapdWake::NotBalanced;
-        },
-    },
-    Change {
-        name: "swapin_nr_pages",
-        version: v(3, 14),
-        commit: "579f82901f6f",
-        summary: "swap-in window from the hits of the last one",
-        effect: |m| {
-            m.swapin_readahead = SwapinReadahead::SwapinNrPages;
-        },
-    },
-    Change {
-        name: "anon-not-dirtyable",
-        version: v(3, 14),
-        commit: "a1c3bfb2f67e",
-        summary: "dirty limits count file pages only",
-        effect: |m| {
-            m.dirtyable = Dirtyable::FileOnly;
-        },
-    },
-    Change {
-        name: "file-workingset",
-        version: v(3, 15),
-        commit: "a528910e12ec",
-        summary: "a file page that comes back soon after its eviction starts active",
-        effect: |m| {
-            m.workingset = Workingset::File;
-        },
-    },
-    Change {
-        name: "order-0-watermarks",
-        version: v(4, 4),
-        commit: "97a16fc82a7c",
-        summary: "one free block is enough for a high order",
-        effect: |m| {
-            m.watermark_order = WatermarkOrder::FreeBlock;
-        },
-    },
-    Change {
-        name: "watermark-scale-factor",
-        version: v(4, 6),
-        commit: "795ae7a0de6b",
-        summary: "watermarks lie further apart on large machines",
-        effect: |m| {
-            m.watermark_gap = WatermarkGap::ScaleFactor;
-        },
-    },
-    Change {
-        name: "smaller-inactive-list",
-        version: v(4, 7),
-        commit: "59dc76b0d4df",
-        summary: "the inactive share shrinks with the size of the lists",
-        effect: |m| {
-            m.inactive_ratio = InactiveRatio::ListSize;
-        },
-    },
-    Change {
-        name: "bounded-alloc-retry",
-        version: v(4, 7),
-        commit: "0a0337e0d1d1",
-        summary: "allocation gives up after sixteen rounds without progress",
-        effect: |m| {
-            m.alloc_retry = AllocRetry::Bounded;
-        },
-    },
-    Change {
-        name: "node-lru",
-        version: v(4, 8),
-        commit: "599d0c954f91",
-        summary: "LRU lists, kswapd and its wake-up test are per node",
-        effect: |m| {
-            m.lru_unit = LruUnit::Node;
-            m.balance_pgdat = BalancePgdat::Node;
-            m.kswapd_wake = KswapdWake::NodeNotBalanced;
-        },
-    },
-    Change {
-        name: "no-fair-zone-allocator",
-        version: v(4, 8),
-        commit: "e6cbd7f2efb4",
-        summary: "the highest zone comes first again",
-        effect: |m| {
-            m.fair_zones = FairZones::Off;
-        },
-    },
-    Change {
-        name: "activate-tail-writeback",
-        version: v(4, 11),
-        commit: "c55e8d035b28",
-        summary: "pages under writeback are moved out of reclaim's way",
-        effect: |m| {
-            m.tail_writeback = TailWriteback::Activate;
-        },
-    },
-    Change {
-        name: "kswapd-sleep-any-zone",
-        version: v(4, 12),
-        commit: "631b6e083ec3",
-        summary: "one balanced zone lets kswapd sleep",
-        effect: |m| {
-            m.kswapd_classzone = KswapdClasszone::Clear;
-        },
-    },
-    Change {
-        name: "kswapd-keep-awake",
-        version: v(4, 12),
-        commit: "e716f2eb24de",
-        summary: "kswapd remembers the class it worked for",
-        effect: |m| {
-            m.kswapd_classzone = KswapdClasszone::KeepAwake;
-        },
-    },
-    Change {
-        name: "anon-inactive-first",
-        version: v(5, 9),
-        commit: "b518154e59aa",
-        summary: "new anonymous pages start inactive and are activated by their second reference",
-        effect: |m| {
-            m.new_anon = NewAnon::Inactive;
-            m.page_references = PageReferences::SecondLook;
-        },
-    },
-    Change {
-        name: "anon-workingset",
-        version: v(5, 9),
-        commit: "aae466b0052e",
-        summary: "evicted anonymous pages are remembered in their swap slots (170b04b7ae49, 3852f6768ede)",
-        effect: |m| {
-            m.workingset = Workingset::All;
-        },
-    },
-];
 
 /// Versions that the model knows, oldest first.
 const VERSIONS: &[Version] = &[
@@ -329,7 +115,19 @@ const VERSIONS: &[Version] = &[
     v(4, 10),
     v(4, 11),
     v(4, 12),
+    v(4, 14),
+    v(5, 2),
+    v(5, 5),
+    v(5, 8),
     v(5, 9),
+    v(5, 14),
+    v(5, 16),
+    v(6, 1),
+    v(6, 2),
+    v(6, 7),
+    v(6, 12),
+    v(6, 15),
+    v(6, 18),
 ];
 
 /// Versions that the model knows, oldest first.

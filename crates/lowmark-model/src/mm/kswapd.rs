@@ -9,9 +9,10 @@ use super::Mm;
 use super::mmzone::{Lru, MAX_NR_ZONES, Mark, Node, ZoneType};
 use super::page_alloc::Gfp;
 use super::vmscan::{
-    DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, age_active_anon, shrink_lruvec,
+    DEF_PRIORITY, MAX_KSWAPD_FAILURES, SWAP_CLUSTER_MAX, ScanControl, Target, age_active_anon,
+    shrink_node,
 };
-use crate::kernel::{BalancePgdat, KswapdClasszone, KswapdWait, KswapdWake};
+use crate::kernel::{BalancePgdat, HopelessNode, KswapdClasszone, KswapdWait, KswapdWake};
 use crate::time::{MSEC, Nanos, SECOND, WaitQueue};
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
@@ -25,6 +26,8 @@ pub(crate) struct Kswapd {
     order: u32,
     /// `kswapd_classzone_idx`; none means that nobody asked.
     class: Option<usize>,
+    /// Runs in a row that reclaimed nothing (`kswapd_failures`).
+    pub(crate) failures: u32,
     /// Asleep for good, not only napping.
     pub(crate) asleep: bool,
 }
@@ -60,7 +63,7 @@ impl World {
             let class = preferred as usize;
             kswapd.class = Some(kswapd.class.map_or(class, |old| old.min(class)));
         }
-        if kswapd.wait.is_empty() {
+        if kswapd.wait.is_empty() || self.node_hopeless(node) {
             return;
         }
         let needed = match self.kernel.mechanisms.kswapd_wake {
@@ -78,6 +81,27 @@ impl World {
                 ]
             });
             self.mm.nodes[node].kswapd.wait.wake_all(&mut self.sched);
+        }
+    }
+
+    /// kswapd has given up on the node and leaves it to direct reclaim.
+    fn node_hopeless(&self, node: usize) -> bool {
+        self.mm.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES
+    }
+
+    /// A run of kswapd over a node is over.
+    fn count_failure(&mut self, node: usize, reclaimed: u64) {
+        if reclaimed == 0 && self.kernel.mechanisms.hopeless_node == HopelessNode::Failures {
+            self.mm.nodes[node].kswapd.failures += 1;
+        }
+    }
+
+    fn set_reclaim_active(&mut self, node: usize, class: usize, active: bool) {
+        for at in 0..self.mm.nodes[node].zones.len() {
+            let zone = self.mm.nodes[node].zones[at];
+            if self.mm.zones[zone].kind as usize <= class {
+                self.mm.zones[zone].set_reclaim_active(active);
+            }
         }
     }
 
@@ -103,14 +127,32 @@ impl World {
         let mut zones = self.zones_up_to(node, class).peekable();
         let none = zones.peek().is_none();
         if none {
-            return self.kernel.mechanisms.kswapd_classzone == KswapdClasszone::KeepAwake;
+            return matches!(
+                self.kernel.mechanisms.kswapd_classzone,
+                KswapdClasszone::KeepAwake | KswapdClasszone::Remembers
+            );
         }
         zones.any(|zone| self.zone_ok(zone, order, Mark::High, class_zone))
     }
 
-    /// `prepare_kswapd_sleep` (`sleeping_prematurely`): may it sleep now?
+    /// `prepare_kswapd_sleep`: if it may sleep, what it has seen of the node's writeback is forgotten.
+    fn prepare_sleep(&mut self, node: usize, done: Request) -> bool {
+        let may = self.may_sleep(node, done.order, done.class);
+        if may && self.throttles() {
+            for &zone in &self.mm.nodes[node].zones {
+                let lruvec = self.mm.zones[zone].lruvec;
+                self.mm.lruvecs[lruvec].all_writeback = false;
+            }
+        }
+        may
+    }
+
+    /// May it sleep now (`sleeping_prematurely`)?
     fn may_sleep(&self, node: usize, order: u32, class: usize) -> bool {
         if self.kernel.mechanisms.balance_pgdat == BalancePgdat::Node {
+            if self.node_hopeless(node) {
+                return true;
+            }
             let class_zone = class_type(class);
             return match self.kernel.mechanisms.kswapd_classzone {
                 KswapdClasszone::Vanilla => self
@@ -169,7 +211,12 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
         // pgdat->nr_zones - 1
         false => sys.world().mm.highest_zone(node),
     } as usize;
-    let keeps_class = sys.world().kernel.mechanisms.kswapd_classzone == KswapdClasszone::KeepAwake;
+    let (keeps_class, remembers) = {
+        use KswapdClasszone as K;
+        let classzone = sys.world().kernel.mechanisms.kswapd_classzone;
+        let keeps = matches!(classzone, K::KeepAwake | K::Remembers);
+        (keeps, classzone == K::Remembers)
+    };
     let mut done = Request {
         order: 0,
         class: if by_node && !keeps_class { 0 } else { highest },
@@ -181,10 +228,12 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
             let world = &mut *sys.world();
             let kswapd = &mut world.mm.nodes[node].kswapd;
             let order = std::mem::take(&mut kswapd.order);
-            let class = kswapd
-                .class
-                .take()
-                .unwrap_or(if by_node { 0 } else { highest });
+            let unasked = match (by_node, remembers) {
+                (true, true) => done.class,
+                (true, false) => 0,
+                (false, _) => highest,
+            };
+            let class = kswapd.class.take().unwrap_or(unasked);
             world.trace(Kind::KswapdWake, |_| {
                 vec![
                     (Field::Nid, node as u64),
@@ -214,7 +263,7 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
 
 /// `kswapd_try_to_sleep`: a nap of 100 ms; if nobody woke it and all is well still, sleep.
 async fn try_to_sleep(sys: &Sys, node: usize, done: Request) {
-    if !sys.world().may_sleep(node, done.order, done.class) {
+    if !sys.world().prepare_sleep(node, done) {
         return;
     }
     {
@@ -243,7 +292,7 @@ async fn try_to_sleep(sys: &Sys, node: usize, done: Request) {
             }
             return;
         }
-        if !world.may_sleep(node, done.order, done.class) {
+        if !world.prepare_sleep(node, done) {
             world.mm.stat.kswapd_high_wmark_hit_quickly += 1;
             return;
         }
@@ -257,15 +306,8 @@ async fn try_to_sleep(sys: &Sys, node: usize, done: Request) {
 }
 
 fn scan_control(request: Request, nr_to_reclaim: u64) -> ScanControl {
-    ScanControl {
-        kswapd: true,
-        nr_to_reclaim,
-        priority: DEF_PRIORITY,
-        order: request.order,
-        reclaim_idx: class_type(request.class),
-        nr_scanned: 0,
-        nr_reclaimed: 0,
-    }
+    let class = class_type(request.class);
+    ScanControl::new(true, nr_to_reclaim, request.order, class)
 }
 
 /// `balance_pgdat` over zone lists.
@@ -381,7 +423,7 @@ async fn balance_pass(
                 let high = sys.world().mm.zones[zone].mark(Mark::High);
                 sc.nr_to_reclaim = SWAP_CLUSTER_MAX.max(high);
             }
-            shrink_lruvec(sys, Target { lruvec, zone }, sc).await;
+            shrink_node(sys, Target { lruvec, zone }, sc).await;
             pass.scanned += sc.nr_scanned;
             if sc.nr_scanned >= sc.nr_to_reclaim {
                 pass.raise_priority = false;
@@ -465,8 +507,11 @@ async fn balance_node(sys: &Sys, node: usize, request: Request) -> Request {
         (Target { lruvec: node, zone }, want)
     };
     let mut sc = scan_control(request, nr_to_reclaim);
+    let mut balanced = false;
+    sys.world().set_reclaim_active(node, request.class, true);
     while sc.priority >= 1 {
-        if sys.world().node_balanced(node, sc.order, request.class) {
+        balanced = sys.world().node_balanced(node, sc.order, request.class);
+        if balanced {
             break;
         }
         sc.nr_scanned = 0;
@@ -475,12 +520,23 @@ async fn balance_node(sys: &Sys, node: usize, request: Request) -> Request {
         if due {
             age_active_anon(sys, target, &sc).await;
         }
-        shrink_lruvec(sys, target, &mut sc).await;
+        shrink_node(sys, target, &mut sc).await;
         let world = &mut *sys.world();
-        world.mm.lruvecs[target.lruvec].all_writeback = false;
+        // Later ones forget only when kswapd goes to sleep.
+        if !world.throttles() {
+            world.mm.lruvecs[target.lruvec].all_writeback = false;
+        }
         if sc.nr_scanned < sc.nr_to_reclaim || sc.nr_reclaimed == before {
             sc.priority -= 1;
         }
+    }
+    {
+        let world = &mut *sys.world();
+        world.set_reclaim_active(node, request.class, false);
+        if !balanced {
+            world.count_failure(node, sc.nr_reclaimed);
+        }
+        world.snapshot_refaults(&[target]);
     }
     Request {
         order: sc.order,

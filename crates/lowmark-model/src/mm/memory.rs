@@ -149,6 +149,8 @@ pub(crate) struct Vma {
     pub(crate) first: u32,
     /// Misses that Shaohua's variant counts in the region's anon_vma.
     pub(crate) swapra_miss: u32,
+    /// What its last swap-ins were (4.14 and later).
+    pub(crate) readahead: swap_state::VmaReadahead,
 }
 
 /// What a fault found to do.
@@ -206,8 +208,8 @@ pub(crate) async fn handle_mm_fault(
             Step::Read { slot } => {
                 major = true;
                 let anon = sys.world().mm.vmas[vma as usize].backing == Backing::Anon;
-                let owner = anon.then_some(vma);
-                if let Err(error) = swap_state::swapin_readahead(sys, slot, owner, gfp).await {
+                let at = anon.then_some((vma, index));
+                if let Err(error) = swap_state::swapin_readahead(sys, slot, at, gfp).await {
                     break Err(error);
                 }
                 // What the fault itself has just asked for is no hit.
@@ -334,7 +336,7 @@ impl World {
     /// `do_swap_page`
     #[inline]
     fn do_swap_page(&mut self, vma: u32, index: u32, slot: u32, write: bool, replay: bool) -> Step {
-        let Some(pfn) = self.lookup_swap_cache(slot, Some(vma), replay) else {
+        let Some(pfn) = self.lookup_swap_cache(slot, Some((vma, index)), replay) else {
             return Step::Read { slot };
         };
         let page = &self.mm.pages[pfn];

@@ -2,6 +2,7 @@
 
 use super::lru_list::LruList;
 use super::page::{FreeList, Pfn};
+use super::pcp::Pcp;
 use crate::kernel::{Kernel, LruUnit, WatermarkGap, ZoneSize};
 use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE};
 
@@ -82,6 +83,8 @@ pub(crate) struct Zone {
     pub(crate) all_unreclaimable: bool,
     /// ZONE_CONGESTED: set by dirty file pages only, so never yet: swap is exempt from congestion.
     pub(crate) congested: bool,
+    /// Free pages that CPUs keep to themselves.
+    pub(crate) pcp: Option<Pcp>,
     /// `NR_ALLOC_BATCH`: pages until it is another zone's turn.
     pub(crate) alloc_batch: i64,
 }
@@ -148,6 +151,10 @@ pub(crate) struct Lruvec {
     pub(crate) nonresident_age: u32,
     /// `WORKINGSET_ACTIVATE` of anon and file.
     pub(crate) activations: [u64; 2],
+    /// The same when reclaim last ended (`refaults`).
+    pub(crate) refaults: [u64; 2],
+    /// `anon_cost`, `file_cost`.
+    pub(crate) cost: [u64; 2],
     /// ZONE_WRITEBACK, PGDAT_WRITEBACK: a whole batch was under writeback (3.11 and later).
     pub(crate) all_writeback: bool,
 }
@@ -190,6 +197,8 @@ pub(crate) struct Node {
     pub(crate) fallbacks: Vec<Fallback>,
     /// kswapd's state.
     pub(crate) kswapd: super::kswapd::Kswapd,
+    /// Reclaimers that wait.
+    pub(crate) throttled: super::vmscan::Throttled,
 }
 
 /// Where the zones of a machine lie.
@@ -198,6 +207,7 @@ pub(crate) struct Layout {
     /// (node, type, present, managed), node by node, lowest first; all frames are contiguous.
     zones: Vec<(usize, ZoneType, u64, u64)>,
     nodes: usize,
+    cpus: u32,
     thp: bool,
 }
 
@@ -260,6 +270,7 @@ impl Layout {
         Layout {
             zones,
             nodes: machine.nodes.len(),
+            cpus: machine.cpus,
             thp: machine.thp,
         }
     }
@@ -268,7 +279,18 @@ impl Layout {
     #[cfg(test)]
     pub(crate) fn from_zones(zones: Vec<(usize, ZoneType, u64, u64)>, thp: bool) -> Layout {
         let nodes = zones.iter().map(|zone| zone.0 + 1).max().unwrap_or(1);
-        Layout { zones, nodes, thp }
+        Layout {
+            zones,
+            nodes,
+            cpus: 1,
+            thp,
+        }
+    }
+
+    /// CPUs of a node: they are spread evenly.
+    fn cpus_of(&self, node: usize) -> u32 {
+        let nodes = self.nodes.max(1) as u32;
+        self.cpus / nodes + u32::from((node as u32) < self.cpus % nodes)
     }
 
     /// All frames.
@@ -300,12 +322,16 @@ impl Layout {
                 pages_scanned: 0,
                 all_unreclaimable: false,
                 congested: false,
+                pcp: None,
                 alloc_batch: 0,
             });
             start += present as Pfn;
         }
         setup_lowmem_reserve(&mut zones, kernel);
         setup_watermarks(&mut zones, kernel, self.thp);
+        for zone in &mut zones {
+            zone.pcp = Pcp::new(zone, self.cpus, self.cpus_of(zone.node), kernel);
+        }
         let lruvecs = 1 + zones.iter().map(|zone| zone.lruvec).max().unwrap_or(0);
         let nodes = (0..self.nodes)
             .map(|node| build_node(&zones, node, self.nodes))
@@ -344,6 +370,7 @@ fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
         fallbacks: fallbacks.collect(),
         zonelist,
         kswapd: Default::default(),
+        throttled: Default::default(),
     }
 }
 

@@ -11,9 +11,12 @@ pub(crate) mod page;
 pub(crate) mod page_alloc;
 pub(crate) mod page_io;
 pub(crate) mod page_writeback;
+pub(crate) mod pcp;
 pub(crate) mod rmap;
 pub(crate) mod shmem;
 pub(crate) mod swap;
+mod swap_cluster;
+mod swap_map;
 pub(crate) mod swap_state;
 pub(crate) mod swapfile;
 pub(crate) mod vmscan;
@@ -54,6 +57,8 @@ pub(crate) struct Mm {
     pub(crate) swap: Swap,
     /// Counters.
     pub(crate) stat: VmStat,
+    /// CPU of the task that runs.
+    pub(crate) cpu: usize,
     /// Pages being written.
     pub(crate) nr_writeback: u64,
 }
@@ -75,6 +80,7 @@ impl Mm {
             shmem: Vec::new(),
             swap: Swap::new(machine, kernel),
             stat: VmStat::default(),
+            cpu: 0,
             nr_writeback: 0,
         };
         mm.free_boot_memory();

@@ -8,7 +8,7 @@
 //! 3. reclaim directly, try again;
 //! 4. nothing reclaimed: out of memory; otherwise wait if writing is congested and start again.
 //!
-//! Per-CPU lists of free pages are left out, so counters are exact and there is nothing to drain.
+//! Up to 5.13 per-CPU lists of free pages ([`super::pcp`]) are left out. Counters are exact.
 
 use super::Mm;
 use super::mmzone::{MAX_ORDER, Mark, Zone, ZoneType};
@@ -73,7 +73,7 @@ impl Zone {
 
     /// `__rmqueue_smallest` for one page: split off the smallest block there is.
     #[inline]
-    fn take(&mut self, pages: &mut Pages) -> Option<Pfn> {
+    pub(super) fn take(&mut self, pages: &mut Pages) -> Option<Pfn> {
         let mut order = self.free_area.iter().position(|area| area.len() > 0)?;
         let pfn = self.free_area[order].pop(pages)?;
         while order > 0 {
@@ -167,7 +167,9 @@ impl Mm {
         zone.pages_scanned = 0;
         zone.all_unreclaimable = false;
         self.stat.pgfree += 1;
-        self.free_block(pfn, 0);
+        if !self.free_to_pcp(pfn) {
+            self.free_block(pfn, 0);
+        }
     }
 
     /// `get_page_from_freelist` for one page.
@@ -197,11 +199,20 @@ impl Mm {
         );
         for fallback in &self.nodes[gfp.node].fallbacks {
             let zone = &mut self.zones[fallback.zone];
+            if let Some(pcp) = &mut zone.pcp
+                && zone.free <= fallback.keeps[Mark::High as usize]
+            {
+                pcp.note_below_high();
+            }
             let passed_over = fair && (!fallback.local || zone.alloc_batch <= 0);
             if passed_over || zone.free <= fallback.keeps[mark as usize] {
                 continue;
             }
-            if let Some(pfn) = zone.take(&mut self.pages) {
+            let page = match zone.pcp {
+                None => zone.take(&mut self.pages),
+                Some(_) => zone.take_from_pcp(self.cpu, &mut self.pages),
+            };
+            if let Some(pfn) = page {
                 zone.alloc_batch -= 1;
                 self.stat.pgalloc[zone.kind as usize] += 1;
                 return Some(pfn);
@@ -257,9 +268,16 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
             if world.sched.current_killed() {
                 return Err(OutOfMemory);
             }
-            let page = world
+            let mut page = world
                 .mm
                 .get_page_from_freelist(&world.kernel, gfp, Mark::Min);
+            if page.is_none() && progress > 0 {
+                // What was reclaimed may be on the lists of CPUs.
+                world.mm.drain_all_pages();
+                page = world
+                    .mm
+                    .get_page_from_freelist(&world.kernel, gfp, Mark::Min);
+            }
             if let Some(pfn) = page {
                 return Ok(pfn);
             }

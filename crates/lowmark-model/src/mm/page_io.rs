@@ -77,6 +77,9 @@ impl World {
                 Dir::Read => page.clear(flag::LOCKED),
                 Dir::Write => {
                     page.clear(flag::WRITEBACK);
+                    let zone = page.zone();
+                    self.account_reclaim_writeback(zone, 1);
+                    let page = &mut self.mm.pages[pfn];
                     if page.test_and_clear(flag::RECLAIM) {
                         self.mm.rotate_reclaimable_page(pfn, active_too);
                     }

@@ -43,6 +43,71 @@ impl Default for Readahead {
     }
 }
 
+/// What a region remembers of its swap-ins (`swap_readahead_info`).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct VmaReadahead {
+    /// Page that last faulted on swap, whether it was cached or not.
+    previous: u32,
+    /// Size of the last window.
+    window: u32,
+    /// Hits since.
+    hits: u32,
+}
+
+impl Default for VmaReadahead {
+    fn default() -> Self {
+        VmaReadahead {
+            previous: NOWHERE,
+            window: 0,
+            hits: 4,
+        }
+    }
+}
+
+/// Next to no page.
+const NOWHERE: u32 = u32::MAX >> 1;
+/// `SWAP_RA_HITS_MAX`
+const VMA_HITS_MAX: u32 = 63;
+/// Pages that a page table of the last level maps.
+const PAGES_PER_PMD: u32 = 512;
+
+impl VmaReadahead {
+    /// `swap_vma_ra_win`: the pages of the region to read for one that faults, from a window of at most
+    /// `max`. Regions begin where a page table does.
+    fn window(&mut self, page: u32, max: u32, region: u32) -> std::ops::Range<u32> {
+        if max == 1 {
+            return page..page + 1;
+        }
+        let pages = nr_pages(self.previous, page, self.hits, max, self.window);
+        let previous = std::mem::replace(&mut self.previous, page);
+        (self.window, self.hits) = (pages, 0);
+        let left = if page == previous + 1 {
+            page
+        } else if previous == page + 1 {
+            (page + 1).saturating_sub(pages)
+        } else {
+            page.saturating_sub((pages - 1) / 2)
+        };
+        // A window that would begin before the region is cut, not moved.
+        let right = match previous == page + 1 {
+            true => page + 1,
+            false if page == previous + 1 => page + pages,
+            false => page + pages - (pages - 1) / 2,
+        };
+        let table = page / PAGES_PER_PMD * PAGES_PER_PMD;
+        left.max(table)..right.min(region).min(table + PAGES_PER_PMD)
+    }
+}
+
+/// `__swapin_nr_pages`
+fn nr_pages(previous: u32, at: u32, hits: u32, max: u32, last: u32) -> u32 {
+    let pages = match hits {
+        0 => 1 + u32::from(at.abs_diff(previous) == 1),
+        _ => (hits + 2).max(4).next_power_of_two(),
+    };
+    pages.min(max).max(last / 2)
+}
+
 /// Largest count of Shaohua's patch (`SWAPRA_MAX_MISS`).
 const SWAPRA_MAX_MISS: u32 = 1000;
 /// Above this many misses it reads one page (`SWAPRA_MISS_THRESHOLD`).
@@ -55,16 +120,10 @@ impl Readahead {
             return 1;
         }
         let hits = std::mem::take(&mut self.hits);
-        let mut pages = if hits == 0 {
-            let adjacent = slot.abs_diff(self.previous) == 1;
+        let last = if slow_shrink { self.last_pages } else { 0 };
+        let pages = nr_pages(self.previous, slot, hits, max, last);
+        if hits == 0 {
             self.previous = slot;
-            1 + u32::from(adjacent)
-        } else {
-            (hits + 2).max(4).next_power_of_two()
-        };
-        pages = pages.min(max);
-        if slow_shrink {
-            pages = pages.max(self.last_pages / 2);
         }
         self.last_pages = pages;
         pages
@@ -151,37 +210,66 @@ impl World {
         droppable
     }
 
-    /// `lookup_swap_cache` by a fault in `vma` (none for shmem). `replay` is the second attempt of a
+    /// `lookup_swap_cache` by a fault on a page of a region (none for shmem). `replay` is the second attempt of a
     /// fault that waited for its read.
     #[inline]
     pub(crate) fn lookup_swap_cache(
         &mut self,
         slot: u32,
-        vma: Option<u32>,
+        at: Option<(u32, u32)>,
         replay: bool,
     ) -> Option<Pfn> {
         let pfn = self.mm.swap.cached(slot)?;
         match self.kernel.mechanisms.swapin_readahead {
             SwapinReadahead::Vanilla => {}
             SwapinReadahead::Shaohua => {
-                if let Some(vma) = vma.filter(|_| !replay) {
+                if let Some((vma, _)) = at.filter(|_| !replay) {
                     let misses = &mut self.mm.vmas[vma as usize].swapra_miss;
                     *misses = misses.saturating_sub(1);
                 }
             }
             _ => {
-                if self.mm.pages[pfn].test_and_clear(flag::RECLAIM) {
-                    self.mm.swap.readahead.hits += 1;
-                    self.mm.stat.swap_ra_hit += 1;
-                    self.readahead_event(10);
+                let marked = self.mm.pages[pfn].test_and_clear(flag::RECLAIM);
+                self.mm.stat.swap_ra_hit += u64::from(marked);
+                match at.filter(|_| self.reads_ahead_by_vma()) {
+                    Some((vma, page)) => {
+                        let readahead = &mut self.mm.vmas[vma as usize].readahead;
+                        readahead.previous = page;
+                        readahead.hits = (readahead.hits + u32::from(marked)).min(VMA_HITS_MAX);
+                    }
+                    None if marked => {
+                        self.mm.swap.readahead.hits += 1;
+                        self.readahead_event(10);
+                    }
+                    None => {}
                 }
             }
         }
         Some(pfn)
     }
 
+    /// `swap_use_vma_readahead`
+    fn reads_ahead_by_vma(&self) -> bool {
+        self.kernel.mechanisms.swapin_readahead == SwapinReadahead::Vma && !self.mm.swap.rotates()
+    }
+
+    /// The slots to read when one is missing.
+    fn swapin_window(&mut self, slot: u32, at: Option<(u32, u32)>) -> Window {
+        if let Some((vma, page)) = at.filter(|_| self.reads_ahead_by_vma()) {
+            let max = 1 << self.kernel.sysctl.page_cluster;
+            let region = &mut self.mm.vmas[vma as usize];
+            let pages = region.readahead.window(page, max, region.ptes.len() as u32);
+            let ptes = &region.ptes[pages.start as usize..pages.end as usize];
+            return Window::new(ptes.iter().filter_map(|pte| pte.swap_entry()));
+        }
+        match self.swapin_nr_slots(slot, at.map(|(vma, _)| vma)) {
+            1 => Window::new(std::iter::once(slot)),
+            slots => Window::new(self.mm.swap.window(slot, slots)),
+        }
+    }
+
     /// How many slots to read around `slot`.
-    fn swapin_window(&mut self, slot: u32, vma: Option<u32>) -> u32 {
+    fn swapin_nr_slots(&mut self, slot: u32, vma: Option<u32>) -> u32 {
         let max = 1 << self.kernel.sysctl.page_cluster;
         let readahead = &mut self.mm.swap.readahead;
         match self.kernel.mechanisms.swapin_readahead {
@@ -203,16 +291,60 @@ impl World {
             }
             SwapinReadahead::HughOld => readahead.nr_pages_old(slot, max),
             SwapinReadahead::HughNew => readahead.nr_pages(slot, max, false),
-            SwapinReadahead::SwapinNrPages => readahead.nr_pages(slot, max, true),
+            SwapinReadahead::SwapinNrPages | SwapinReadahead::Vma => {
+                readahead.nr_pages(slot, max, true)
+            }
         }
     }
 
-    fn marks_neighbours(&self) -> bool {
+    fn marks_neighbours(&self) -> Marks {
         use SwapinReadahead as R;
-        matches!(
-            self.kernel.mechanisms.swapin_readahead,
-            R::Konstantin | R::HughOld | R::HughNew | R::SwapinNrPages
-        )
+        match self.kernel.mechanisms.swapin_readahead {
+            R::Vanilla | R::Shaohua => Marks::None,
+            R::Konstantin | R::HughOld | R::HughNew | R::SwapinNrPages => Marks::All,
+            R::Vma => Marks::New,
+        }
+    }
+}
+
+/// Which neighbours of a missing slot are marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Marks {
+    None,
+    /// Those that are read now.
+    New,
+    /// Those that were cached before, too.
+    All,
+}
+
+/// Most slots in a window: page_cluster is 5 at most.
+const WINDOW_MAX: usize = 32;
+
+/// Slots that are looked at together.
+#[derive(Debug)]
+struct Window {
+    slots: [u32; WINDOW_MAX],
+    len: usize,
+    /// Those before it have been looked at.
+    next: usize,
+}
+
+impl Window {
+    fn new(slots: impl Iterator<Item = u32>) -> Window {
+        let mut window = Window {
+            slots: [0; WINDOW_MAX],
+            len: 0,
+            next: 0,
+        };
+        for (place, slot) in window.slots.iter_mut().zip(slots) {
+            *place = slot;
+            window.len += 1;
+        }
+        window
+    }
+
+    fn peek(&self) -> Option<u32> {
+        self.slots[..self.len].get(self.next).copied()
     }
 }
 
@@ -221,25 +353,19 @@ impl World {
 pub(crate) async fn swapin_readahead(
     sys: &Sys,
     slot: u32,
-    vma: Option<u32>,
+    at: Option<(u32, u32)>,
     gfp: Gfp,
 ) -> Result<(), OutOfMemory> {
     let (window, marks) = {
         let world = &mut *sys.world();
-        let pages = world.swapin_window(slot, vma);
-        let window = if pages > 1 {
-            world.mm.swap.window(slot, pages)
-        } else {
-            slot..slot + 1
-        };
-        (window, world.marks_neighbours())
+        (world.swapin_window(slot, at), world.marks_neighbours())
     };
-    let plug = window.len() > 1 && sys.world().kernel.mechanisms.swapin_plug == SwapinPlug::On;
+    let plug = window.len > 1 && sys.world().kernel.mechanisms.swapin_plug == SwapinPlug::On;
     if plug {
         sys.start_plug();
     }
     let mut reading = Reading {
-        slots: window,
+        window,
         target: slot,
         marks,
         page: None,
@@ -274,12 +400,11 @@ pub(crate) async fn swapin_readahead(
 
 /// A window that is being read.
 struct Reading {
-    /// Slots not yet looked at.
-    slots: std::ops::Range<u32>,
+    window: Window,
     /// The slot that faulted.
     target: u32,
-    /// Whether the others are marked.
-    marks: bool,
+    /// Which others are marked.
+    marks: Marks,
     /// A page for the next slot.
     page: Option<Pfn>,
     /// Reads begun.
@@ -300,17 +425,17 @@ impl World {
     /// `read_swap_cache_async` of slot after slot, as far as it goes without sleeping: each is read into
     /// a new page of the swap cache, unless it is cached or free. A hole costs nothing.
     fn read_slots(&mut self, reading: &mut Reading, gfp: Gfp) -> Reads {
-        while let Some(slot) = reading.slots.clone().next() {
-            let marked = reading.marks && slot != reading.target;
+        while let Some(slot) = reading.window.peek() {
+            let neighbour = slot != reading.target;
             let cached = self.mm.swap.cached(slot);
             if cached.is_some() || !self.mm.swap.has_data(slot) {
                 if let Some(unneeded) = reading.page.take() {
                     self.mm.free_page(unneeded);
                 }
-                if let Some(pfn) = cached.filter(|_| marked) {
+                if let Some(pfn) = cached.filter(|_| neighbour && reading.marks == Marks::All) {
                     self.mm.pages[pfn].set(flag::RECLAIM);
                 }
-                reading.slots.start += 1;
+                reading.window.next += 1;
                 continue;
             }
             // The slow path may sleep, so everything has to be looked at again after it.
@@ -318,8 +443,8 @@ impl World {
             let Some(pfn) = page else {
                 return Reads::Allocate;
             };
-            reading.slots.start += 1;
-            self.add_read_page(pfn, slot, marked);
+            reading.window.next += 1;
+            self.add_read_page(pfn, slot, neighbour && reading.marks != Marks::None);
             let io = self.swap_read(pfn, slot);
             if self.block.submit(&mut self.sched, io) == Submitted::QueueFull {
                 self.block

@@ -9,18 +9,19 @@
 //!    lowest free slot (which keeps the used part compact and low), on a solid-state one from where the
 //!    last cluster ended (which sweeps the area).
 //! 3. Without such a run: first fit from the lowest free slot (rotating), next fit (solid state).
-//! 4. From 3.12 on, a solid-state area is cut into aligned clusters; each CPU fills one and takes the
-//!    next from a list of free clusters.
+//! 4. From 3.12 on, a solid-state area is cut into aligned clusters ([`super::swap_cluster`]).
+//! 5. From 4.11 to 6.14 each CPU takes 64 slots at a time, so that its pages lie together.
 
 use super::page::Pfn;
+use super::swap_cluster::Clusters;
+use super::swap_map::{CLUSTER, free_run, next_free};
 use super::workingset::Shadow;
-use crate::kernel::{Kernel, SwapAllocator, Workingset};
+use crate::kernel::{Kernel, SwapSlots, Workingset};
 use crate::time::Stream;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
-use std::collections::VecDeque;
 
-/// `SWAPFILE_CLUSTER`
-const CLUSTER: u32 = 256;
+/// Slots that a CPU takes at once (`SWAP_SLOTS_CACHE_SIZE`).
+const SLOTS_AHEAD: u64 = 64;
 
 /// Users and cached page of a slot, packed like the kernel's `swap_map` plus its swap cache entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,16 +80,6 @@ struct Area {
     clusters: Option<Clusters>,
 }
 
-/// Cluster lists of a solid-state area (3.12 and later).
-#[derive(Debug)]
-struct Clusters {
-    /// Slots in use per cluster.
-    counts: Vec<u16>,
-    free: VecDeque<u32>,
-    /// Each CPU's cluster: the next offset to try in it, and its end; 0 if the CPU has none.
-    current: Vec<(u32, u32)>,
-}
-
 /// All swap areas.
 #[derive(Debug)]
 pub(crate) struct Swap {
@@ -100,6 +91,10 @@ pub(crate) struct Swap {
     order: Vec<usize>,
     free: u64,
     total: u64,
+    /// Slots that each CPU has taken ahead, the next one last (`swp_slots`); no lists if it takes none.
+    taken_ahead: Vec<Vec<u32>>,
+    /// Whether it does at present (`swap_slot_cache_active`).
+    takes_ahead: bool,
     /// What the read-ahead variants remember.
     pub(crate) readahead: super::swap_state::Readahead,
 }
@@ -146,6 +141,11 @@ impl Swap {
             order,
             free: total,
             total,
+            taken_ahead: match kernel.mechanisms.swap_slots {
+                SwapSlots::Single => Vec::new(),
+                SwapSlots::Cache => vec![Vec::new(); machine.cpus as usize],
+            },
+            takes_ahead: false,
             readahead: Default::default(),
         }
     }
@@ -169,6 +169,38 @@ impl Swap {
     /// `get_swap_page`: a slot for a page that enters the swap cache. `cpu` is where the caller runs.
     #[inline]
     pub(crate) fn allocate(&mut self, pfn: Pfn, cpu: u32) -> Option<u32> {
+        let slot = match self.taken_ahead.is_empty() {
+            true => self.take_slot(cpu),
+            false => self.take_cached_slot(cpu),
+        }?;
+        self.slots[slot as usize].set_page(Some(pfn));
+        Some(slot)
+    }
+
+    /// `folio_alloc_swap` of the kernels with slot caches: 64 slots are taken at once while there are plenty
+    /// for all CPUs (`check_cache_active`).
+    fn take_cached_slot(&mut self, cpu: u32) -> Option<u32> {
+        let cpus = self.taken_ahead.len() as u64;
+        self.takes_ahead = match self.takes_ahead {
+            true => self.free >= 2 * SLOTS_AHEAD * cpus,
+            false => self.free > 5 * SLOTS_AHEAD * cpus,
+        };
+        if let Some(slot) = self.taken_ahead[cpu as usize].pop() {
+            return Some(slot);
+        }
+        if !self.takes_ahead {
+            return self.take_slot(cpu);
+        }
+        let mut slots: Vec<u32> = (0..SLOTS_AHEAD)
+            .map_while(|_| self.take_slot(cpu))
+            .collect();
+        slots.reverse();
+        self.taken_ahead[cpu as usize] = slots;
+        self.taken_ahead[cpu as usize].pop()
+    }
+
+    /// `get_swap_pages`: one slot.
+    fn take_slot(&mut self, cpu: u32) -> Option<u32> {
         if self.free == 0 {
             return None;
         }
@@ -177,7 +209,6 @@ impl Swap {
             if let Some(offset) = area.take(cpu) {
                 let slot = area.base + offset;
                 self.free -= 1;
-                self.slots[slot as usize].set_page(Some(pfn));
                 self.take_turns(at);
                 return Some(slot);
             }
@@ -297,9 +328,16 @@ impl Swap {
         area.base + start.max(1)..area.base + end
     }
 
-    /// Slots in use, over all areas.
+    /// Whether some area rotates (`nr_rotate_swap`).
+    pub(crate) fn rotates(&self) -> bool {
+        self.areas.iter().any(|area| !area.solid_state)
+    }
+
+    /// Slots in use, over all areas; those only taken ahead are not.
     pub(crate) fn in_use(&self) -> u64 {
-        self.areas.iter().map(|area| u64::from(area.in_use)).sum()
+        let ahead: usize = self.taken_ahead.iter().map(Vec::len).sum();
+        let taken: u64 = self.areas.iter().map(|area| u64::from(area.in_use)).sum();
+        taken - ahead as u64
     }
 
     /// Every slot with its references and cached page, headers left out.
@@ -344,19 +382,10 @@ impl Area {
         if let Some(first) = used.first_mut() {
             *first = 1;
         }
-        let by_cluster =
-            solid_state && kernel.mechanisms.swap_allocator == SwapAllocator::ClusterList;
-        let clusters = by_cluster.then(|| {
-            let count = slots / CLUSTER;
-            let mut counts = vec![0; slots.div_ceil(CLUSTER) as usize];
-            // The header's cluster is never wholly free.
-            counts[0] = 1;
-            Clusters {
-                counts,
-                free: (1..count).collect(),
-                current: vec![(0, 0); cpus as usize],
-            }
-        });
+        let clusters = match solid_state {
+            true => Clusters::new(slots, cpus, kernel),
+            false => None,
+        };
         // SYSCALL_DEFINE2(swapon): 1 + random % highest_bit on solid state.
         let start = match solid_state && highest_bit > 0 {
             true => 1 + Stream::new(0, "swapon", index as u64).below(u64::from(highest_bit)) as u32,
@@ -385,7 +414,14 @@ impl Area {
         if self.in_use + 1 >= self.slots {
             return None;
         }
-        let offset = self.take_from_cluster(cpu).or_else(|| self.scan())?;
+        let offset = match &mut self.clusters {
+            Some(clusters) if clusters.are_all() => clusters.take(&self.used, cpu)?,
+            Some(clusters) => match clusters.take(&self.used, cpu) {
+                Some(offset) => offset,
+                None => self.scan()?,
+            },
+            None => self.scan()?,
+        };
         self.used[offset as usize / 64] |= 1 << (offset % 64);
         self.in_use += 1;
         if offset == self.lowest_bit {
@@ -396,7 +432,7 @@ impl Area {
         }
         self.cluster_next = offset + 1;
         if let Some(clusters) = &mut self.clusters {
-            clusters.counts[(offset / CLUSTER) as usize] += 1;
+            clusters.count_taken(offset);
         }
         Some(offset)
     }
@@ -407,33 +443,7 @@ impl Area {
         self.lowest_bit = self.lowest_bit.min(offset);
         self.highest_bit = self.highest_bit.max(offset);
         if let Some(clusters) = &mut self.clusters {
-            let cluster = offset / CLUSTER;
-            let count = &mut clusters.counts[cluster as usize];
-            *count -= 1;
-            let whole = (cluster + 1) * CLUSTER <= self.slots;
-            let mut current = clusters.current.iter();
-            if *count == 0
-                && whole
-                && !current.any(|&(_, end)| end.div_ceil(CLUSTER) == cluster + 1)
-            {
-                clusters.free.push_back(cluster);
-            }
-        }
-    }
-
-    /// `scan_swap_map_try_ssd_cluster`: the next free slot of the CPU's cluster.
-    #[inline]
-    fn take_from_cluster(&mut self, cpu: u32) -> Option<u32> {
-        let clusters = self.clusters.as_mut()?;
-        let current = &mut clusters.current[cpu as usize];
-        loop {
-            if let Some(offset) = next_free(&self.used, current.0, current.1) {
-                current.0 = offset + 1;
-                return Some(offset);
-            }
-            *current = (0, 0);
-            let first = clusters.free.pop_front()? * CLUSTER;
-            *current = (first, (first + CLUSTER).min(self.slots));
+            clusters.count_freed(offset);
         }
     }
 
@@ -459,51 +469,6 @@ impl Area {
         next_free(&self.used, from, self.highest_bit + 1)
             .or_else(|| next_free(&self.used, self.lowest_bit, from))
     }
-}
-
-/// The first free offset in `from..end`.
-#[inline]
-fn next_free(used: &[u64], from: u32, end: u32) -> Option<u32> {
-    let mut at = from;
-    while at < end {
-        let free = !used[at as usize / 64] >> (at % 64);
-        if free != 0 {
-            let offset = at + free.trailing_zeros();
-            return (offset < end).then_some(offset);
-        }
-        at = (at / 64 + 1) * 64;
-    }
-    None
-}
-
-/// The first offset of a run of [`CLUSTER`] free ones in `from..end`.
-///
-/// Such a run covers at least three whole words, so only words without a bit are looked at closely.
-fn free_run(used: &[u64], from: u32, end: u32) -> Option<u32> {
-    let is_free = |word: u32| used[word as usize] == 0;
-    let mut word = from / 64;
-    while word * 64 < end {
-        if !is_free(word) {
-            word += 1;
-            continue;
-        }
-        let before = match word {
-            0 => 0,
-            _ => used[word as usize - 1].leading_zeros(),
-        };
-        let start = (word * 64 - before).max(from);
-        while word * 64 < end && is_free(word) {
-            word += 1;
-        }
-        let after = used
-            .get(word as usize)
-            .map_or(0, |next| next.trailing_zeros());
-        let stop = (word * 64 + after).min(end);
-        if stop >= start + CLUSTER {
-            return Some(start);
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -570,30 +535,5 @@ mod tests {
         }
         let next = swap.allocate(0, 0).unwrap();
         assert!(!slots.contains(&next), "the freed part is behind");
-    }
-
-    #[test]
-    fn free_runs_are_found_exactly() {
-        let naive = |used: &[u64], from: u32, end: u32| {
-            (from..end.saturating_sub(CLUSTER - 1))
-                .find(|&s| (s..s + CLUSTER).all(|o| used[o as usize / 64] & 1 << (o % 64) == 0))
-        };
-        let mut stream = Stream::new(1, "runs", 0);
-        for round in 0..300 {
-            let mut used = vec![0u64; 40];
-            for _ in 0..stream.below(12) {
-                let (at, len) = (stream.below(2560), 1 + stream.below(80));
-                for o in at..(at + len).min(2560) {
-                    used[o as usize / 64] |= 1 << (o % 64);
-                }
-            }
-            let from = stream.below(600) as u32;
-            let end = from + stream.below(2560 - u64::from(from)) as u32;
-            assert_eq!(
-                free_run(&used, from, end),
-                naive(&used, from, end),
-                "round {round}"
-            );
-        }
     }
 }

@@ -116,6 +116,7 @@ impl World {
         if shadow.was_active() {
             self.mm.pages[pfn].set(flag::WORKINGSET);
             self.mm.stat.workingset_restore[kind] += 1;
+            self.note_cost(lruvec, kind == 1, 1, 0);
         }
     }
 

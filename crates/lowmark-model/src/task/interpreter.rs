@@ -258,6 +258,7 @@ async fn map_region(context: &mut Context, map: usize, kind: MapKind, length: u6
                 ptes: vec![Pte::default(); pages],
                 first,
                 swapra_miss: 0,
+                readahead: Default::default(),
             });
             context.maps[map] = Some(vma);
         }

@@ -46,7 +46,9 @@ pub(crate) fn run_until_idle(sys: &Sys, observe: &mut dyn FnMut(&World)) -> Verd
             if let Some(verdict) = world.verdict() {
                 return verdict;
             }
-            world.sched.next_ready()
+            let ready = world.sched.next_ready();
+            world.mm.cpu = world.sched.current_cpu() as usize;
+            ready
         };
         let Some(task) = ready else {
             let world = &mut *sys.world();

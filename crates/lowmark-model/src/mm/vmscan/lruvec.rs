@@ -1,7 +1,7 @@
 //! One pass over a set of LRU lists (`shrink_lruvec`), batch by batch.
 
-use super::{Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, page_list};
-use crate::kernel::{BalancePgdat, LruUnit, ReclaimPlug, ScanTarget};
+use super::{Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, page_list, throttle};
+use crate::kernel::{BalancePgdat, LruUnit, ReclaimPlug, ScanControlTime, ScanTarget};
 use crate::mm::mmzone::{Lru, MAX_NR_ZONES};
 use crate::mm::page::{Pfn, flag};
 use crate::mm::page_writeback::throttle_vm_writeout;
@@ -11,16 +11,22 @@ use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
 use lowmark_record::{Field, Kind, Release};
 
 /// Scans the share of each list that the priority says, the four lists in turns of 32 pages.
-pub(crate) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {
+pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {
     let (mut left, plug, proportional) = {
         let mut world = sys.world();
         let mechanisms = &world.kernel.mechanisms;
         let plug = mechanisms.reclaim_plug == ReclaimPlug::On;
-        let proportional = mechanisms.scan_target == ScanTarget::Proportional;
+        let proportional = match mechanisms.scan_target {
+            ScanTarget::Unbounded => None,
+            ScanTarget::Proportional => Some(!sc.kswapd),
+            ScanTarget::ProportionalDirect => Some(false),
+        };
         (world.get_scan_count(target, sc), plug, proportional)
     };
     let wanted = left;
-    let mut adjusted = false;
+    // Direct reclaim goes through the whole of its first share.
+    let whole = proportional == Some(false) && !sc.kswapd && sc.priority == DEF_PRIORITY;
+    let mut adjusted = whole;
     let before = sc.nr_reclaimed;
     if plug {
         sys.start_plug();
@@ -35,23 +41,19 @@ pub(crate) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
             }
         }
         let reclaimed = sc.nr_reclaimed - before;
-        let enough = if proportional {
-            reclaimed
-        } else {
-            sc.nr_reclaimed
+        let enough = match proportional {
+            Some(_) => reclaimed,
+            None => sc.nr_reclaimed,
         } >= sc.nr_to_reclaim;
         if !enough || adjusted {
             continue;
         }
-        if !proportional {
+        match proportional {
             // At the first priority all that was set out to be scanned is scanned.
-            if sc.priority < DEF_PRIORITY {
-                break;
-            }
-        } else if !sc.kswapd || !cut_in_proportion(&mut left, &wanted) {
-            break;
-        } else {
-            adjusted = true;
+            None if sc.priority < DEF_PRIORITY => break,
+            None => {}
+            Some(at_once) if at_once || !cut_in_proportion(&mut left, &wanted) => break,
+            Some(_) => adjusted = true,
         }
     }
     if plug {
@@ -61,7 +63,9 @@ pub(crate) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
     if low {
         shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
     }
-    throttle_vm_writeout(sys).await;
+    if !sys.world().throttles() {
+        throttle_vm_writeout(sys).await;
+    }
 }
 
 /// The target is reached: the type with less left stops, the other goes on to the same percentage of
@@ -90,9 +94,20 @@ async fn shrink_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &mut Sc
         shrink_inactive_list(sys, target, lru, take, sc).await;
         return;
     }
-    let low = sys.world().inactive_is_low(target, lru.is_file(), sc);
+    let low = {
+        let world = sys.world();
+        match world.kernel.mechanisms.scan_control {
+            ScanControlTime::Node => sc.plan.deactivate[usize::from(lru.is_file())],
+            ScanControlTime::Batch => {
+                world.inactive_is_low(target, lru.is_file(), sc)
+                    || world.refaulted(target, lru.is_file()) && world.lru_size(target, lru, sc) > 0
+            }
+        }
+    };
     if low {
         shrink_active_list(sys, target, lru, take, sc).await;
+    } else {
+        sc.plan.skipped = true;
     }
 }
 
@@ -148,8 +163,17 @@ async fn shrink_inactive_list(
     take: u64,
     sc: &mut ScanControl,
 ) {
+    let mut stalled = false;
     while sys.world().too_many_isolated(target, lru, sc) {
-        sys.congestion_wait(SECOND / 10).await;
+        let throttles = sys.world().throttles();
+        if throttles && stalled {
+            return;
+        }
+        stalled = true;
+        match throttles {
+            true => throttle::reclaim_throttle(sys, target, throttle::Reason::Isolated).await,
+            false => sys.congestion_wait(SECOND / 10).await,
+        }
         if sys.world().sched.current_killed() {
             sc.nr_reclaimed += SWAP_CLUSTER_MAX;
             return;
@@ -192,12 +216,31 @@ async fn shrink_inactive_list(
         world.mm.stat.pgsteal_kind[usize::from(lru.is_file())] += outcome.reclaimed;
         world.put_back(target, lru, &batch, taken);
         world.recycle(batch);
+        world.wake_throttle_isolated(target, lru, sc);
+        world.note_cost(
+            target.lruvec,
+            lru.is_file(),
+            outcome.pageout,
+            scanned - outcome.reclaimed,
+        );
+        sc.found.taken += taken;
+        sc.found.writeback += outcome.writeback;
+        sc.found.immediate += outcome.immediate;
         world.trace(Kind::LruShrinkInactive, |world| {
             vec![
                 (Field::Nid, world.mm.zones[target.zone].node as u64),
                 (Field::Zid, world.mm.zones[target.zone].kind as u64),
                 (Field::NrScanned, scanned),
                 (Field::NrReclaimed, outcome.reclaimed),
+                (Field::NrDirty, 0),
+                (Field::NrWriteback, outcome.writeback),
+                (Field::NrCongested, 0),
+                (Field::NrImmediate, outcome.immediate),
+                (Field::NrActivate, outcome.activated.iter().sum()),
+                (Field::NrActivateAnon, outcome.activated[0]),
+                (Field::NrActivateFile, outcome.activated[1]),
+                (Field::NrRefKeep, outcome.ref_keep),
+                (Field::NrUnmapFail, 0),
                 (Field::Priority, u64::from(sc.priority)),
                 (Field::Flags, reclaim_flags(lru)),
             ]
@@ -214,7 +257,14 @@ async fn stall_on_writeback(
     outcome: &page_list::Outcome,
     sc: &ScanControl,
 ) {
-    let era = sys.world().kernel.mechanisms.balance_pgdat;
+    let (era, throttles) = {
+        let world = sys.world();
+        (world.kernel.mechanisms.balance_pgdat, world.throttles())
+    };
+    // Those wait after the whole pass.
+    if throttles {
+        return;
+    }
     match era {
         // 3.2: the deeper the priority, the smaller a share of them is enough.
         BalancePgdat::EveryPass => {
@@ -339,9 +389,15 @@ impl World {
 
     /// `too_many_isolated`: so many pages are in the hands of other reclaimers that this one has to
     /// wait.
-    fn too_many_isolated(&self, target: Target, lru: Lru, sc: &ScanControl) -> bool {
+    pub(super) fn too_many_isolated(&self, target: Target, lru: Lru, sc: &ScanControl) -> bool {
         let lists = &self.mm.lruvecs[target.lruvec];
-        !sc.kswapd && lists.isolated[usize::from(lru.is_file())] > lists.len(lru)
+        // Since 3.10 an eighth is enough for those that may do all I/O; the model's reclaimers of earlier
+        // node kernels never get there.
+        let bearable = match self.throttles() {
+            true => lists.len(lru) / 8,
+            false => lists.len(lru),
+        };
+        !sc.kswapd && lists.isolated[usize::from(lru.is_file())] > bearable
     }
 }
 

@@ -7,15 +7,19 @@
 //! 3. Everything that can sleep is an `.await`; between two batches others run.
 
 mod lruvec;
+mod node;
 mod page_list;
 mod scan_count;
+mod throttle;
 
-pub(crate) use lruvec::{age_active_anon, shrink_lruvec};
+pub(crate) use lruvec::age_active_anon;
+pub(crate) use node::shrink_node;
+pub(crate) use throttle::{MAX_KSWAPD_FAILURES, Throttled};
 
 use super::mmzone::{Lru, ZoneType};
 use super::page::Pfn;
 use super::page_alloc::Gfp;
-use crate::kernel::{BalancePgdat, LruUnit};
+use crate::kernel::{BalancePgdat, HopelessNode, LruUnit};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
@@ -45,6 +49,32 @@ pub(crate) struct ScanControl {
     pub(crate) nr_scanned: u64,
     /// Pages reclaimed.
     pub(crate) nr_reclaimed: u64,
+    /// What has been decided for the pass over the node.
+    plan: node::Plan,
+    /// What the pass over the node has found.
+    found: node::Found,
+}
+
+impl ScanControl {
+    /// At the first priority, nothing scanned yet.
+    pub(crate) fn new(
+        kswapd: bool,
+        nr_to_reclaim: u64,
+        order: u32,
+        reclaim_idx: ZoneType,
+    ) -> ScanControl {
+        ScanControl {
+            kswapd,
+            nr_to_reclaim,
+            priority: DEF_PRIORITY,
+            order,
+            reclaim_idx,
+            nr_scanned: 0,
+            nr_reclaimed: 0,
+            plan: Default::default(),
+            found: Default::default(),
+        }
+    }
 }
 
 /// Pages that reclaim looks at in a list set: a zone's with zone lists, a node's otherwise.
@@ -97,51 +127,73 @@ pub(crate) async fn try_to_free_pages(sys: &Sys, gfp: Gfp, order: u32) -> u64 {
     reclaimed
 }
 
+/// Rounds over all priorities: more than one only if a first one freed nothing and spared active pages.
 async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, order: u32) -> u64 {
-    let (targets, preferred, waits) = {
-        let world = &mut *sys.world();
-        world.mm.stat.allocstall[gfp.highest as usize] += 1;
-        // From 3.11 on the wait is in shrink_inactive_list.
-        let waits = world.kernel.mechanisms.balance_pgdat == BalancePgdat::EveryPass;
-        (world.targets(gfp), world.mm.preferred_zone(gfp), waits)
-    };
-    let mut sc = ScanControl {
-        kswapd: false,
-        nr_to_reclaim: SWAP_CLUSTER_MAX,
-        priority: DEF_PRIORITY,
-        order,
-        reclaim_idx: gfp.highest,
-        nr_scanned: 0,
-        nr_reclaimed: 0,
-    };
-    for priority in (0..=DEF_PRIORITY).rev() {
-        sc.priority = priority;
-        sc.nr_scanned = 0;
-        for &target in &targets {
-            if priority != DEF_PRIORITY && sys.world().mm.zones[target.zone].all_unreclaimable {
-                continue;
-            }
-            shrink_lruvec(sys, target, &mut sc).await;
-        }
-        if sc.nr_reclaimed >= sc.nr_to_reclaim || sys.world().sched.current_killed() {
+    let targets = sys.world().targets(gfp);
+    let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, order, gfp.highest);
+    loop {
+        sys.world().mm.stat.allocstall[gfp.highest as usize] += 1;
+        let done = go_through_priorities(sys, gfp, &targets, &mut sc).await;
+        sys.world().snapshot_refaults(&targets);
+        if done || sc.nr_reclaimed > 0 {
             return sc.nr_reclaimed;
         }
-        if waits && sc.nr_scanned > 0 && priority < DEF_PRIORITY - 2 {
-            sys.wait_iff_congested(preferred, SECOND / 10).await;
+        if !sc.plan.force_deactivation() {
+            break;
         }
-    }
-    if sc.nr_reclaimed > 0 {
-        return sc.nr_reclaimed;
     }
     let world = sys.world();
     u64::from(
         targets
             .iter()
-            .any(|target| world.zone_reclaimable(target.zone)),
+            .any(|target| world.node_is_hopeful(target.zone)),
     )
 }
 
+/// One round of direct reclaim. True: enough is reclaimed, or the task is killed.
+async fn go_through_priorities(
+    sys: &Sys,
+    gfp: Gfp,
+    targets: &[Target],
+    sc: &mut ScanControl,
+) -> bool {
+    let (preferred, waits) = {
+        let world = sys.world();
+        // From 3.11 on the wait is in shrink_inactive_list.
+        let waits = world.kernel.mechanisms.balance_pgdat == BalancePgdat::EveryPass;
+        (world.mm.preferred_zone(gfp), waits)
+    };
+    for priority in (0..=DEF_PRIORITY).rev() {
+        sc.priority = priority;
+        sc.nr_scanned = 0;
+        for &target in targets {
+            if priority != DEF_PRIORITY && sys.world().mm.zones[target.zone].all_unreclaimable {
+                continue;
+            }
+            shrink_node(sys, target, sc).await;
+        }
+        if let Some(first) = targets.first() {
+            throttle::consider_reclaim_throttle(sys, *first, sc).await;
+        }
+        if sc.nr_reclaimed >= sc.nr_to_reclaim || sys.world().sched.current_killed() {
+            return true;
+        }
+        if waits && sc.nr_scanned > 0 && priority < DEF_PRIORITY - 2 {
+            sys.wait_iff_congested(preferred, SECOND / 10).await;
+        }
+    }
+    false
+}
+
 impl World {
+    /// Whether a direct reclaimer that freed nothing says that there is hope.
+    fn node_is_hopeful(&self, zone: usize) -> bool {
+        match self.kernel.mechanisms.hopeless_node {
+            HopelessNode::PagesScanned => self.zone_reclaimable(zone),
+            HopelessNode::Failures => false,
+        }
+    }
+
     /// Length of a list, counting only pages that the reclaimer may take.
     pub(crate) fn lru_size(&self, target: Target, lru: Lru, sc: &ScanControl) -> u64 {
         match self.kernel.mechanisms.lru_unit {

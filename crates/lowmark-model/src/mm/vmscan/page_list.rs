@@ -27,6 +27,12 @@ pub(super) struct Outcome {
     pub(super) writeback: u64,
     /// Pages found under writeback for the second time.
     pub(super) immediate: u64,
+    /// Pages whose write has begun.
+    pub(super) pageout: u64,
+    /// Anon and file pages activated.
+    pub(super) activated: [u64; 2],
+    /// Pages kept because they were referenced.
+    pub(super) ref_keep: u64,
     /// CPU time, ns.
     cost: u64,
 }
@@ -94,8 +100,13 @@ impl World {
                     continue;
                 }
                 Fate::Keep => {}
-                Fate::Activate => self.activate(pfn),
+                Fate::Activate => {
+                    let file = !self.mm.pages[pfn].has(flag::SWAPBACKED);
+                    outcome.activated[usize::from(file)] += 1;
+                    self.activate(pfn);
+                }
                 Fate::Write => {
+                    outcome.pageout += 1;
                     let io = self.swap_write(pfn);
                     outcome.cost += self.costs.swap_page_ns;
                     if self.block.submit(&mut self.sched, io) == Submitted::QueueFull {
@@ -130,6 +141,7 @@ impl World {
             return Fate::Free;
         }
         if let Some(fate) = self.check_references(pfn) {
+            outcome.ref_keep += u64::from(matches!(fate, Fate::Keep));
             return fate;
         }
         if page.is_anon() && !page.has(flag::SWAPCACHE) && !self.add_to_swap(pfn) {

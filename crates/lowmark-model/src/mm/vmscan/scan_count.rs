@@ -2,7 +2,7 @@
 //! (`inactive_list_is_low`).
 
 use super::{SWAP_CLUSTER_MAX, ScanControl, Target};
-use crate::kernel::{EnoughInactiveFile, InactiveRatio, LruUnit};
+use crate::kernel::{EnoughInactiveFile, InactiveRatio, LruUnit, ScanBalance, ScanControlTime};
 use crate::mm::mmzone::{Lru, Mark};
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
@@ -76,7 +76,16 @@ impl World {
         if sc.priority == 0 && swappiness > 0 {
             return Balance::Equal;
         }
-        let [anon, file] = [sizes[0] + sizes[1], sizes[2] + sizes[3]];
+        if self.kernel.mechanisms.scan_control == ScanControlTime::Node {
+            if sc.plan.file_is_tiny {
+                return ANON_ONLY;
+            }
+            if sc.plan.cache_trim {
+                return FILE_ONLY;
+            }
+            return self.fractions(target, sizes);
+        }
+        let file = sizes[2] + sizes[3];
         let (free, high) = self.free_and_high(target);
         if file + free <= high {
             return ANON_ONLY;
@@ -88,7 +97,24 @@ impl World {
         if enough {
             return FILE_ONLY;
         }
+        self.fractions(target, sizes)
+    }
+
+    /// Anon and file in proportion, `calculate_pressure_balance`.
+    fn fractions(&mut self, target: Target, sizes: &[u64; 4]) -> Balance {
+        let swappiness = u64::from(self.kernel.sysctl.swappiness);
         let lruvec = &mut self.mm.lruvecs[target.lruvec];
+        if self.kernel.mechanisms.scan_balance != ScanBalance::Rotated {
+            // Each type weighs at least a third of all cost (d483a5dd009a).
+            let total: u64 = lruvec.cost.iter().sum();
+            let cost = lruvec.cost.map(|cost| total + cost);
+            let pressure = |kind: usize, weight: u64| {
+                weight * (cost.iter().sum::<u64>() + 1) / (cost[kind] + 1)
+            };
+            let (anon, file) = (pressure(0, swappiness), pressure(1, 200 - swappiness));
+            return Balance::Fraction([anon, file], anon + file);
+        }
+        let [anon, file] = [sizes[0] + sizes[1], sizes[2] + sizes[3]];
         for (kind, size) in [anon, file].into_iter().enumerate() {
             if lruvec.recent_scanned[kind] > size / 4 {
                 lruvec.recent_scanned[kind] /= 2;
@@ -102,8 +128,24 @@ impl World {
         Balance::Fraction([anon, file], anon + file + 1)
     }
 
+    /// `lru_note_cost`: what reclaim of one type has cost, in pages written or read back, and in pages
+    /// scanned in vain.
+    pub(crate) fn note_cost(&mut self, lruvec: usize, file: bool, io: u64, rotated: u64) {
+        let cost = match self.kernel.mechanisms.scan_balance {
+            ScanBalance::Rotated => return,
+            ScanBalance::IoCost => io,
+            ScanBalance::WorkCost => io * SWAP_CLUSTER_MAX + rotated,
+        };
+        let lists = &mut self.mm.lruvecs[lruvec];
+        lists.cost[usize::from(file)] += cost;
+        let size: u64 = Lru::EVICTABLE.iter().map(|&lru| lists.len(lru)).sum();
+        if lists.cost.iter().sum::<u64>() > size / 4 {
+            lists.cost = lists.cost.map(|cost| cost / 2);
+        }
+    }
+
     /// Free pages and the high watermark of the zone, or of the whole node.
-    fn free_and_high(&self, target: Target) -> (u64, u64) {
+    pub(super) fn free_and_high(&self, target: Target) -> (u64, u64) {
         let zones = self
             .mm
             .zones

@@ -1,0 +1,372 @@
+//! The changes of the kernel that the model knows, one row each.
+
+use super::mechanisms::*;
+use super::versions::{Change, v};
+
+/// Every change between the oldest and the newest kernel of the model, oldest first.
+pub const HISTORY: &[Change] = &[
+    Change {
+        name: "activate-swap-backed",
+        version: v(3, 5),
+        commit: "e48982734ea0",
+        summary: "a referenced shmem page is activated like an anonymous one",
+        effect: |m| {
+            m.page_references = PageReferences::SwapBacked;
+        },
+    },
+    Change {
+        name: "swapin-plug",
+        version: v(3, 6),
+        commit: "3fb5c298b04e",
+        summary: "the reads of a swap-in window are merged",
+        effect: |m| {
+            m.swapin_plug = SwapinPlug::On;
+        },
+    },
+    Change {
+        name: "only-evict-file-when-plenty",
+        version: v(3, 8),
+        commit: "e9868505987a",
+        summary: "anon is spared while there are many inactive file pages",
+        effect: |m| {
+            m.enough_inactive_file = EnoughInactiveFile::FileOnly;
+        },
+    },
+    Change {
+        name: "no-wait-in-balance-pgdat",
+        version: v(3, 9),
+        commit: "258401a60c4d",
+        summary: "kswapd no longer waits on congestion",
+        effect: |m| {
+            m.kswapd_wait = KswapdWait::None;
+        },
+    },
+    Change {
+        name: "managed-pages",
+        version: v(3, 9),
+        commit: "b40da04946aa",
+        summary: "watermarks and reserves count managed pages",
+        effect: |m| {
+            m.zone_size = ZoneSize::Managed;
+        },
+    },
+    Change {
+        name: "proportional-scan",
+        version: v(3, 11),
+        commit: "e82e0561dae9",
+        summary: "a pass that has reclaimed enough stops, in proportion",
+        effect: |m| {
+            m.scan_target = ScanTarget::Proportional;
+        },
+    },
+    Change {
+        name: "flatten-kswapd-priority-loop",
+        version: v(3, 11),
+        commit: "b8e83b942a16",
+        summary: "kswapd raises its priority only when it did not scan enough",
+        effect: |m| {
+            m.balance_pgdat = BalancePgdat::ScannedTarget;
+        },
+    },
+    Change {
+        name: "ssd-clusters",
+        version: v(3, 12),
+        commit: "2a8f94493432",
+        summary: "solid-state swap is allocated by clusters, one per CPU (ebc2a1a69111)",
+        effect: |m| {
+            m.swap_allocator = SwapAllocator::ClusterList;
+        },
+    },
+    Change {
+        name: "fair-zone-allocator",
+        version: v(3, 12),
+        commit: "81c0a2bb515f",
+        summary: "zones of a node take turns",
+        effect: |m| {
+            m.fair_zones = FairZones::On;
+        },
+    },
+    Change {
+        name: "numa-reclaim-balance",
+        version: v(3, 12),
+        commit: "892f795df1eb",
+        summary: "kswapd is woken below the high watermark",
+        effect: |m| {
+            m.kswapd_wake = KswapdWake::NotBalanced;
+        },
+    },
+    Change {
+        name: "swapin_nr_pages",
+        version: v(3, 14),
+        commit: "579f82901f6f",
+        summary: "swap-in window from the hits of the last one",
+        effect: |m| {
+            m.swapin_readahead = SwapinReadahead::SwapinNrPages;
+        },
+    },
+    Change {
+        name: "anon-not-dirtyable",
+        version: v(3, 14),
+        commit: "a1c3bfb2f67e",
+        summary: "dirty limits count file pages only",
+        effect: |m| {
+            m.dirtyable = Dirtyable::FileOnly;
+        },
+    },
+    Change {
+        name: "file-workingset",
+        version: v(3, 15),
+        commit: "a528910e12ec",
+        summary: "a file page that comes back soon after its eviction starts active",
+        effect: |m| {
+            m.workingset = Workingset::File;
+        },
+    },
+    Change {
+        name: "proportional-direct-reclaim",
+        version: v(3, 16),
+        commit: "1a501907bbea",
+        summary: "direct reclaim scans in proportion, and its whole share at the first priority",
+        effect: |m| {
+            m.scan_target = ScanTarget::ProportionalDirect;
+        },
+    },
+    Change {
+        name: "order-0-watermarks",
+        version: v(4, 4),
+        commit: "97a16fc82a7c",
+        summary: "one free block is enough for a high order",
+        effect: |m| {
+            m.watermark_order = WatermarkOrder::FreeBlock;
+        },
+    },
+    Change {
+        name: "watermark-scale-factor",
+        version: v(4, 6),
+        commit: "795ae7a0de6b",
+        summary: "watermarks lie further apart on large machines",
+        effect: |m| {
+            m.watermark_gap = WatermarkGap::ScaleFactor;
+        },
+    },
+    Change {
+        name: "smaller-inactive-list",
+        version: v(4, 7),
+        commit: "59dc76b0d4df",
+        summary: "the inactive share shrinks with the size of the lists",
+        effect: |m| {
+            m.inactive_ratio = InactiveRatio::ListSize;
+        },
+    },
+    Change {
+        name: "bounded-alloc-retry",
+        version: v(4, 7),
+        commit: "0a0337e0d1d1",
+        summary: "allocation gives up after sixteen rounds without progress",
+        effect: |m| {
+            m.alloc_retry = AllocRetry::Bounded;
+        },
+    },
+    Change {
+        name: "node-lru",
+        version: v(4, 8),
+        commit: "599d0c954f91",
+        summary: "LRU lists, kswapd and its wake-up test are per node",
+        effect: |m| {
+            m.lru_unit = LruUnit::Node;
+            m.balance_pgdat = BalancePgdat::Node;
+            m.kswapd_wake = KswapdWake::NodeNotBalanced;
+        },
+    },
+    Change {
+        name: "no-fair-zone-allocator",
+        version: v(4, 8),
+        commit: "e6cbd7f2efb4",
+        summary: "the highest zone comes first again",
+        effect: |m| {
+            m.fair_zones = FairZones::Off;
+        },
+    },
+    Change {
+        name: "flush-large-plugged-requests",
+        version: v(4, 10),
+        commit: "50d24c34403c",
+        summary: "a plug with a request of 128 KiB is not kept for the next one",
+        effect: |m| {
+            m.plug_flush = PlugFlush::LargeRequest;
+        },
+    },
+    Change {
+        name: "swap-slot-cache",
+        version: v(4, 11),
+        commit: "67afa38e012e",
+        summary: "each CPU takes swap slots 64 at a time",
+        effect: |m| {
+            m.swap_slots = SwapSlots::Cache;
+        },
+    },
+    Change {
+        name: "activate-tail-writeback",
+        version: v(4, 11),
+        commit: "c55e8d035b28",
+        summary: "pages under writeback are moved out of reclaim's way",
+        effect: |m| {
+            m.tail_writeback = TailWriteback::Activate;
+        },
+    },
+    Change {
+        name: "kswapd-sleep-any-zone",
+        version: v(4, 12),
+        commit: "631b6e083ec3",
+        summary: "one balanced zone lets kswapd sleep",
+        effect: |m| {
+            m.kswapd_classzone = KswapdClasszone::Clear;
+        },
+    },
+    Change {
+        name: "kswapd-keep-awake",
+        version: v(4, 12),
+        commit: "e716f2eb24de",
+        summary: "kswapd remembers the class it worked for",
+        effect: |m| {
+            m.kswapd_classzone = KswapdClasszone::KeepAwake;
+        },
+    },
+    Change {
+        name: "kswapd-failures",
+        version: v(4, 12),
+        commit: "c73322d098e4",
+        summary: "kswapd gives up on a node after sixteen runs in vain",
+        effect: |m| {
+            m.hopeless_node = HopelessNode::Failures;
+        },
+    },
+    Change {
+        name: "refault-deactivation",
+        version: v(4, 12),
+        commit: "2a2e48854d70",
+        summary: "active file pages are shrunk while file pages come back too soon",
+        effect: |m| {
+            m.refault_deactivation = RefaultDeactivation::File;
+        },
+    },
+    Change {
+        name: "vma-readahead",
+        version: v(4, 14),
+        commit: "ec560175c0b6",
+        summary: "neighbours in the region are read ahead, not those in swap",
+        effect: |m| {
+            m.swapin_readahead = SwapinReadahead::Vma;
+        },
+    },
+    Change {
+        name: "kswapd-remembers-class",
+        version: v(5, 2),
+        commit: "dffcac2cb88e",
+        summary: "kswapd keeps its class when nobody asks for one",
+        effect: |m| {
+            m.kswapd_classzone = KswapdClasszone::Remembers;
+        },
+    },
+    Change {
+        name: "scan-control-per-node",
+        version: v(5, 5),
+        commit: "b91ac374346b",
+        summary: "which lists to scan and to shrink is decided for a node at once (b910718a948a)",
+        effect: |m| {
+            m.scan_control = ScanControlTime::Node;
+        },
+    },
+    Change {
+        name: "lru-cost-model",
+        version: v(5, 8),
+        commit: "314b57fb0460",
+        summary: "anon and file share the scanning by the I/O that each has caused (1431d4d11abb, 96f8bf4fb1dd)",
+        effect: |m| {
+            m.scan_balance = ScanBalance::IoCost;
+        },
+    },
+    Change {
+        name: "anon-inactive-first",
+        version: v(5, 9),
+        commit: "b518154e59aa",
+        summary: "new anonymous pages start inactive and are activated by their second reference",
+        effect: |m| {
+            m.new_anon = NewAnon::Inactive;
+            m.page_references = PageReferences::SecondLook;
+        },
+    },
+    Change {
+        name: "anon-workingset",
+        version: v(5, 9),
+        commit: "aae466b0052e",
+        summary: "evicted anonymous pages are remembered in their swap slots (170b04b7ae49, 3852f6768ede)",
+        effect: |m| {
+            m.workingset = Workingset::All;
+            m.refault_deactivation = RefaultDeactivation::All;
+        },
+    },
+    Change {
+        name: "pcp-limit-under-reclaim",
+        version: v(5, 14),
+        commit: "c49c2c47dab6",
+        summary: "CPUs keep fewer free pages while kswapd is at work; earlier kernels of the model keep none",
+        effect: |m| {
+            m.pcp_lists = PcpLists::Fixed;
+        },
+    },
+    Change {
+        name: "reclaim-throttle",
+        version: v(5, 16),
+        commit: "8cd7c588decf",
+        summary: "reclaimers wait for what they lack instead of for congestion (d818fca1cac3, 69392a403f49)",
+        effect: |m| {
+            m.reclaim_stall = ReclaimStall::Throttle;
+        },
+    },
+    Change {
+        name: "plug-32-requests",
+        version: v(5, 16),
+        commit: "ba0ffdd8ce48",
+        summary: "a plug holds 32 requests",
+        effect: |m| {
+            m.plug_flush = PlugFlush::MoreRequests;
+        },
+    },
+    Change {
+        name: "scan-balance-counts-work",
+        version: v(6, 2),
+        commit: "0538a82c39e9",
+        summary: "pages scanned in vain count as a cost of their type",
+        effect: |m| {
+            m.scan_balance = ScanBalance::WorkCost;
+        },
+    },
+    Change {
+        name: "pcp-high-auto-tuning",
+        version: v(6, 7),
+        commit: "51a755c56dc0",
+        summary: "the free pages that a CPU keeps, and its batches, grow with use (c0a242394cb9, 57c0419c5f0e)",
+        effect: |m| {
+            m.pcp_lists = PcpLists::Tuned;
+        },
+    },
+    Change {
+        name: "swap-clusters-free-first",
+        version: v(6, 12),
+        commit: "5f843a9a3a1e",
+        summary: "solid-state swap is allocated by clusters alone, free ones first (d07a46a4ac18)",
+        effect: |m| {
+            m.swap_allocator = SwapAllocator::FreeFirst;
+        },
+    },
+    Change {
+        name: "no-swap-slot-cache",
+        version: v(6, 15),
+        commit: "0ff67f990bd4",
+        summary: "swap slots are taken one by one again",
+        effect: |m| {
+            m.swap_slots = SwapSlots::Single;
+        },
+    },
+];

@@ -1,0 +1,377 @@
+//! Free pages that each CPU keeps to itself (`struct per_cpu_pages`).
+//!
+//! 1. A page is allocated from the list of the CPU; an empty list is filled with a batch from the zone.
+//! 2. A freed page goes on the list. Above `high` a batch goes back to the zone, the oldest ones first.
+//! 3. What is on the lists is not free as far as watermarks go. While kswapd is at work the lists are kept
+//!    short, but it still has to reclaim as much more as fills them; and a batch taken for one CPU can bring
+//!    the zone below its marks at once.
+//!
+//! Lists are as long as a share of the low watermark; from 6.7 on they and the batches grow with what is
+//! allocated and freed in a row.
+
+use super::Mm;
+use super::mmzone::{Mark, Zone, ZoneType};
+use super::page::{Pages, Pfn};
+use crate::kernel::{Kernel, PcpLists};
+use lowmark_spec::machine::PAGE_SIZE;
+use std::collections::VecDeque;
+
+/// `CONFIG_PCP_BATCH_SCALE_MAX`
+const SCALE_MAX: u32 = 5;
+/// `MIN_PERCPU_PAGELIST_HIGH_FRACTION`: the lists of all CPUs hold an eighth of the zone at most.
+const HIGH_FRACTION: u64 = 8;
+
+/// The list of a CPU.
+#[derive(Debug, Clone, Default)]
+struct List {
+    /// Its pages; the next to be allocated is the last.
+    pages: VecDeque<Pfn>,
+    /// Pages above which some are given back.
+    high: u32,
+    /// How often the batch has been doubled, by allocations in a row.
+    alloc_factor: u32,
+    /// Frees in a row: how often the batch has been doubled, or from 6.7 on how many pages.
+    freed: u32,
+}
+
+/// The lists of a zone.
+#[derive(Debug)]
+pub(crate) struct Pcp {
+    lists: Vec<List>,
+    batch: u32,
+    high_min: u32,
+    /// Equal to `high_min` where lists do not grow.
+    high_max: u32,
+    /// `ZONE_BELOW_HIGH`: an allocation found the zone below its high watermark.
+    below_high: bool,
+    /// `ZONE_RECLAIM_ACTIVE`: kswapd is at work.
+    reclaim_active: bool,
+}
+
+impl Pcp {
+    /// The lists of `cpus` CPUs, of which `local` share what the zone allows
+    /// (`zone_set_pageset_high_and_batch`); none if the kernel's are left out.
+    pub(super) fn new(zone: &Zone, cpus: u32, local: u32, kernel: &Kernel) -> Option<Pcp> {
+        let variant = kernel.mechanisms.pcp_lists;
+        if variant == PcpLists::LeftOut {
+            return None;
+        }
+        let local = u64::from(local.max(1));
+        // zone_batchsize
+        let share = (zone.managed >> 10).min((1 << 20) / PAGE_SIZE) / 4;
+        let share = share.max(1);
+        let batch = (1 << (share + share / 2).ilog2()) - 1;
+        let batch: u64 = batch.max(1);
+        let high = |pages: u64| (pages / local).max(batch << 2) as u32;
+        let high_min = high(zone.mark(Mark::Low));
+        let high_max = match variant {
+            PcpLists::Tuned => high(zone.managed / HIGH_FRACTION).max(high_min),
+            _ => high_min,
+        };
+        let list = List {
+            high: high_min,
+            ..List::default()
+        };
+        Some(Pcp {
+            lists: vec![list; cpus.max(1) as usize],
+            batch: batch as u32,
+            high_min,
+            high_max,
+            below_high: false,
+            reclaim_active: false,
+        })
+    }
+
+    fn tuned(&self) -> bool {
+        self.high_min != self.high_max
+    }
+
+    /// Pages on the lists of all CPUs.
+    #[cfg(test)]
+    fn len(&self) -> u64 {
+        self.lists.iter().map(|list| list.pages.len() as u64).sum()
+    }
+
+    /// An allocation finds the zone below its high watermark.
+    #[inline]
+    pub(super) fn note_below_high(&mut self) {
+        self.below_high = true;
+    }
+
+    /// `nr_pcp_alloc`: pages to fill the list with.
+    fn pages_to_fill(&mut self, cpu: usize) -> u32 {
+        if !self.tuned() {
+            return self.batch;
+        }
+        let list = &mut self.lists[cpu];
+        let wanted = self.batch << list.alloc_factor;
+        if !self.below_high {
+            list.high = (list.high + wanted).min(self.high_max);
+        }
+        let held = list.pages.len() as u32 + self.batch;
+        let most = list.high.saturating_sub(held).max(self.batch);
+        if wanted <= most && list.alloc_factor < SCALE_MAX {
+            list.alloc_factor += 1;
+        }
+        wanted.min(most)
+    }
+
+    /// A page is freed on the CPU (`free_frozen_page_commit`): how many to give back to the zone.
+    fn push(&mut self, cpu: usize, pfn: Pfn) -> u32 {
+        let (batch, tuned) = (self.batch, self.tuned());
+        let list = &mut self.lists[cpu];
+        list.pages.push_back(pfn);
+        list.alloc_factor >>= 1;
+        if tuned && list.freed < batch << SCALE_MAX {
+            list.freed += 1;
+        }
+        let high = self.high_now(cpu);
+        let list = &mut self.lists[cpu];
+        if (list.pages.len() as u32) < high {
+            return 0;
+        }
+        let most = high.saturating_sub(batch).max(batch);
+        if tuned {
+            return list.freed.clamp(batch, most);
+        }
+        let wanted = batch << list.freed.min(u32::BITS - 8);
+        if wanted < most {
+            list.freed += 1;
+        }
+        wanted.clamp(batch, most)
+    }
+
+    /// `nr_pcp_high`
+    fn high_now(&mut self, cpu: usize) -> u32 {
+        let (batch, low, most) = (self.batch, self.high_min, self.high_max);
+        let list = &mut self.lists[cpu];
+        let freed = list.freed.max(batch);
+        if low == most {
+            return match self.reclaim_active {
+                true => list.high.min(batch << 2),
+                false => list.high,
+            };
+        }
+        let high = list.high;
+        let shrunk = high.saturating_sub(freed).max(low);
+        if self.reclaim_active {
+            list.high = shrunk;
+            return shrunk.min(batch << 2);
+        }
+        let held = list.pages.len() as u32;
+        if self.below_high {
+            list.high = shrunk;
+            return held.max(low);
+        }
+        // Long enough for what is freed in a row.
+        if held >= high && high < list.freed + batch {
+            list.high = (list.freed + batch).clamp(low, most);
+        }
+        high
+    }
+}
+
+impl Zone {
+    /// `rmqueue_pcplist`: a page from the CPU's list.
+    pub(super) fn take_from_pcp(&mut self, cpu: usize, pages: &mut Pages) -> Option<Pfn> {
+        let mut pcp = self.pcp.take()?;
+        let list = &mut pcp.lists[cpu];
+        list.freed >>= 1;
+        if list.pages.is_empty() {
+            for _ in 0..pcp.pages_to_fill(cpu) {
+                let Some(pfn) = self.take(pages) else { break };
+                pcp.lists[cpu].pages.push_front(pfn);
+            }
+        }
+        let page = pcp.lists[cpu].pages.pop_back();
+        self.pcp = Some(pcp);
+        page
+    }
+
+    /// kswapd begins or ends to reclaim for the zone (`set_reclaim_active`).
+    pub(crate) fn set_reclaim_active(&mut self, active: bool) {
+        if let Some(pcp) = &mut self.pcp {
+            pcp.reclaim_active = active;
+        }
+    }
+}
+
+impl Mm {
+    /// Puts a free page on the list of the current CPU. False: its zone has no such lists.
+    #[inline]
+    pub(super) fn free_to_pcp(&mut self, pfn: Pfn) -> bool {
+        let zone = self.pages[pfn].zone();
+        match self.zones[zone].pcp.is_some() {
+            true => {
+                self.commit_to_pcp(zone, pfn);
+                true
+            }
+            false => false,
+        }
+    }
+
+    fn commit_to_pcp(&mut self, zone: usize, pfn: Pfn) {
+        let cpu = self.cpu;
+        let count = match &mut self.zones[zone].pcp {
+            Some(pcp) => pcp.push(cpu, pfn),
+            None => 0,
+        };
+        if count == 0 {
+            return;
+        }
+        self.give_back(zone, cpu, count);
+        let zone = &mut self.zones[zone];
+        let enough = zone.mark(Mark::High) + zone.lowmem_reserve[ZoneType::High as usize];
+        if zone.free > enough
+            && let Some(pcp) = &mut zone.pcp
+        {
+            pcp.below_high = false;
+        }
+    }
+
+    /// `free_pcppages_bulk`: the oldest pages of a list go back to the zone.
+    fn give_back(&mut self, zone: usize, cpu: usize, count: u32) {
+        for _ in 0..count {
+            let oldest = match &mut self.zones[zone].pcp {
+                Some(pcp) => pcp.lists[cpu].pages.pop_front(),
+                None => None,
+            };
+            let Some(pfn) = oldest else { break };
+            self.free_block(pfn, 0);
+        }
+    }
+
+    /// `drain_all_pages`: everything goes back to the zones.
+    pub(crate) fn drain_all_pages(&mut self) {
+        for zone in 0..self.zones.len() {
+            let cpus = self.zones[zone].pcp.as_ref().map_or(0, |p| p.lists.len());
+            for cpu in 0..cpus {
+                self.give_back(zone, cpu, u32::MAX);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kernel::{Kernel, PcpLists};
+    use crate::mm::Mm;
+    use crate::mm::mmzone::Mark;
+    use crate::mm::page_alloc::Gfp;
+    use lowmark_spec::{KernelSpec, Machine};
+
+    fn machine(cpus: u32) -> Machine {
+        Machine {
+            cpus,
+            ..Machine::small(512 << 20, 0)
+        }
+    }
+
+    fn kernel(version: &str) -> Kernel {
+        let spec = KernelSpec {
+            text: version.into(),
+            version: version.into(),
+            toggles: Vec::new(),
+            sysctl: Default::default(),
+        };
+        Kernel::resolve(&spec).unwrap()
+    }
+
+    #[test]
+    fn sizes_are_those_of_zoneinfo() {
+        // /proc/zoneinfo of 6.1.192 and 6.18.15 on 2 CPUs with 512 MB: batch 31, high 13 and 408; high_min 13
+        // and 410, high_max 240.
+        for (version, low) in [("v6.1", 408), ("v6.18", 410)] {
+            let kernel = kernel(version);
+            let layout = super::super::mmzone::Layout::of(&machine(2), &kernel);
+            let (mut zones, ..) = layout.build(&kernel);
+            zones[0].managed = 3840;
+            zones[0].watermark = [22, 27, 32];
+            zones[1].managed = 114_592;
+            zones[1].watermark[Mark::Low as usize] = 2 * low;
+            let dma = super::Pcp::new(&zones[0], 2, 2, &kernel).unwrap();
+            let dma32 = super::Pcp::new(&zones[1], 2, 2, &kernel).unwrap();
+            assert_eq!((dma.batch, dma.high_min), (1, 13));
+            assert_eq!((dma32.batch, dma32.high_min), (31, low as u32));
+            let tuned = kernel.mechanisms.pcp_lists == PcpLists::Tuned;
+            assert_eq!(dma.high_max, if tuned { 240 } else { 13 });
+        }
+    }
+
+    /// Pages are neither lost nor made, and each CPU gets its own back first.
+    #[test]
+    fn what_a_cpu_frees_it_allocates_next() {
+        for version in ["v6.1", "v6.18"] {
+            let kernel = kernel(version);
+            let mut mm = Mm::new(&machine(2), &kernel);
+            let in_zones = |mm: &Mm| {
+                let held = |z: &super::Zone| z.free + z.pcp.as_ref().map_or(0, super::Pcp::len);
+                mm.zones.iter().map(held).sum::<u64>()
+            };
+            let all = in_zones(&mm);
+            let take = |mm: &mut Mm| {
+                mm.get_page_from_freelist(&kernel, Gfp::user(0), Mark::Low)
+                    .unwrap()
+            };
+            let pages: Vec<u32> = (0..500).map(|_| take(&mut mm)).collect();
+            assert_eq!(in_zones(&mm), all - 500, "{version}");
+            mm.cpu = 1;
+            mm.free_page(pages[7]);
+            assert_eq!(take(&mut mm), pages[7]);
+            mm.cpu = 0;
+            assert_ne!(take(&mut mm), pages[7]);
+            for &pfn in &pages[8..] {
+                mm.free_page(pfn);
+            }
+            mm.drain_all_pages();
+            assert_eq!(in_zones(&mm), all - 9);
+            assert_eq!(mm.zones.iter().map(|zone| zone.free).sum::<u64>(), all - 9);
+        }
+    }
+
+    #[test]
+    fn lists_are_short_while_kswapd_works() {
+        for version in ["v6.1", "v6.18"] {
+            let kernel = kernel(version);
+            let mut mm = Mm::new(&machine(1), &kernel);
+            let pages: Vec<u32> = (0..4000)
+                .map(|_| {
+                    mm.get_page_from_freelist(&kernel, Gfp::user(0), Mark::Low)
+                        .unwrap()
+                })
+                .collect();
+            for zone in &mut mm.zones {
+                zone.set_reclaim_active(true);
+            }
+            for pfn in pages {
+                mm.free_page(pfn);
+                let longest = mm.zones.iter().filter_map(|z| z.pcp.as_ref());
+                let longest = longest.map(super::Pcp::len).max().unwrap();
+                assert!(longest <= 4096, "{version}: {longest}");
+            }
+            let left: Vec<u64> = mm
+                .zones
+                .iter()
+                .filter_map(|zone| zone.pcp.as_ref().map(super::Pcp::len))
+                .collect();
+            assert!(left.iter().all(|&len| len <= 4 * 31), "{version}: {left:?}");
+        }
+    }
+
+    #[test]
+    fn batches_grow_with_allocations_in_a_row() {
+        let kernel = kernel("v6.18");
+        let mut mm = Mm::new(&machine(1), &kernel);
+        let zone = mm.nodes[0].zonelist[0];
+        let mut drops = Vec::new();
+        for _ in 0..4000 {
+            let before = mm.zones[zone].free;
+            mm.get_page_from_freelist(&kernel, Gfp::user(0), Mark::Low);
+            let drop = before - mm.zones[zone].free;
+            if drop > 0 {
+                drops.push(drop);
+            }
+        }
+        assert_eq!(drops[..6], [31, 62, 124, 248, 496, 992]);
+    }
+}

@@ -1,0 +1,111 @@
+//! A pass over a node, or over a zone where lists are per zone (`shrink_node`).
+//!
+//! 1. From 5.5 on what to scan is decided for all of the pass (`prepare_scan_control`): which active lists
+//!    may shrink, whether there are file pages enough to spare anon, or so few that only anon is worth it.
+//! 2. The lists are scanned.
+//! 3. From 5.16 on what was found decides whether the reclaimer has to wait.
+
+use super::lruvec::shrink_lruvec;
+use super::{ScanControl, Target, throttle};
+use crate::kernel::{HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
+use crate::mm::mmzone::Lru;
+use crate::world::{Sys, World};
+
+/// What is decided before a pass; anon first, then file.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Plan {
+    /// Active lists that may shrink (`may_deactivate`).
+    pub(super) deactivate: [bool; 2],
+    /// Both may, because nothing else was left to take (`force_deactivate`).
+    forced: bool,
+    /// An active list that was not to shrink was passed over (`skipped_deactivate`).
+    pub(super) skipped: bool,
+    /// There are inactive file pages enough (`cache_trim_mode`).
+    pub(super) cache_trim: bool,
+    /// There are hardly any file pages (`file_is_tiny`).
+    pub(super) file_is_tiny: bool,
+}
+
+impl Plan {
+    /// Another round will take active pages, too; false if this one would not differ.
+    pub(super) fn force_deactivation(&mut self) -> bool {
+        let differs = self.skipped && !self.forced;
+        self.forced |= differs;
+        self.skipped = false;
+        differs
+    }
+}
+
+/// What a pass found (`sc->nr`).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Found {
+    /// Pages taken off the inactive lists.
+    pub(super) taken: u64,
+    /// Pages under writeback among them.
+    pub(super) writeback: u64,
+    /// Those for the second time.
+    pub(super) immediate: u64,
+}
+
+/// A pass at the current priority.
+pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl) {
+    let reclaimed = sc.nr_reclaimed;
+    sc.found = Found::default();
+    {
+        let world = sys.world();
+        if world.kernel.mechanisms.scan_control == ScanControlTime::Node {
+            world.prepare_scan_control(target, sc);
+        }
+    }
+    shrink_lruvec(sys, target, sc).await;
+    throttle::after_pass(sys, target, sc).await;
+    if sc.nr_reclaimed > reclaimed {
+        sys.world().node_made_progress(target);
+    }
+}
+
+impl World {
+    /// `prepare_scan_control`, `prepare_scan_count`
+    fn prepare_scan_control(&self, target: Target, sc: &mut ScanControl) {
+        let lists = &self.mm.lruvecs[target.lruvec];
+        for file in [false, true] {
+            let due = || self.refaulted(target, file) || self.inactive_is_low(target, file, sc);
+            sc.plan.deactivate[usize::from(file)] = sc.plan.forced || due();
+        }
+        let [anon_due, file_due] = sc.plan.deactivate;
+        sc.plan.cache_trim = lists.len(Lru::InactiveFile) >> sc.priority > 0 && !file_due;
+        let file = lists.len(Lru::InactiveFile) + lists.len(Lru::ActiveFile);
+        let (free, high) = self.free_and_high(target);
+        sc.plan.file_is_tiny =
+            file + free <= high && !anon_due && lists.len(Lru::InactiveAnon) >> sc.priority > 0;
+    }
+
+    /// Whether pages that came back too soon have been activated since the last snapshot.
+    pub(super) fn refaulted(&self, target: Target, file: bool) -> bool {
+        let counts = match self.kernel.mechanisms.refault_deactivation {
+            RefaultDeactivation::Off => false,
+            RefaultDeactivation::File => file,
+            RefaultDeactivation::All => true,
+        };
+        let lists = &self.mm.lruvecs[target.lruvec];
+        let kind = usize::from(file);
+        counts && lists.activations[kind] != lists.refaults[kind]
+    }
+
+    /// `snapshot_refaults`: a reclaimer is through.
+    pub(crate) fn snapshot_refaults(&mut self, targets: &[Target]) {
+        for target in targets {
+            let lists = &mut self.mm.lruvecs[target.lruvec];
+            lists.refaults = lists.activations;
+        }
+    }
+
+    /// Something was reclaimed: the node is worth kswapd's while again.
+    fn node_made_progress(&mut self, target: Target) {
+        let by_failures = self.kernel.mechanisms.hopeless_node == HopelessNode::Failures;
+        if by_failures && self.kernel.mechanisms.lru_unit == LruUnit::Node {
+            let node = self.mm.zones[target.zone].node;
+            self.mm.nodes[node].kswapd.failures = 0;
+        }
+    }
+}
