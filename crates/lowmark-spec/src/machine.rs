@@ -43,6 +43,9 @@ pub struct Machine {
     /// RAM that the kernel image, `struct page` and the firmware keep: never managed by the allocator.
     /// Taken from node 0.
     pub reserved: u64,
+    /// RAM that only booting needs, the kernel's init sections and its initramfs: managed when the
+    /// workload begins, but not yet when watermarks and reserves are computed. On node 0.
+    pub initmem: u64,
     /// Memory pinned by everything that the workload does not describe: slab, page tables, daemons.
     /// Managed pages, allocated at boot, never reclaimable.
     pub occupied: u64,
@@ -208,6 +211,7 @@ impl Machine {
             nodes: vec![Node { ram }],
             cpus: 1,
             reserved: 0,
+            initmem: 0,
             occupied: 0,
             hz: 250,
             thp: false,

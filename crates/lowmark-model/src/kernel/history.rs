@@ -307,6 +307,15 @@ pub const HISTORY: &[Change] = &[
         },
     },
     Change {
+        name: "reserve-first-megabyte",
+        version: v(5, 13),
+        commit: "f1d4d47c5851",
+        summary: "the first megabyte of a PC is never managed",
+        effect: |m| {
+            m.first_megabyte = FirstMegabyte::All;
+        },
+    },
+    Change {
         name: "pcp-limit-under-reclaim",
         version: v(5, 14),
         commit: "c49c2c47dab6",

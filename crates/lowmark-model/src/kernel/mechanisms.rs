@@ -309,6 +309,13 @@ mechanisms! {
         /// In proportion to the gap between low and high.
         On = "on",
     }
+    /// How much of the first megabyte of a PC the kernel keeps (`reserve_real_mode`).
+    first_megabyte: FirstMegabyte {
+        /// What firmware and the first kernel structures use, some 120 pages.
+        Used = "used",
+        /// All of it, 256 pages.
+        All = "all",
+    }
     /// Free pages that each CPU keeps to itself (`struct per_cpu_pages`).
     pcp_lists: PcpLists {
         /// Kernels have had them since 2.5, but the model leaves them out: every free page is the zone's.

@@ -3,7 +3,7 @@
 use super::lru_list::LruList;
 use super::page::{FreeList, Pfn};
 use super::pcp::Pcp;
-use crate::kernel::{Kernel, LruUnit, WatermarkGap, ZoneSize};
+use crate::kernel::{FirstMegabyte, Kernel, LruUnit, WatermarkGap, ZoneSize};
 use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE};
 
 /// Zone types of a node.
@@ -208,6 +208,8 @@ pub(crate) struct Layout {
     zones: Vec<(usize, ZoneType, u64, u64)>,
     nodes: usize,
     cpus: u32,
+    /// Pages of node 0's highest zone that are not managed yet while the kernel boots.
+    initmem: u64,
     thp: bool,
 }
 
@@ -216,10 +218,12 @@ const DMA32_END: u64 = (4 << 30) / PAGE_SIZE;
 const LOWMEM_END_32: u64 = (896 << 20) / PAGE_SIZE;
 /// Of the 4096 frames below 16 MiB a PC's firmware and first kernel structures keep about 120.
 const DMA_RESERVED: u64 = 120;
+/// Frames of the first megabyte.
+const FIRST_MEGABYTE: u64 = (1 << 20) / PAGE_SIZE;
 
 impl Layout {
     /// The zones of a machine. On x86-64 only node 0 has memory below 4 GiB.
-    pub(crate) fn of(machine: &Machine, _kernel: &Kernel) -> Layout {
+    pub(crate) fn of(machine: &Machine, kernel: &Kernel) -> Layout {
         let mut zones = Vec::new();
         let mut base = 0;
         let mut reserved = machine.reserved / PAGE_SIZE;
@@ -262,7 +266,11 @@ impl Layout {
                 if let [dma, _, ..] = &mut zones[first..]
                     && machine.reserved > 0
                 {
-                    dma.3 = dma.3.saturating_sub(DMA_RESERVED);
+                    let kept = match kernel.mechanisms.first_megabyte {
+                        FirstMegabyte::Used => DMA_RESERVED,
+                        FirstMegabyte::All => FIRST_MEGABYTE,
+                    };
+                    dma.3 = dma.3.saturating_sub(kept);
                 }
             }
             base = end;
@@ -271,6 +279,7 @@ impl Layout {
             zones,
             nodes: machine.nodes.len(),
             cpus: machine.cpus,
+            initmem: machine.initmem / PAGE_SIZE,
             thp: machine.thp,
         }
     }
@@ -283,6 +292,7 @@ impl Layout {
             zones,
             nodes,
             cpus: 1,
+            initmem: 0,
             thp,
         }
     }
@@ -327,8 +337,17 @@ impl Layout {
             });
             start += present as Pfn;
         }
+        // Watermarks and reserves are computed while the kernel boots.
+        let booting = zones.iter_mut().rfind(|zone| zone.node == 0);
+        let last = booting.map_or(0, |zone| {
+            zone.managed = zone.managed.saturating_sub(self.initmem);
+            zone.start
+        });
         setup_lowmem_reserve(&mut zones, kernel);
         setup_watermarks(&mut zones, kernel, self.thp);
+        for zone in zones.iter_mut().filter(|zone| zone.start == last) {
+            zone.managed += self.initmem;
+        }
         for zone in &mut zones {
             zone.pcp = Pcp::new(zone, self.cpus, self.cpus_of(zone.node), kernel);
         }
@@ -479,6 +498,70 @@ mod tests {
         let (zones, ..) = three_gigabytes(true).build(&kernel("v3.2"));
         assert_eq!(zones[0].watermark, [62, 77, 92]);
         assert_eq!(zones[1].watermark, [11201, 14001, 16801]);
+    }
+
+    /// `/proc/zoneinfo` of QEMU guests with 512 MB. `reserved` and `initmem` are what the guests' managed
+    /// pages and `min_free_kbytes` leave open; all else has to follow.
+    #[test]
+    fn zoneinfo_of_guests() {
+        struct Guest {
+            version: &'static str,
+            /// Pages.
+            reserved: u64,
+            initmem: u64,
+            min_free_kbytes: u64,
+            managed: [u64; 2],
+            watermark: [[u64; 3]; 2],
+            protection: u64,
+        }
+        let guests = [
+            // 6.1.192: protection (0, 432, 432, 432, 432)
+            Guest {
+                version: "v6.1",
+                reserved: 13_783,
+                initmem: 2_578,
+                min_free_kbytes: 2_706,
+                managed: [3_840, 113_193],
+                watermark: [[22, 27, 32], [653, 816, 979]],
+                protection: 432,
+            },
+            // 6.12.107: protection (0, 440, 440, 440, 440)
+            Guest {
+                version: "v6.12",
+                reserved: 11_929,
+                initmem: 2_222,
+                min_free_kbytes: 2_732,
+                managed: [3_840, 115_047],
+                watermark: [[22, 27, 32], [660, 825, 990]],
+                protection: 440,
+            },
+            // 6.18.15, whose protection of 447 is computed again when `initmem` is there: not modelled.
+            Guest {
+                version: "v6.18",
+                reserved: 12_384,
+                initmem: 2_800,
+                min_free_kbytes: 2_720,
+                managed: [3_840, 114_592],
+                watermark: [[22, 27, 32], [657, 821, 985]],
+                protection: 436,
+            },
+        ];
+        for guest in guests {
+            let machine = Machine {
+                reserved: guest.reserved * PAGE_SIZE,
+                initmem: guest.initmem * PAGE_SIZE,
+                ..Machine::small(512 << 20, 0)
+            };
+            let kernel = kernel(guest.version);
+            let (zones, ..) = Layout::of(&machine, &kernel).build(&kernel);
+            let of = |zone: usize| (zones[zone].managed, zones[zone].watermark);
+            for zone in 0..2 {
+                assert_eq!(of(zone), (guest.managed[zone], guest.watermark[zone]));
+            }
+            assert_eq!(zones[0].lowmem_reserve[1..], [guest.protection; 3]);
+            let at_boot = (guest.managed[0] + guest.managed[1] - guest.initmem) * 4;
+            assert_eq!((at_boot * 16).isqrt(), guest.min_free_kbytes);
+        }
     }
 
     #[test]

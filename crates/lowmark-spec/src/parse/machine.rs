@@ -21,12 +21,13 @@ use super::suggest;
 use super::tree::{Entry, Node, Value};
 
 /// Fields of `[machine]` that hold one value: those that `--set machine.NAME` can change.
-pub(crate) const SCALARS: [&str; 8] = [
+pub(crate) const SCALARS: [&str; 9] = [
     "description",
     "arch",
     "ram",
     "cpus",
     "reserved",
+    "initmem",
     "occupied",
     "hz",
     "thp",
@@ -155,6 +156,7 @@ fn scalars(fields: &Fields<'_, '_>, machine: &mut Machine, fresh: bool) -> Resul
         machine.cpus,
     )?;
     machine.reserved = fields.or("reserved", Scope::page_offset, machine.reserved)?;
+    machine.initmem = fields.or("initmem", Scope::page_offset, machine.initmem)?;
     machine.occupied = fields.or("occupied", Scope::page_offset, machine.occupied)?;
     machine.hz = fields.or(
         "hz",
@@ -175,15 +177,17 @@ fn check_memory(machine: &Machine, span: Span) -> Result<()> {
         .iter()
         .try_fold(0_u64, |sum, node| sum.checked_add(node.ram));
     let taken = machine.reserved.checked_add(machine.occupied);
-    match (total, taken) {
-        (Some(total), Some(taken)) if taken < total && machine.reserved < first => Ok(()),
+    let at_boot = machine.reserved.checked_add(machine.initmem);
+    match (total, taken, at_boot) {
+        (Some(total), Some(taken), Some(at_boot)) if taken < total && at_boot < first => Ok(()),
         _ => Err(Problem::new(
             span,
             format!(
-                "expected `reserved` ({}) and `occupied` ({}) to leave some RAM of node 0 ({first} bytes)",
-                machine.reserved, machine.occupied
+                "expected `reserved` ({}), `initmem` ({}) and `occupied` ({}) to leave some RAM of node 0 \
+                 ({first} bytes)",
+                machine.reserved, machine.initmem, machine.occupied
             ),
-            "lower `reserved` or `occupied`, or give the machine more RAM",
+            "lower `reserved`, `initmem` or `occupied`, or give the machine more RAM",
         )),
     }
 }
