@@ -80,6 +80,7 @@ impl Kernel {
         for (name, value) in &spec.sysctl {
             sysctl.set(name, value)?;
         }
+        sysctl.check(version)?;
         Ok(Kernel {
             version,
             mechanisms,

@@ -1,13 +1,13 @@
 //! Settings under `/proc/sys/vm` that the model obeys.
 
-use super::KernelError;
+use super::{KernelError, Version};
 
 /// `/proc/sys/vm`, with the kernel's defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sysctl {
     /// log2 of the largest swap-in window in pages, 0 to 5.
     pub page_cluster: u32,
-    /// Weight of anonymous against file pages in reclaim, 0 to 100.
+    /// Weight of anonymous against file pages in reclaim, 0 to 100, or to 200 from 5.8 on.
     pub swappiness: u32,
     /// Free memory kept by the watermarks, KiB; computed from RAM when absent.
     pub min_free_kbytes: Option<u64>,
@@ -32,10 +32,13 @@ impl Default for Sysctl {
     }
 }
 
+/// The first version in which swappiness may favour file pages, by commit c843966c556d.
+const FAVOURS_FILES: Version = Version { major: 5, minor: 8 };
+
 /// Names of the settings with their smallest and largest value.
 const RANGES: [(&str, u64, u64); 6] = [
     ("page_cluster", 0, 5),
-    ("swappiness", 0, 100),
+    ("swappiness", 0, 200),
     ("min_free_kbytes", 128, 1 << 30),
     ("watermark_scale_factor", 1, 1000),
     ("dirty_ratio", 1, 100),
@@ -43,6 +46,21 @@ const RANGES: [(&str, u64, u64); 6] = [
 ];
 
 impl Sysctl {
+    /// Whether a version takes these values.
+    ///
+    /// # Errors
+    ///
+    /// When one of them came later.
+    pub(super) fn check(&self, version: Version) -> Result<(), KernelError> {
+        match self.swappiness > 100 && version < FAVOURS_FILES {
+            true => Err(KernelError::Sysctl(format!(
+                "swappiness = {}: {version} takes 0 to 100; more came with {FAVOURS_FILES}",
+                self.swappiness
+            ))),
+            false => Ok(()),
+        }
+    }
+
     /// Sets one value by name; a dash is as good as an underscore, `vm.` may stand before it.
     ///
     /// # Errors

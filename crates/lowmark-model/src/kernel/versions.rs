@@ -192,6 +192,14 @@ mod tests {
         assert_eq!(of("v4.7").fair_zones, FairZones::On);
         assert_eq!(of("v4.8").fair_zones, FairZones::Off);
         assert_eq!(of("v4.8").lru_unit, LruUnit::Node);
+        assert_eq!(of("v5.8").new_anon, NewAnon::Active);
+        assert_eq!(of("v5.9").new_anon, NewAnon::Inactive);
+        assert_eq!(of("v6.1").scan_balance, ScanBalance::IoCost);
+        assert_eq!(of("v6.2").scan_balance, ScanBalance::WorkCost);
+        assert_eq!(of("v6.1").pcp_lists, PcpLists::Fixed);
+        assert_eq!(of("v6.12").pcp_lists, PcpLists::Tuned);
+        assert_eq!(of("v6.12").swap_slots, SwapSlots::Cache);
+        assert_eq!(of("v6.18").swap_slots, SwapSlots::Single);
     }
 
     #[test]
@@ -222,6 +230,25 @@ mod tests {
                 > 1;
             assert!(overridden || before == after, "{}", change.name);
         }
+    }
+
+    #[test]
+    fn swappiness_goes_further_from_5_8_on() {
+        let kernel = |version: &str| {
+            let mut spec = lowmark_spec::KernelSpec {
+                text: version.into(),
+                version: version.into(),
+                toggles: Vec::new(),
+                sysctl: Default::default(),
+            };
+            spec.sysctl.insert("swappiness".into(), "150".into());
+            crate::kernel::Kernel::resolve(&spec)
+        };
+        assert_eq!(
+            kernel("v6.1").map(|kernel| kernel.sysctl.swappiness),
+            Ok(150)
+        );
+        assert!(kernel("v5.5").unwrap_err().to_string().contains("0 to 100"));
     }
 
     #[test]

@@ -173,15 +173,22 @@ impl Pcp {
 
 impl Zone {
     /// `rmqueue_pcplist`: a page from the CPU's list.
+    #[inline]
     pub(super) fn take_from_pcp(&mut self, cpu: usize, pages: &mut Pages) -> Option<Pfn> {
-        let mut pcp = self.pcp.take()?;
-        let list = &mut pcp.lists[cpu];
+        let list = &mut self.pcp.as_mut()?.lists[cpu];
         list.freed >>= 1;
-        if list.pages.is_empty() {
-            for _ in 0..pcp.pages_to_fill(cpu) {
-                let Some(pfn) = self.take(pages) else { break };
-                pcp.lists[cpu].pages.push_front(pfn);
-            }
+        match list.pages.pop_back() {
+            Some(pfn) => Some(pfn),
+            None => self.fill_pcp(cpu, pages),
+        }
+    }
+
+    /// `rmqueue_bulk`: fills the CPU's empty list and takes the first page.
+    fn fill_pcp(&mut self, cpu: usize, pages: &mut Pages) -> Option<Pfn> {
+        let mut pcp = self.pcp.take()?;
+        for _ in 0..pcp.pages_to_fill(cpu) {
+            let Some(pfn) = self.take(pages) else { break };
+            pcp.lists[cpu].pages.push_front(pfn);
         }
         let page = pcp.lists[cpu].pages.pop_back();
         self.pcp = Some(pcp);

@@ -207,12 +207,15 @@ impl World {
         page.clear(flag::DIRTY);
         page.set(flag::WRITEBACK | flag::RECLAIM);
         self.mm.stat.nr_vmscan_write += 1;
-        self.trace(Kind::Writepage, |_| {
-            vec![
-                (Field::Pfn, u64::from(pfn)),
-                (Field::Flags, RECLAIM_WB_ANON | RECLAIM_WB_ASYNC),
-            ]
-        });
+        // The same under its old and its new name: a kernel has one of them.
+        for kind in [Kind::Writepage, Kind::WriteFolio] {
+            self.trace(kind, |_| {
+                vec![
+                    (Field::Pfn, u64::from(pfn)),
+                    (Field::Flags, RECLAIM_WB_ANON | RECLAIM_WB_ASYNC),
+                ]
+            });
+        }
         Fate::Write
     }
 
