@@ -16,8 +16,10 @@
 //! ```
 
 mod device;
+mod fs;
 mod gauges;
 mod invariants;
+mod invariants_of_files;
 pub mod kernel;
 mod mm;
 mod output;
@@ -69,7 +71,7 @@ pub fn run(
         let body = Box::pin(mm::kswapd::kswapd(sys.clone(), node));
         sys.world().spawn(format!("kswapd{node}"), true, body);
     }
-    task::start(&sys, &scenario.workload, scenario.seed);
+    task::start(&sys, &scenario.machine, &scenario.workload, scenario.seed);
     let mut observer = output::Observer::new(options.check, options.events, progress);
     let verdict = time::run_until_idle(&sys, &mut |world| observer.observe(world));
     let mut recording = output::recording(&mut sys.world(), scenario, verdict);

@@ -117,6 +117,7 @@ impl World {
     }
 
     pub(crate) fn state(&self) -> BTreeMap<String, u64> {
+        let (background, thresh) = self.mm.dirty_thresholds(&self.kernel);
         let list = |lru: Lru| self.mm.lruvecs.iter().map(|lists| lists.len(lru)).sum();
         let fields = [
             (
@@ -127,7 +128,11 @@ impl World {
             ("nr_active_anon", list(Lru::ActiveAnon)),
             ("nr_inactive_file", list(Lru::InactiveFile)),
             ("nr_active_file", list(Lru::ActiveFile)),
+            ("nr_file_pages", self.mm.nr_file_pages),
+            ("nr_dirty", self.mm.nr_dirty),
             ("nr_writeback", self.mm.nr_writeback),
+            ("nr_dirty_threshold", thresh),
+            ("nr_dirty_background_threshold", background),
             ("swap_used", self.mm.swap.in_use()),
         ];
         fields

@@ -1,11 +1,13 @@
 //! What the model says no to before it starts.
 
 use crate::kernel::{Kernel, KernelError};
+use crate::mm::inode::MAX_FILE_PAGES;
 use crate::mm::memory::MAX_PAYLOAD;
 use crate::mm::swapfile::MAX_FRAMES;
-use crate::task::{Unsupported, unsupported};
+use crate::task::{Unsupported, bytes_before, unsupported};
 use lowmark_spec::Scenario;
-use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::machine::{FsKind, PAGE_SIZE};
+use lowmark_spec::workload::SizeDist;
 use std::fmt::Write;
 
 /// Why a scenario cannot be run on the model.
@@ -44,6 +46,8 @@ fn list(statements: &[Unsupported]) -> String {
 
 /// Least memory that a node needs so that its zones can have watermarks at all.
 const NODE_PAGES_MIN: u64 = 1024;
+/// Files that sets may have together.
+const FILES_MAX: u64 = 10_000_000;
 /// Zones that a page can name.
 const ZONES_MAX: usize = 16;
 
@@ -125,10 +129,76 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
             device.name
         ));
     }
+    files(scenario)?;
     let statements = unsupported(&scenario.workload);
     if statements.is_empty() {
         Ok(())
     } else {
         Err(Refusal::Workload(statements))
     }
+}
+
+/// Looks at the files of a workload: where they lie, and whether they fit there.
+fn files(scenario: &Scenario) -> Result<(), Refusal> {
+    let (machine, workload) = (&scenario.machine, &scenario.workload);
+    let refuse = |reason: String| {
+        Err(Refusal::Machine {
+            machine: machine.name.clone(),
+            reason,
+        })
+    };
+    let size_of_set = |size: SizeDist| match size {
+        SizeDist::Fixed(size) | SizeDist::Uniform(_, size) | SizeDist::LogNormal(size, _) => size,
+    };
+    let single = workload
+        .files
+        .iter()
+        .map(|file| (&file.path, &file.fs, file.size));
+    let sets = workload
+        .filesets
+        .iter()
+        .map(|set| (&set.name, &set.fs, size_of_set(set.size)));
+    for (name, fs, size) in single.chain(sets) {
+        let mut found = machine.filesystems.iter();
+        let Some(fs) = found.find(|known| known.name == **fs || fs.is_empty()) else {
+            return refuse(format!(
+                "{name} lies on file system {fs:?}, which there is not; add [machine.filesystem.data] with kind and device"
+            ));
+        };
+        if fs.kind == FsKind::Tmpfs || fs.device.is_none_or(|d| d >= machine.devices.len()) {
+            return refuse(format!(
+                "{name} lies on {}, which has no device; the model has files on xfs and ext4 only",
+                fs.name
+            ));
+        }
+        if size.div_ceil(PAGE_SIZE) > MAX_FILE_PAGES {
+            return refuse(format!(
+                "{name} has {size} bytes; the model holds files up to 16 TiB"
+            ));
+        }
+    }
+    let sets = workload.filesets.iter();
+    let in_sets = sets.fold(0u64, |sum, set| {
+        sum.saturating_add(set.directories.saturating_mul(set.files))
+    });
+    if in_sets > FILES_MAX {
+        return refuse(format!(
+            "{in_sets} files in sets; the model holds {FILES_MAX}"
+        ));
+    }
+    for (fs, bytes) in
+        machine
+            .filesystems
+            .iter()
+            .zip(bytes_before(machine, workload, scenario.seed))
+    {
+        let room = fs.device.map_or(0, |device| machine.devices[device].size);
+        if bytes > room {
+            return refuse(format!(
+                "files of {bytes} bytes before the run do not fit on {}, whose device has {room}",
+                fs.name
+            ));
+        }
+    }
+    Ok(())
 }

@@ -27,6 +27,11 @@ impl Trace {
         !self.masks.is_empty()
     }
 
+    /// The number by which events name a text.
+    pub(crate) fn name(&mut self, text: &str) -> u64 {
+        self.events.names.intern(text.as_bytes())
+    }
+
     pub(crate) fn push(&mut self, mut event: Event) {
         if let Some(mask) = self.masks[event.kind as usize] {
             event.keep(mask);

@@ -5,9 +5,11 @@
 //! [`Sys`], borrows the world between two sleeps, and never across one (`clippy` checks that).
 
 use crate::device::BlockLayer;
+use crate::fs::Mounts;
 use crate::kernel::Kernel;
 use crate::mm::Mm;
 use crate::mm::page_io::PageWaiters;
+use crate::mm::page_writeback::Dirtying;
 use crate::mm::vmscan::Batch;
 use crate::time::{BoxFuture, Mode, Nanos, RwSem, SECOND, Sched, Suspend, TaskId};
 use crate::trace::Trace;
@@ -27,6 +29,8 @@ pub(crate) enum Interrupt {
     RunQueue { device: usize },
     /// The workload's time is up.
     EndOfRun,
+    /// A device has had dirty pages for a while.
+    WakeFlusher { device: usize },
 }
 
 /// Why a run is over.
@@ -53,6 +57,10 @@ pub(crate) struct World {
     pub(crate) mm: Mm,
     /// Devices.
     pub(crate) block: BlockLayer,
+    /// File systems.
+    pub(crate) mounts: Mounts,
+    /// Who makes pages dirty.
+    pub(crate) dirtying: Dirtying,
     /// Events.
     pub(crate) trace: Trace,
     /// The kernel that runs.
@@ -93,10 +101,12 @@ impl Spawned {
 
 impl World {
     pub(crate) fn new(machine: &Machine, kernel: Kernel, trace: Trace) -> World {
-        World {
+        let mut world = World {
             sched: Sched::new(machine.cpus, machine.costs.context_switch_ns),
             mm: Mm::new(machine, &kernel),
             block: BlockLayer::new(&machine.devices, kernel.mechanisms.plug_flush),
+            mounts: Mounts::new(machine),
+            dirtying: Dirtying::new(machine.cpus),
             trace,
             kernel,
             costs: machine.costs.clone(),
@@ -107,7 +117,19 @@ impl World {
             spawned: Spawned::default(),
             jiffy: SECOND / u64::from(machine.hz),
             over: None,
-        }
+        };
+        world.set_dirty_ratelimit(machine.cpus);
+        world
+    }
+
+    /// Length of a jiffy.
+    pub(crate) fn jiffy(&self) -> Nanos {
+        self.jiffy
+    }
+
+    /// Jiffies in a second.
+    pub(crate) fn hz(&self) -> u64 {
+        SECOND / self.jiffy
     }
 
     /// Starts a task.
@@ -147,6 +169,7 @@ impl World {
             }
             Interrupt::RunQueue { device } => self.block.run_queue(&mut self.sched, device),
             Interrupt::EndOfRun => self.over = Some(Verdict::Completed),
+            Interrupt::WakeFlusher { device } => self.wake_flusher(device),
         }
     }
 

@@ -173,6 +173,11 @@ pub struct Costs {
     pub zero_page_ns: u64,
     /// One page swapped in or out: slot, swap cache, bio, unmap, completion.
     pub swap_page_ns: u64,
+    /// One page of a file read or written: page cache, bio, completion; what it takes over from memory
+    /// is `copy_page_ns`.
+    pub file_page_ns: u64,
+    /// One look of a writer at the counters of dirty pages.
+    pub balance_dirty_ns: u64,
     /// One page looked at by a scan of an LRU list.
     pub scan_page_ns: u64,
     /// Switch from one task to another on a CPU.
@@ -192,6 +197,8 @@ impl Default for Costs {
             major_fault_ns: 10_000,
             zero_page_ns: 1_000,
             swap_page_ns: 2_500,
+            file_page_ns: 500,
+            balance_dirty_ns: 1_000,
             scan_page_ns: 200,
             context_switch_ns: 2_000,
             copy_page_ns: 500,

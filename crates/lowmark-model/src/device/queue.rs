@@ -129,6 +129,11 @@ impl BlockLayer {
             .any(|queue| queue.lists[usize::from(sync)].congested)
     }
 
+    /// Whether a queue has too many async (`false`) or sync (`true`) requests (`bdi_congested`).
+    pub(crate) fn is_congested(&self, device: usize, sync: bool) -> bool {
+        self.queues[device].lists[usize::from(sync)].congested
+    }
+
     /// Blocks the current task until an async request is done on a queue that is not congested, at most
     /// for `timeout` (`congestion_wait`).
     pub(crate) fn block_for_congestion(&mut self, sched: &mut Sched, timeout: Nanos) {

@@ -6,6 +6,42 @@ use super::versions::{Change, v};
 /// Every change between the oldest and the newest kernel of the model, oldest first.
 pub const HISTORY: &[Change] = &[
     Change {
+        name: "no-reserve-dirtyable",
+        version: v(3, 3),
+        commit: "ab8fabd46f81",
+        summary: "what the allocator keeps back may not become dirty",
+        effect: |m| {
+            m.dirty_reserve = DirtyReserve::Balance;
+        },
+    },
+    Change {
+        name: "think-time",
+        version: v(3, 3),
+        commit: "83712358ba0a",
+        summary: "the time that a writer spends elsewhere is taken off its pause (with 7ccb9ad5364d, 54848d73f9f2)",
+        effect: |m| {
+            m.throttle = Throttle::ThinkTime;
+        },
+    },
+    Change {
+        name: "balanced-below-bandwidth",
+        version: v(3, 3),
+        commit: "bdaac4902a82",
+        summary: "no writer is told to dirty more than the device writes",
+        effect: |m| {
+            m.balanced_rate = BalancedRate::BelowBandwidth;
+        },
+    },
+    Change {
+        name: "strict-dirty-exceeded",
+        version: v(3, 3),
+        commit: "82791940545b",
+        summary: "a device's writers look more often only if memory and device are above their thresholds",
+        effect: |m| {
+            m.dirty_exceeded = DirtyExceeded::Both;
+        },
+    },
+    Change {
         name: "activate-swap-backed",
         version: v(3, 5),
         commit: "e48982734ea0",
@@ -51,6 +87,15 @@ pub const HISTORY: &[Change] = &[
         },
     },
     Change {
+        name: "stable-pages-on-demand",
+        version: v(3, 9),
+        commit: "1d1d1a767206",
+        summary: "stores wait for writeback only where the device needs it",
+        effect: |m| {
+            m.stable_pages = StablePages::Device;
+        },
+    },
+    Change {
         name: "proportional-scan",
         version: v(3, 11),
         commit: "e82e0561dae9",
@@ -66,6 +111,15 @@ pub const HISTORY: &[Change] = &[
         summary: "kswapd raises its priority only when it did not scan enough",
         effect: |m| {
             m.balance_pgdat = BalancePgdat::ScannedTarget;
+        },
+    },
+    Change {
+        name: "tail-dirty",
+        version: v(3, 11),
+        commit: "d43006d503ac",
+        summary: "kswapd writes file pages when it meets nothing but dirty ones",
+        effect: |m| {
+            m.reclaim_file_writes = ReclaimFileWrites::TailDirty;
         },
     },
     Change {
@@ -96,6 +150,15 @@ pub const HISTORY: &[Change] = &[
         },
     },
     Change {
+        name: "context-readahead",
+        version: v(3, 12),
+        commit: "af248a0c6745",
+        summary: "random reads next to pages in memory are no longer taken for streams",
+        effect: |m| {
+            m.context_readahead = ContextReadahead::MoreThanWanted;
+        },
+    },
+    Change {
         name: "swapin_nr_pages",
         version: v(3, 14),
         commit: "579f82901f6f",
@@ -120,6 +183,15 @@ pub const HISTORY: &[Change] = &[
         summary: "a file page that comes back soon after its eviction starts active",
         effect: |m| {
             m.workingset = Workingset::File;
+        },
+    },
+    Change {
+        name: "fault-around",
+        version: v(3, 15),
+        commit: "8c6e50b0290c",
+        summary: "a read fault on a file maps what is in memory around it",
+        effect: |m| {
+            m.fault_around = FaultAround::On;
         },
     },
     Change {
@@ -212,6 +284,15 @@ pub const HISTORY: &[Change] = &[
         summary: "pages under writeback are moved out of reclaim's way",
         effect: |m| {
             m.tail_writeback = TailWriteback::Activate;
+        },
+    },
+    Change {
+        name: "write-what-was-seen-twice",
+        version: v(4, 11),
+        commit: "4eda48235011",
+        summary: "kswapd writes only dirty pages that it meets for the second time",
+        effect: |m| {
+            m.reclaim_file_writes = ReclaimFileWrites::SeenTwice;
         },
     },
     Change {

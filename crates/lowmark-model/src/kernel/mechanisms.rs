@@ -340,6 +340,92 @@ mechanisms! {
         /// File pages only.
         FileOnly = "file-only",
     }
+    /// Whether what the allocator keeps back may become dirty (`global_dirtyable_memory`).
+    dirty_reserve: DirtyReserve {
+        /// It counts.
+        None = "none",
+        /// Reserves and high watermarks do not.
+        Balance = "balance",
+    }
+    /// How writers of too many dirty pages are held back (`balance_dirty_pages`).
+    throttle: Throttle {
+        /// They write pages themselves, and sleep ever longer until there are few enough.
+        Foreground = "foreground",
+        /// The same, for 200 ms if things are not too bad (ffd1f609ab10, bb0822954aab).
+        ForegroundBounded = "foreground-bounded",
+        /// They pause for as long as their pages take at the rate that the device allows: commit
+        /// 143dfe8611a6 alone, of which no release is without what follows.
+        IoLess = "io-less",
+        /// The same, with the longest pause and the pages until the next look following the rate
+        /// (c8462cc9de9e, 57fc978cfb61), and a share for devices that were idle (8927f66c4ede).
+        PauseControl = "pause-control",
+        /// The same, with the time that a writer spends elsewhere taken off its pause (83712358ba0a,
+        /// 7ccb9ad5364d).
+        ThinkTime = "think-time",
+    }
+    /// Whether what a writer should do may be more than the device does (`bdi_update_dirty_ratelimit`).
+    balanced_rate: BalancedRate {
+        /// It may.
+        Any = "any",
+        /// It is cut to the write bandwidth.
+        BelowBandwidth = "below-bandwidth",
+    }
+    /// When writers of a device are to look more often (`dirty_exceeded`).
+    dirty_exceeded: DirtyExceeded {
+        /// The device or all of memory is above its threshold.
+        Either = "either",
+        /// Both are.
+        Both = "both",
+    }
+    /// Pages that a flusher writes of an inode in its turn (`writeback_chunk_size`).
+    writeback_slice: WritebackSlice {
+        /// 1024.
+        Fixed = "fixed",
+        /// What the device writes in half a second, an eighth of the limit at most.
+        Bandwidth = "bandwidth",
+    }
+    /// Whether background writing also begins when one device is above its share (`over_bground_thresh`).
+    bdi_background: BdiBackground {
+        /// Only all of memory counts.
+        Off = "off",
+        /// It does.
+        On = "on",
+    }
+    /// Whether stores wait while their page is being written (`wait_on_page_writeback` in `write_begin` and
+    /// `page_mkwrite`).
+    stable_pages: StablePages {
+        /// They do not.
+        Off = "off",
+        /// They do.
+        Always = "always",
+        /// Only on devices that need it, of which the model has none.
+        Device = "device",
+    }
+    /// Who writes dirty pages of files from the end of the LRU lists (`shrink_page_list`).
+    reclaim_file_writes: ReclaimFileWrites {
+        /// Every reclaimer.
+        Anybody = "anybody",
+        /// kswapd, below priority 10.
+        KswapdLate = "kswapd-late",
+        /// kswapd, after a batch of nothing but dirty pages.
+        TailDirty = "tail-dirty",
+        /// The same, and only pages that it meets for the second time; others are moved out of the way.
+        SeenTwice = "seen-twice",
+    }
+    /// Which pages before a miss are taken for a stream (`try_context_readahead`).
+    context_readahead: ContextReadahead {
+        /// Any.
+        AnyPage = "any-page",
+        /// More than are wanted; the window is then no longer than what is there.
+        MoreThanWanted = "more-than-wanted",
+    }
+    /// Whether a read fault on a file maps the pages around it (`do_fault_around`).
+    fault_around: FaultAround {
+        /// Its own page only.
+        Off = "off",
+        /// Sixteen, if they are in memory.
+        On = "on",
+    }
     /// When a failed allocation stops trying (`__alloc_pages_slowpath`).
     alloc_retry: AllocRetry {
         /// Small orders retry for ever; out of memory only when reclaim found nothing.

@@ -1,6 +1,10 @@
 //! Settings under `/proc/sys/vm` that the model obeys.
 
 use super::{KernelError, Version};
+use crate::time::{Nanos, SECOND};
+use lowmark_spec::machine::PAGE_SIZE;
+
+const CENTISECOND: Nanos = SECOND / 100;
 
 /// `/proc/sys/vm`, with the kernel's defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +21,14 @@ pub struct Sysctl {
     pub dirty_ratio: u64,
     /// Percent of dirtyable memory at which background writeback begins.
     pub dirty_background_ratio: u64,
+    /// Bytes in place of `dirty_ratio`; 0 if that counts.
+    pub dirty_bytes: u64,
+    /// Bytes in place of `dirty_background_ratio`; 0 if that counts.
+    pub dirty_background_bytes: u64,
+    /// Flushers look for old pages so often, 1/100 s; 0 for never.
+    pub dirty_writeback_centisecs: u64,
+    /// Pages are old when they have been dirty for so long, 1/100 s.
+    pub dirty_expire_centisecs: u64,
 }
 
 impl Default for Sysctl {
@@ -28,6 +40,10 @@ impl Default for Sysctl {
             watermark_scale_factor: 10,
             dirty_ratio: 20,
             dirty_background_ratio: 10,
+            dirty_bytes: 0,
+            dirty_background_bytes: 0,
+            dirty_writeback_centisecs: 500,
+            dirty_expire_centisecs: 3000,
         }
     }
 }
@@ -36,13 +52,17 @@ impl Default for Sysctl {
 const FAVOURS_FILES: Version = Version { major: 5, minor: 8 };
 
 /// Names of the settings with their smallest and largest value.
-const RANGES: [(&str, u64, u64); 6] = [
+const RANGES: [(&str, u64, u64); 10] = [
     ("page_cluster", 0, 5),
     ("swappiness", 0, 200),
     ("min_free_kbytes", 128, 1 << 30),
     ("watermark_scale_factor", 1, 1000),
     ("dirty_ratio", 1, 100),
     ("dirty_background_ratio", 0, 100),
+    ("dirty_bytes", 2 * PAGE_SIZE, 1 << 50),
+    ("dirty_background_bytes", 1, 1 << 50),
+    ("dirty_writeback_centisecs", 0, 1 << 31),
+    ("dirty_expire_centisecs", 0, 1 << 31),
 ];
 
 impl Sysctl {
@@ -59,6 +79,16 @@ impl Sysctl {
             ))),
             false => Ok(()),
         }
+    }
+
+    /// `dirty_writeback_centisecs` in ns.
+    pub(crate) fn dirty_writeback(&self) -> Nanos {
+        self.dirty_writeback_centisecs * CENTISECOND
+    }
+
+    /// `dirty_expire_centisecs` in ns.
+    pub(crate) fn dirty_expire(&self) -> Nanos {
+        self.dirty_expire_centisecs * CENTISECOND
     }
 
     /// Sets one value by name; a dash is as good as an underscore, `vm.` may stand before it.
@@ -89,8 +119,15 @@ impl Sysctl {
             "swappiness" => self.swappiness = number as u32,
             "min_free_kbytes" => self.min_free_kbytes = Some(number),
             "watermark_scale_factor" => self.watermark_scale_factor = number,
-            "dirty_ratio" => self.dirty_ratio = number,
-            _ => self.dirty_background_ratio = number,
+            // Bytes put a ratio out of force, and the other way round.
+            "dirty_ratio" => (self.dirty_ratio, self.dirty_bytes) = (number, 0),
+            "dirty_bytes" => (self.dirty_ratio, self.dirty_bytes) = (0, number),
+            "dirty_background_bytes" => {
+                (self.dirty_background_ratio, self.dirty_background_bytes) = (0, number);
+            }
+            "dirty_writeback_centisecs" => self.dirty_writeback_centisecs = number,
+            "dirty_expire_centisecs" => self.dirty_expire_centisecs = number,
+            _ => (self.dirty_background_ratio, self.dirty_background_bytes) = (number, 0),
         }
         Ok(())
     }

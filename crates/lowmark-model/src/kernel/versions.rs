@@ -86,6 +86,16 @@ fn oldest() -> Mechanisms {
         pcp_lists: PcpLists::LeftOut,
         zone_size: ZoneSize::Present,
         dirtyable: Dirtyable::AnonToo,
+        dirty_reserve: DirtyReserve::None,
+        throttle: Throttle::PauseControl,
+        balanced_rate: BalancedRate::Any,
+        dirty_exceeded: DirtyExceeded::Either,
+        writeback_slice: WritebackSlice::Bandwidth,
+        bdi_background: BdiBackground::On,
+        stable_pages: StablePages::Always,
+        reclaim_file_writes: ReclaimFileWrites::KswapdLate,
+        context_readahead: ContextReadahead::AnyPage,
+        fault_around: FaultAround::Off,
         alloc_retry: AllocRetry::Always,
     }
 }

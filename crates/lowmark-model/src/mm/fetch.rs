@@ -6,7 +6,7 @@
 
 use super::Mm;
 use super::memory::{Backing, Pte};
-use super::page::{Page, Pfn};
+use super::page::{Page, Pfn, flag};
 use std::hint::black_box;
 
 /// Touches that are looked at together.
@@ -21,7 +21,7 @@ impl Mm {
         for &pfn in batch {
             let page = self.pages[pfn];
             if page.is_mapped() {
-                shared |= !page.is_anon();
+                shared |= !page.is_anon() && page.has(flag::SWAPBACKED);
                 common = common.and(self.first_pte(page));
             }
         }
@@ -43,11 +43,18 @@ impl Mm {
     #[inline]
     fn first_pte(&self, page: Page) -> Pte {
         let (object, index) = self.mappings.of(page.owner);
-        let vma = match page.is_anon() {
-            true => object,
-            false => {
+        let vma = match (page.is_anon(), page.has(flag::SWAPBACKED)) {
+            (true, _) => object,
+            (_, true) => {
                 let mappers = &self.shmem[object].mappers;
                 mappers.first().map_or(0, |&vma| vma as usize)
+            }
+            (_, false) => {
+                let mappers = &self.inodes[object].mappers;
+                let vma = mappers.first().map_or(0, |&vma| vma as usize);
+                let offset = self.vmas[vma].offset as usize;
+                let pte = self.vmas[vma].ptes.get(index.wrapping_sub(offset));
+                return pte.copied().unwrap_or_default();
             }
         };
         self.vmas[vma].ptes.get(index).copied().unwrap_or_default()
@@ -59,7 +66,7 @@ impl Mm {
         let mut count = 0;
         for &pfn in batch.iter().take(AHEAD) {
             let page = self.pages[pfn];
-            if page.is_mapped() && !page.is_anon() {
+            if page.is_mapped() && !page.is_anon() && page.has(flag::SWAPBACKED) {
                 unused[count] = page.owner;
                 count += usize::from(!self.first_pte(page).is_young());
             }
@@ -98,6 +105,8 @@ impl Mm {
                     seen ^= slots.get(page as usize).map_or(0, |slot| slot.bits());
                 }
             }
+            // The pages of a file are looked for one by one.
+            Backing::File { .. } => {}
             Backing::Anon => {
                 for &page in &missing[..count] {
                     let slot = region.ptes[page as usize].swap_entry().unwrap_or(0);

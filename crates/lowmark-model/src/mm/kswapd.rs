@@ -164,6 +164,15 @@ impl World {
         self.pgdat_balanced(node, order, class)
     }
 
+    /// `clear_pgdat_congested`: what batches of dirty pages said of a node's devices is over.
+    fn clear_node_flags(&mut self, node: usize) {
+        for &zone in &self.mm.nodes[node].zones {
+            let zone = &mut self.mm.zones[zone];
+            zone.congested = false;
+            self.mm.lruvecs[zone.lruvec].tail_dirty = false;
+        }
+    }
+
     /// `pgdat_balanced` of zone kernels: at order 0 all zones, above it a quarter of the pages.
     fn pgdat_balanced(&self, node: usize, order: u32, class: usize) -> bool {
         let (mut balanced, mut present, mut all) = (0, 0, true);
@@ -265,6 +274,9 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
 async fn try_to_sleep(sys: &Sys, node: usize, done: Request) {
     if !sys.world().prepare_sleep(node, done) {
         return;
+    }
+    if sys.world().kernel.mechanisms.balance_pgdat == BalancePgdat::Node {
+        sys.world().clear_node_flags(node);
     }
     {
         let world = &mut *sys.world();
@@ -438,6 +450,7 @@ async fn balance_pass(
         }
         if world.zone_ok(zone, request.order, Mark::High, class) {
             world.mm.zones[zone].congested = false;
+            world.mm.lruvecs[lruvec].tail_dirty = false;
         } else {
             pass.under_min |= !world.zone_ok(zone, request.order, Mark::Min, class);
         }
@@ -484,6 +497,7 @@ async fn find_end_zone(
             return Some(zone);
         }
         world.mm.zones[zone].congested = false;
+        world.mm.lruvecs[target.lruvec].tail_dirty = false;
     }
     None
 }
@@ -512,6 +526,10 @@ async fn balance_node(sys: &Sys, node: usize, request: Request) -> Request {
     while sc.priority >= 1 {
         balanced = sys.world().node_balanced(node, sc.order, request.class);
         if balanced {
+            // A side effect of the test, up to 4.11.
+            if sys.world().kernel.mechanisms.kswapd_classzone == KswapdClasszone::Vanilla {
+                sys.world().clear_node_flags(node);
+            }
             break;
         }
         sc.nr_scanned = 0;

@@ -1,18 +1,20 @@
 //! Which object a page belongs to and at which offset (`page->mapping`, `page->index`), in one number.
 //!
 //! Every private region and every shared object has a range of *owner numbers*, one for each of its
-//! pages, that begins at a multiple of [`BLOCK`]. A table with an entry for each block leads back to the
-//! object. Ranges that are free again are used again, the lowest first.
+//! pages, that begins at a multiple of [`BLOCK`]; a file has one for each block of its pages that are in
+//! memory. A table with an entry for each block leads back to the object. Ranges that are free again are
+//! used again, the lowest first.
 
 /// Pages of a block of owner numbers.
-const BLOCK: u32 = 512;
+pub(super) const BLOCK: u32 = 512;
 
 /// Whose a block is.
 #[derive(Debug, Clone, Copy, Default)]
 struct Block {
-    /// Index of the region or of the shared object; which of them, the page's flags say.
+    /// Index of the region, of the shared object or of the file; which of them, the page's flags say.
     object: u32,
-    /// Owner number of the object's first page.
+    /// Owner number of the object's first page; for a file, which has blocks only where it has pages, what
+    /// that number would be.
     first: u32,
 }
 
@@ -28,6 +30,15 @@ impl Mappings {
     /// Numbers for the pages of an object: the first one. None: it is too large.
     pub(crate) fn add(&mut self, object: u32, pages: u64) -> Option<u32> {
         let count = u32::try_from(pages.div_ceil(u64::from(BLOCK)).max(1)).ok()?;
+        self.add_run(object, count, 0)
+    }
+
+    /// Numbers for the [`BLOCK`] pages of a file from `index` on: the first one. None: there are no more.
+    pub(super) fn add_block(&mut self, object: u32, index: u32) -> Option<u32> {
+        self.add_run(object, 1, index)
+    }
+
+    fn add_run(&mut self, object: u32, count: u32, index: u32) -> Option<u32> {
         let fit = self.unused.iter().position(|&(_, length)| length >= count);
         let start = match fit {
             Some(at) => {
@@ -48,9 +59,10 @@ impl Mappings {
                 start
             }
         };
-        let first = start * BLOCK;
+        let numbers = start * BLOCK;
+        let first = numbers.wrapping_sub(index);
         self.blocks[start as usize..(start + count) as usize].fill(Block { object, first });
-        Some(first)
+        Some(numbers)
     }
 
     /// The numbers of an object's pages mean nobody any more.
@@ -76,7 +88,10 @@ impl Mappings {
     #[inline]
     pub(crate) fn of(&self, owner: u32) -> (usize, usize) {
         let block = self.blocks[(owner / BLOCK) as usize];
-        (block.object as usize, (owner - block.first) as usize)
+        (
+            block.object as usize,
+            owner.wrapping_sub(block.first) as usize,
+        )
     }
 }
 

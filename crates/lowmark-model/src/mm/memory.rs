@@ -1,129 +1,17 @@
 //! Mapped regions, page tables, page faults (`mm/memory.c`).
 
+use super::filemap_fault::{self, FileFault, MappedFile};
+use super::inode::InodeId;
 use super::page::{Pfn, UNMAPPED, flag};
 use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
 use super::page_io;
+use super::page_writeback;
+use super::pte::ZERO_FRAME;
+pub(crate) use super::pte::{MAX_PAYLOAD, Pte};
 use super::shmem::{ShmemEntry, ShmemSlot};
 use super::swap_state;
 use crate::kernel::NewAnon;
 use crate::world::{Sys, World};
-
-/// A page table entry in 32 bits: present, young, dirty, writable and a frame; or a swap entry; or
-/// nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Pte(u32);
-
-const PRESENT: u32 = 1 << 0;
-const YOUNG: u32 = 1 << 1;
-const DIRTY: u32 = 1 << 2;
-const WRITABLE: u32 = 1 << 3;
-const PAYLOAD: u32 = 4;
-/// The page of zeroes that read faults map before anything is written.
-const ZERO_FRAME: u32 = u32::MAX >> PAYLOAD;
-/// Most frames and swap slots that an entry can name: 1 TiB.
-pub(crate) const MAX_PAYLOAD: u32 = ZERO_FRAME - 1;
-
-impl Pte {
-    fn mapped(pfn: Pfn, write: bool, writable: bool) -> Pte {
-        let dirty = if write { DIRTY } else { 0 };
-        let writable = if writable { WRITABLE } else { 0 };
-        Pte(pfn << PAYLOAD | PRESENT | YOUNG | dirty | writable)
-    }
-
-    /// A swap entry; slot 0 is never used, so it is not empty.
-    pub(crate) fn swapped(slot: u32) -> Pte {
-        Pte(slot << PAYLOAD)
-    }
-
-    /// Swap entry.
-    pub(crate) fn swap_entry(self) -> Option<u32> {
-        (self.0 & PRESENT == 0 && self.0 != 0).then_some(self.0 >> PAYLOAD)
-    }
-
-    /// The frame that it maps, the page of zeroes left out.
-    #[inline]
-    pub(crate) fn frame(self) -> Option<Pfn> {
-        let frame = self.0 >> PAYLOAD;
-        (self.0 & PRESENT != 0 && frame != ZERO_FRAME).then_some(frame)
-    }
-
-    /// Touches the page if that needs no fault. The processor sets young and dirty.
-    #[inline]
-    pub(crate) fn touch(&mut self, write: bool) -> bool {
-        let need = match write {
-            true => PRESENT | WRITABLE,
-            false => PRESENT,
-        };
-        let ok = self.0 & need == need;
-        if ok && !self.is_touched(write) {
-            self.0 |= Pte::touched(write);
-        }
-        ok
-    }
-
-    /// Touches pages in order up to the first one that faults.
-    #[inline]
-    pub(crate) fn touch_all(ptes: &mut [Pte], write: bool) -> Option<usize> {
-        const BLOCK: usize = 16;
-        for (number, block) in ptes.chunks_mut(BLOCK).enumerate() {
-            // Most often there is nothing to do for any of them.
-            let common = block.iter().fold(Pte::ALL, |common, &pte| common.and(pte));
-            if common.is_touched(write) {
-                continue;
-            }
-            if let Some(at) = block.iter_mut().position(|pte| !pte.touch(write)) {
-                return Some(number * BLOCK + at);
-            }
-        }
-        None
-    }
-
-    /// What is set of a page that a touch of this kind leaves as it is.
-    #[inline]
-    fn touched(write: bool) -> u32 {
-        match write {
-            true => PRESENT | WRITABLE | YOUNG | DIRTY,
-            false => PRESENT | YOUNG,
-        }
-    }
-
-    /// Nothing would change by a touch.
-    #[inline]
-    pub(super) fn is_touched(self, write: bool) -> bool {
-        self.0 & Pte::touched(write) == Pte::touched(write)
-    }
-
-    /// What two have in common, [`Pte::ALL`] being the neutral one.
-    #[inline]
-    pub(super) fn and(self, other: Pte) -> Pte {
-        Pte(self.0 & other.0)
-    }
-
-    /// Everything set.
-    pub(super) const ALL: Pte = Pte(!0);
-
-    /// It maps a frame or the page of zeroes.
-    #[inline]
-    pub(crate) fn is_present(self) -> bool {
-        self.0 & PRESENT != 0
-    }
-
-    /// The page has been accessed since this was last cleared.
-    #[inline]
-    pub(crate) fn is_young(self) -> bool {
-        self.0 & YOUNG != 0
-    }
-
-    pub(crate) fn is_dirty(self) -> bool {
-        self.0 & (PRESENT | DIRTY) == PRESENT | DIRTY
-    }
-
-    pub(crate) fn test_and_clear_young(&mut self) -> bool {
-        let young = self.0 & YOUNG != 0;
-        self.0 &= !YOUNG;
-        young
-    }
-}
 
 /// What a region is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +20,8 @@ pub(crate) enum Backing {
     Anon,
     /// A shared object from offset 0.
     Shmem(u32),
+    /// A file; what is stored goes to it, or stays private.
+    File { inode: InodeId, shared: bool },
 }
 
 /// A mapped region (`struct vm_area_struct`) with its page table.
@@ -151,6 +41,10 @@ pub(crate) struct Vma {
     pub(crate) swapra_miss: u32,
     /// What its last swap-ins were (4.14 and later).
     pub(crate) readahead: swap_state::VmaReadahead,
+    /// Page of the file at which it begins (`vm_pgoff`).
+    pub(crate) offset: u32,
+    /// The file.
+    pub(crate) file: Option<Box<MappedFile>>,
 }
 
 /// What a fault found to do.
@@ -164,6 +58,28 @@ pub(crate) enum Step {
     Read { slot: u32 },
     /// Wait for this page, then look again.
     Wait { pfn: Pfn, flags: u16 },
+    /// A page of a file has to be read, then look again.
+    Miss,
+    /// A page of a file had the readahead mark: read on, then look again.
+    Marked,
+    /// The PTE is there now, and a page of a file has become dirty.
+    Dirtied { cost: u64 },
+    /// Behind the end of the file.
+    Sigbus,
+}
+
+/// Why a fault cannot be resolved; the task ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FaultError {
+    OutOfMemory,
+    /// There is no file where the page should be, or no room for it on the device.
+    Sigbus,
+}
+
+impl From<OutOfMemory> for FaultError {
+    fn from(_: OutOfMemory) -> FaultError {
+        FaultError::OutOfMemory
+    }
 }
 
 /// Resolves a fault on page `index` of a region (`handle_mm_fault`).
@@ -177,7 +93,7 @@ pub(crate) async fn handle_mm_fault(
     index: u32,
     write: bool,
     begun: Option<Step>,
-) -> Result<(), OutOfMemory> {
+) -> Result<(), FaultError> {
     let (space, gfp) = {
         let world = sys.world();
         let region = &world.mm.vmas[vma as usize];
@@ -187,6 +103,7 @@ pub(crate) async fn handle_mm_fault(
     let mut page = None;
     let mut major = false;
     let mut replay = false;
+    let mut dirtied = false;
     sys.down_read(space).await;
     let result = loop {
         let step = match begun.take() {
@@ -196,21 +113,38 @@ pub(crate) async fn handle_mm_fault(
                 .advance_fault(vma, index, write, replay, &mut page),
         };
         match step {
-            Step::Done { cost } => {
+            Step::Done { cost } | Step::Dirtied { cost } => {
+                dirtied = matches!(step, Step::Dirtied { .. });
                 let fault = sys.world().count_fault(major);
                 sys.charge_kernel(fault + cost).await;
                 break Ok(());
             }
             Step::Allocate => match alloc_page(sys, gfp).await {
                 Ok(pfn) => page = Some(pfn),
-                Err(error) => break Err(error),
+                Err(error) => break Err(error.into()),
             },
+            Step::Miss => {
+                major = true;
+                let read = filemap_fault::read_missing(sys, vma, index, gfp).await;
+                if let Err(error) = read {
+                    break Err(error.into());
+                }
+                replay = true;
+            }
+            Step::Marked => {
+                let read = filemap_fault::read_on(sys, vma, index, gfp).await;
+                if let Err(error) = read {
+                    break Err(error.into());
+                }
+            }
+            Step::Sigbus => break Err(FaultError::Sigbus),
             Step::Read { slot } => {
                 major = true;
-                let anon = sys.world().mm.vmas[vma as usize].backing == Backing::Anon;
-                let at = anon.then_some((vma, index));
-                if let Err(error) = swap_state::swapin_readahead(sys, slot, at, gfp).await {
-                    break Err(error);
+                let backing = sys.world().mm.vmas[vma as usize].backing;
+                let at = (!matches!(backing, Backing::Shmem(_))).then_some((vma, index));
+                let read = swap_state::swapin_readahead(sys, slot, at, gfp).await;
+                if let Err(error) = read {
+                    break Err(error.into());
                 }
                 // What the fault itself has just asked for is no hit.
                 replay = true;
@@ -223,7 +157,13 @@ pub(crate) async fn handle_mm_fault(
             }
         }
     };
+    if let Some(unneeded) = page {
+        sys.world().mm.free_page(unneeded);
+    }
     sys.up_read(space);
+    if dirtied {
+        page_writeback::balance_dirty_pages_ratelimited(sys).await;
+    }
     result
 }
 
@@ -301,9 +241,24 @@ impl World {
         let pte = *pte;
         match (region.backing, pte.swap_entry(), pte.frame()) {
             (Backing::Shmem(inode), ..) => self.shmem_fault(vma, inode, index, write, replay, page),
-            (Backing::Anon, Some(slot), _) => self.do_swap_page(vma, index, slot, write, replay),
+            (_, Some(slot), _) => self.do_swap_page(vma, index, slot, write, replay),
             (Backing::Anon, None, Some(pfn)) => self.do_wp_page(vma, index, pfn),
             (Backing::Anon, None, None) => self.do_anonymous_page(vma, index, write, page),
+            (Backing::File { inode, shared }, None, frame) => {
+                let fault = FileFault {
+                    vma,
+                    index,
+                    write,
+                    replay,
+                    inode,
+                    shared,
+                };
+                match frame {
+                    Some(pfn) if self.mm.pages[pfn].is_anon() => self.do_wp_page(vma, index, pfn),
+                    Some(pfn) => self.file_wp_fault(fault, pfn, page),
+                    None => self.file_fault(fault, page),
+                }
+            }
         }
     }
 
@@ -427,7 +382,7 @@ impl World {
     }
 
     #[inline]
-    fn map_anon(&mut self, vma: u32, index: u32, pfn: Pfn, write: bool, writable: bool) {
+    pub(super) fn map_anon(&mut self, vma: u32, index: u32, pfn: Pfn, write: bool, writable: bool) {
         let region = &mut self.mm.vmas[vma as usize];
         region.ptes[index as usize] = Pte::mapped(pfn, write && writable, writable);
         let page = &mut self.mm.pages[pfn];
@@ -457,14 +412,18 @@ impl World {
         let region = &mut self.mm.vmas[vma as usize];
         let (ptes, backing) = (std::mem::take(&mut region.ptes), region.backing);
         let (first, pages) = (region.first, ptes.len() as u64);
-        if let Backing::Shmem(inode) = backing {
-            self.mm.shmem[inode as usize]
+        match backing {
+            Backing::Anon => {}
+            Backing::Shmem(inode) => self.mm.shmem[inode as usize]
                 .mappers
-                .retain(|&mapper| mapper != vma);
+                .retain(|&mapper| mapper != vma),
+            Backing::File { inode, .. } => self.mm.inodes[inode as usize]
+                .mappers
+                .retain(|&mapper| mapper != vma),
         }
         for pte in ptes {
             if let Some(pfn) = pte.frame() {
-                self.zap_page(pfn, pte.is_dirty());
+                self.zap_page(pfn, pte);
             } else if let Some(slot) = pte.swap_entry() {
                 self.mm.swap.drop_reference(slot);
                 self.free_swap_cache(slot);
@@ -475,20 +434,25 @@ impl World {
             Backing::Shmem(inode) if self.mm.shmem[inode as usize].mappers.is_empty() => {
                 self.evict_shmem(inode);
             }
-            Backing::Shmem(_) => {}
+            Backing::Shmem(_) | Backing::File { shared: true, .. } => {}
+            Backing::File { shared: false, .. } => self.mm.mappings.remove(first, pages),
         }
     }
 
-    fn zap_page(&mut self, pfn: Pfn, dirty: bool) {
+    /// `zap_pte`. A page of a file that was touched counts as accessed; what was stored to it made it dirty
+    /// when it was mapped for that.
+    fn zap_page(&mut self, pfn: Pfn, pte: Pte) {
         let page = &mut self.mm.pages[pfn];
         page.mapcount -= 1;
-        if !page.is_anon() {
-            if dirty {
+        if page.is_anon() {
+            self.forget_page(pfn);
+        } else if page.has(flag::SWAPBACKED) {
+            if pte.is_dirty() {
                 page.set(flag::DIRTY);
             }
-            return;
+        } else if pte.is_young() {
+            self.mark_page_accessed(pfn);
         }
-        self.forget_page(pfn);
     }
 
     /// Nobody will ever look at the page again: frees it, or leaves it to the end of its I/O and to

@@ -81,7 +81,7 @@ pub(crate) struct Zone {
     pub(crate) pages_scanned: u64,
     /// kswapd has given up on it.
     pub(crate) all_unreclaimable: bool,
-    /// ZONE_CONGESTED: set by dirty file pages only, so never yet: swap is exempt from congestion.
+    /// ZONE_CONGESTED, PGDAT_CONGESTED: all dirty file pages of a batch were on congested devices.
     pub(crate) congested: bool,
     /// Free pages that CPUs keep to themselves.
     pub(crate) pcp: Option<Pcp>,
@@ -157,6 +157,8 @@ pub(crate) struct Lruvec {
     pub(crate) cost: [u64; 2],
     /// ZONE_WRITEBACK, PGDAT_WRITEBACK: a whole batch was under writeback (3.11 and later).
     pub(crate) all_writeback: bool,
+    /// ZONE_TAIL_LRU_DIRTY, PGDAT_DIRTY: a whole batch was dirty and nobody writes it (3.11 and later).
+    pub(crate) tail_dirty: bool,
 }
 
 impl Lruvec {

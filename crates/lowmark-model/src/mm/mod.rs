@@ -1,7 +1,13 @@
 //! Memory management. Each file has the name of the kernel's.
 
 pub(crate) mod backing_dev;
+pub(crate) mod bdi;
 pub(crate) mod fetch;
+pub(crate) mod filemap;
+pub(crate) mod filemap_fault;
+pub(crate) mod filemap_write;
+pub(crate) mod fs_writeback;
+pub(crate) mod inode;
 pub(crate) mod kswapd;
 pub(crate) mod lru_list;
 pub(crate) mod mapping;
@@ -10,8 +16,11 @@ pub mod mmzone;
 pub(crate) mod page;
 pub(crate) mod page_alloc;
 pub(crate) mod page_io;
+pub(crate) mod page_tree;
 pub(crate) mod page_writeback;
 pub(crate) mod pcp;
+pub(crate) mod pte;
+pub(crate) mod readahead;
 pub(crate) mod rmap;
 pub(crate) mod shmem;
 pub(crate) mod swap;
@@ -19,17 +28,21 @@ mod swap_cluster;
 mod swap_map;
 pub(crate) mod swap_state;
 pub(crate) mod swapfile;
+pub(crate) mod truncate;
 pub(crate) mod vmscan;
 pub(crate) mod vmstat;
 pub(crate) mod workingset;
 
 use crate::kernel::Kernel;
+use bdi::Bdi;
+use inode::Inode;
 use lowmark_spec::Machine;
 use lru_list::Chunks;
 use mapping::Mappings;
 use memory::Vma;
 use mmzone::{Lruvec, Node, Zone};
 use page::Pages;
+use page_writeback::DirtyLimits;
 use shmem::ShmemInode;
 use swapfile::Swap;
 use vmstat::VmStat;
@@ -53,6 +66,12 @@ pub(crate) struct Mm {
     pub(crate) vmas: Vec<Vma>,
     /// Shared anonymous objects.
     pub(crate) shmem: Vec<ShmemInode>,
+    /// Files; an index stays valid when the file is gone.
+    pub(crate) inodes: Vec<Inode>,
+    /// Devices, as writeback sees them.
+    pub(crate) bdis: Vec<Bdi>,
+    /// What is remembered of the dirty limits.
+    pub(crate) limits: DirtyLimits,
     /// Swap areas and slots.
     pub(crate) swap: Swap,
     /// Counters.
@@ -61,6 +80,12 @@ pub(crate) struct Mm {
     pub(crate) cpu: usize,
     /// Pages being written.
     pub(crate) nr_writeback: u64,
+    /// Dirty pages of files.
+    pub(crate) nr_dirty: u64,
+    /// Dirty pages that were given up: of files cut short or gone.
+    pub(crate) nr_cancelled: u64,
+    /// Pages of files.
+    pub(crate) nr_file_pages: u64,
 }
 
 impl Mm {
@@ -78,10 +103,16 @@ impl Mm {
             mappings: Mappings::default(),
             vmas: Vec::new(),
             shmem: Vec::new(),
+            inodes: Vec::new(),
+            bdis: machine.devices.iter().map(|_| Bdi::default()).collect(),
+            limits: DirtyLimits::default(),
             swap: Swap::new(machine, kernel),
             stat: VmStat::default(),
             cpu: 0,
             nr_writeback: 0,
+            nr_dirty: 0,
+            nr_cancelled: 0,
+            nr_file_pages: 0,
         };
         mm.free_boot_memory();
         mm.occupy(machine.occupied / lowmark_spec::machine::PAGE_SIZE);

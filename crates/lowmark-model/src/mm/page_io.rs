@@ -1,4 +1,4 @@
-//! Pages to and from swap devices (`mm/page_io.c`), and what happens when the I/O is done.
+//! Pages to and from swap devices (`mm/page_io.c`), and what happens when the I/O of any page is done.
 
 use super::page::{Pfn, flag};
 use crate::device::{Dir, Io, Submitted};
@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    /// The pages of a finished request (`end_swap_bio_read`, `end_swap_bio_write`). One written for reclaim
+    /// The pages of a finished request (`end_swap_bio_read`, `end_page_writeback` and their like). One written for reclaim
     /// is moved to where reclaim finds it next.
     pub(crate) fn end_io(&mut self, dir: Dir, pages: &[Pfn]) {
         self.mm.fetch_frames(pages);
@@ -77,11 +77,14 @@ impl World {
                 Dir::Read => page.clear(flag::LOCKED),
                 Dir::Write => {
                     page.clear(flag::WRITEBACK);
-                    let zone = page.zone();
+                    let (zone, file) = (page.zone(), !page.has(flag::SWAPBACKED));
                     self.account_reclaim_writeback(zone, 1);
                     let page = &mut self.mm.pages[pfn];
                     if page.test_and_clear(flag::RECLAIM) {
                         self.mm.rotate_reclaimable_page(pfn, active_too);
+                    }
+                    if file {
+                        self.mm.end_file_writeback(pfn);
                     }
                 }
             }

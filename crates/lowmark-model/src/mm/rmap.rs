@@ -12,9 +12,13 @@ impl Mm {
         &mut self.vmas[vma].ptes[index]
     }
 
-    /// Calls `f` for every PTE that maps a page of a shared object.
+    /// Calls `f` for every PTE that maps a page of a shared object or a file.
     #[inline]
     fn for_each_shared_pte(&mut self, pfn: Pfn, page: Page, mut f: impl FnMut(&mut Pte)) {
+        if !page.has(flag::SWAPBACKED) {
+            self.for_each_file_pte(pfn, page, f);
+            return;
+        }
         let (object, index) = self.mappings.of(page.owner);
         for &vma in &self.shmem[object].mappers {
             if let Some(pte) = self.vmas[vma as usize].ptes.get_mut(index)
@@ -66,6 +70,8 @@ impl Mm {
         }
         let page = &mut self.pages[pfn];
         page.mapcount -= unmapped;
+        // A page of a file is dirty since it was mapped for stores.
+        debug_assert!(!dirty || page.has_any(flag::SWAPBACKED | flag::DIRTY));
         if dirty {
             page.set(flag::DIRTY);
         }

@@ -48,6 +48,10 @@ counters! {
     pgpgin
     /// Kilobytes written to devices
     pgpgout
+    /// Pages of files made dirty
+    nr_dirtied
+    /// Pages of files written
+    nr_written
     /// Pages freed
     pgfree
     /// Pages moved to an active list

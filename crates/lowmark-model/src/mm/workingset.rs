@@ -142,7 +142,6 @@ impl World {
     }
 
     /// `workingset_activation`: a file page that was referenced twice becomes active.
-    #[allow(dead_code, reason = "mark_page_accessed of file pages calls it")]
     pub(crate) fn workingset_activation(&mut self, pfn: Pfn) {
         let lruvec = self.mm.zones[self.mm.pages[pfn].zone()].lruvec;
         if self.kernel.mechanisms.workingset != Workingset::Off {

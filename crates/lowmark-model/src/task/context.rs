@@ -1,8 +1,12 @@
 //! What a running instance of a task holds.
 
+use super::files::Turn;
+use super::touch::Visit;
+use crate::mm::filemap::OpenFile;
 use crate::time::Stream;
 use crate::world::SysRef;
 use lowmark_spec::workload::Workload;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Why a body does not go on.
@@ -32,6 +36,10 @@ pub(super) struct Context {
     pub(super) node: usize,
     /// Regions by their number in the task.
     pub(super) maps: Vec<Option<u32>>,
+    /// Files that stay open, by their number.
+    pub(super) open: BTreeMap<usize, OpenFile>,
+    /// Orders in which files of sets are taken.
+    pub(super) picks: BTreeMap<Turn, Visit>,
     /// Threads of this instance that `parallel` has started, for their streams.
     pub(super) threads: u64,
 }

@@ -3,17 +3,18 @@
 use super::barrier;
 use super::context::{Context, Program, Stop};
 use super::support::unsupported;
-use super::touch::{Touch, touch};
-use super::{Barrier, Group, Shared};
-use crate::mm::memory::{Backing, Pte, Vma};
-use crate::mm::shmem::{ShmemInode, ShmemSlot};
+use super::touch::Touch;
+use super::{Barrier, Files, Group, Shared};
+use super::{fileio, maps};
+use crate::mm::fs_writeback::flusher;
+use crate::mm::truncate;
 use crate::time::{BoxFuture, Mode, Nanos, RwSem, Stream, TaskId};
 use crate::world::{Interrupt, SysRef};
 use lowmark_record::Phase;
-use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::workload::{
-    Access, Amount, Cmp, Condition, Duration, End, MapKind, Op, Order, Probe, Sharing, Start, Stmt,
-    Times, Workload,
+    Access, Amount, Cmp, Condition, Duration, End, Op, Order, Probe, Sharing, Start, Stmt, Times,
+    Workload,
 };
 use std::future::Future;
 use std::pin::Pin;
@@ -22,15 +23,25 @@ use std::rc::Rc;
 /// Starts the tasks of a workload that begin with the run.
 ///
 /// The caller has made sure that nothing in it is [`unsupported`].
-pub(crate) fn start(sys: &SysRef, workload: &Workload, seed: u64) {
+pub(crate) fn start(sys: &SysRef, machine: &Machine, workload: &Workload, seed: u64) {
     debug_assert!(unsupported(workload).is_empty());
+    if !(workload.files.is_empty() && workload.filesets.is_empty()) {
+        let devices = sys.world().mounts.devices();
+        for device in devices {
+            let body = Box::pin(flusher(sys.clone(), device));
+            let name = format!("flush-8:{}", 16 * device);
+            sys.world().spawn(name, true, body);
+        }
+    }
     let program = Rc::new(Program {
         workload: workload.clone(),
         seed,
     });
     {
         let world = &mut *sys.world();
+        let files = Files::prepare(world, machine, workload, seed);
         world.workload = Shared {
+            files,
             barriers: workload
                 .barriers
                 .iter()
@@ -78,6 +89,8 @@ fn start_instances(sys: &SysRef, program: &Rc<Program>, task: usize, count: u64)
             space: own,
             node: 0,
             maps: vec![None; spec.maps.len()],
+            open: Default::default(),
+            picks: Default::default(),
             threads: 0,
         };
         let body: BoxFuture = Box::pin(run_instance(context, instance));
@@ -92,7 +105,21 @@ async fn run_instance(mut context: Context, instance: usize) {
     // A killed task ends like one that has finished: its memory is given back either way.
     let _stopped = run_body(&mut context, body).await;
     for map in 0..context.maps.len() {
-        unmap(&mut context, map).await;
+        maps::unmap(&mut context, map).await;
+    }
+    fileio::close_all(&mut context).await;
+    // Files without a name go with the last task that could have them open.
+    let kept = {
+        let world = &mut *context.sys.world();
+        let (task, cpu) = (world.sched.current(), world.sched.current_cpu());
+        world.dirtying.end(task, cpu);
+        match world.sched.live() {
+            1 => std::mem::take(&mut world.workload.files.kept),
+            _ => Vec::new(),
+        }
+    };
+    for inode in kept {
+        truncate::close(&context.sys, inode).await;
     }
     let world = &mut *context.sys.world();
     let group = &mut world.workload.groups[context.task];
@@ -109,19 +136,24 @@ fn run_body<'a>(context: &'a mut Context, body: &'a [Stmt]) -> BodyFuture<'a> {
             if context.sys.world().sched.current_killed() {
                 return Err(Stop::Killed);
             }
-            run_stmt(context, &stmt.op).await?;
+            run_stmt(context, stmt).await?;
         }
         Ok(())
     })
 }
 
-async fn run_stmt(context: &mut Context, op: &Op) -> Result<(), Stop> {
+async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
     let sys = context.sys.clone();
-    match op {
+    match &stmt.op {
         Op::Map {
-            map, kind, length, ..
-        } => map_region(context, *map, *kind, *length).await,
-        Op::Unmap { map, .. } => unmap(context, *map).await,
+            map,
+            kind,
+            length,
+            offset,
+            advice,
+            ..
+        } => maps::map_region(context, *map, *kind, *length, *offset, *advice).await,
+        Op::Unmap { map, .. } => maps::unmap(context, *map).await,
         Op::Touch {
             map,
             access,
@@ -139,7 +171,7 @@ async fn run_stmt(context: &mut Context, op: &Op) -> Result<(), Stop> {
                 range: *range,
                 rate: *rate,
             };
-            return touch_map(context, *map, what).await;
+            return maps::touch_map(context, *map, what).await;
         }
         Op::Memset { map, range } => {
             let what = Touch {
@@ -150,16 +182,18 @@ async fn run_stmt(context: &mut Context, op: &Op) -> Result<(), Stop> {
                 range: *range,
                 rate: None,
             };
-            return touch_map(context, *map, what).await;
+            return maps::touch_map(context, *map, what).await;
         }
-        // Advice about readahead means nothing to anonymous memory.
-        Op::Advise { .. } => sys.charge_kernel(sys.costs.syscall_ns).await,
+        Op::Advise { map, advice, .. } => {
+            maps::advise(context, *map, *advice);
+            sys.charge_kernel(sys.costs.syscall_ns).await;
+        }
         Op::Probe {
             map,
             offset,
             what: Probe::Resident,
         } => {
-            let _resident = is_resident(context, *map, *offset);
+            let _resident = maps::is_resident(context, *map, *offset);
             sys.charge_kernel(sys.costs.syscall_ns).await;
         }
         Op::Node { node } => context.node = *node as usize % sys.world().mm.nodes.len(),
@@ -212,7 +246,7 @@ async fn run_stmt(context: &mut Context, op: &Op) -> Result<(), Stop> {
             let now = world.sched.now();
             world.workload.samples[*series].push((now, now - start));
         }
-        _ => debug_assert!(false, "{} was refused before the run", op.name()),
+        _ => return fileio::run(context, stmt).await,
     }
     Ok(())
 }
@@ -223,75 +257,6 @@ fn draw(stream: &mut Stream, duration: Duration) -> Nanos {
         Duration::Uniform(low, high) => stream.between(low, high),
         Duration::Exponential(mean) => stream.exponential(mean),
     }
-}
-
-/// mmap(2)
-async fn map_region(context: &mut Context, map: usize, kind: MapKind, length: u64) {
-    unmap(context, map).await;
-    let sys = context.sys.clone();
-    sys.down_write(context.space).await;
-    {
-        let world = &mut *sys.world();
-        let pages = length.div_ceil(PAGE_SIZE) as usize;
-        let vma = world.mm.vmas.len() as u32;
-        let object = match kind {
-            MapKind::AnonPrivate => vma,
-            _ => world.mm.shmem.len() as u32,
-        };
-        // ENOMEM if nothing can own so many pages; whoever touches them is killed.
-        if let Some(first) = world.mm.mappings.add(object, pages as u64) {
-            let backing = match kind {
-                MapKind::AnonPrivate => Backing::Anon,
-                _ => {
-                    world.mm.shmem.push(ShmemInode {
-                        slots: vec![ShmemSlot::default(); pages],
-                        first,
-                        mappers: vec![vma],
-                    });
-                    Backing::Shmem(object)
-                }
-            };
-            world.mm.vmas.push(Vma {
-                backing,
-                space: context.space,
-                node: context.node,
-                ptes: vec![Pte::default(); pages],
-                first,
-                swapra_miss: 0,
-                readahead: Default::default(),
-            });
-            context.maps[map] = Some(vma);
-        }
-    }
-    sys.charge_kernel(sys.costs.syscall_ns).await;
-    sys.up_write(context.space);
-}
-
-/// munmap(2) of a whole region.
-async fn unmap(context: &mut Context, map: usize) {
-    let Some(vma) = context.maps[map].take() else {
-        return;
-    };
-    let sys = context.sys.clone();
-    sys.down_write(context.space).await;
-    sys.world().unmap_region(vma);
-    sys.charge_kernel(sys.costs.syscall_ns).await;
-    sys.up_write(context.space);
-}
-
-async fn touch_map(context: &mut Context, map: usize, what: Touch) -> Result<(), Stop> {
-    match context.maps[map] {
-        Some(vma) => touch(context, vma, what).await,
-        // Not mapped any more: SIGSEGV.
-        None => Err(Stop::Killed),
-    }
-}
-
-fn is_resident(context: &Context, map: usize, offset: u64) -> bool {
-    let world = context.sys.world();
-    let region = context.maps[map].map(|vma| &world.mm.vmas[vma as usize].ptes);
-    let pte = region.and_then(|ptes| ptes.get((offset / PAGE_SIZE) as usize));
-    pte.is_some_and(|pte| pte.frame().is_some())
 }
 
 fn for_each_running(context: &Context, task: usize, act: impl Fn(&mut crate::time::Sched, TaskId)) {
@@ -373,12 +338,17 @@ async fn parallel(context: &mut Context, bodies: &[Vec<Stmt>]) {
     };
     for body in bodies {
         context.threads += 1;
-        let mut thread = context.clone();
+        let mut thread = Context {
+            open: Default::default(),
+            picks: Default::default(),
+            ..context.clone()
+        };
         let name = context.program.workload.tasks[context.task].name.clone();
         thread.stream = Stream::new(context.stream.next_u64(), &name, context.threads);
         let body = body.clone();
         let future: BoxFuture = Box::pin(async move {
             let _stopped = run_body(&mut thread, &body).await;
+            fileio::close_all(&mut thread).await;
             barrier::wait(&thread.sys, done).await;
         });
         sys.world().spawn(name, false, future);

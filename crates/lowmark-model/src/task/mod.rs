@@ -2,11 +2,15 @@
 
 mod barrier;
 mod context;
+mod fileio;
+mod files;
 mod interpreter;
+mod maps;
 mod support;
 mod touch;
 
 pub(crate) use barrier::Barrier;
+pub(crate) use files::{Files, bytes_before};
 pub(crate) use interpreter::start;
 pub use support::{Unsupported, unsupported};
 
@@ -29,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) until_kswapd_idle: bool,
     /// Touches done, for showing progress.
     pub(crate) touches: u64,
+    /// Files.
+    pub(crate) files: Files,
     /// Scratch for finished requests.
     pub(crate) done_pages: Vec<Pfn>,
 }

@@ -1,6 +1,6 @@
 //! Which statements the model can carry out.
 
-use lowmark_spec::workload::{Advice, Condition, MapKind, Op, Probe, Stmt, Workload};
+use lowmark_spec::workload::{Advice, Condition, Op, Probe, Stmt, Workload};
 
 /// A statement that the model cannot carry out yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,11 +47,7 @@ fn missing(op: &Op) -> Option<String> {
     let part = |what: &str| Some(format!("{} {what}", op.name()));
     match op {
         Op::Map { lock: true, .. } => part("with lock"),
-        Op::Map {
-            kind: MapKind::AnonPrivate | MapKind::AnonShared,
-            ..
-        } => None,
-        Op::Map { .. } => part("of a file"),
+        Op::Map { .. } => None,
         Op::Unmap { range: None, .. } => None,
         Op::Unmap { .. } => part("of a range"),
         Op::Advise { advice, .. } => match advice {
@@ -84,7 +80,20 @@ fn missing(op: &Op) -> Option<String> {
         | Op::Repeat { .. }
         | Op::Parallel { .. }
         | Op::Phase(_)
-        | Op::Sample { .. } => None,
+        | Op::Sample { .. }
+        | Op::Fsync { .. }
+        | Op::SyncRange { .. }
+        | Op::Sync
+        | Op::Create { .. }
+        | Op::Delete { .. }
+        | Op::Truncate { .. }
+        | Op::StatWalk { .. }
+        | Op::DropCaches { .. }
+        | Op::Copy { .. } => None,
+        Op::Read(io) | Op::Write(io) | Op::Append(io) => match io.direct {
+            true => part("with direct"),
+            false => None,
+        },
         _ => Some(op.name().into()),
     }
 }

@@ -27,8 +27,8 @@ pub(super) struct Touch {
 }
 
 /// Units of a range in the order in which they are visited.
-#[derive(Debug)]
-enum Visit {
+#[derive(Debug, Clone)]
+pub(super) enum Visit {
     Seq {
         next: u64,
     },
@@ -54,7 +54,7 @@ enum Visit {
 }
 
 impl Visit {
-    fn new(order: Order, units: u64, stream: &mut Stream) -> Visit {
+    pub(super) fn new(order: Order, units: u64, stream: &mut Stream) -> Visit {
         match order {
             Order::Seq => Visit::Seq { next: 0 },
             Order::Reverse => Visit::Reverse { next: units },
@@ -205,7 +205,7 @@ impl Walk<'_> {
 impl Visit {
     /// The next of `units`.
     #[inline]
-    fn unit(&mut self, units: u64, stream: &mut Stream) -> u64 {
+    pub(super) fn unit(&mut self, units: u64, stream: &mut Stream) -> u64 {
         match self {
             Visit::Seq { next } => {
                 let unit = *next;

@@ -195,6 +195,11 @@ impl Sched {
         self.current
     }
 
+    /// CPUs.
+    pub(crate) fn cpus(&self) -> u64 {
+        self.cpus.len() as u64
+    }
+
     /// CPU of the task that runs.
     pub(crate) fn current_cpu(&self) -> u32 {
         self.tasks.get(self.current.index()).map_or(0, |t| t.cpu)

@@ -468,7 +468,7 @@ fn priority(scope: &Scope<'_>, node: &Node) -> Result<i32> {
 }
 
 fn read_costs(node: &Node, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
-    let slots: [(&str, &mut u64); 9] = [
+    let slots: [(&str, &mut u64); 11] = [
         ("touch", &mut costs.touch_ns),
         ("minor_fault", &mut costs.minor_fault_ns),
         ("major_fault", &mut costs.major_fault_ns),
@@ -477,6 +477,8 @@ fn read_costs(node: &Node, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
         ("scan_page", &mut costs.scan_page_ns),
         ("context_switch", &mut costs.context_switch_ns),
         ("copy_page", &mut costs.copy_page_ns),
+        ("file_page", &mut costs.file_page_ns),
+        ("balance_dirty", &mut costs.balance_dirty_ns),
         ("syscall", &mut costs.syscall_ns),
     ];
     let keys: Vec<&str> = slots.iter().map(|(key, _)| *key).collect();

@@ -215,6 +215,7 @@ async fn shrink_inactive_list(
         }
         world.mm.stat.pgsteal_kind[usize::from(lru.is_file())] += outcome.reclaimed;
         world.put_back(target, lru, &batch, taken);
+        world.note_dirty_pages(target, taken, &outcome);
         world.recycle(batch);
         world.wake_throttle_isolated(target, lru, sc);
         world.note_cost(
@@ -278,7 +279,9 @@ async fn stall_on_writeback(
             if outcome.writeback == taken {
                 sys.world().mm.lruvecs[target.lruvec].all_writeback = true;
             }
-            if outcome.immediate > 0 {
+            // 3.11 to 3.14 wait for the flushers too.
+            let behind = era == BalancePgdat::ScannedTarget && outcome.unqueued == taken;
+            if outcome.immediate > 0 || behind {
                 sys.congestion_wait(SECOND / 10).await;
             }
             if !sc.kswapd {

@@ -6,6 +6,7 @@
 //!    list, inactive ones are decided upon one by one ([`page_list`]).
 //! 3. Everything that can sleep is an `.await`; between two batches others run.
 
+mod file_page;
 mod lruvec;
 mod node;
 mod page_list;
@@ -19,7 +20,7 @@ pub(crate) use throttle::{MAX_KSWAPD_FAILURES, Throttled};
 use super::mmzone::{Lru, ZoneType};
 use super::page::Pfn;
 use super::page_alloc::Gfp;
-use crate::kernel::{BalancePgdat, HopelessNode, LruUnit};
+use crate::kernel::{BalancePgdat, HopelessNode, LruUnit, ReclaimFileWrites};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
@@ -157,12 +158,15 @@ async fn go_through_priorities(
     targets: &[Target],
     sc: &mut ScanControl,
 ) -> bool {
-    let (preferred, waits) = {
+    let (preferred, waits, wakes) = {
         let world = sys.world();
-        // From 3.11 on the wait is in shrink_inactive_list.
-        let waits = world.kernel.mechanisms.balance_pgdat == BalancePgdat::EveryPass;
-        (world.mm.preferred_zone(gfp), waits)
+        // From 3.11 on the wait is in shrink_inactive_list, from 4.11 on what wakes the flushers.
+        let mechanisms = &world.kernel.mechanisms;
+        let waits = mechanisms.balance_pgdat == BalancePgdat::EveryPass;
+        let wakes = mechanisms.reclaim_file_writes != ReclaimFileWrites::SeenTwice;
+        (world.mm.preferred_zone(gfp), waits, wakes)
     };
+    let mut total_scanned = 0;
     for priority in (0..=DEF_PRIORITY).rev() {
         sc.priority = priority;
         sc.nr_scanned = 0;
@@ -177,6 +181,10 @@ async fn go_through_priorities(
         }
         if sc.nr_reclaimed >= sc.nr_to_reclaim || sys.world().sched.current_killed() {
             return true;
+        }
+        total_scanned += sc.nr_scanned;
+        if wakes && total_scanned > SWAP_CLUSTER_MAX + SWAP_CLUSTER_MAX / 2 {
+            sys.world().wakeup_flusher_threads(Some(total_scanned));
         }
         if waits && sc.nr_scanned > 0 && priority < DEF_PRIORITY - 2 {
             sys.wait_iff_congested(preferred, SECOND / 10).await;

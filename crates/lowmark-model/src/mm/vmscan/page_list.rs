@@ -2,10 +2,10 @@
 //!
 //! 1. locked: keep;
 //! 2. under writeback: mark for reclaim, keep (from 4.11: activate, out of the way);
-//! 3. referenced: activate, or keep once;
+//! 3. referenced: activate, or keep once; a file page that was only marked may go if it is clean;
 //! 4. anonymous without a slot: give it one, or activate when swap is full;
 //! 5. mapped: unmap;
-//! 6. dirty: write it out, keep;
+//! 6. dirty: write it out, keep; a file page mostly waits for its flusher, marked for reclaim;
 //! 7. clean: free.
 
 use super::{Batch, ScanControl};
@@ -33,12 +33,19 @@ pub(super) struct Outcome {
     pub(super) activated: [u64; 2],
     /// Pages kept because they were referenced.
     pub(super) ref_keep: u64,
+    /// File pages that were dirty; from 3.11 on also those under writeback.
+    pub(super) dirty: u64,
+    /// Of these, pages that nobody writes yet.
+    pub(super) unqueued: u64,
+    /// Dirty pages that could not be written because of congestion; from 3.11 on also those on congested
+    /// devices, and those met again under writeback.
+    pub(super) congested: u64,
     /// CPU time, ns.
     cost: u64,
 }
 
 /// What becomes of a page.
-enum Fate {
+pub(super) enum Fate {
     Keep,
     Activate,
     Free,
@@ -107,8 +114,7 @@ impl World {
                 }
                 Fate::Write => {
                     outcome.pageout += 1;
-                    let io = self.swap_write(pfn);
-                    outcome.cost += self.costs.swap_page_ns;
+                    let io = self.write_out(pfn, &mut outcome.cost);
                     if self.block.submit(&mut self.sched, io) == Submitted::QueueFull {
                         self.block
                             .wait_for_request(&mut self.sched, io.device, io.sync);
@@ -127,6 +133,17 @@ impl World {
         blocked
     }
 
+    /// Begins to write a page that is marked as under writeback already.
+    #[inline]
+    fn write_out(&mut self, pfn: Pfn, cost: &mut u64) -> Io {
+        if self.mm.pages[pfn].has(flag::SWAPBACKED) {
+            *cost += self.costs.swap_page_ns;
+            return self.swap_write(pfn);
+        }
+        *cost += self.costs.file_page_ns;
+        self.file_write(pfn)
+    }
+
     #[inline]
     fn shrink_page(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
         let page = self.mm.pages[pfn];
@@ -139,6 +156,9 @@ impl World {
         // Nobody refers to it any more: it was given up while it was isolated.
         if page.is_anon() && !page.is_mapped() && !page.has(flag::SWAPCACHE) {
             return Fate::Free;
+        }
+        if !page.has(flag::SWAPBACKED) {
+            return self.shrink_file_page(pfn, sc, outcome);
         }
         if let Some(fate) = self.check_references(pfn) {
             outcome.ref_keep += u64::from(matches!(fate, Fate::Keep));
@@ -158,6 +178,9 @@ impl World {
     }
 
     fn under_writeback(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
+        if !self.mm.pages[pfn].has(flag::SWAPBACKED) {
+            self.count_file_page(pfn, outcome);
+        }
         let lruvec = self.mm.zones[self.mm.pages[pfn].zone()].lruvec;
         let page = &mut self.mm.pages[pfn];
         if sc.kswapd && page.has(flag::RECLAIM) && self.mm.lruvecs[lruvec].all_writeback {
@@ -174,7 +197,7 @@ impl World {
 
     /// `page_check_references`; `None` means reclaim.
     #[inline]
-    fn check_references(&mut self, pfn: Pfn) -> Option<Fate> {
+    pub(super) fn check_references(&mut self, pfn: Pfn) -> Option<Fate> {
         let young = self.mm.page_referenced(pfn);
         let page = &mut self.mm.pages[pfn];
         let referenced = page.test_and_clear(flag::REFERENCED);

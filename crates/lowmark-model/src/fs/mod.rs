@@ -1,0 +1,303 @@
+//! File systems: where files land on their devices.
+//!
+//! Both kinds allocate late: a page gets its place when it is written, together with all pages around it
+//! that wait for one (delayed allocation). They differ in what they put where:
+//!
+//! - XFS has four allocation groups, and the files of a directory begin in its group. An extending write
+//!   asks for as much again as the file has, up to 8 GiB (`xfs_iomap_prealloc_size`, 055388a3188f, 2.6.38);
+//!   what is not used goes back when the file is closed (`xfs_free_eofblocks`).
+//! - ext4 has block groups of 128 MiB, directories are spread over them, and requests are rounded up by
+//!   the size of the file, to 8 MiB at most (`ext4_mb_normalize_request`).
+//!
+//! Metadata has no place of its own and costs no I/O, so there is no journal either.
+
+mod extents;
+mod space;
+
+pub(crate) use extents::{Extent, Extents};
+
+use lowmark_spec::machine::{FileSystem, FsKind, Machine, PAGE_SIZE};
+use space::Space;
+
+/// Pages of a block group of ext4.
+const EXT4_GROUP: u64 = (128 << 20) / PAGE_SIZE;
+/// Directories of ext4 begin this many groups apart (a flex group).
+const EXT4_FLEX: usize = 16;
+/// Allocation groups that mkfs.xfs makes on a disk.
+const XFS_GROUPS: u64 = 4;
+/// Most that XFS allocates ahead, pages.
+const XFS_AHEAD_MAX: u64 = (8 << 30) / PAGE_SIZE;
+/// Least that it allocates ahead, pages (`m_writeio_blocks`).
+const XFS_AHEAD_MIN: u64 = (64 << 10) / PAGE_SIZE;
+/// Most that ext4 rounds a request up to, pages.
+const EXT4_REQUEST_MAX: u64 = (8 << 20) / PAGE_SIZE;
+/// Least that it rounds up to, pages.
+const EXT4_REQUEST_MIN: u64 = (16 << 10) / PAGE_SIZE;
+
+/// A mounted file system.
+#[derive(Debug)]
+pub(crate) struct Mount {
+    kind: FsKind,
+    /// Index of its device.
+    pub(crate) device: usize,
+    space: Space,
+    /// Pages that are dirty and have no place yet.
+    reserved: u64,
+}
+
+/// The mounted file systems of a machine, by their number there; none for those without a device.
+#[derive(Debug, Default)]
+pub(crate) struct Mounts(Vec<Option<Mount>>);
+
+impl Mounts {
+    pub(crate) fn new(machine: &Machine) -> Mounts {
+        let mounts = machine.filesystems.iter();
+        Mounts(mounts.map(|spec| Mount::new(machine, spec)).collect())
+    }
+
+    /// A file system that files lie on.
+    pub(crate) fn get(&mut self, fs: usize) -> &mut Mount {
+        self.0[fs]
+            .as_mut()
+            .expect("files on a file system without device are refused before the run")
+    }
+
+    /// Devices with file systems, each once, in order.
+    pub(crate) fn devices(&self) -> Vec<usize> {
+        let mut devices: Vec<usize> = self.0.iter().flatten().map(|mount| mount.device).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        devices
+    }
+
+    /// Pages waiting for a place, on all of them.
+    pub(crate) fn reserved(&self) -> u64 {
+        self.0.iter().flatten().map(|mount| mount.reserved).sum()
+    }
+}
+
+impl Mount {
+    fn new(machine: &Machine, spec: &FileSystem) -> Option<Mount> {
+        let device = spec.device?;
+        let pages = machine.devices[device].size / PAGE_SIZE;
+        let group = match spec.kind {
+            FsKind::Xfs => pages.div_ceil(XFS_GROUPS).max(1),
+            FsKind::Ext4 => EXT4_GROUP,
+            FsKind::Tmpfs => return None,
+        };
+        // Swap areas on the device are partitions of their own.
+        let mut swap: Vec<(u64, u64)> = machine
+            .swap
+            .iter()
+            .filter(|area| area.device == device)
+            .map(|area| {
+                (
+                    area.start / PAGE_SIZE,
+                    (area.start + area.size).div_ceil(PAGE_SIZE),
+                )
+            })
+            .collect();
+        swap.sort_unstable();
+        // File systems of one device have equal parts of it.
+        let mut on_device = machine
+            .filesystems
+            .iter()
+            .filter(|fs| fs.device == Some(device));
+        let count = on_device.clone().count() as u64;
+        let number = on_device.position(|fs| fs.name == spec.name).unwrap_or(0) as u64;
+        let (mut from, last) = (pages * number / count, pages * (number + 1) / count);
+        let mut free = Vec::new();
+        for (start, end) in swap {
+            free.push((from, start.min(last).saturating_sub(from)));
+            from = from.max(end);
+        }
+        free.push((from, last.saturating_sub(from)));
+        Some(Mount {
+            kind: spec.kind,
+            device,
+            space: Space::new(&free, pages, group),
+            reserved: 0,
+        })
+    }
+
+    /// Where the first page of a new file in a directory should lie.
+    pub(crate) fn home(&self, directory: u64) -> u64 {
+        let step = match self.kind {
+            FsKind::Ext4 => EXT4_FLEX,
+            _ => 1,
+        };
+        let groups = self.space.groups() as u64;
+        // When every step has had its directory the next ones begin between them.
+        let place = directory.wrapping_mul(step as u64);
+        let group = place + place / groups;
+        self.space.start_of((group % groups) as usize)
+    }
+
+    /// Keeps room for a page that is dirty and has no place yet. False: the file system is full.
+    pub(crate) fn reserve(&mut self) -> bool {
+        let room = self.reserved < self.space.free();
+        self.reserved += u64::from(room);
+        room
+    }
+
+    /// Pages that had room kept do not need it any more.
+    pub(crate) fn unreserve(&mut self, pages: u64) {
+        self.reserved -= pages;
+    }
+
+    /// A place for the `need` pages of a file from `page` on, which have none; the file has `size` pages
+    /// up to there. It may be for fewer pages, or for more if they are at the end of the file.
+    pub(crate) fn allocate(&mut self, request: &Request) -> Option<Extent> {
+        let Request { page, need, .. } = *request;
+        let want = self.request(request).min(u64::from(request.hole));
+        // What others have been promised is not for allocating ahead.
+        let spare = self.space.free().saturating_sub(self.reserved);
+        let want = want.min(u64::from(need) + spare);
+        let (start, length) = self.space.allocate(request.goal, want)?;
+        Some(Extent {
+            page,
+            start,
+            length: length as u32,
+        })
+    }
+
+    /// Pages to ask for.
+    fn request(&self, request: &Request) -> u64 {
+        let need = u64::from(request.need);
+        if !request.extends {
+            return need;
+        }
+        let size = u64::from(request.page) + need;
+        match self.kind {
+            FsKind::Ext4 => {
+                let unit = size
+                    .next_power_of_two()
+                    .clamp(EXT4_REQUEST_MIN, EXT4_REQUEST_MAX);
+                // The request ends where a file of that unit would.
+                need.max(size.next_multiple_of(unit) - u64::from(request.page))
+            }
+            _ => {
+                let mut ahead = (1 << size.ilog2()).clamp(XFS_AHEAD_MIN, XFS_AHEAD_MAX);
+                // Less when less than a twentieth is free.
+                while ahead > XFS_AHEAD_MIN && ahead > self.space.free() / 20 {
+                    ahead /= 2;
+                }
+                need + ahead
+            }
+        }
+    }
+
+    /// Gives the places of a file back.
+    pub(crate) fn release(&mut self, runs: &[(u64, u64)]) {
+        for &(start, length) in runs {
+            self.space.release(start, length);
+        }
+    }
+
+    /// Free pages.
+    #[cfg(test)]
+    pub(crate) fn free(&self) -> u64 {
+        self.space.free()
+    }
+}
+
+/// Pages that need a place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    /// First page of the file.
+    pub(crate) page: u32,
+    /// Pages that need it.
+    pub(crate) need: u32,
+    /// Pages up to the next one that has a place.
+    pub(crate) hole: u32,
+    /// Nothing of the file lies behind them: more may be allocated.
+    pub(crate) extends: bool,
+    /// Where they should lie.
+    pub(crate) goal: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowmark_spec::machine::{Device, SwapArea};
+
+    fn mount(kind: FsKind) -> Mount {
+        let mut machine = Machine::small(64 << 20, 0);
+        machine.devices = vec![Device::hdd("sda", 40 << 30)];
+        machine.swap = vec![SwapArea {
+            device: 0,
+            start: 10 << 30,
+            size: 1 << 30,
+            priority: -1,
+        }];
+        let spec = FileSystem {
+            name: "data".into(),
+            kind,
+            device: Some(0),
+        };
+        machine.filesystems = vec![spec.clone()];
+        Mount::new(&machine, &spec).unwrap()
+    }
+
+    fn append(mount: &mut Mount, page: u32, need: u32, goal: u64) -> Extent {
+        let request = Request {
+            page,
+            need,
+            hole: u32::MAX - page,
+            extends: true,
+            goal,
+        };
+        mount.allocate(&request).unwrap()
+    }
+
+    #[test]
+    fn swap_is_not_for_files() {
+        let mut mount = mount(FsKind::Xfs);
+        assert_eq!(mount.free(), (39 << 30) / PAGE_SIZE);
+        let third = (10 << 30) / PAGE_SIZE;
+        let extent = append(&mut mount, 0, 16, third);
+        assert_eq!(extent.start, (11 << 30) / PAGE_SIZE);
+    }
+
+    #[test]
+    fn a_growing_file_gets_ever_longer_extents_on_xfs() {
+        let mut mount = mount(FsKind::Xfs);
+        let lengths: Vec<u32> = [(0, 16), (32, 16), (80, 48)]
+            .map(|(page, need)| append(&mut mount, page, need, 0).length)
+            .to_vec();
+        assert_eq!(lengths, [16 + 16, 16 + 32, 48 + 128]);
+    }
+
+    #[test]
+    fn requests_of_ext4_are_rounded_up() {
+        let mut mount = mount(FsKind::Ext4);
+        assert_eq!(append(&mut mount, 0, 1, 0).length, 4);
+        assert_eq!(append(&mut mount, 4, 60, 0).length, 60);
+        assert_eq!(append(&mut mount, 5000, 100, 0).length, 1144);
+    }
+
+    #[test]
+    fn directories_begin_apart() {
+        let xfs = mount(FsKind::Xfs);
+        let gib10 = (10 << 30) / PAGE_SIZE;
+        assert_eq!([0, 1, 4].map(|d| xfs.home(d)), [0, gib10, gib10]);
+        let ext4 = mount(FsKind::Ext4);
+        assert_eq!([0, 1].map(|d| ext4.home(d)), [0, 16 * EXT4_GROUP]);
+    }
+
+    #[test]
+    fn room_that_is_kept_is_not_given_away() {
+        let mut mount = mount(FsKind::Xfs);
+        while mount.space.free() > 100 {
+            let too_many = mount.space.free() - 100;
+            mount.space.allocate(0, too_many);
+        }
+        for _ in 0..mount.space.free() {
+            assert!(mount.reserve());
+        }
+        assert!(!mount.reserve());
+        let before = mount.space.free();
+        append(&mut mount, 0, 10, 0);
+        assert!(before - mount.space.free() <= 10);
+    }
+}

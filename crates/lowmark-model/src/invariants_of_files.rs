@@ -1,0 +1,145 @@
+//! Invariants of the page cache, of dirty pages and of places on devices.
+
+use crate::mm::bdi::Listed;
+use crate::mm::page::flag;
+use crate::mm::page_tree::Tag;
+use crate::world::World;
+
+/// Checks everything; a panic names what is broken.
+pub(crate) fn check(world: &World) {
+    pages_know_their_files(world);
+    dirty_pages_are_counted(world);
+    dirty_inodes_are_listed(world);
+    places_belong_to_one(world);
+}
+
+/// Every page of a file leads back to where it is, and its flags are those of its tags.
+fn pages_know_their_files(world: &World) {
+    let mm = &world.mm;
+    let mut pages = 0;
+    for (number, inode) in mm.inodes.iter().enumerate() {
+        for (index, pfn) in inode.pages.iter() {
+            let page = &mm.pages[pfn];
+            assert!(
+                !page.has(flag::SWAPBACKED) && !page.has(flag::BUDDY),
+                "page {pfn} is no page of a file"
+            );
+            assert_eq!(mm.file_of(page), (number, index), "owner of page {pfn}");
+            for (tag, flag) in [(Tag::Dirty, flag::DIRTY), (Tag::Writeback, flag::WRITEBACK)] {
+                assert_eq!(
+                    inode.pages.has_tag(index, tag),
+                    page.has(flag),
+                    "{tag:?} of page {index} of file {number}"
+                );
+            }
+            assert!(
+                page.has_any(flag::DIRTY)
+                    || !page.has(flag::WRITEBACK)
+                    || inode.extents.find(index).is_some(),
+                "page {index} of file {number} is written to nowhere"
+            );
+            pages += 1;
+        }
+        assert!(
+            inode
+                .pages
+                .next_page(inode.len().min(u64::from(u32::MAX)) as u32)
+                .is_none()
+                || world.sched.live() > 0,
+            "file {number} has pages behind its end"
+        );
+    }
+    assert_eq!(pages, mm.nr_file_pages, "pages of files");
+}
+
+/// Nothing is lost: what became dirty is dirty, on its way, written, or was given up.
+fn dirty_pages_are_counted(world: &World) {
+    let mm = &world.mm;
+    let tagged = |tag| {
+        mm.inodes
+            .iter()
+            .map(|inode| inode.pages.tagged(tag))
+            .sum::<u64>()
+    };
+    let (dirty, writeback) = (tagged(Tag::Dirty), tagged(Tag::Writeback));
+    assert_eq!(dirty, mm.nr_dirty, "dirty pages");
+    assert_eq!(
+        mm.stat.nr_dirtied,
+        mm.stat.nr_written + dirty + writeback + mm.nr_cancelled,
+        "pages that became dirty"
+    );
+    let reclaimable: u64 = mm.bdis.iter().map(|bdi| bdi.reclaimable).sum();
+    let on_the_way: u64 = mm.bdis.iter().map(|bdi| bdi.writeback).sum();
+    assert_eq!(
+        (reclaimable, on_the_way),
+        (dirty, writeback),
+        "pages by device"
+    );
+    let homeless = mm.inodes.iter().flat_map(|inode| {
+        let pages = inode.pages.iter();
+        pages.filter(|&(index, _)| {
+            inode.pages.has_tag(index, Tag::Dirty) && inode.extents.find(index).is_none()
+        })
+    });
+    assert_eq!(
+        homeless.count() as u64,
+        world.mounts.reserved(),
+        "room that is kept"
+    );
+}
+
+/// An inode with dirty pages is on one list of its device, or being written.
+fn dirty_inodes_are_listed(world: &World) {
+    let mm = &world.mm;
+    let mut listed = vec![Listed::Clean; mm.inodes.len()];
+    for bdi in &mm.bdis {
+        let lists = [
+            (Listed::Dirty, &bdi.b_dirty),
+            (Listed::Io, &bdi.b_io),
+            (Listed::MoreIo, &bdi.b_more_io),
+        ];
+        for (list, inodes) in lists {
+            for &inode in inodes {
+                let before = std::mem::replace(&mut listed[inode as usize], list);
+                assert_eq!(before, Listed::Clean, "file {inode} is on two lists");
+            }
+        }
+    }
+    for (number, inode) in mm.inodes.iter().enumerate() {
+        assert_eq!(
+            inode.writeback.listed, listed[number],
+            "list of file {number}"
+        );
+        assert!(
+            inode.pages.tagged(Tag::Dirty) == 0
+                || listed[number] != Listed::Clean
+                || inode.writeback.sync,
+            "nobody will write file {number}"
+        );
+    }
+}
+
+/// No place on a device belongs to two files.
+fn places_belong_to_one(world: &World) {
+    let mut places: Vec<(usize, u64, u64)> = Vec::new();
+    for inode in &world.mm.inodes {
+        let device = inode.device;
+        places.extend(inode.extents.iter().map(|extent| {
+            (
+                device,
+                extent.start,
+                extent.start + u64::from(extent.length),
+            )
+        }));
+    }
+    places.sort_unstable();
+    for pair in places.windows(2) {
+        let [(device, _, end), (next_device, next, _)] = pair else {
+            continue;
+        };
+        assert!(
+            device != next_device || end <= next,
+            "two files have the same place"
+        );
+    }
+}

@@ -1,0 +1,263 @@
+//! The page cache (`mm/filemap.c`): pages of files, and reading through them.
+//!
+//! A buffered read goes page by page (`do_generic_file_read`):
+//!
+//! 1. No page: synchronous readahead; if that brought none either, the page alone.
+//! 2. A page with the readahead mark: the next window is read before this one is used up.
+//! 3. A page that is being read: wait.
+//! 4. The page is marked as accessed, once for each time that the reader comes to it, and copied.
+//!
+//! Pages that are there are read in one loop up to the next event, as touches are.
+
+use super::Mm;
+use super::inode::InodeId;
+use super::page::{Pfn, flag};
+use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::page_io;
+use super::readahead::{self, ReadaheadState};
+use super::workingset::Shadow;
+use crate::device::{Dir, Io, Submitted};
+use crate::time::Mode;
+use crate::world::{Sys, World};
+use lowmark_spec::machine::PAGE_SIZE;
+
+/// An open file (`struct file`).
+#[derive(Debug, Clone)]
+pub(crate) struct OpenFile {
+    /// Which.
+    pub(crate) inode: InodeId,
+    /// `f_ra`
+    pub(crate) readahead: ReadaheadState,
+}
+
+impl OpenFile {
+    pub(crate) fn new(inode: InodeId) -> OpenFile {
+        OpenFile {
+            inode,
+            readahead: ReadaheadState::default(),
+        }
+    }
+}
+
+impl World {
+    /// `add_to_page_cache_lru`: a page of a file, at the inactive head, or active if it was evicted too
+    /// early. False: there are no owner numbers left for it.
+    pub(crate) fn add_to_page_cache(&mut self, inode: InodeId, index: u32, pfn: Pfn) -> bool {
+        let mm = &mut self.mm;
+        let file = &mut mm.inodes[inode as usize];
+        let Some((owner, shadow)) = file.pages.insert(&mut mm.mappings, inode, index, pfn) else {
+            return false;
+        };
+        mm.pages[pfn].owner = owner;
+        mm.nr_file_pages += 1;
+        if let Some(shadow) = shadow {
+            self.workingset_refault(pfn, shadow);
+        }
+        self.mm.lru_add(pfn);
+        true
+    }
+
+    /// `mark_page_accessed`: a second access of an inactive page makes it active.
+    #[inline]
+    pub(crate) fn mark_page_accessed(&mut self, pfn: Pfn) {
+        let page = &mut self.mm.pages[pfn];
+        if !page.has(flag::REFERENCED) {
+            page.set(flag::REFERENCED);
+        } else if page.has(flag::LRU) && !page.has(flag::ACTIVE) {
+            page.clear(flag::REFERENCED);
+            self.mm.activate_page(pfn);
+            self.workingset_activation(pfn);
+        }
+    }
+}
+
+impl Mm {
+    /// `__delete_from_page_cache` of a page that is neither dirty nor mapped nor under I/O.
+    pub(crate) fn delete_from_page_cache(&mut self, pfn: Pfn, shadow: Option<Shadow>) {
+        let (inode, index) = self.file_of(&self.pages[pfn]);
+        let file = &mut self.inodes[inode];
+        file.pages.remove(&mut self.mappings, index, shadow);
+        self.pages[pfn].owner = super::page::UNMAPPED;
+        self.nr_file_pages -= 1;
+    }
+
+    /// `activate_page`: to the head of the active list.
+    fn activate_page(&mut self, pfn: Pfn) {
+        let file = self.page_lru(pfn).is_file();
+        self.lru_del(pfn);
+        self.pages[pfn].set(flag::ACTIVE);
+        self.lru_add(pfn);
+        self.stat.pgactivate += 1;
+        let lruvec = self.zones[self.pages[pfn].zone()].lruvec;
+        self.lruvecs[lruvec].recent_scanned[usize::from(file)] += 1;
+        self.lruvecs[lruvec].recent_rotated[usize::from(file)] += 1;
+    }
+}
+
+impl World {
+    /// `readpage` of a page that has just entered the page cache: the read that it needs, for which it is
+    /// locked now. None: it is a hole, and zero already.
+    pub(crate) fn read_page(&mut self, inode: InodeId, index: u32, pfn: Pfn) -> Option<Io> {
+        let file = &self.mm.inodes[inode as usize];
+        let position = file.extents.find(index)?;
+        let device = file.device;
+        self.mm.pages[pfn].set(flag::LOCKED);
+        self.mm.stat.pgpgin += PAGE_SIZE / 1024;
+        Some(Io {
+            device,
+            dir: Dir::Read,
+            sync: true,
+            position,
+            pfn,
+        })
+    }
+
+    /// Submits; what is given back has found no free request, for which the current task waits now.
+    pub(crate) fn try_submit(&mut self, io: Io) -> Option<Io> {
+        match self.block.submit(&mut self.sched, io) {
+            Submitted::Yes => None,
+            Submitted::QueueFull => {
+                self.block
+                    .wait_for_request(&mut self.sched, io.device, io.sync);
+                Some(io)
+            }
+        }
+    }
+}
+
+/// `page_cache_read`: one page, unless somebody else has brought it meanwhile.
+pub(crate) async fn page_cache_read(
+    sys: &Sys,
+    inode: InodeId,
+    index: u32,
+    gfp: Gfp,
+) -> Result<(), OutOfMemory> {
+    let pfn = alloc_page(sys, gfp).await?;
+    let blocked = {
+        let world = &mut *sys.world();
+        let there = world.mm.inodes[inode as usize].pages.page(index).is_some();
+        if there || !world.add_to_page_cache(inode, index, pfn) {
+            world.mm.free_page(pfn);
+            return match there {
+                true => Ok(()),
+                false => Err(OutOfMemory),
+            };
+        }
+        let io = world.read_page(inode, index, pfn);
+        io.and_then(|io| world.try_submit(io))
+    };
+    if let Some(io) = blocked {
+        sys.suspend().await;
+        page_io::submit(sys, io).await;
+    }
+    sys.charge_kernel(sys.costs.file_page_ns).await;
+    Ok(())
+}
+
+/// Where a read has to stop.
+enum Stopped {
+    /// At its end.
+    Done,
+    /// Something else happens first.
+    Time,
+    /// No page here.
+    Missing(u32),
+    /// A page with the readahead mark, which it has no longer.
+    Marked(u32),
+    /// A page that is being read.
+    Locked(Pfn),
+}
+
+/// `generic_file_aio_read` of the bytes from `pos` to `end`, or to the end of the file. The bytes read.
+pub(crate) async fn read(
+    sys: &Sys,
+    file: &mut OpenFile,
+    pos: u64,
+    end: u64,
+    gfp: Gfp,
+) -> Result<u64, OutOfMemory> {
+    let end = end.min(sys.world().mm.inodes[file.inode as usize].size);
+    let mut at = pos;
+    sys.charge_kernel(sys.costs.syscall_ns).await;
+    while at < end {
+        // Pages that are still wanted, as readahead is told.
+        let wanted = |index: u32| (end.div_ceil(PAGE_SIZE) - u64::from(index)) as u32;
+        let stopped = sys.world().read_cached(file, &mut at, end);
+        match stopped {
+            Stopped::Done => break,
+            Stopped::Time => sys.suspend().await,
+            Stopped::Missing(index) => {
+                readahead::sync(sys, file, index, wanted(index), gfp).await?;
+                let missing = {
+                    let world = sys.world();
+                    world.mm.inodes[file.inode as usize]
+                        .pages
+                        .page(index)
+                        .is_none()
+                };
+                if missing {
+                    page_cache_read(sys, file.inode, index, gfp).await?;
+                }
+            }
+            Stopped::Marked(index) => {
+                readahead::marked(sys, file, index, wanted(index), gfp).await?;
+            }
+            Stopped::Locked(pfn) => page_io::wait_on_page(sys, pfn, flag::LOCKED).await,
+        }
+        if sys.world().sched.current_killed() {
+            break;
+        }
+    }
+    file.readahead.end_of_read();
+    Ok(at.saturating_sub(pos))
+}
+
+impl World {
+    /// Reads from pages that are there.
+    fn read_cached(&mut self, file: &mut OpenFile, at: &mut u64, end: u64) -> Stopped {
+        let undisturbed = self.sched.undisturbed();
+        let (mut spent, mut stopped) = (0, Stopped::Done);
+        while *at < end && spent <= undisturbed {
+            let index = (*at / PAGE_SIZE) as u32;
+            let inode = &self.mm.inodes[file.inode as usize];
+            let Some(pfn) = inode.pages.page(index) else {
+                stopped = Stopped::Missing(index);
+                break;
+            };
+            let page = &mut self.mm.pages[pfn];
+            if page.has(flag::RECLAIM) && !page.has(flag::WRITEBACK) {
+                page.clear(flag::RECLAIM);
+                stopped = Stopped::Marked(index);
+                break;
+            }
+            if page.has(flag::LOCKED) {
+                stopped = Stopped::Locked(pfn);
+                break;
+            }
+            if file.readahead.comes_to(*at) {
+                self.mark_page_accessed(pfn);
+            }
+            let bytes = (PAGE_SIZE - *at % PAGE_SIZE).min(end - *at);
+            *at += bytes;
+            file.readahead.read_to(index, *at);
+            spent += (self.costs.copy_page_ns * bytes).div_ceil(PAGE_SIZE);
+        }
+        // No time at all needs nobody's leave: two tasks would wait for each other.
+        let passed = spent == 0 || self.sched.spend(Mode::System, spent);
+        match (passed, stopped) {
+            (true, stopped) => stopped,
+            // The page is looked at again when the time has passed.
+            (false, Stopped::Marked(index)) => {
+                self.mark_again(file.inode, index);
+                Stopped::Time
+            }
+            (false, _) => Stopped::Time,
+        }
+    }
+
+    fn mark_again(&mut self, inode: InodeId, index: u32) {
+        if let Some(pfn) = self.mm.inodes[inode as usize].pages.page(index) {
+            self.mm.pages[pfn].set(flag::RECLAIM);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Writing through the page cache (`generic_file_buffered_write`, `generic_perform_write`).
+//!
+//! Page by page: a page is found or made (and read first if only part of it is written and the file has
+//! data there), it gets its bytes, becomes dirty, and the writer looks whether it has to wait.
+
+use super::filemap::{OpenFile, page_cache_read};
+use super::page::{Pfn, flag};
+use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::page_io;
+use super::page_writeback::{Due, balance_dirty_pages};
+use crate::kernel::StablePages;
+use crate::time::Mode;
+use crate::world::{Sys, World};
+use lowmark_spec::machine::PAGE_SIZE;
+
+/// Why a write cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WriteError {
+    OutOfMemory,
+    /// ENOSPC
+    NoSpace,
+}
+
+impl From<OutOfMemory> for WriteError {
+    fn from(_: OutOfMemory) -> WriteError {
+        WriteError::OutOfMemory
+    }
+}
+
+/// Where a write has to stop.
+enum Stopped {
+    /// At its end.
+    Done,
+    /// Something else happens first.
+    Time,
+    /// The writer has to look how many pages are dirty, once the time before has passed.
+    Look(Due, bool),
+    /// It needs a page.
+    Allocate,
+    /// It needs what the file has here.
+    Read(u32),
+    Wait(Pfn, u16),
+    NoSpace,
+}
+
+/// Writes the bytes from `pos` to `end`, and makes the file longer if that is behind its end. The bytes
+/// written: fewer if the task was killed.
+pub(crate) async fn write(
+    sys: &Sys,
+    file: &OpenFile,
+    pos: u64,
+    end: u64,
+    gfp: Gfp,
+) -> Result<u64, WriteError> {
+    let (mut at, mut page) = (pos, None);
+    sys.charge_kernel(sys.costs.syscall_ns).await;
+    let result = loop {
+        let stopped = sys.world().write_cached(file, &mut at, end, gfp, &mut page);
+        match stopped {
+            Stopped::Done => break Ok(at - pos),
+            Stopped::Time => sys.suspend().await,
+            Stopped::Look(due, passed) => {
+                if !passed {
+                    sys.suspend().await;
+                }
+                balance_dirty_pages(sys, due).await;
+            }
+            Stopped::Allocate => match alloc_page(sys, gfp).await {
+                Ok(pfn) => page = Some(pfn),
+                Err(error) => break Err(error.into()),
+            },
+            Stopped::Read(index) => {
+                if let Err(error) = page_cache_read(sys, file.inode, index, gfp).await {
+                    break Err(error.into());
+                }
+            }
+            Stopped::Wait(pfn, flags) => page_io::wait_on_page(sys, pfn, flags).await,
+            Stopped::NoSpace => break Err(WriteError::NoSpace),
+        }
+        if sys.world().sched.current_killed() {
+            break Ok(at - pos);
+        }
+    };
+    if let Some(unneeded) = page {
+        sys.world().mm.free_page(unneeded);
+    }
+    result
+}
+
+impl World {
+    /// Writes as far as it goes without sleeping.
+    fn write_cached(
+        &mut self,
+        file: &OpenFile,
+        at: &mut u64,
+        end: u64,
+        gfp: Gfp,
+        spare: &mut Option<Pfn>,
+    ) -> Stopped {
+        let undisturbed = self.sched.undisturbed();
+        let (mut spent, mut stopped) = (0, Stopped::Done);
+        while *at < end && spent <= undisturbed {
+            let index = (*at / PAGE_SIZE) as u32;
+            let bytes = (PAGE_SIZE - *at % PAGE_SIZE).min(end - *at);
+            let pfn = match self.page_to_write(file, index, bytes, gfp, spare) {
+                Ok(pfn) => pfn,
+                Err(stop) => {
+                    stopped = stop;
+                    break;
+                }
+            };
+            if !self.set_page_dirty(pfn) {
+                stopped = Stopped::NoSpace;
+                break;
+            }
+            self.mark_page_accessed(pfn);
+            *at += bytes;
+            let inode = &mut self.mm.inodes[file.inode as usize];
+            inode.size = inode.size.max(*at);
+            spent +=
+                (self.costs.copy_page_ns * bytes).div_ceil(PAGE_SIZE) + self.costs.file_page_ns;
+            if let Some(due) = self.dirty_check() {
+                stopped = Stopped::Look(due, true);
+                break;
+            }
+        }
+        // No time at all needs nobody's leave: two tasks would wait for each other.
+        let passed = spent == 0 || self.sched.spend(Mode::System, spent);
+        match (passed, stopped) {
+            (true, stopped) => stopped,
+            (false, Stopped::Look(due, _)) => Stopped::Look(due, false),
+            // Whatever stopped it is looked at again when the time has passed.
+            (false, _) => Stopped::Time,
+        }
+    }
+
+    /// `write_begin`: the page that gets the bytes.
+    fn page_to_write(
+        &mut self,
+        file: &OpenFile,
+        index: u32,
+        bytes: u64,
+        gfp: Gfp,
+        spare: &mut Option<Pfn>,
+    ) -> Result<Pfn, Stopped> {
+        let inode = &self.mm.inodes[file.inode as usize];
+        if let Some(pfn) = inode.pages.page(index) {
+            let page = &self.mm.pages[pfn];
+            let stable = self.kernel.mechanisms.stable_pages == StablePages::Always;
+            return match (page.has(flag::LOCKED), stable && page.has(flag::WRITEBACK)) {
+                (true, _) => Err(Stopped::Wait(pfn, flag::LOCKED)),
+                (_, true) => Err(Stopped::Wait(pfn, flag::WRITEBACK)),
+                _ => Ok(pfn),
+            };
+        }
+        // What of the page is not written, and lies within the file, is read.
+        let within = u64::from(index) * PAGE_SIZE < inode.size;
+        if bytes < PAGE_SIZE && within && inode.extents.find(index).is_some() {
+            return Err(Stopped::Read(index));
+        }
+        let Some(pfn) = spare.take().or_else(|| self.alloc_page_fast(gfp)) else {
+            return Err(Stopped::Allocate);
+        };
+        if !self.add_to_page_cache(file.inode, index, pfn) {
+            *spare = Some(pfn);
+            return Err(Stopped::NoSpace);
+        }
+        Ok(pfn)
+    }
+}

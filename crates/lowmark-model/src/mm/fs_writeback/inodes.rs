@@ -1,0 +1,128 @@
+//! Which inode is written next, and where it goes after its turn.
+
+use super::put;
+use crate::mm::bdi::{Listed, Reason, Work};
+use crate::mm::inode::InodeId;
+use crate::mm::page_tree::Tag;
+use crate::time::SECOND;
+use crate::world::World;
+use lowmark_record::{Field, Kind};
+
+impl World {
+    /// `queue_io`, when there is nothing left of the last round: those that wait for their next turn, then
+    /// the dirty ones, for periodic work only those that have been so for long.
+    pub(super) fn queue_io(&mut self, device: usize, work: &Work) {
+        let now = self.sched.now();
+        let expire = self.kernel.sysctl.dirty_expire();
+        let older = match work.reason {
+            Reason::Periodic => now.checked_sub(expire),
+            _ => Some(now),
+        };
+        let bdi = &mut self.mm.bdis[device];
+        if !bdi.b_io.is_empty() {
+            return;
+        }
+        let mut moved = 0;
+        while let Some(inode) = bdi.b_more_io.pop_front() {
+            self.mm.inodes[inode as usize].writeback.listed = Listed::Io;
+            bdi.b_io.push_back(inode);
+            moved += 1;
+        }
+        while let Some(&inode) = bdi.b_dirty.front() {
+            let writeback = &mut self.mm.inodes[inode as usize].writeback;
+            if older.is_none_or(|older| writeback.dirtied_when > older) {
+                break;
+            }
+            writeback.listed = Listed::Io;
+            bdi.b_dirty.pop_front();
+            bdi.b_io.push_back(inode);
+            moved += 1;
+        }
+        if self.trace.enabled() {
+            let reason = self.trace.name(work.reason.name());
+            let jiffy = self.jiffy();
+            self.trace_bdi(Kind::WritebackQueueIo, device, |_| {
+                vec![
+                    (Field::Older, older.unwrap_or(0) / jiffy),
+                    (Field::Age, (now - older.unwrap_or(now)) * 1000 / SECOND),
+                    (Field::Enqueue, moved),
+                    (Field::Reason, reason),
+                ]
+            });
+        }
+    }
+
+    /// The oldest inode of the round. It is on no list while it is being written, so nobody else gets it.
+    pub(super) fn next_inode(&mut self, device: usize) -> Option<InodeId> {
+        let inode = self.mm.bdis[device].b_io.pop_front()?;
+        let writeback = &mut self.mm.inodes[inode as usize].writeback;
+        writeback.listed = Listed::Clean;
+        writeback.sync = true;
+        Some(inode)
+    }
+
+    /// `requeue_inode` at the end of a turn, which may have used up its `slice`.
+    pub(super) fn requeue_inode(&mut self, inode: InodeId, used_up: bool) {
+        let now = self.sched.now();
+        let file = &mut self.mm.inodes[inode as usize];
+        let device = file.device;
+        let dirty = file.pages.tagged(Tag::Dirty) > 0;
+        let writeback = &mut file.writeback;
+        writeback.sync = false;
+        writeback.listed = match (dirty, used_up) {
+            (false, _) => Listed::Clean,
+            (true, true) => Listed::MoreIo,
+            (true, false) => Listed::Dirty,
+        };
+        let (listed, dirtied) = (writeback.listed, writeback.dirtied_when);
+        if listed == Listed::Dirty {
+            // redirty_tail keeps the list in order of age.
+            let last = self.mm.bdis[device].b_dirty.back().copied();
+            let newest = last.map(|last| self.mm.inodes[last as usize].writeback.dirtied_when);
+            if newest.is_some_and(|newest| dirtied < newest) {
+                self.mm.inodes[inode as usize].writeback.dirtied_when = now;
+            }
+        }
+        let bdi = &mut self.mm.bdis[device];
+        put(bdi, listed, inode);
+        bdi.waiters.wake_all(&mut self.sched);
+    }
+
+    /// An inode without a dirty page that is not being written leaves the lists (`inode_wb_list_del`).
+    pub(crate) fn forget_dirty_inode(&mut self, inode: InodeId) {
+        let file = &mut self.mm.inodes[inode as usize];
+        let listed = std::mem::take(&mut file.writeback.listed);
+        let bdi = &mut self.mm.bdis[file.device];
+        let list = match listed {
+            Listed::Clean => return,
+            Listed::Dirty => &mut bdi.b_dirty,
+            Listed::Io => &mut bdi.b_io,
+            Listed::MoreIo => &mut bdi.b_more_io,
+        };
+        list.retain(|&other| other != inode);
+    }
+
+    pub(super) fn trace_single_inode(&mut self, inode: InodeId, slice: u64, wrote: u64) {
+        let file = &self.mm.inodes[inode as usize];
+        let (device, writeback) = (file.device, file.writeback.clone());
+        if !self.trace.enabled() {
+            return;
+        }
+        let state = self.trace.name(match file.pages.tagged(Tag::Dirty) {
+            0 => "",
+            _ => "I_DIRTY_PAGES",
+        });
+        let (now, jiffy) = (self.sched.now(), self.jiffy());
+        self.trace_bdi(Kind::WritebackSingleInode, device, |_| {
+            vec![
+                (Field::Ino, u64::from(inode)),
+                (Field::State, state),
+                (Field::DirtiedWhen, writeback.dirtied_when / jiffy),
+                (Field::Age, (now - writeback.dirtied_when) / SECOND),
+                (Field::Index, u64::from(writeback.index)),
+                (Field::ToWrite, slice.min(i64::MAX as u64)),
+                (Field::Wrote, wrote),
+            ]
+        });
+    }
+}

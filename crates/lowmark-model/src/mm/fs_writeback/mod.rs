@@ -1,0 +1,335 @@
+//! Flushers: one kernel thread for each device, which writes dirty inodes (`fs/fs-writeback.c`).
+//!
+//! 1. Work that was asked for comes first (`sync`, reclaim), then inodes that have been dirty for
+//!    `dirty_expire_centisecs`, looked for every `dirty_writeback_centisecs`, then whatever is above the
+//!    background threshold.
+//! 2. A round moves inodes from `b_dirty` to `b_io` and gives each a turn of so many pages (*slice*), the
+//!    oldest first. Who is not clean then waits in `b_more_io` for its next turn.
+//! 3. The round ends when there is no more work of its kind, and every 100 ms it looks whether there is.
+
+mod inodes;
+mod pages;
+
+pub(crate) use pages::{Range, fsync_range, wait_on_writeback, writepages};
+
+use super::bdi::{Bdi, Listed, Reason, Work};
+use super::inode::InodeId;
+use crate::kernel::WritebackSlice;
+use crate::time::{Nanos, SECOND};
+use crate::world::{Sys, SysRef, World};
+use lowmark_record::{Field, Kind};
+
+/// Pages of a turn at least, and up to 3.0 (`MAX_WRITEBACK_PAGES`): 4 MiB.
+const MIN_WRITEBACK_PAGES: u64 = 1024;
+/// A round looks so often whether it should go on.
+const ROUND: Nanos = SECOND / 10;
+
+impl World {
+    /// Wakes the flusher of a device.
+    pub(crate) fn wake_flusher(&mut self, device: usize) {
+        self.mm.bdis[device].flusher.wake_all(&mut self.sched);
+    }
+
+    /// `bdi_start_background_writeback`, unless the flusher is at work.
+    pub(crate) fn start_background_writeback(&mut self, device: usize) {
+        if self.mm.bdis[device].running {
+            return;
+        }
+        self.trace_bdi(Kind::WritebackWakeBackground, device, |_| Vec::new());
+        self.wake_flusher(device);
+    }
+
+    /// The same at the end of a call of `balance_dirty_pages`, if there are more dirty pages than the
+    /// background threshold.
+    pub(crate) fn start_background_if_due(&mut self, device: usize) {
+        let (background, _) = self.mm.dirty_thresholds(&self.kernel);
+        if self.mm.nr_dirty > background {
+            self.start_background_writeback(device);
+        }
+    }
+
+    fn queue_work(&mut self, device: usize, work: Work) -> u64 {
+        self.trace_work(Kind::WritebackQueue, device, &work);
+        let bdi = &mut self.mm.bdis[device];
+        bdi.work.push_back(work);
+        bdi.queued += 1;
+        let number = bdi.queued;
+        self.wake_flusher(device);
+        number
+    }
+
+    /// `wakeup_flusher_threads`: reclaim found so many dirty pages, or all of them are to be written.
+    pub(crate) fn wakeup_flusher_threads(&mut self, nr_pages: Option<u64>) {
+        let nr_pages = nr_pages.unwrap_or(self.mm.nr_dirty);
+        for device in 0..self.mm.bdis.len() {
+            if self.mm.bdis[device].has_dirty_io() {
+                let work = Work {
+                    nr_pages,
+                    sync: false,
+                    reason: Reason::TryToFreePages,
+                };
+                self.queue_work(device, work);
+            }
+        }
+    }
+
+    /// Records an event of a device's writeback.
+    pub(crate) fn trace_bdi(
+        &mut self,
+        kind: Kind,
+        device: usize,
+        values: impl Fn(&World) -> Vec<(Field, u64)>,
+    ) {
+        if !self.trace.enabled() {
+            return;
+        }
+        let name = self.trace.name(&format!("8:{}", 16 * device));
+        self.trace(kind, |world| {
+            let mut all = vec![(Field::Bdi, name)];
+            all.extend(values(world));
+            all
+        });
+    }
+
+    fn trace_work(&mut self, kind: Kind, device: usize, work: &Work) {
+        if !self.trace.enabled() {
+            return;
+        }
+        let reason = self.trace.name(work.reason.name());
+        let work = *work;
+        self.trace_bdi(kind, device, |_| {
+            vec![
+                // No limit is LONG_MAX.
+                (Field::NrPages, work.nr_pages.min(i64::MAX as u64)),
+                (Field::SyncMode, u64::from(work.sync)),
+                (Field::Kupdate, u64::from(work.reason == Reason::Periodic)),
+                (Field::RangeCyclic, 1),
+                (
+                    Field::Background,
+                    u64::from(work.reason == Reason::Background),
+                ),
+                (Field::Reason, reason),
+            ]
+        });
+    }
+}
+
+/// `sync(2)`: writes everything and waits for it.
+pub(crate) async fn sync(sys: &Sys) {
+    let works: Vec<(usize, u64)> = {
+        let world = &mut *sys.world();
+        let work = Work {
+            nr_pages: u64::MAX,
+            sync: true,
+            reason: Reason::Sync,
+        };
+        let devices = 0..world.mm.bdis.len();
+        let dirty = devices.filter(|&device| world.mm.bdis[device].has_dirty_io());
+        let dirty: Vec<usize> = dirty.collect();
+        let queue = |device| (device, world.queue_work(device, work));
+        dirty.into_iter().map(queue).collect()
+    };
+    for (device, number) in works {
+        loop {
+            {
+                let world = &mut *sys.world();
+                let bdi = &mut world.mm.bdis[device];
+                if bdi.done >= number || world.sched.current_killed() {
+                    break;
+                }
+                bdi.waiters.block(&mut world.sched, "the flusher");
+            }
+            sys.suspend().await;
+        }
+    }
+    // wait_sb_inodes; what somebody else was just writing is written here.
+    let inodes = sys.world().mm.inodes.len();
+    for inode in 0..inodes as InodeId {
+        fsync_range(sys, inode, Range::ALL).await;
+    }
+}
+
+/// The thread. Never returns.
+pub(crate) async fn flusher(sys: SysRef, device: usize) {
+    loop {
+        sys.world().mm.bdis[device].running = true;
+        do_writeback(&sys, device).await;
+        {
+            let world = &mut *sys.world();
+            let bdi = &mut world.mm.bdis[device];
+            bdi.running = false;
+            if !bdi.work.is_empty() {
+                continue;
+            }
+            let interval = world.kernel.sysctl.dirty_writeback();
+            match bdi.has_dirty_io() && interval > 0 {
+                true => bdi
+                    .flusher
+                    .block_for(&mut world.sched, "dirty pages", interval),
+                false => bdi.flusher.block(&mut world.sched, "dirty pages"),
+            }
+        }
+        sys.suspend().await;
+        let world = &mut *sys.world();
+        let me = world.sched.current();
+        world.mm.bdis[device].flusher.remove(me);
+    }
+}
+
+/// `wb_do_writeback`: everything that there is to do now.
+async fn do_writeback(sys: &Sys, device: usize) {
+    loop {
+        let work = {
+            let world = &mut *sys.world();
+            let work = world.mm.bdis[device].work.pop_front();
+            if let Some(work) = &work {
+                world.trace_work(Kind::WritebackExec, device, work);
+            }
+            work
+        };
+        let Some(work) = work else {
+            break;
+        };
+        writeback(sys, device, work).await;
+        let world = &mut *sys.world();
+        let bdi = &mut world.mm.bdis[device];
+        bdi.done += 1;
+        bdi.waiters.wake_all(&mut world.sched);
+    }
+    let periodic = sys.world().periodic_work(device);
+    if let Some(work) = periodic {
+        writeback(sys, device, work).await;
+    }
+    let background = sys.world().over_bground_thresh(device);
+    if background {
+        let work = Work {
+            nr_pages: u64::MAX,
+            sync: false,
+            reason: Reason::Background,
+        };
+        writeback(sys, device, work).await;
+    }
+}
+
+impl World {
+    /// `wb_check_old_data_flush`
+    fn periodic_work(&mut self, device: usize) -> Option<Work> {
+        let interval = self.kernel.sysctl.dirty_writeback();
+        let now = self.sched.now();
+        let bdi = &mut self.mm.bdis[device];
+        if interval == 0 || now < bdi.last_old_flush + interval {
+            return None;
+        }
+        bdi.last_old_flush = now;
+        // Inodes count as well: get_nr_dirty_pages.
+        let inodes = bdi.b_dirty.len() + bdi.b_io.len() + bdi.b_more_io.len();
+        let nr_pages = self.mm.nr_dirty + inodes as u64;
+        (nr_pages > 0).then_some(Work {
+            nr_pages,
+            sync: false,
+            reason: Reason::Periodic,
+        })
+    }
+
+    /// Whether a round of this work ends here.
+    fn round_ends(&mut self, device: usize, work: &Work) -> bool {
+        let automatic = matches!(work.reason, Reason::Background | Reason::Periodic);
+        work.nr_pages == 0
+            || (automatic && !self.mm.bdis[device].work.is_empty())
+            || (work.reason == Reason::Background && !self.over_bground_thresh(device))
+    }
+
+    /// `writeback_chunk_size`: pages of one turn.
+    fn slice(&self, device: usize, work: &Work) -> u64 {
+        if work.sync {
+            return u64::MAX;
+        }
+        match self.kernel.mechanisms.writeback_slice {
+            WritebackSlice::Fixed => MIN_WRITEBACK_PAGES.min(work.nr_pages),
+            WritebackSlice::Bandwidth => {
+                let bandwidth = self.mm.bdis[device].estimate.avg_write_bandwidth;
+                let pages = (bandwidth / 2)
+                    .min(self.mm.limits.hard_limit() / 8)
+                    .min(work.nr_pages);
+                (pages + MIN_WRITEBACK_PAGES) / MIN_WRITEBACK_PAGES * MIN_WRITEBACK_PAGES
+            }
+        }
+    }
+}
+
+/// `wb_writeback`: rounds until the work is done.
+async fn writeback(sys: &Sys, device: usize, work: Work) {
+    let mut work = work;
+    sys.world().trace_work(Kind::WritebackStart, device, &work);
+    let start = sys.world().jiffies_now();
+    loop {
+        let ends = sys.world().round_ends(device, &work);
+        if ends {
+            break;
+        }
+        sys.world().queue_io(device, &work);
+        let written = writeback_round(sys, device, &mut work).await;
+        let world = &mut *sys.world();
+        world.bdi_update_bandwidth(device, None, start);
+        world.trace_work(Kind::WritebackWritten, device, &work);
+        let bdi = &world.mm.bdis[device];
+        if written == 0 && bdi.b_io.is_empty() && bdi.b_more_io.is_empty() {
+            break;
+        }
+    }
+}
+
+/// `writeback_sb_inodes`: a turn for each inode of `b_io`, until 100 ms have passed. Pages written.
+async fn writeback_round(sys: &Sys, device: usize, work: &mut Work) -> u64 {
+    let start = sys.world().sched.now();
+    let mut written = 0;
+    loop {
+        let next = sys.world().next_inode(device);
+        let Some(inode) = next else {
+            return written;
+        };
+        let slice = sys.world().slice(device, work);
+        let turn = write_single_inode(sys, inode, slice, work.sync).await;
+        work.nr_pages = work.nr_pages.saturating_sub(turn);
+        written += turn;
+        let over = sys.world().sched.now() > start + ROUND;
+        if over || work.nr_pages == 0 {
+            return written;
+        }
+    }
+}
+
+/// `writeback_single_inode` and what becomes of the inode: the pages written.
+async fn write_single_inode(sys: &Sys, inode: InodeId, slice: u64, sync: bool) -> u64 {
+    let mut left = slice;
+    writepages(sys, inode, Range::ALL, &mut left, sync).await;
+    if sync {
+        wait_on_writeback(sys, inode, Range::ALL).await;
+    }
+    let world = &mut *sys.world();
+    world.trace_single_inode(inode, slice, slice - left);
+    world.requeue_inode(inode, left == 0);
+    slice - left
+}
+
+/// `writeback_inodes_wb`: a writer of the time before 3.2 writes so many pages itself, through the same
+/// lists. Pages written.
+pub(crate) async fn writeback_inodes_wb(sys: &Sys, device: usize, nr_pages: u64) -> u64 {
+    let mut work = Work {
+        nr_pages,
+        sync: false,
+        reason: Reason::Background,
+    };
+    sys.world().queue_io(device, &work);
+    writeback_round(sys, device, &mut work).await
+}
+
+/// Adds an inode to the list that it is on from now on.
+fn put(bdi: &mut Bdi, listed: Listed, inode: InodeId) {
+    match listed {
+        Listed::Clean => {}
+        Listed::Dirty => bdi.b_dirty.push_back(inode),
+        Listed::Io => bdi.b_io.push_back(inode),
+        Listed::MoreIo => bdi.b_more_io.push_back(inode),
+    }
+}

@@ -1,0 +1,198 @@
+//! How many pages may be dirty (`global_dirty_limits`), and which share of them belongs to a device.
+
+use super::estimate::Position;
+use crate::kernel::{BdiBackground, DirtyReserve, Dirtyable, Kernel, Throttle};
+use crate::mm::Mm;
+use crate::mm::mmzone::{Lru, Mark};
+use crate::time::{Nanos, SECOND};
+use crate::world::{Sys, World};
+use lowmark_record::{Field, Kind};
+use lowmark_spec::machine::PAGE_SIZE;
+
+/// Everybody's completions are halved so often (`VM_COMPLETIONS_PERIOD_LEN`).
+const COMPLETIONS_PERIOD: Nanos = 3 * SECOND;
+
+/// What is remembered of the limits.
+#[derive(Debug, Default)]
+pub(crate) struct DirtyLimits {
+    /// `global_dirty_limit`, and when it was last looked at, jiffies.
+    pub(super) limit: u64,
+    stamp: u64,
+    /// Pages that all devices have written of late.
+    pub(crate) completions: u64,
+    period: Nanos,
+    /// Dirty threshold after boot.
+    at_boot: u64,
+}
+
+impl DirtyLimits {
+    /// The threshold smoothed; 0 before a writer was first held back (`global_dirty_limit`).
+    pub(crate) fn hard_limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Pages after which the tasks' shares of dirtying are halved (`calc_period_shift`).
+    pub(super) fn completion_half(&self) -> u64 {
+        2 * self.at_boot.max(2).next_power_of_two()
+    }
+}
+
+impl Mm {
+    /// Pages that writers may make dirty (`determine_dirtyable_memory`, `global_dirtyable_memory`).
+    fn dirtyable(&self, kernel: &Kernel) -> u64 {
+        let free: u64 = self.zones.iter().map(|zone| zone.free).sum();
+        let with_anon =
+            kernel.mechanisms.dirtyable == Dirtyable::AnonToo && self.swap.free_slots() > 0;
+        let lists: &[Lru] = match with_anon {
+            true => &Lru::EVICTABLE,
+            false => &[Lru::InactiveFile, Lru::ActiveFile],
+        };
+        let cached: u64 = self
+            .lruvecs
+            .iter()
+            .flat_map(|lruvec| lists.iter().map(|&lru| lruvec.len(lru)))
+            .sum();
+        if kernel.mechanisms.dirty_reserve == DirtyReserve::None {
+            return free + cached + 1;
+        }
+        // dirty_balance_reserve: what the allocator keeps back anyway.
+        let reserve: u64 = self
+            .zones
+            .iter()
+            .map(|zone| {
+                let reserve = zone.lowmem_reserve.iter().max().copied().unwrap_or(0);
+                (reserve + zone.mark(Mark::High)).min(zone.present)
+            })
+            .sum();
+        (free + cached).saturating_sub(reserve)
+    }
+
+    /// Background and dirty threshold in pages (`global_dirty_limits`).
+    pub(crate) fn dirty_thresholds(&self, kernel: &Kernel) -> (u64, u64) {
+        let available = self.dirtyable(kernel);
+        let sysctl = &kernel.sysctl;
+        let pages = |bytes: u64, ratio: u64| match bytes {
+            0 => ratio * available / 100,
+            bytes => bytes.div_ceil(PAGE_SIZE),
+        };
+        let thresh = pages(sysctl.dirty_bytes, sysctl.dirty_ratio);
+        let background = pages(sysctl.dirty_background_bytes, sysctl.dirty_background_ratio);
+        match background >= thresh {
+            true => (thresh / 2, thresh),
+            false => (background, thresh),
+        }
+    }
+
+    /// `bdi_dirty_limit`: the share of a device in `thresh`, by what it has written of late. Nothing has
+    /// been written: all of it.
+    fn bdi_dirty_limit(&self, device: usize, thresh: u64) -> u64 {
+        match self.limits.completions {
+            0 => thresh,
+            all => thresh * self.bdis[device].completions / all,
+        }
+    }
+}
+
+impl World {
+    /// What a writer to a device or its flusher sees; the tracepoint says it too.
+    pub(crate) fn dirty_position(&mut self, device: usize) -> Position {
+        self.age_completions();
+        let (bg_thresh, thresh) = self.mm.dirty_thresholds(&self.kernel);
+        self.trace(Kind::GlobalDirtyState, |world| {
+            vec![
+                (Field::Dirty, world.mm.nr_dirty),
+                (Field::Writeback, world.mm.nr_writeback),
+                (Field::Unstable, 0),
+                (Field::BgThresh, bg_thresh),
+                (Field::Thresh, thresh),
+                (Field::Limit, world.mm.limits.limit),
+                (Field::Dirtied, world.mm.stat.nr_dirtied),
+                (Field::Written, world.mm.stat.nr_written),
+            ]
+        });
+        Position {
+            thresh,
+            bg_thresh,
+            dirty: self.mm.nr_dirty + self.mm.nr_writeback,
+            limit: thresh.max(self.mm.limits.limit),
+            bdi_thresh: self.mm.bdi_dirty_limit(device, thresh),
+            bdi_dirty: self.mm.bdis[device].dirty(),
+        }
+    }
+
+    /// `over_bground_thresh`: the flusher has something to do. Pages that are being written do not count.
+    pub(crate) fn over_bground_thresh(&mut self, device: usize) -> bool {
+        let at = self.dirty_position(device);
+        if self.mm.nr_dirty > at.bg_thresh {
+            return true;
+        }
+        let share = self.mm.bdi_dirty_limit(device, at.bg_thresh);
+        self.kernel.mechanisms.bdi_background == BdiBackground::On
+            && self.mm.bdis[device].reclaimable > share
+    }
+
+    /// Everybody's completions fade: what was written long ago says nothing of shares.
+    fn age_completions(&mut self) {
+        let now = self.sched.now();
+        while now >= self.mm.limits.period + COMPLETIONS_PERIOD {
+            self.mm.limits.period += COMPLETIONS_PERIOD;
+            self.mm.limits.completions = 0;
+            for bdi in &mut self.mm.bdis {
+                bdi.completions /= 2;
+                self.mm.limits.completions += bdi.completions;
+            }
+            if self.mm.limits.completions == 0 {
+                self.mm.limits.period = now;
+            }
+        }
+    }
+
+    /// `update_dirty_limit`: up at once, down slowly.
+    pub(super) fn update_dirty_limit(&mut self, at: &Position) {
+        let now = self.jiffies_now();
+        let hz = self.hz();
+        let limits = &mut self.mm.limits;
+        if now < limits.stamp + (hz / 5).max(1) {
+            return;
+        }
+        limits.stamp = now;
+        if limits.limit < at.thresh {
+            limits.limit = at.thresh;
+        } else {
+            let target = at.thresh.max(at.dirty);
+            limits.limit -= limits.limit.saturating_sub(target) >> 5;
+        }
+    }
+
+    /// `writeback_set_ratelimit`: after boot.
+    pub(crate) fn set_dirty_ratelimit(&mut self, cpus: u32) {
+        let (_, thresh) = self.mm.dirty_thresholds(&self.kernel);
+        let total: u64 = self.mm.zones.iter().map(|zone| zone.managed).sum();
+        let shares = 32 * u64::from(cpus);
+        let by_memory = matches!(
+            self.kernel.mechanisms.throttle,
+            Throttle::Foreground | Throttle::ForegroundBounded
+        );
+        self.mm.limits.at_boot = thresh;
+        self.dirtying.ratelimit_pages = match by_memory {
+            true => (total / shares).clamp(16, 1024),
+            false => (thresh / shares).max(16),
+        };
+    }
+}
+
+/// `throttle_vm_writeout`: a reclaimer pauses while more is being written than a tenth above the dirty
+/// limit.
+pub(crate) async fn throttle_vm_writeout(sys: &Sys) {
+    loop {
+        let too_much = {
+            let world = sys.world();
+            let (_, threshold) = world.mm.dirty_thresholds(&world.kernel);
+            world.mm.nr_writeback > threshold + threshold / 10
+        };
+        if !too_much {
+            return;
+        }
+        sys.congestion_wait(SECOND / 10).await;
+    }
+}

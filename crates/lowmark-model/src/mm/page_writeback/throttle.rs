@@ -1,0 +1,393 @@
+//! `balance_dirty_pages`: how long a writer waits (3.2 and later; before, see [`super::foreground`]).
+//!
+//! 1. A writer looks when it has dirtied so many pages, or its CPU very many.
+//! 2. Below half way between the two thresholds it goes on at once (*freerun*).
+//! 3. Otherwise it is told a rate, the device's base rate times the position ratio, and pauses for as
+//!    long as the pages it has dirtied take at that rate, within bounds. It writes nothing itself.
+//! 4. The pages until its next look follow from the pause: steered (3.2), or computed (3.3). Since 3.3 the
+//!    time that it spent elsewhere is taken off the pause.
+
+use super::estimate::{Position, RATELIMIT_CALC_SHIFT};
+use super::{foreground, pause};
+use crate::kernel::{DirtyExceeded, Throttle};
+use crate::time::Nanos;
+use crate::world::{Sys, World};
+use lowmark_record::{Field, Kind};
+use lowmark_spec::machine::PAGE_SIZE;
+
+/// Pages between looks while a device has too many (32 KiB).
+const EXCEEDED_PAGES: u64 = (32 << 10) / PAGE_SIZE;
+
+/// A look that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(super) device: usize,
+    /// Pages since the last one.
+    pub(super) pages: u64,
+}
+
+impl World {
+    /// `balance_dirty_pages_ratelimited`, after each page: whether the current task has to look now.
+    pub(crate) fn dirty_check(&mut self) -> Option<Due> {
+        let (task, cpu) = (self.sched.current(), self.sched.current_cpu() as usize);
+        let dirt = *self.dirtying.task(task);
+        let device = self.dirtying.devices[task.0 as usize];
+        let exceeded = self.mm.bdis[device].dirty_exceeded;
+        let throttle = self.kernel.mechanisms.throttle;
+        let on_cpu = self.dirtying.cpus[cpu];
+        if foreground::is(throttle) {
+            let limit = match exceeded {
+                true => EXCEEDED_PAGES,
+                false => self.dirtying.ratelimit_pages,
+            };
+            if on_cpu < limit {
+                return None;
+            }
+            self.dirtying.cpus[cpu] = 0;
+            self.dirtying.task(task).nr_dirtied = 0;
+            return Some(Due {
+                device,
+                pages: on_cpu,
+            });
+        }
+        let mut limit = dirt.nr_dirtied_pause;
+        if exceeded {
+            limit = limit.min(EXCEEDED_PAGES);
+        }
+        let mut dirtied = dirt.nr_dirtied;
+        if dirtied >= limit {
+            self.dirtying.cpus[cpu] = 0;
+        } else if on_cpu >= self.dirtying.ratelimit_pages {
+            self.dirtying.cpus[cpu] = 0;
+            limit = 0;
+        }
+        if throttle == Throttle::ThinkTime && self.dirtying.leaks[cpu] > 0 && dirtied < limit {
+            let leaked = self.dirtying.leaks[cpu].min(limit - dirtied);
+            self.dirtying.leaks[cpu] -= leaked;
+            dirtied += leaked;
+            self.dirtying.task(task).nr_dirtied = dirtied;
+        }
+        (dirtied >= limit).then_some(Due {
+            device,
+            pages: dirtied,
+        })
+    }
+}
+
+/// Looks if it is time, and waits as long as it takes.
+pub(crate) async fn balance_dirty_pages_ratelimited(sys: &Sys) {
+    let due = sys.world().dirty_check();
+    if let Some(due) = due {
+        balance_dirty_pages(sys, due).await;
+    }
+}
+
+/// A look that is due, and the wait that follows from it.
+pub(crate) async fn balance_dirty_pages(sys: &Sys, due: Due) {
+    let writes = foreground::is(sys.world().kernel.mechanisms.throttle);
+    match writes {
+        true => foreground::balance_dirty_pages(sys, due).await,
+        false => pause_if_needed(sys, due).await,
+    }
+}
+
+/// What a round came to.
+enum Round {
+    /// No waiting, or no more.
+    Leave,
+    /// Sleep; go round again after it if `again`.
+    Sleep { jiffies: u64, again: bool },
+}
+
+/// A call of `balance_dirty_pages`.
+struct Call {
+    due: Due,
+    /// When it began, jiffies.
+    start: u64,
+}
+
+async fn pause_if_needed(sys: &Sys, due: Due) {
+    let call = Call {
+        due,
+        start: sys.world().jiffies_now(),
+    };
+    loop {
+        let round = sys.world().balance_round(&call);
+        sys.charge_kernel(sys.costs.balance_dirty_ns).await;
+        let Round::Sleep { jiffies, again } = round else {
+            break;
+        };
+        let time = jiffies * sys.world().jiffy();
+        sleep(sys, time).await;
+        if !again || sys.world().sched.current_killed() {
+            break;
+        }
+    }
+    sys.world().start_background_if_due(due.device);
+}
+
+/// `io_schedule_timeout`; a kill ends it in the kernels in which it is killable, which 143dfe8611a6 alone
+/// is not.
+async fn sleep(sys: &Sys, time: Nanos) {
+    let (killable, end) = {
+        let world = sys.world();
+        let killable = world.kernel.mechanisms.throttle != Throttle::IoLess;
+        (killable, world.sched.now() + time)
+    };
+    loop {
+        let left = end.saturating_sub(sys.world().sched.now());
+        if left == 0 || (sys.sleep(left).await || killable) {
+            return;
+        }
+    }
+}
+
+impl World {
+    /// Whether a device, or all of memory, has too many dirty pages for its writers to look as seldom as
+    /// usual.
+    fn dirty_exceeded(&self, at: &Position) -> bool {
+        let (device, all) = (at.bdi_dirty > at.bdi_thresh, at.dirty > at.thresh);
+        match self.kernel.mechanisms.dirty_exceeded {
+            DirtyExceeded::Either => device || all,
+            DirtyExceeded::Both => device && all,
+        }
+    }
+
+    /// One look.
+    fn balance_round(&mut self, call: &Call) -> Round {
+        let device = call.due.device;
+        let at = self.dirty_position(device);
+        let task = self.sched.current();
+        if at.dirty <= at.freerun() {
+            let now = self.jiffies_now();
+            let dirt = self.dirtying.task(task);
+            dirt.nr_dirtied = 0;
+            dirt.nr_dirtied_pause = pause::dirty_poll_interval(at.dirty, at.thresh);
+            dirt.paused_when = now;
+            self.mm.bdis[device].dirty_exceeded &= self.dirty_exceeded(&at);
+            return Round::Leave;
+        }
+        self.start_background_writeback(device);
+        let exceeded = self.dirty_exceeded(&at);
+        self.mm.bdis[device].dirty_exceeded |= exceeded;
+        self.bdi_update_bandwidth(device, Some(&at), call.start);
+        let estimate = &self.mm.bdis[device].estimate;
+        let reserve = self.kernel.mechanisms.throttle != Throttle::IoLess;
+        let ratio = at.ratio(estimate.avg_write_bandwidth, reserve);
+        let rate = (estimate.dirty_ratelimit * ratio) >> RATELIMIT_CALC_SHIFT;
+        let round = match self.kernel.mechanisms.throttle {
+            Throttle::ThinkTime => self.round_of_3_3(call, &at, rate),
+            Throttle::PauseControl => self.round_of_3_2(call, &at, rate),
+            _ => self.round_of_the_commit(call, &at, rate),
+        };
+        let leaves = !matches!(round, Round::Sleep { again: true, .. });
+        if leaves && !exceeded {
+            self.mm.bdis[device].dirty_exceeded = false;
+        }
+        round
+    }
+
+    /// 143dfe8611a6 alone.
+    fn round_of_the_commit(&mut self, call: &Call, at: &Position, rate: u64) -> Round {
+        let hz = self.hz();
+        let longest = pause::max_pause_of(hz);
+        let jiffies = match rate {
+            0 => longest,
+            rate => (hz * call.due.pages / (rate | 1)).min(longest),
+        };
+        self.trace_pause(call, at, rate, jiffies as i64, None);
+        let again = at.dirty >= at.limit;
+        if !again {
+            let dirt = self.dirtying.task(self.sched.current());
+            dirt.nr_dirtied = 0;
+            dirt.nr_dirtied_pause = pause::dirty_poll_interval(at.dirty, at.thresh);
+        }
+        Round::Sleep { jiffies, again }
+    }
+
+    /// Whether a device that is well lets its writers go although another one is stuck (c5c6343c4d75, 3.2).
+    fn is_well(&self, at: &Position) -> bool {
+        let cpus = self.sched.cpus();
+        at.bdi_dirty <= cpus * 8 * (1 + u64::from(cpus.ilog2()))
+    }
+
+    fn round_of_3_2(&mut self, call: &Call, at: &Position, rate: u64) -> Round {
+        let hz = self.hz();
+        let estimate = self.mm.bdis[call.due.device].estimate.clone();
+        let longest = pause::bdi_max_pause(&estimate, at.bdi_dirty, hz);
+        let jiffies = match rate {
+            0 => longest,
+            rate => (hz * call.due.pages / rate).min(longest),
+        };
+        self.trace_pause(call, at, rate, jiffies as i64, None);
+        let again = rate == 0 && !self.is_well(at);
+        if !again {
+            let pages = call.due.pages;
+            let dirt = self.dirtying.task(self.sched.current());
+            dirt.nr_dirtied = 0;
+            dirt.nr_dirtied_pause = pause::next_dirtied_pause(
+                dirt.nr_dirtied_pause,
+                pages,
+                jiffies,
+                longest,
+                &estimate,
+                hz,
+            );
+        }
+        match jiffies {
+            0 => Round::Leave,
+            jiffies => Round::Sleep { jiffies, again },
+        }
+    }
+
+    fn round_of_3_3(&mut self, call: &Call, at: &Position, rate: u64) -> Round {
+        let (hz, mut now) = (self.hz(), self.jiffies_now());
+        let estimate = &self.mm.bdis[call.due.device].estimate;
+        let longest = pause::think_max_pause(estimate, at.bdi_dirty, hz);
+        let target = pause::think_min_pause(estimate, rate, longest, hz);
+        let pages = call.due.pages;
+        let paused_when = self.dirtying.task(self.sched.current()).paused_when;
+        let (period, mut pause) = match rate {
+            0 => (longest, longest as i64),
+            rate => {
+                let period = hz * pages / rate;
+                let think = match paused_when {
+                    0 => 0,
+                    when => now as i64 - when as i64,
+                };
+                (period, period as i64 - think)
+            }
+        };
+        if pause < target.min_pause as i64 && rate > 0 {
+            self.trace_pause(call, at, rate, pause.min(0), Some(period));
+            let dirt = self.dirtying.task(self.sched.current());
+            if pause < -(hz as i64) {
+                (dirt.paused_when, dirt.nr_dirtied) = (now, 0);
+            } else if period > 0 {
+                dirt.paused_when += period;
+                dirt.nr_dirtied = 0;
+            } else if dirt.nr_dirtied_pause <= pages {
+                dirt.nr_dirtied_pause += pages;
+            }
+            return Round::Leave;
+        }
+        if pause > longest as i64 {
+            now += ((pause - longest as i64) as u64).min(longest);
+            pause = longest as i64;
+        }
+        self.trace_pause(call, at, rate, pause, Some(period));
+        let dirt = self.dirtying.task(self.sched.current());
+        dirt.paused_when = now + pause as u64;
+        dirt.nr_dirtied = 0;
+        dirt.nr_dirtied_pause = target.pages;
+        Round::Sleep {
+            jiffies: pause as u64,
+            again: rate == 0 && !self.is_well(at),
+        }
+    }
+
+    fn trace_pause(
+        &mut self,
+        call: &Call,
+        at: &Position,
+        rate: u64,
+        pause: i64,
+        period: Option<u64>,
+    ) {
+        let task = self.sched.current();
+        let dirt = *self.dirtying.task(task);
+        self.trace_bdi(Kind::BalanceDirtyPages, call.due.device, |world| {
+            let (hz, now) = (world.hz(), world.jiffies_now());
+            let ms = |jiffies: u64| jiffies * 1000 / hz;
+            let think = match dirt.paused_when {
+                0 => 0,
+                when => now.saturating_sub(when),
+            };
+            let limit = world.mm.limits.limit;
+            vec![
+                (Field::Limit, limit),
+                (Field::Setpoint, (limit + at.freerun()) / 2),
+                (Field::Dirty, at.dirty),
+                (Field::BdiSetpoint, at.bdi_setpoint()),
+                (Field::BdiDirty, at.bdi_dirty),
+                (
+                    Field::DirtyRatelimit,
+                    kilobytes(world.mm.bdis[call.due.device].estimate.dirty_ratelimit),
+                ),
+                (Field::TaskRatelimit, kilobytes(rate)),
+                (Field::Dirtied, call.due.pages),
+                (Field::DirtiedPause, dirt.nr_dirtied_pause),
+                (Field::Paused, ms(now - call.start)),
+                (Field::Pause, (pause * 1000 / hz as i64) as u64),
+                (Field::Period, ms(period.unwrap_or(0))),
+                (Field::Think, ms(think)),
+            ]
+        });
+    }
+
+    /// `__bdi_update_bandwidth`, at most every 200 ms for a device; `at` is known to a throttled writer, and
+    /// not to the flusher. `start` is when the caller began.
+    pub(crate) fn bdi_update_bandwidth(
+        &mut self,
+        device: usize,
+        at: Option<&Position>,
+        start: u64,
+    ) {
+        let (now, hz) = (self.jiffies_now(), self.hz());
+        let mechanisms = &self.kernel.mechanisms;
+        let (throttle, rule) = (mechanisms.throttle, mechanisms.balanced_rate);
+        // Up to 3.0 nobody asks.
+        if throttle == Throttle::Foreground {
+            return;
+        }
+        let bdi = &mut self.mm.bdis[device];
+        let elapsed = now - bdi.estimate.stamp;
+        if elapsed < (hz / 5).max(1) {
+            return;
+        }
+        let idle = elapsed > hz && bdi.estimate.stamp < start;
+        if !idle {
+            if let Some(at) = at {
+                self.update_dirty_limit(at);
+            }
+            let bdi = &mut self.mm.bdis[device];
+            let mut step = None;
+            if let Some(at) = at.filter(|_| !foreground::is(throttle)) {
+                let reserve = throttle != Throttle::IoLess;
+                let ratio = at.ratio(bdi.estimate.avg_write_bandwidth, reserve);
+                let dirtied = bdi.dirtied;
+                let found = bdi
+                    .estimate
+                    .update_dirty_ratelimit(at, ratio, dirtied, elapsed, hz, rule);
+                step = Some(found);
+            }
+            let before = bdi.estimate.clone();
+            let written = bdi.written;
+            bdi.estimate.update_write_bandwidth(elapsed, written, hz);
+            if let Some(step) = step {
+                self.trace_bdi(Kind::BdiDirtyRatelimit, device, |_| {
+                    vec![
+                        (Field::WriteBw, kilobytes(before.write_bandwidth)),
+                        (Field::AwriteBw, kilobytes(before.avg_write_bandwidth)),
+                        (Field::DirtyRate, kilobytes(step.dirty_rate)),
+                        (Field::DirtyRatelimit, kilobytes(before.dirty_ratelimit)),
+                        (Field::TaskRatelimit, kilobytes(step.task_ratelimit)),
+                        (
+                            Field::BalancedDirtyRatelimit,
+                            kilobytes(before.balanced_dirty_ratelimit),
+                        ),
+                    ]
+                });
+            }
+        }
+        let bdi = &mut self.mm.bdis[device];
+        bdi.estimate.stamp = now;
+        bdi.estimate.dirtied = bdi.dirtied;
+        bdi.estimate.written = bdi.written;
+    }
+}
+
+/// Pages to KiB.
+fn kilobytes(pages: u64) -> u64 {
+    pages * (PAGE_SIZE / 1024)
+}

@@ -1,0 +1,143 @@
+//! What becomes of a page of a file at the end of its list: steps 3 and 5 to 7 of
+//! [`shrink_page_list`](super::page_list).
+
+use super::page_list::{Fate, Outcome};
+use super::{DEF_PRIORITY, ScanControl, Target};
+use crate::device::{Dir, Io};
+use crate::kernel::{BalancePgdat, ReclaimFileWrites};
+use crate::mm::page::{Pfn, UNMAPPED, flag};
+use crate::world::World;
+use lowmark_record::event::{RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
+use lowmark_record::{Field, Kind};
+
+impl World {
+    pub(super) fn shrink_file_page(
+        &mut self,
+        pfn: Pfn,
+        sc: &ScanControl,
+        outcome: &mut Outcome,
+    ) -> Fate {
+        // Truncated while it was isolated.
+        if self.mm.pages[pfn].owner == UNMAPPED {
+            return Fate::Free;
+        }
+        self.count_file_page(pfn, outcome);
+        // PAGEREF_RECLAIM_CLEAN: it was used, long enough ago for a clean page.
+        let marked = self.mm.pages[pfn].has(flag::REFERENCED);
+        if let Some(fate) = self.check_references(pfn) {
+            outcome.ref_keep += u64::from(matches!(fate, Fate::Keep));
+            return fate;
+        }
+        if self.mm.pages[pfn].is_mapped() {
+            self.mm.try_to_unmap(pfn);
+        }
+        if !self.mm.pages[pfn].has(flag::DIRTY) {
+            let shadow = self.workingset_eviction(pfn);
+            self.mm.delete_from_page_cache(pfn, shadow);
+            return Fate::Free;
+        }
+        if let Some(fate) = self.left_to_flusher(pfn, sc) {
+            return fate;
+        }
+        match marked {
+            true => Fate::Keep,
+            false => self.pageout_file(pfn, sc, outcome),
+        }
+    }
+
+    /// `page_check_dirty_writeback` from 3.11 on; before, only the pages that reach step 6 count.
+    pub(super) fn count_file_page(&mut self, pfn: Pfn, outcome: &mut Outcome) {
+        let page = &self.mm.pages[pfn];
+        let dirty = page.has(flag::DIRTY);
+        if self.kernel.mechanisms.balance_pgdat == BalancePgdat::EveryPass {
+            outcome.dirty += u64::from(dirty && !page.has(flag::WRITEBACK));
+            return;
+        }
+        let writeback = page.has(flag::WRITEBACK);
+        if !(dirty || writeback) || page.owner == UNMAPPED {
+            return;
+        }
+        outcome.dirty += 1;
+        outcome.unqueued += u64::from(!writeback);
+        let again = writeback && page.has(flag::RECLAIM);
+        let device = self.mm.inodes[self.mm.file_of(page).0].device;
+        outcome.congested += u64::from(again || self.block.is_congested(device, false));
+    }
+
+    /// A dirty page that this reclaimer does not write: it is marked, so that the end of its writeback moves
+    /// it to where reclaim finds it first.
+    fn left_to_flusher(&mut self, pfn: Pfn, sc: &ScanControl) -> Option<Fate> {
+        let page = &self.mm.pages[pfn];
+        let lists = &self.mm.lruvecs[self.mm.zones[page.zone()].lruvec];
+        let seen = page.has(flag::RECLAIM);
+        let (writes, fate) = match self.kernel.mechanisms.reclaim_file_writes {
+            ReclaimFileWrites::Anybody => (true, Fate::Keep),
+            ReclaimFileWrites::KswapdLate => {
+                (sc.kswapd && sc.priority < DEF_PRIORITY - 2, Fate::Keep)
+            }
+            ReclaimFileWrites::TailDirty => (sc.kswapd && lists.tail_dirty, Fate::Keep),
+            ReclaimFileWrites::SeenTwice => (sc.kswapd && lists.tail_dirty && seen, Fate::Activate),
+        };
+        if writes {
+            return None;
+        }
+        self.mm.stat.nr_vmscan_immediate_reclaim += 1;
+        self.mm.pages[pfn].set(flag::RECLAIM);
+        Some(fate)
+    }
+
+    /// `pageout` of one page of a file. kswapd writes to congested devices too.
+    fn pageout_file(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
+        let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
+        let device = self.mm.inodes[inode].device;
+        if !sc.kswapd && self.block.is_congested(device, false) {
+            outcome.congested += 1;
+            return Fate::Keep;
+        }
+        if self.place_of(inode as u32, index).is_none() {
+            return Fate::Activate;
+        }
+        self.begin_page_writeback(pfn);
+        self.mm.pages[pfn].set(flag::RECLAIM);
+        self.mm.stat.nr_vmscan_write += 1;
+        self.trace(Kind::Writepage, |_| {
+            vec![
+                (Field::Pfn, u64::from(pfn)),
+                (Field::Flags, RECLAIM_WB_FILE | RECLAIM_WB_ASYNC),
+            ]
+        });
+        Fate::Write
+    }
+
+    /// `writepage` of a page of a file that is marked as under writeback.
+    pub(super) fn file_write(&mut self, pfn: Pfn) -> Io {
+        let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
+        let file = &self.mm.inodes[inode];
+        let position = file.extents.find(index);
+        Io {
+            device: file.device,
+            dir: Dir::Write,
+            sync: false,
+            position: position.expect("a page that is written has a place"),
+            pfn,
+        }
+    }
+
+    /// What a batch says of the device behind its pages: that it is congested, or that flushers do not keep
+    /// up (`shrink_inactive_list`).
+    pub(super) fn note_dirty_pages(&mut self, target: Target, taken: u64, outcome: &Outcome) {
+        if outcome.dirty == 0 {
+            return;
+        }
+        if outcome.dirty == outcome.congested {
+            self.mm.zones[target.zone].congested = true;
+        }
+        let by_zone = self.kernel.mechanisms.balance_pgdat == BalancePgdat::EveryPass;
+        if !by_zone && outcome.unqueued == taken {
+            self.mm.lruvecs[target.lruvec].tail_dirty = true;
+            if self.kernel.mechanisms.reclaim_file_writes == ReclaimFileWrites::SeenTwice {
+                self.wakeup_flusher_threads(None);
+            }
+        }
+    }
+}

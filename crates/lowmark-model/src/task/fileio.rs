@@ -1,0 +1,308 @@
+//! Statements on files.
+
+use super::context::{Context, Stop};
+use super::touch::Visit;
+use crate::mm::filemap::{self, OpenFile};
+use crate::mm::filemap_write::{self, WriteError};
+use crate::mm::fs_writeback::{self, Range};
+use crate::mm::inode::InodeId;
+use crate::mm::page_alloc::{Gfp, OutOfMemory};
+use crate::mm::truncate;
+use crate::time::{Nanos, SECOND};
+use crate::world::Sys;
+use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::workload::{Amount, FileIo, FileRef, Op, Order, Stmt};
+
+impl From<OutOfMemory> for Stop {
+    fn from(_: OutOfMemory) -> Stop {
+        Stop::Killed
+    }
+}
+
+impl From<WriteError> for Stop {
+    fn from(_: WriteError) -> Stop {
+        Stop::Killed
+    }
+}
+
+/// Which way bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Read,
+    Write,
+    Append,
+}
+
+/// Carries out a statement on files.
+pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
+    let sys = context.sys.clone();
+    match &stmt.op {
+        Op::Read(io) => return transfer(context, stmt, io, Way::Read).await,
+        Op::Write(io) => return transfer(context, stmt, io, Way::Write).await,
+        Op::Append(io) => return transfer(context, stmt, io, Way::Append).await,
+        Op::Copy { from, to, block } => return copy(context, *from, *to, *block).await,
+        Op::Fsync { file, .. } => {
+            let file = pick(context, stmt, *file);
+            if let Some(inode) = existing(context, file) {
+                fs_writeback::fsync_range(&sys, inode, Range::ALL).await;
+            }
+        }
+        Op::SyncRange { file, range } => {
+            if let Some(inode) = existing(context, *file) {
+                let end = range
+                    .offset
+                    .saturating_add(range.length)
+                    .div_ceil(PAGE_SIZE);
+                let page = |at: u64| u32::try_from(at).unwrap_or(u32::MAX);
+                let range = Range {
+                    first: page(range.offset / PAGE_SIZE),
+                    last: page(end.saturating_sub(1)),
+                };
+                fs_writeback::writepages(&sys, inode, range, &mut u64::MAX.clone(), false).await;
+                fs_writeback::wait_on_writeback(&sys, inode, range).await;
+            }
+        }
+        Op::Sync => fs_writeback::sync(&sys).await,
+        Op::Create { file } => {
+            let file = pick(context, stmt, *file);
+            forget(context, file).await;
+            let inode = sys.world().open_or_create(file);
+            truncate::truncate(&sys, inode, 0).await;
+        }
+        Op::Delete { file } => {
+            let file = pick(context, stmt, *file);
+            forget(context, file).await;
+            let inode = sys.world().workload.files.unname(file);
+            if let Some(inode) = inode {
+                truncate::unlink(&sys, inode).await;
+            }
+        }
+        Op::Truncate { file, size } => {
+            let file = pick(context, stmt, *file);
+            if let Some(inode) = existing(context, file) {
+                truncate::truncate(&sys, inode, *size).await;
+            }
+        }
+        Op::StatWalk { set } => {
+            let files = sys.world().workload.files.set_len(*set);
+            sys.charge_kernel(files * sys.costs.syscall_ns).await;
+        }
+        Op::DropCaches { what } => {
+            if what & 1 != 0 {
+                truncate::drop_pagecache(&sys).await;
+            }
+        }
+        _ => debug_assert!(false, "{} is not about files", stmt.op.name()),
+    }
+    sys.charge_kernel(sys.costs.syscall_ns).await;
+    Ok(())
+}
+
+fn existing(context: &Context, file: usize) -> Option<InodeId> {
+    context.sys.world().workload.files.inode(file)
+}
+
+/// The file that a statement works on this time.
+fn pick(context: &mut Context, stmt: &Stmt, file: FileRef) -> usize {
+    let (set, order) = match file {
+        FileRef::File(file) => return file,
+        FileRef::Set(set, order) => (set, order),
+    };
+    let key = (context.task, stmt.line, stmt.op.name(), set);
+    let sys = context.sys.clone();
+    let world = &mut *sys.world();
+    let files = world.workload.files.set_len(set).max(1);
+    let at = match order {
+        // The instances of a task take turns through the set.
+        Order::Seq => {
+            let turn = world.workload.files.turns.entry(key).or_insert(0);
+            *turn += 1;
+            (*turn - 1) % files
+        }
+        _ => {
+            let stream = &mut context.stream;
+            let visit = context.picks.entry(key);
+            visit
+                .or_insert_with(|| Visit::new(order, files, stream))
+                .unit(files, stream)
+        }
+    };
+    world.workload.files.of_set(set, at)
+}
+
+/// Opens a file of the workload; one of its own stays open in the instance. None: it is not there.
+fn open(context: &mut Context, file: usize, create: bool) -> Option<OpenFile> {
+    if let Some(open) = context.open.remove(&file) {
+        return Some(open);
+    }
+    let world = &mut *context.sys.world();
+    let inode = match create {
+        true => world.open_or_create(file),
+        false => world.workload.files.inode(file)?,
+    };
+    world.mm.inodes[inode as usize].users += 1;
+    Some(OpenFile::new(inode))
+}
+
+/// Keeps a file open, or closes one of a set.
+async fn put_back(context: &mut Context, file: usize, open: OpenFile, target: FileRef) {
+    match target {
+        FileRef::File(_) => drop(context.open.insert(file, open)),
+        FileRef::Set(..) => truncate::close(&context.sys.clone(), open.inode).await,
+    }
+}
+
+/// A file of this name that is still open is another one from now on.
+async fn forget(context: &mut Context, file: usize) {
+    if let Some(open) = context.open.remove(&file) {
+        truncate::close(&context.sys.clone(), open.inode).await;
+    }
+}
+
+/// Closes everything that an instance has open.
+pub(super) async fn close_all(context: &mut Context) {
+    for (_, open) in std::mem::take(&mut context.open) {
+        truncate::close(&context.sys.clone(), open.inode).await;
+    }
+}
+
+/// Holds a transfer to a rate.
+struct Pace {
+    rate: Option<u64>,
+    start: Nanos,
+    bytes: u64,
+}
+
+impl Pace {
+    fn new(sys: &Sys, rate: Option<u64>) -> Pace {
+        Pace {
+            rate,
+            start: sys.world().sched.now(),
+            bytes: 0,
+        }
+    }
+
+    /// Waits until so many more bytes may go.
+    async fn wait(&mut self, sys: &Sys, bytes: u64) {
+        let Some(rate) = self.rate else {
+            return;
+        };
+        let time = u128::from(self.bytes) * u128::from(SECOND) / u128::from(rate.max(1));
+        let due = self
+            .start
+            .saturating_add(u64::try_from(time).unwrap_or(u64::MAX));
+        self.bytes += bytes;
+        let now = sys.world().sched.now();
+        if due > now {
+            sys.sleep(due - now).await;
+        }
+    }
+}
+
+async fn transfer(context: &mut Context, stmt: &Stmt, io: &FileIo, way: Way) -> Result<(), Stop> {
+    let file = pick(context, stmt, io.file);
+    let Some(mut opened) = open(context, file, way != Way::Read) else {
+        return Ok(());
+    };
+    let result = blocks(context, io, file, &mut opened, way).await;
+    put_back(context, file, opened, io.file).await;
+    result
+}
+
+/// The blocks of a transfer.
+async fn blocks(
+    context: &mut Context,
+    io: &FileIo,
+    file: usize,
+    open: &mut OpenFile,
+    way: Way,
+) -> Result<(), Stop> {
+    let sys = context.sys.clone();
+    // What a write makes is as large as the workload says; what a read finds, as it is.
+    let size = match way {
+        Way::Read => sys.world().mm.inodes[open.inode as usize].size,
+        _ => sys.world().workload.files.planned(file),
+    };
+    let units = size.div_ceil(io.block.max(1));
+    let total = match io.amount {
+        Amount::Count(count) => count,
+        Amount::Passes(passes) => units.saturating_mul(passes),
+    };
+    if units == 0 && way != Way::Append {
+        return Ok(());
+    }
+    let gfp = Gfp::user(context.node);
+    let mut pace = Pace::new(&sys, io.rate);
+    let mut visit = (way != Way::Append).then(|| Visit::new(io.order, units, &mut context.stream));
+    for _ in 0..total {
+        let (start, length) = match &mut visit {
+            Some(visit) => {
+                let offset = visit.unit(units, &mut context.stream) * io.block;
+                (offset, io.block.min(size - offset))
+            }
+            None => (sys.world().mm.inodes[open.inode as usize].size, io.block),
+        };
+        pace.wait(&sys, length).await;
+        let end = start.saturating_add(length);
+        if way == Way::Read {
+            filemap::read(&sys, open, start, end, gfp).await?;
+        } else {
+            write(&sys, open, start, end, io.sync, gfp).await?;
+        }
+        if sys.world().sched.current_killed() {
+            return Err(Stop::Killed);
+        }
+    }
+    Ok(())
+}
+
+/// write(2), with O_SYNC also to the device.
+async fn write(
+    sys: &Sys,
+    open: &OpenFile,
+    start: u64,
+    end: u64,
+    sync: bool,
+    gfp: Gfp,
+) -> Result<(), Stop> {
+    filemap_write::write(sys, open, start, end, gfp).await?;
+    if sync && end > start {
+        let range = Range {
+            first: (start / PAGE_SIZE) as u32,
+            last: ((end - 1) / PAGE_SIZE) as u32,
+        };
+        fs_writeback::fsync_range(sys, open.inode, range).await;
+    }
+    Ok(())
+}
+
+/// cp(1): the target is made anew.
+async fn copy(context: &mut Context, from: usize, to: usize, block: u64) -> Result<(), Stop> {
+    let sys = context.sys.clone();
+    let Some(mut source) = open(context, from, false) else {
+        return Ok(());
+    };
+    let Some(target) = open(context, to, true) else {
+        return Ok(());
+    };
+    truncate::truncate(&sys, target.inode, 0).await;
+    let gfp = Gfp::user(context.node);
+    let mut offset = 0;
+    let result = loop {
+        let read = match filemap::read(&sys, &mut source, offset, offset + block, gfp).await {
+            Ok(0) => break Ok(()),
+            Ok(read) => read,
+            Err(error) => break Err(error.into()),
+        };
+        if let Err(stop) = write(&sys, &target, offset, offset + read, false, gfp).await {
+            break Err(stop);
+        }
+        offset += read;
+        if sys.world().sched.current_killed() {
+            break Err(Stop::Killed);
+        }
+    };
+    context.open.insert(from, source);
+    context.open.insert(to, target);
+    result
+}

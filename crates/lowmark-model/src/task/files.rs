@@ -1,0 +1,222 @@
+//! The files of a workload: which there are before it begins, and their names.
+
+use crate::fs::{Extents, Request};
+use crate::mm::bdi::InodeWriteback;
+use crate::mm::inode::{Inode, InodeId};
+use crate::mm::page_tree::PageTree;
+use crate::time::Stream;
+use crate::world::World;
+use lowmark_spec::machine::{Machine, PAGE_SIZE};
+use lowmark_spec::workload::{FileKind, FileSet, SizeDist, Workload};
+use std::collections::BTreeMap;
+
+/// Whose turn through a set: task, line, statement, set.
+pub(super) type Turn = (usize, u32, &'static str, usize);
+
+/// One file of the workload.
+#[derive(Debug, Clone)]
+struct Named {
+    fs: usize,
+    directory: u64,
+    /// Size that it has or gets.
+    size: u64,
+    inode: Option<InodeId>,
+}
+
+/// A set of files.
+#[derive(Debug)]
+struct Set {
+    first: usize,
+    count: u64,
+}
+
+/// All files.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    files: Vec<Named>,
+    sets: Vec<Set>,
+    /// Files without a name, which are kept until the last task ends.
+    pub(super) kept: Vec<InodeId>,
+    /// Turns that the statements of tasks have taken through sets.
+    pub(super) turns: BTreeMap<Turn, u64>,
+}
+
+impl Files {
+    /// Makes what exists before the run.
+    pub(crate) fn prepare(
+        world: &mut World,
+        machine: &Machine,
+        workload: &Workload,
+        seed: u64,
+    ) -> Files {
+        let mut files = Files::default();
+        let fs = |name: &str| {
+            let mut all = machine.filesystems.iter();
+            all.position(|fs| fs.name == name || name.is_empty())
+                .unwrap_or(0)
+        };
+        for (number, file) in workload.files.iter().enumerate() {
+            let mut named = Named {
+                fs: fs(&file.fs),
+                directory: 0,
+                size: file.size,
+                inode: None,
+            };
+            if file.exists || file.unlinked {
+                let inode = world.new_inode(named.fs, named.directory);
+                let size = if file.exists { file.size } else { 0 };
+                world.fill(inode, size, file.kind);
+                named.inode = Some(inode);
+                if file.unlinked {
+                    let unnamed = &mut world.mm.inodes[inode as usize];
+                    (unnamed.linked, unnamed.users) = (false, 1);
+                    files.kept.push(inode);
+                }
+            }
+            debug_assert_eq!(files.files.len(), number);
+            files.files.push(named);
+        }
+        for set in &workload.filesets {
+            files.add_set(world, set, fs(&set.fs), seed);
+        }
+        files
+    }
+
+    fn add_set(&mut self, world: &mut World, set: &FileSet, fs: usize, seed: u64) {
+        let count = set.directories.saturating_mul(set.files);
+        self.sets.push(Set {
+            first: self.files.len(),
+            count,
+        });
+        for at in 0..count {
+            let size = size_in(set, at, seed);
+            // The root has the number 0.
+            let directory = 1 + at / set.files.max(1);
+            let inode = set.exists.then(|| {
+                let inode = world.new_inode(fs, directory);
+                world.fill(inode, size, set.kind);
+                inode
+            });
+            self.files.push(Named {
+                fs,
+                directory,
+                size,
+                inode,
+            });
+        }
+    }
+
+    /// Files in a set.
+    pub(super) fn set_len(&self, set: usize) -> u64 {
+        self.sets[set].count
+    }
+
+    /// Number of a file of a set.
+    pub(super) fn of_set(&self, set: usize, at: u64) -> usize {
+        self.sets[set].first + at as usize
+    }
+
+    /// The file of this number, if there is one now.
+    pub(super) fn inode(&self, file: usize) -> Option<InodeId> {
+        self.files[file].inode
+    }
+
+    /// The size that it is planned to have.
+    pub(super) fn planned(&self, file: usize) -> u64 {
+        self.files[file].size
+    }
+
+    /// Its name goes; the file that had it.
+    pub(super) fn unname(&mut self, file: usize) -> Option<InodeId> {
+        self.files[file].inode.take()
+    }
+}
+
+/// Size of a file of a set: drawn by its number, so that it is the same whoever asks.
+fn size_in(set: &FileSet, at: u64, seed: u64) -> u64 {
+    match set.size {
+        SizeDist::Fixed(size) | SizeDist::LogNormal(size, _) => size,
+        SizeDist::Uniform(low, high) => Stream::new(seed, &set.name, at).between(low, high),
+    }
+}
+
+impl World {
+    /// A file with a name, and nothing in it.
+    fn new_inode(&mut self, fs: usize, directory: u64) -> InodeId {
+        let mount = self.mounts.get(fs);
+        let inode = Inode {
+            fs,
+            device: mount.device,
+            home: mount.home(directory),
+            size: 0,
+            extents: Extents::default(),
+            pages: PageTree::default(),
+            mappers: Vec::new(),
+            linked: true,
+            users: 0,
+            writeback: InodeWriteback::default(),
+        };
+        self.mm.inodes.push(inode);
+        self.mm.inodes.len() as InodeId - 1
+    }
+
+    /// The file of this number, made if there is none.
+    pub(super) fn open_or_create(&mut self, file: usize) -> InodeId {
+        if let Some(inode) = self.workload.files.inode(file) {
+            return inode;
+        }
+        let Named { fs, directory, .. } = self.workload.files.files[file];
+        let inode = self.new_inode(fs, directory);
+        self.workload.files.files[file].inode = Some(inode);
+        inode
+    }
+
+    /// Gives a new file its size, and unless it is sparse its places, as long as there is room.
+    fn fill(&mut self, inode: InodeId, size: u64, kind: FileKind) {
+        let file = &mut self.mm.inodes[inode as usize];
+        file.size = size;
+        if kind == FileKind::Sparse {
+            return;
+        }
+        let pages = file.len() as u32;
+        let mut page = 0;
+        while page < pages {
+            let request = Request {
+                page,
+                need: pages - page,
+                hole: pages - page,
+                extends: false,
+                goal: file.extents.goal(page).unwrap_or(file.home),
+            };
+            let Some(extent) = self.mounts.get(file.fs).allocate(&request) else {
+                return;
+            };
+            page += extent.length;
+            file.extents.add(extent);
+        }
+    }
+}
+
+/// Bytes that the files of a workload have before it begins, on each file system.
+pub(crate) fn bytes_before(machine: &Machine, workload: &Workload, seed: u64) -> Vec<u64> {
+    let mut bytes = vec![0u64; machine.filesystems.len()];
+    let mut add = |fs: &str, kind: FileKind, size: u64| {
+        let at = machine
+            .filesystems
+            .iter()
+            .position(|f| f.name == fs || fs.is_empty());
+        if let Some(at) = at.filter(|_| kind != FileKind::Sparse) {
+            let whole = size.div_ceil(PAGE_SIZE).saturating_mul(PAGE_SIZE);
+            bytes[at] = bytes[at].saturating_add(whole);
+        }
+    };
+    for file in workload.files.iter().filter(|file| file.exists) {
+        add(&file.fs, file.kind, file.size);
+    }
+    for set in workload.filesets.iter().filter(|set| set.exists) {
+        for at in 0..set.directories.saturating_mul(set.files) {
+            add(&set.fs, set.kind, size_in(set, at, seed));
+        }
+    }
+    bytes
+}
