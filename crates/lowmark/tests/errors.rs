@@ -96,8 +96,8 @@ fn workloads() {
 #[test]
 fn what_the_model_cannot_do_is_refused_before_it_starts() {
     let place = Place::new();
-    place.lowmark(&["run", "fs-mark", "--out", "out"]).error(&[
-        "workloads/fs-mark.toml: the model cannot carry out `write` (task thread, line 44)",
+    place.lowmark(&["run", "thpscale", "--out", "out"]).error(&[
+        "workloads/thpscale.toml: the model cannot carry out `unmap of a range` (task main, line 46)",
     ]);
     assert!(!place.path("out").exists());
 }

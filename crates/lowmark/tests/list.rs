@@ -17,7 +17,7 @@ const TOPICS: [&str; 5] = [
 fn each_topic_lists_what_it_should() {
     let place = Place::new();
     let expected = [
-        ["swap-small", "fs-mark: write"],
+        ["swap-small", "thpscale: unmap"],
         ["desktop-900m-hdd", "1024 MiB"],
         ["v3.14", "579f82901f6f"],
         [
