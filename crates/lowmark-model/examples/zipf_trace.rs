@@ -10,7 +10,7 @@
 mod cases;
 
 use cases::{SEED, TASK, ZIPF_ACCESSES, ZIPF_PAGES};
-use lowmark_model::{Stream, Zipf};
+use lowmark_spec::random::{Stream, Zipf};
 use std::fs::File;
 use std::io::{BufWriter, Error, Write};
 

@@ -33,12 +33,12 @@ pub use mm::mmzone;
 pub use output::Progress;
 pub use refuse::{Refusal, check};
 pub use task::{Unsupported, unsupported};
-pub use time::{Stream, Zipf};
 
 use kernel::Kernel;
 use lowmark_record::Recording;
 use lowmark_spec::Scenario;
-use world::{Sys, World};
+use lowmark_spec::visit::Touched;
+use world::{Sys, SysRef, World};
 
 /// How to run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,6 +62,30 @@ pub fn run(
     options: &Options,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Recording, Refusal> {
+    let sys = started(scenario, options)?;
+    let mut observer = output::Observer::new(options.check, options.events, progress);
+    let verdict = time::run_until_idle(&sys, &mut |world| observer.observe(world));
+    let mut recording = output::recording(&mut sys.world(), scenario, verdict);
+    recording.gauges = observer.gauges();
+    Ok(recording)
+}
+
+/// Runs a scenario and gives every page that its touch statements came to, in order of time: what other
+/// backends must come to as well, each thread for itself.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn touches(scenario: &Scenario) -> Result<Vec<Touched>, Refusal> {
+    let sys = started(scenario, &Options::default())?;
+    sys.world().workload.touched = Some(Vec::new());
+    time::run_until_idle(&sys, &mut |_| {});
+    let touched = sys.world().workload.touched.take();
+    Ok(touched.unwrap_or_default())
+}
+
+/// A world in which the first tasks are ready to run.
+fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
     check(scenario)?;
     let kernel = Kernel::resolve(&scenario.kernel)?;
     let traced = options.events.then(|| kernel.version.release());
@@ -72,11 +96,7 @@ pub fn run(
         sys.world().spawn(format!("kswapd{node}"), true, body);
     }
     task::start(&sys, &scenario.machine, &scenario.workload, scenario.seed);
-    let mut observer = output::Observer::new(options.check, options.events, progress);
-    let verdict = time::run_until_idle(&sys, &mut |world| observer.observe(world));
-    let mut recording = output::recording(&mut sys.world(), scenario, verdict);
-    recording.gauges = observer.gauges();
-    Ok(recording)
+    Ok(sys)
 }
 
 /// A small scenario for examples: 20 MiB touched twice in 16 MiB.

@@ -91,8 +91,24 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
             node.ram
         ));
     }
+    if machine
+        .zones
+        .iter()
+        .any(|zone| zone.node >= machine.nodes.len())
+    {
+        return refuse("a zone on a node that there is not".into());
+    }
+    let managed: u64 = machine.zones.iter().map(|zone| zone.managed).sum();
+    if !machine.zones.is_empty() && machine.occupied / PAGE_SIZE + NODE_PAGES_MIN > managed {
+        return refuse(format!(
+            "occupied takes {} bytes of {managed} managed pages; leave at least 4 MiB",
+            machine.occupied
+        ));
+    }
     let taken = machine.reserved.saturating_add(machine.occupied);
-    if taken / PAGE_SIZE + NODE_PAGES_MIN > machine.nodes[0].ram / PAGE_SIZE {
+    if machine.zones.is_empty()
+        && taken / PAGE_SIZE + NODE_PAGES_MIN > machine.nodes[0].ram / PAGE_SIZE
+    {
         return refuse(format!(
             "reserved and occupied take {taken} of the {} bytes of node 0; leave at least 4 MiB",
             machine.nodes[0].ram

@@ -1,8 +1,9 @@
 //! Files through the page cache: against theory, against a naive model of a few lines, and with every
 //! invariant checked after every event.
 
-use lowmark_model::{Options, Stream, run};
+use lowmark_model::{Options, run};
 use lowmark_record::{Outcome, Recording};
+use lowmark_spec::random::Stream;
 use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
 use std::collections::{HashSet, VecDeque};
 

@@ -1,9 +1,10 @@
 //! The model against theory and against a naive model of a few plain lines that shares no code with it.
 
-use lowmark_model::{Options, Stream, example_scenario, run};
+use lowmark_model::{Options, example_scenario, run};
 use lowmark_record::{Outcome, Recording};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE};
+use lowmark_spec::random::Stream;
 use lowmark_spec::workload::{Amount, MapKind, Op, Order};
 use std::collections::{HashSet, VecDeque};
 

@@ -31,7 +31,7 @@ pub struct KernelSpec {
 
 /// Settings that can be changed by their name alone, as in `--set page_cluster=4`. The list only tells
 /// settings from other names: a kernel may know more, and knows which of them it has.
-pub const SYSCTLS: [&str; 24] = [
+pub const SYSCTLS: [&str; 25] = [
     "admin_reserve_kbytes",
     "dirty_background_bytes",
     "dirty_background_ratio",
@@ -41,6 +41,7 @@ pub const SYSCTLS: [&str; 24] = [
     "dirty_writeback_centisecs",
     "extfrag_threshold",
     "lowmem_reserve_ratio",
+    "lru_gen.enabled",
     "max_map_count",
     "min_free_kbytes",
     "min_slab_ratio",

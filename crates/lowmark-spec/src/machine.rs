@@ -27,6 +27,32 @@ pub struct Node {
     pub ram: u64,
 }
 
+/// Zones that RAM is divided into, lowest first (`enum zone_type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ZoneKind {
+    /// Below 16 MiB.
+    Dma,
+    /// Below 4 GiB.
+    Dma32,
+    /// The rest, or up to 896 MiB on 32 bits.
+    Normal,
+    /// Above what a 32-bit kernel maps.
+    HighMem,
+}
+
+/// A zone as a kernel reports it in `/proc/zoneinfo`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Zone {
+    /// Node.
+    pub node: usize,
+    /// Which zone.
+    pub kind: ZoneKind,
+    /// `present`, pages.
+    pub present: u64,
+    /// `managed`, pages.
+    pub managed: u64,
+}
+
 /// A machine on which a workload runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
@@ -49,6 +75,10 @@ pub struct Machine {
     /// Memory pinned by everything that the workload does not describe: slab, page tables, daemons.
     /// Managed pages, allocated at boot, never reclaimable.
     pub occupied: u64,
+    /// Zones as a kernel reported them, node by node and lowest first; empty for those that follow from
+    /// `arch`, the RAM and `reserved`.
+    #[serde(default)]
+    pub zones: Vec<Zone>,
     /// Timer frequency in Hz (`CONFIG_HZ`): timeouts are rounded up to whole jiffies.
     pub hz: u32,
     /// Whether transparent huge pages are configured and enabled (raises `min_free_kbytes`).
@@ -220,6 +250,7 @@ impl Machine {
             reserved: 0,
             initmem: 0,
             occupied: 0,
+            zones: Vec::new(),
             hz: 250,
             thp: false,
             devices: vec![Device::ssd("sda", (swap * 2).max(1 << 30))],

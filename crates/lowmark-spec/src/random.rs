@@ -9,6 +9,7 @@ pub struct Stream {
     state: u64,
 }
 
+#[inline]
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -55,6 +56,7 @@ impl Stream {
     }
 
     /// Standard normal in thousandths (sum of twelve uniforms, Irwin–Hall), within ±6000.
+    #[inline]
     pub fn normal_milli(&mut self) -> i64 {
         (0..12).map(|_| self.below(1001) as i64).sum::<i64>() - 6000
     }
@@ -236,6 +238,7 @@ impl Zipf {
 
     /// Draws as many ranks as there is room for. Their columns lie far apart, so first all is drawn and
     /// then all are looked up.
+    #[inline]
     pub fn draw_all(&self, stream: &mut Stream, ranks: &mut [u64]) {
         ranks.fill_with(|| stream.next_u64());
         for rank in ranks {

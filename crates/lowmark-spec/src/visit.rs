@@ -3,6 +3,19 @@
 use crate::random::{Modulus, Stream, Zipf};
 use crate::workload::Order;
 
+/// A page that a touch statement came to: what backends must agree on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Touched {
+    /// Index of the task.
+    pub task: usize,
+    /// Instance of it.
+    pub instance: usize,
+    /// Thread that `parallel` started in the instance, from 1; 0 outside of it.
+    pub thread: u64,
+    /// Page of the map.
+    pub page: u64,
+}
+
 /// Units of a range in the order in which they are visited.
 ///
 /// The variants are open so that a backend can go through a whole stretch of `Seq` or `Random` at once;

@@ -295,7 +295,7 @@ impl Chunks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Stream;
+    use lowmark_spec::random::Stream;
     use std::collections::VecDeque;
 
     /// A list beside a plain deque, its front being the head.

@@ -4,7 +4,7 @@ use super::lru_list::LruList;
 use super::page::{FreeList, Pfn};
 use super::pcp::Pcp;
 use crate::kernel::{FirstMegabyte, Kernel, LruUnit, WatermarkGap, ZoneSize};
-use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE};
+use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE, ZoneKind};
 
 /// Zone types of a node.
 pub const MAX_NR_ZONES: usize = 4;
@@ -40,6 +40,17 @@ impl ZoneType {
             ZoneType::Dma32 => "dma32",
             ZoneType::Normal => "normal",
             ZoneType::High => "high",
+        }
+    }
+}
+
+impl From<ZoneKind> for ZoneType {
+    fn from(kind: ZoneKind) -> ZoneType {
+        match kind {
+            ZoneKind::Dma => ZoneType::Dma,
+            ZoneKind::Dma32 => ZoneType::Dma32,
+            ZoneKind::Normal => ZoneType::Normal,
+            ZoneKind::HighMem => ZoneType::High,
         }
     }
 }
@@ -224,8 +235,26 @@ const DMA_RESERVED: u64 = 120;
 const FIRST_MEGABYTE: u64 = (1 << 20) / PAGE_SIZE;
 
 impl Layout {
-    /// The zones of a machine. On x86-64 only node 0 has memory below 4 GiB.
+    /// The zones of a machine: those that a kernel reported, or the usual ones.
     pub(crate) fn of(machine: &Machine, kernel: &Kernel) -> Layout {
+        let zones = match machine.zones.as_slice() {
+            [] => Layout::usual(machine, kernel),
+            given => given
+                .iter()
+                .map(|zone| (zone.node, zone.kind.into(), zone.present, zone.managed))
+                .collect(),
+        };
+        Layout {
+            zones,
+            nodes: machine.nodes.len(),
+            cpus: machine.cpus,
+            initmem: machine.initmem / PAGE_SIZE,
+            thp: machine.thp,
+        }
+    }
+
+    /// On x86-64 only node 0 has memory below 4 GiB.
+    fn usual(machine: &Machine, kernel: &Kernel) -> Vec<(usize, ZoneType, u64, u64)> {
         let mut zones = Vec::new();
         let mut base = 0;
         let mut reserved = machine.reserved / PAGE_SIZE;
@@ -277,13 +306,7 @@ impl Layout {
             }
             base = end;
         }
-        Layout {
-            zones,
-            nodes: machine.nodes.len(),
-            cpus: machine.cpus,
-            initmem: machine.initmem / PAGE_SIZE,
-            thp: machine.thp,
-        }
+        zones
     }
 
     /// Zones given directly: (node, type, present, managed).
@@ -464,151 +487,4 @@ fn setup_watermarks(zones: &mut [Zone], kernel: &Kernel, thp: bool) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernel::{Sysctl, Version, versions};
-
-    fn kernel(text: &str) -> Kernel {
-        let version = Version::known(text).unwrap();
-        Kernel {
-            version,
-            mechanisms: versions::at(version),
-            sysctl: Sysctl::default(),
-        }
-    }
-
-    /// The x86-64 machine of the 2010 evaluation: 2.78 GiB, DMA and DMA32.
-    fn three_gigabytes(thp: bool) -> Layout {
-        Layout::from_zones(
-            vec![
-                (0, ZoneType::Dma, 3_976, 3_976),
-                (0, ZoneType::Dma32, 707_000, 707_000),
-            ],
-            thp,
-        )
-    }
-
-    #[test]
-    fn watermarks_of_a_3_gb_machine() {
-        let (zones, ..) = three_gigabytes(false).build(&kernel("v3.2"));
-        assert_eq!(zones[0].watermark, [9, 11, 13]);
-        assert_eq!(zones[1].watermark, [1676, 2095, 2514]);
-    }
-
-    #[test]
-    fn khugepaged_raises_the_watermarks() {
-        let (zones, ..) = three_gigabytes(true).build(&kernel("v3.2"));
-        assert_eq!(zones[0].watermark, [62, 77, 92]);
-        assert_eq!(zones[1].watermark, [11201, 14001, 16801]);
-    }
-
-    /// `/proc/zoneinfo` of QEMU guests with 512 MB. `reserved` and `initmem` are what the guests' managed
-    /// pages and `min_free_kbytes` leave open; all else has to follow.
-    #[test]
-    fn zoneinfo_of_guests() {
-        struct Guest {
-            version: &'static str,
-            /// Pages.
-            reserved: u64,
-            initmem: u64,
-            min_free_kbytes: u64,
-            managed: [u64; 2],
-            watermark: [[u64; 3]; 2],
-            protection: u64,
-        }
-        let guests = [
-            // 6.1.192: protection (0, 432, 432, 432, 432)
-            Guest {
-                version: "v6.1",
-                reserved: 13_783,
-                initmem: 2_578,
-                min_free_kbytes: 2_706,
-                managed: [3_840, 113_193],
-                watermark: [[22, 27, 32], [653, 816, 979]],
-                protection: 432,
-            },
-            // 6.12.107: protection (0, 440, 440, 440, 440)
-            Guest {
-                version: "v6.12",
-                reserved: 11_929,
-                initmem: 2_222,
-                min_free_kbytes: 2_732,
-                managed: [3_840, 115_047],
-                watermark: [[22, 27, 32], [660, 825, 990]],
-                protection: 440,
-            },
-            // 6.18.15, whose protection of 447 is computed again when `initmem` is there: not modelled.
-            Guest {
-                version: "v6.18",
-                reserved: 12_384,
-                initmem: 2_800,
-                min_free_kbytes: 2_720,
-                managed: [3_840, 114_592],
-                watermark: [[22, 27, 32], [657, 821, 985]],
-                protection: 436,
-            },
-        ];
-        for guest in guests {
-            let machine = Machine {
-                reserved: guest.reserved * PAGE_SIZE,
-                initmem: guest.initmem * PAGE_SIZE,
-                ..Machine::small(512 << 20, 0)
-            };
-            let kernel = kernel(guest.version);
-            let (zones, ..) = Layout::of(&machine, &kernel).build(&kernel);
-            let of = |zone: usize| (zones[zone].managed, zones[zone].watermark);
-            for zone in 0..2 {
-                assert_eq!(of(zone), (guest.managed[zone], guest.watermark[zone]));
-            }
-            assert_eq!(zones[0].lowmem_reserve[1..], [guest.protection; 3]);
-            let at_boot = (guest.managed[0] + guest.managed[1] - guest.initmem) * 4;
-            assert_eq!((at_boot * 16).isqrt(), guest.min_free_kbytes);
-        }
-    }
-
-    #[test]
-    fn two_sockets_with_32_gb() {
-        let gib = (1 << 30) / PAGE_SIZE;
-        let machine = Machine {
-            nodes: vec![
-                lowmark_spec::machine::Node { ram: 32 << 30 },
-                lowmark_spec::machine::Node { ram: 32 << 30 },
-            ],
-            ..Machine::small(1 << 30, 0)
-        };
-        let layout = Layout::of(&machine, &kernel("v4.10"));
-        let kinds: Vec<_> = layout
-            .zones
-            .iter()
-            .map(|zone| (zone.0, zone.1, zone.2))
-            .collect();
-        assert_eq!(
-            kinds,
-            [
-                (0, ZoneType::Dma, DMA_END),
-                (0, ZoneType::Dma32, DMA32_END - DMA_END),
-                (0, ZoneType::Normal, 28 * gib),
-                (1, ZoneType::Normal, 32 * gib),
-            ]
-        );
-        let (zones, nodes, lruvecs) = layout.build(&kernel("v4.10"));
-        assert_eq!(lruvecs.len(), 2, "LRU lists are per node from 4.8 on");
-        assert_eq!(nodes[1].zonelist, [3, 2, 1, 0]);
-        // DMA can never serve a request that could use Normal: its reserve exceeds its size.
-        assert!(zones[0].lowmem_reserve[ZoneType::Normal as usize] > zones[0].present);
-        assert_eq!(zones[2].lowmem_reserve, [0; 4]);
-    }
-
-    #[test]
-    fn reserve_and_marks_of_a_900_mb_machine() {
-        let machine = Machine::small(900 << 20, 1 << 30);
-        let (zones, ..) = Layout::of(&machine, &kernel("v3.6")).build(&kernel("v3.6"));
-        let total: [u64; 3] =
-            std::array::from_fn(|mark| zones.iter().map(|zone| zone.watermark[mark]).sum());
-        // min_free_kbytes = isqrt(921600 · 16) = 3840.
-        assert!(
-            total[0].abs_diff(960) <= 2 && total[2].abs_diff(1440) <= 6,
-            "{total:?}"
-        );
-    }
-}
+mod tests;

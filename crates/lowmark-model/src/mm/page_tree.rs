@@ -314,7 +314,7 @@ mod tests {
     fn a_tree_is_a_map_with_tags() {
         let (mut tree, mut mappings) = (PageTree::default(), Mappings::default());
         let mut naive: BTreeMap<u32, (Pfn, [bool; TAGS])> = BTreeMap::new();
-        let mut stream = crate::time::Stream::new(0, "tree", 0);
+        let mut stream = lowmark_spec::random::Stream::new(0, "tree", 0);
         let tags = [Tag::Dirty, Tag::Writeback, Tag::Towrite];
         for step in 0..20_000u32 {
             let index = match stream.below(2) {

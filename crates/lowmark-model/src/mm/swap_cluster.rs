@@ -249,7 +249,7 @@ mod tests {
     fn every_slot_is_found() {
         let slots = 5 * 512 - 100;
         let mut area = Area::new("v6.12", slots);
-        let mut stream = crate::time::Stream::new(0, "slots", 0);
+        let mut stream = lowmark_spec::random::Stream::new(0, "slots", 0);
         let mut held = Vec::new();
         for round in 0..20_000 {
             let take = stream.below(10) < if round / 4000 % 2 == 0 { 7 } else { 3 };

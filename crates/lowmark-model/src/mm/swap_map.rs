@@ -51,7 +51,7 @@ pub(super) fn free_run(used: &[u64], from: u32, end: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Stream;
+    use lowmark_spec::random::Stream;
 
     #[test]
     fn free_runs_are_found_exactly() {

@@ -17,8 +17,8 @@ use super::swap_cluster::Clusters;
 use super::swap_map::{CLUSTER, free_run, next_free};
 use super::workingset::Shadow;
 use crate::kernel::{Kernel, SwapSlots, Workingset};
-use crate::time::Stream;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
+use lowmark_spec::random::Stream;
 
 /// Slots that a CPU takes at once (`SWAP_SLOTS_CACHE_SIZE`).
 const SLOTS_AHEAD: u64 = 64;

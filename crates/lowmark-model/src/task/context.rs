@@ -1,10 +1,10 @@
 //! What a running instance of a task holds.
 
 use super::files::Turn;
-use super::touch::Visit;
 use crate::mm::filemap::OpenFile;
-use crate::time::Stream;
 use crate::world::SysRef;
+use lowmark_spec::random::Stream;
+use lowmark_spec::visit::Visit;
 use lowmark_spec::workload::Workload;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -28,8 +28,12 @@ pub(super) struct Context {
     pub(super) sys: SysRef,
     pub(super) stream: Stream,
     pub(super) program: Rc<Program>,
-    /// Task of the workload, and which instance of it.
+    /// Task of the workload.
     pub(super) task: usize,
+    /// Which instance of it.
+    pub(super) instance: usize,
+    /// Thread of the instance, from 1; 0 if it has not been parted.
+    pub(super) thread: u64,
     /// Its process.
     pub(super) space: usize,
     /// Node that its allocations prefer.

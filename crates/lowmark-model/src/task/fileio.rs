@@ -1,7 +1,6 @@
 //! Statements on files.
 
 use super::context::{Context, Stop};
-use super::touch::Visit;
 use crate::mm::filemap::{self, OpenFile};
 use crate::mm::filemap_write::{self, WriteError};
 use crate::mm::fs_writeback::{self, Range};
@@ -11,6 +10,7 @@ use crate::mm::truncate;
 use crate::time::{Nanos, SECOND};
 use crate::world::Sys;
 use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::visit::Visit;
 use lowmark_spec::workload::{Amount, FileIo, FileRef, Op, Order, Stmt};
 
 impl From<OutOfMemory> for Stop {
@@ -124,7 +124,7 @@ fn pick(context: &mut Context, stmt: &Stmt, file: FileRef) -> usize {
             let visit = context.picks.entry(key);
             visit
                 .or_insert_with(|| Visit::new(order, files, stream))
-                .unit(files, stream)
+                .next(files, stream)
         }
     };
     world.workload.files.of_set(set, at)
@@ -237,7 +237,7 @@ async fn blocks(
     for _ in 0..total {
         let (start, length) = match &mut visit {
             Some(visit) => {
-                let offset = visit.unit(units, &mut context.stream) * io.block;
+                let offset = visit.next(units, &mut context.stream) * io.block;
                 (offset, io.block.min(size - offset))
             }
             None => (sys.world().mm.inodes[open.inode as usize].size, io.block),

@@ -4,9 +4,9 @@ use crate::fs::{Extents, Request};
 use crate::mm::bdi::InodeWriteback;
 use crate::mm::inode::{Inode, InodeId};
 use crate::mm::page_tree::PageTree;
-use crate::time::Stream;
 use crate::world::World;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
+use lowmark_spec::random::Stream;
 use lowmark_spec::workload::{FileKind, FileSet, SizeDist, Workload};
 use std::collections::BTreeMap;
 

@@ -8,10 +8,11 @@ use super::{Barrier, Files, Group, Shared};
 use super::{fileio, maps};
 use crate::mm::fs_writeback::flusher;
 use crate::mm::truncate;
-use crate::time::{BoxFuture, Mode, Nanos, RwSem, Stream, TaskId};
+use crate::time::{BoxFuture, Mode, Nanos, RwSem, TaskId};
 use crate::world::{Interrupt, SysRef};
 use lowmark_record::Phase;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
+use lowmark_spec::random::Stream;
 use lowmark_spec::workload::{
     Access, Amount, Cmp, Condition, Duration, End, Op, Order, Probe, Sharing, Start, Stmt, Times,
     Workload,
@@ -86,6 +87,8 @@ fn start_instances(sys: &SysRef, program: &Rc<Program>, task: usize, count: u64)
             stream: Stream::new(program.seed, &spec.name, instance as u64),
             program: program.clone(),
             task,
+            instance,
+            thread: 0,
             space: own,
             node: 0,
             maps: vec![None; spec.maps.len()],
@@ -341,6 +344,7 @@ async fn parallel(context: &mut Context, bodies: &[Vec<Stmt>]) {
         let mut thread = Context {
             open: Default::default(),
             picks: Default::default(),
+            thread: context.threads,
             ..context.clone()
         };
         let name = context.program.workload.tasks[context.task].name.clone();

@@ -17,6 +17,7 @@ pub use support::{Unsupported, unsupported};
 use crate::mm::page::Pfn;
 use crate::time::{Nanos, TaskId, WaitQueue};
 use lowmark_record::Phase;
+use lowmark_spec::visit::Touched;
 
 /// What the tasks of a run have in common.
 #[derive(Debug, Default)]
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) touches: u64,
     /// Files.
     pub(crate) files: Files,
+    /// Every touch in order, if they are wanted.
+    pub(crate) touched: Option<Vec<Touched>>,
     /// Scratch for finished requests.
     pub(crate) done_pages: Vec<Pfn>,
 }

@@ -10,9 +10,11 @@ use super::context::{Context, Stop};
 use crate::mm::Mm;
 use crate::mm::fetch::AHEAD;
 use crate::mm::memory::{Pte, Step, Tried, handle_mm_fault};
-use crate::time::{Mode, Modulus, SECOND, Stream, Zipf};
+use crate::time::{Mode, SECOND};
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::random::Stream;
+use lowmark_spec::visit::{Touched, Visit};
 use lowmark_spec::workload::{Access, Amount, Order, Range};
 
 /// What a touch statement asks for.
@@ -24,68 +26,6 @@ pub(super) struct Touch {
     pub(super) amount: Amount,
     pub(super) range: Option<Range>,
     pub(super) rate: Option<u64>,
-}
-
-/// Units of a range in the order in which they are visited.
-#[derive(Debug, Clone)]
-pub(super) enum Visit {
-    Seq {
-        next: u64,
-    },
-    Reverse {
-        next: u64,
-    },
-    Random,
-    /// Rank r is unit (r · factor + shift) mod n: a seeded permutation.
-    Zipf {
-        ranks: Zipf,
-        factor: u64,
-        shift: u64,
-        modulus: Modulus,
-    },
-    Stride {
-        k: u64,
-        next: u64,
-        residue: u64,
-    },
-    Gauss {
-        sigma_milli: u64,
-    },
-}
-
-impl Visit {
-    pub(super) fn new(order: Order, units: u64, stream: &mut Stream) -> Visit {
-        match order {
-            Order::Seq => Visit::Seq { next: 0 },
-            Order::Reverse => Visit::Reverse { next: units },
-            Order::Random => Visit::Random,
-            Order::Zipf(theta) => {
-                let mut factor = 1 + stream.below(units);
-                while gcd(factor, units) != 1 {
-                    factor += 1;
-                }
-                let shift = stream.below(units);
-                Visit::Zipf {
-                    ranks: Zipf::new(units, theta),
-                    factor,
-                    shift,
-                    modulus: Modulus::new(units),
-                }
-            }
-            Order::Stride(k) => Visit::Stride {
-                k,
-                next: 0,
-                residue: 0,
-            },
-            Order::Gauss(sigma) => Visit::Gauss {
-                sigma_milli: u64::from(sigma),
-            },
-        }
-    }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// A statement under way.
@@ -137,6 +77,17 @@ impl Walk<'_> {
         }
         let pte = &mut mm.vmas[self.vma as usize].ptes[page as usize];
         (!pte.touch(write)).then_some(page as u32)
+    }
+
+    /// The page that was visited last.
+    fn last_page(&self) -> u64 {
+        match self.visit {
+            Visit::Seq { next } if self.whole_pages => {
+                let last = next.checked_sub(1).unwrap_or(self.units - 1);
+                self.offset / PAGE_SIZE + last
+            }
+            _ => u64::from(self.ahead[self.next - 1]),
+        }
     }
 
     fn run_ahead(&mut self, mm: &mut Mm, write: bool, limit: u64) -> (u64, Option<u32>) {
@@ -197,50 +148,7 @@ impl Walk<'_> {
                     *place = page(modulus.of(rank * *factor + *shift));
                 }
             }
-            visit => ahead.fill_with(|| page(visit.unit(units, self.stream))),
-        }
-    }
-}
-
-impl Visit {
-    /// The next of `units`.
-    #[inline]
-    pub(super) fn unit(&mut self, units: u64, stream: &mut Stream) -> u64 {
-        match self {
-            Visit::Seq { next } => {
-                let unit = *next;
-                *next = (*next + 1) % units;
-                unit
-            }
-            Visit::Reverse { next } => {
-                *next = if *next == 0 { units } else { *next } - 1;
-                *next
-            }
-            Visit::Random => stream.below(units),
-            Visit::Zipf {
-                ranks,
-                factor,
-                shift,
-                modulus,
-            } => modulus.of(ranks.draw(stream) * *factor + *shift),
-            Visit::Stride { k, next, residue } => {
-                let unit = *next;
-                *next += *k;
-                if *next >= units {
-                    *residue = (*residue + 1) % (*k).min(units);
-                    *next = *residue;
-                }
-                unit
-            }
-            Visit::Gauss { sigma_milli } => loop {
-                let spread =
-                    stream.normal_milli() as i128 * i128::from(*sigma_milli) * i128::from(units)
-                        / 1_000_000;
-                let unit = i128::from(units / 2) + spread;
-                if (0..i128::from(units)).contains(&unit) {
-                    break unit as u64;
-                }
-            },
+            visit => ahead.fill_with(|| page(visit.next(units, self.stream))),
         }
     }
 }
@@ -318,7 +226,8 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
                 sys.sleep(due - now).await;
             }
         }
-        let burst = if what.rate.is_some() { 1 } else { left };
+        let singly = what.rate.is_some() || sys.world().workload.touched.is_some();
+        let burst = if singly { 1 } else { left };
         let (visited, stopped) = {
             let world = &mut *sys.world();
             // Unmapped by another thread: SIGSEGV.
@@ -329,6 +238,14 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
             touch_until_stopped(world, &mut walk, vma, write, touch_ns, burst)
         };
         left -= visited;
+        if let Some(touched) = &mut sys.world().workload.touched {
+            touched.push(Touched {
+                task: context.task,
+                instance: context.instance,
+                thread: context.thread,
+                page: walk.last_page(),
+            });
+        }
         match stopped {
             Stopped::Done => {}
             Stopped::Time => sys.suspend().await,

@@ -10,14 +10,11 @@
 //! Everything that happens at the same time happens in the order in which it was asked for.
 
 mod executor;
-mod random;
 mod rwsem;
 mod sched;
 mod wait;
 
 pub(crate) use executor::{Suspend, run_until_idle};
-pub(crate) use random::Modulus;
-pub use random::{Stream, Zipf};
 pub(crate) use rwsem::RwSem;
 pub(crate) use sched::{BoxFuture, Mode, Sched, TaskId, TaskState};
 pub(crate) use wait::WaitQueue;

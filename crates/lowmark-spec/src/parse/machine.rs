@@ -19,6 +19,7 @@ use super::scope::{Scope, identifier};
 use super::source::Span;
 use super::suggest;
 use super::tree::{Entry, Node, Value};
+use super::zones;
 
 /// Fields of `[machine]` that hold one value: those that `--set machine.NAME` can change.
 pub(crate) const SCALARS: [&str; 9] = [
@@ -33,7 +34,7 @@ pub(crate) const SCALARS: [&str; 9] = [
     "thp",
 ];
 /// Parts of a machine: sections of a machine file, keys of `[machine]` in a workload.
-const PARTS: [&str; 5] = ["device", "swap", "filesystem", "costs", "sources"];
+const PARTS: [&str; 6] = ["device", "swap", "filesystem", "zone", "costs", "sources"];
 
 /// Where the description of a machine stands.
 #[derive(Clone, Copy)]
@@ -91,6 +92,10 @@ pub(crate) fn read(
     if let Some(swap) = parts.get("swap") {
         machine.swap = swap_areas(swap, &machine.devices, scope)?;
     }
+    if let Some(zones) = parts.get("zone") {
+        let rams: Vec<u64> = machine.nodes.iter().map(|node| node.ram).collect();
+        machine.zones = zones::read(zones, &rams, scope)?;
+    }
     if let Some(costs) = parts.get("costs") {
         read_costs(costs, &mut machine.costs, scope)?;
     }
@@ -124,7 +129,7 @@ fn scalars(fields: &Fields<'_, '_>, machine: &mut Machine, fresh: bool) -> Resul
         ))
     };
     if let Some(node) = fields.maybe("ram", ram)? {
-        machine.nodes = vec![node];
+        (machine.nodes, machine.zones) = (vec![node], Vec::new());
     }
     if let Some(node) = fields.node("nodes") {
         let nodes = node.elements("the RAM of each node")?;
@@ -497,7 +502,7 @@ fn sources(parts: &Node, machine: &mut Machine) -> Result<BTreeSet<String>> {
     };
     let mut known: Vec<String> = SCALARS
         .iter()
-        .chain(&["nodes", "swap", "costs"])
+        .chain(&["nodes", "swap", "zone", "costs"])
         .map(|&name| name.to_owned())
         .collect();
     known.extend(

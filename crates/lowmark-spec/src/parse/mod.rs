@@ -27,6 +27,7 @@ mod suggest;
 mod task;
 mod tree;
 mod values;
+mod zones;
 
 use crate::{Machine, Scenario};
 
