@@ -223,5 +223,6 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
             .collect(),
         events: world.trace.take(),
         gauges: Gauges::default(),
+        system: None,
     }
 }

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     {
         options.trace = Some(Trace {
             events: events.split(',').map(str::to_owned).collect(),
-            file: file.into(),
+            file: Some(file.into()),
             buffer_kb: BUFFER_KB,
         });
     }
@@ -46,16 +46,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     for scenario in parse(&source, &machines, &overrides)? {
         let outcome = guest::run(&scenario, &options)?;
+        let system = outcome.recording.system.clone().unwrap_or_default();
         println!(
-            "{:?} on {} ({}): boot {:.2?}, run {:.2} s, in all {:.2?}, {} bytes of trace, {} events lost",
+            "{:?} on {} ({}): boot {:.2?}, run {:.2} s, in all {:.2?}, {} events, {:?} lost",
             scenario.params,
-            outcome.release,
-            outcome.accel.name(),
+            system.release,
+            system.executed_by,
             outcome.boot,
             outcome.recording.elapsed_ns as f64 / 1e9,
             outcome.wall,
-            outcome.trace_bytes,
-            outcome.lost_events,
+            outcome.recording.events.len(),
+            system.lost_events,
         );
         println!("{:?}", outcome.recording.outcome);
         let moved = outcome
@@ -84,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for series in &outcome.recording.series {
             println!("{}: {} samples", series.name, series.samples.len());
         }
-        println!("faults {:?}, notes {:?}", outcome.faults, outcome.notes);
+        println!("faults {:?}, notes {:?}", outcome.faults, system.notes);
     }
     Ok(())
 }

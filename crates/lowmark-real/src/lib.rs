@@ -5,15 +5,19 @@
 //! init/     the runner as PID 1 of a guest: mounts, swap, knobs, tracing, snapshots
 //! guest/    boots a kernel image in QEMU with that PID 1 and makes a recording of what comes out
 //! protocol  what the host and PID 1 say to each other
+//! calibrate makes a machine file of small probes
 //! doctor    says what is missing for guests
+//! zoneinfo  reads what a kernel says of its memory
 //! ```
 //!
 //! The runner is a program of its own, `lowmark-runner`, so that nothing but the workload and itself is in
 //! a guest's memory. This is the only crate that touches the system; its `unsafe` code is in
 //! `runner/sys.rs`.
 
+pub mod calibrate;
 pub mod doctor;
 pub mod guest;
 pub mod init;
 pub mod protocol;
 pub mod runner;
+pub mod zoneinfo;

@@ -18,6 +18,9 @@ pub const TRACE_PORT: &str = "lowmark.trace";
 /// How what PID 1 says on the console begins when it gives up.
 pub const CONSOLE_PREFIX: &str = "lowmark-runner: ";
 
+/// Whether the kernel takes a guest's disks, all of one kind, to be rotating: virtio_blk does not say.
+pub const ROTATIONAL: &str = "sys/block/vda/queue/rotational";
+
 /// What follows the name of a device that a guest looked for in vain.
 pub const NO_DEVICE: &str = " did not appear: does the kernel have its virtio driver?";
 
@@ -42,6 +45,8 @@ pub struct Job {
     pub interval_ms: u64,
     /// Limits of a memory cgroup (v2) for the tasks.
     pub cgroup: Option<Cgroup>,
+    /// Every page that is touched is to be reported.
+    pub touches: bool,
 }
 
 /// A swap area.
@@ -106,8 +111,6 @@ pub enum GuestLine {
     Snapshot {
         /// `before` or `after`
         when: String,
-        /// When `/proc/vmstat` was read.
-        time_ns: u64,
         /// Content by path, without the leading slash.
         files: BTreeMap<String, String>,
     },

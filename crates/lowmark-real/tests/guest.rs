@@ -7,7 +7,7 @@ use lowmark_real::guest::{
     self, Accel, BUFFER_KB, GuestError, GuestOptions, GuestOutcome, KernelImage, Trace,
 };
 use lowmark_real::protocol::Cgroup;
-use lowmark_record::Outcome;
+use lowmark_record::{Outcome, System};
 use lowmark_spec::workload::{Op, Stmt};
 use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
 use std::os::unix::fs::PermissionsExt;
@@ -248,7 +248,7 @@ fn traced(options: &GuestOptions, scenario: &Scenario) -> (GuestOutcome, String,
     let options = GuestOptions {
         trace: Some(Trace {
             events: vec!["vmscan:*".into()],
-            file: file.clone(),
+            file: Some(file.clone()),
             buffer_kb: BUFFER_KB,
         }),
         ..options.clone()
@@ -256,6 +256,10 @@ fn traced(options: &GuestOptions, scenario: &Scenario) -> (GuestOutcome, String,
     let outcome = guest::run(scenario, &options).unwrap_or_else(|error| panic!("{error}"));
     let text = std::fs::read_to_string(file).expect("a trace");
     (outcome, text, directory)
+}
+
+fn system(outcome: &GuestOutcome) -> &System {
+    outcome.recording.system.as_deref().expect("a guest")
 }
 
 /// Sum of a field over the lines of an event, of tasks with this prefix.
@@ -291,17 +295,18 @@ fn the_trace_and_vmstat_agree() {
         };
         let (outcome, trace, _directory) = traced(&options, &workload("128M", "256M", SWAP));
         let counters = &outcome.recording.counters;
+        let system = system(&outcome);
         println!(
             "{} by {}: boot {:.2?}, run {:.2} s, in all {:.2?}, pswpin {}",
-            outcome.release,
-            outcome.accel.name(),
+            system.release,
+            system.executed_by,
             outcome.boot,
             outcome.recording.elapsed_ns as f64 / 1e9,
             outcome.wall,
             counters["pswpin"],
         );
         assert_eq!(outcome.recording.outcome, Outcome::Completed);
-        assert_eq!(outcome.lost_events, 0);
+        assert_eq!(system.lost_events, Some(0));
         let of = |names: &[&str]| names.iter().map(|name| counters[*name]).sum::<u64>();
         let shrink = |field, task| sum(&trace, "mm_vmscan_lru_shrink_inactive:", field, task);
         assert!(counters["pswpout"] > 0 && counters["pswpin"] > 0);
@@ -366,14 +371,14 @@ fn the_trace_and_vmstat_agree() {
             "proc/pressure/memory",
             "proc/sys/vm/swappiness",
         ] {
-            assert!(outcome.before.files.contains_key(file), "{file}");
-            assert!(outcome.after.files.contains_key(file), "{file}");
+            assert!(system.before.contains_key(file), "{file}");
+            assert!(system.after.contains_key(file), "{file}");
         }
         assert_eq!(
-            outcome.before.files["sys/kernel/mm/lru_gen/enabled"].trim(),
+            system.before["sys/kernel/mm/lru_gen/enabled"].trim(),
             "0x0000"
         );
-        let huge = &outcome.before.files["sys/kernel/mm/transparent_hugepage/enabled"];
+        let huge = &system.before["sys/kernel/mm/transparent_hugepage/enabled"];
         assert!(huge.contains("[never]"), "{huge}");
     }
 }
@@ -433,7 +438,7 @@ run = [
         .sysctl
         .insert("thp.enabled".into(), "madvise".into());
     let outcome = guest::run(&scenario, &options).unwrap_or_else(|error| panic!("{error}"));
-    let after = &outcome.after.files;
+    let after = &system(&outcome).after;
     assert_eq!(after["proc/sys/vm/dirty_bytes"].trim(), "8388608");
     assert_eq!(after["proc/sys/vm/swappiness"].trim(), "10");
     assert!(after["proc/zoneinfo"].contains("Node 1"));

@@ -142,6 +142,25 @@ impl Gauges {
     }
 }
 
+/// What a real kernel said of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct System {
+    /// `uname -r`.
+    pub release: String,
+    /// What executed it: `tcg` or `kvm` for a guest.
+    pub executed_by: String,
+    /// Events that the ring buffer lost; none if none were asked for.
+    pub lost_events: Option<u64>,
+    /// What was done otherwise than asked for.
+    pub notes: Vec<String>,
+    /// Files under `/proc` and `/sys` before the first task, by path without the leading slash.
+    pub before: BTreeMap<String, String>,
+    /// The same after the last task.
+    pub after: BTreeMap<String, String>,
+    /// The counters of `/proc/vmstat` over the run, as they stood then.
+    pub vmstat: Gauges,
+}
+
 /// What one run showed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
@@ -165,6 +184,9 @@ pub struct Recording {
     /// The state of memory over the run; empty when it was not asked for.
     #[serde(default, skip_serializing_if = "Gauges::is_empty")]
     pub gauges: Gauges,
+    /// Of a run on a real kernel, what that said of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<Box<System>>,
     /// Events in order of time; empty when none were asked for.
     #[serde(skip)]
     pub events: EventLog,

@@ -6,6 +6,8 @@
 //! 3. Rows of repeats are averaged by name; a row that only some columns have stays, with gaps.
 //! 4. Percentages are computed from the averages at full precision, by the rule of the row: plus is
 //!    better, the baseline shows 0.00 %, rows that are neither good nor bad have none.
+//! 5. Of repeats it is asked whether the difference is beyond their noise, as mmtests asks it; one that is
+//!    not is neither good nor bad.
 
 use crate::percent::PercentRule;
 use crate::stats::{self, Preference};
@@ -53,6 +55,8 @@ pub struct ComparedRow {
     pub values: Vec<Option<f64>>,
     /// Percentage beside each value; none for rows without good and bad.
     pub percents: Vec<Option<f64>>,
+    /// Whether each column differs from the first by more than noise; none without repeats of both.
+    pub significant: Vec<Option<bool>>,
 }
 
 /// Rows that belong together.
@@ -191,7 +195,8 @@ impl Comparison {
                 .values
                 .iter()
                 .zip(&row.percents)
-                .map(|(v, p)| field(row, *v, *p));
+                .zip(&row.significant)
+                .map(|((v, p), s)| field(row, *v, *p, *s));
             let name = format!("{:<labels$}", row.name);
             table.row(std::iter::once(Field::from(name)).chain(fields));
         }
@@ -229,13 +234,21 @@ impl Comparison {
     }
 }
 
-fn field(row: &ComparedRow, value: Option<f64>, percent: Option<f64>) -> Field {
+fn field(
+    row: &ComparedRow,
+    value: Option<f64>,
+    percent: Option<f64>,
+    significant: Option<bool>,
+) -> Field {
     let Some(value) = value else {
         return Field::with_role("-", Role::Unknown);
     };
     let text = row.format.text(value);
     match percent {
         None => Field::from(text),
+        Some(p) if significant == Some(false) => {
+            Field::with_percent(text, p, Role::Unknown).noted("~")
+        }
         Some(p) if p > 0.0 => Field::with_percent(text, p, Role::Good),
         Some(p) if p < 0.0 => Field::with_percent(text, p, Role::Bad),
         Some(p) => Field::with_percent(text, p, Role::Plain),
@@ -244,14 +257,14 @@ fn field(row: &ComparedRow, value: Option<f64>, percent: Option<f64>) -> Field {
 
 /// Rows of all columns, merged by name in the order in which they first appear.
 fn compared(columns: Vec<Vec<Rows>>) -> Vec<ComparedRow> {
-    let averaged: Vec<Rows> = columns.into_iter().map(average).collect();
+    let averaged: Vec<Rows> = columns.iter().map(|repeats| average(repeats)).collect();
     let mut order: Vec<&Measured> = Vec::new();
     for column in &averaged {
         merge_order(&mut order, column);
     }
     order
         .into_iter()
-        .map(|row| compared_row(row, &averaged))
+        .map(|row| compared_row(row, &averaged, &columns))
         .collect()
 }
 
@@ -270,7 +283,7 @@ fn merge_order<'r>(order: &mut Vec<&'r Measured>, rows: &'r Rows) {
     }
 }
 
-fn compared_row(row: &Measured, averaged: &[Rows]) -> ComparedRow {
+fn compared_row(row: &Measured, averaged: &[Rows], columns: &[Vec<Rows>]) -> ComparedRow {
     let values: Vec<Option<f64>> = averaged
         .iter()
         .map(|rows| rows.iter().find(|r| r.name == row.name).map(|r| r.value))
@@ -278,29 +291,40 @@ fn compared_row(row: &Measured, averaged: &[Rows]) -> ComparedRow {
     let baseline = values.first().copied().flatten();
     let rule = PercentRule::of(row.better);
     let percent = |value: &Option<f64>| Some(rule?.percent((*value)?, baseline?));
+    let samples: Vec<Vec<f64>> = columns
+        .iter()
+        .map(|repeats| values_of(repeats, &row.name))
+        .collect();
+    let significant = |(at, own): (usize, &Vec<f64>)| {
+        let enough = at > 0 && own.len() > 1 && samples[0].len() > 1;
+        enough.then(|| stats::significant(own, &samples[0]))
+    };
     ComparedRow {
         name: row.name.clone(),
         unit: row.unit.to_owned(),
         better: row.better,
         format: row.format,
         percents: values.iter().map(percent).collect(),
+        significant: samples.iter().enumerate().map(significant).collect(),
         values,
     }
 }
 
+/// The values of a row in the repeats that have it.
+fn values_of(repeats: &[Rows], name: &str) -> Vec<f64> {
+    let rows = repeats.iter().flatten().filter(|row| row.name == name);
+    rows.map(|row| row.value).collect()
+}
+
 /// Mean of each row over the repeats that have it.
-fn average(repeats: Vec<Rows>) -> Rows {
+fn average(repeats: &[Rows]) -> Rows {
     let mut order: Vec<&Measured> = Vec::new();
-    for rows in &repeats {
+    for rows in repeats {
         merge_order(&mut order, rows);
     }
-    let mean = |row: &&Measured| {
-        let same = repeats.iter().flatten().filter(|r| r.name == row.name);
-        let values: Vec<f64> = same.map(|r| r.value).collect();
-        Measured {
-            value: stats::amean(&values).unwrap_or(row.value),
-            ..(*row).clone()
-        }
+    let mean = |row: &&Measured| Measured {
+        value: stats::amean(&values_of(repeats, &row.name)).unwrap_or(row.value),
+        ..(*row).clone()
     };
     order.iter().map(mean).collect()
 }
@@ -430,6 +454,7 @@ struct RowJson<'a> {
     better: Preference,
     values: &'a [Option<f64>],
     percents: &'a [Option<f64>],
+    significant: &'a [Option<bool>],
 }
 
 impl<'a> RowJson<'a> {
@@ -441,9 +466,12 @@ impl<'a> RowJson<'a> {
             better: row.better,
             values: &row.values,
             percents: &row.percents,
+            significant: &row.significant,
         }
     }
 }
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::recording_of;

@@ -4,12 +4,14 @@ pub mod cell;
 pub mod claim;
 pub mod comparison;
 pub mod evaluation;
+pub mod identities;
 pub mod percent;
 pub mod recipe;
 pub mod reclaim;
 pub mod reproduction;
 pub mod stats;
 pub mod table;
+pub mod twin;
 pub mod vmstat;
 
 pub use cell::{CellId, CellValues};

@@ -80,6 +80,13 @@ impl Field {
         }
     }
 
+    /// The same with a mark behind its note.
+    #[must_use]
+    pub fn noted(mut self, mark: &str) -> Field {
+        self.note += mark;
+        self
+    }
+
     /// A value that has a role itself.
     pub fn with_role(value: impl Into<String>, role: Role) -> Field {
         Field {

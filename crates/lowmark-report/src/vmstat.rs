@@ -61,18 +61,26 @@ pub struct VmstatRow {
 
 /// The counters of one run, and sums of them.
 #[derive(Debug, Clone, Copy)]
-struct Deltas<'a> {
+pub(crate) struct Deltas<'a> {
     counters: &'a BTreeMap<String, u64>,
     elapsed_s: f64,
 }
 
-impl Deltas<'_> {
+impl<'a> Deltas<'a> {
+    /// Those of a run of unknown length.
+    pub(crate) fn new(counters: &'a BTreeMap<String, u64>) -> Deltas<'a> {
+        Deltas {
+            counters,
+            elapsed_s: 0.0,
+        }
+    }
+
     fn get(self, name: &str) -> Option<u64> {
         self.counters.get(name).copied()
     }
 
     /// Sum of `prefix` and `prefix_<zone>`, if any of them exists.
-    fn zones(self, prefix: &str) -> Option<u64> {
+    pub(crate) fn zones(self, prefix: &str) -> Option<u64> {
         let zoned = ZONES
             .iter()
             .map(|zone| self.get(&format!("{prefix}_{zone}")));
@@ -86,12 +94,12 @@ impl Deltas<'_> {
         names.iter().find_map(|name| self.get(name))
     }
 
-    fn kswapd_steal(self) -> Option<u64> {
+    pub(crate) fn kswapd_steal(self) -> Option<u64> {
         self.get("kswapd_steal")
             .or_else(|| self.zones("pgsteal_kswapd"))
     }
 
-    fn direct_steal(self) -> Option<u64> {
+    pub(crate) fn direct_steal(self) -> Option<u64> {
         match self.get("kswapd_steal") {
             Some(kswapd) => Some(self.zones("pgsteal")?.saturating_sub(kswapd)),
             None => self.zones("pgsteal_direct"),

@@ -181,7 +181,10 @@ const ARROWS: [(&str, &[&str]); 7] = [
     ("lowmark-spec", &[]),
     ("lowmark-record", &[]),
     ("lowmark-model", &["lowmark-spec", "lowmark-record"]),
-    ("lowmark-real", &["lowmark-spec", "lowmark-record"]),
+    (
+        "lowmark-real",
+        &["lowmark-spec", "lowmark-record", "lowmark-trace"],
+    ),
     ("lowmark-trace", &["lowmark-record"]),
     ("lowmark-report", &["lowmark-record"]),
     (
@@ -190,6 +193,7 @@ const ARROWS: [(&str, &[&str]); 7] = [
             "lowmark-spec",
             "lowmark-record",
             "lowmark-model",
+            "lowmark-real",
             "lowmark-trace",
             "lowmark-report",
         ],

@@ -4,6 +4,7 @@
 //! (nested, `kvm_pvm`). So a guest is booted once, with little memory and an empty workload; the answer
 //! holds until the machine restarts.
 
+use super::directory::Directory;
 use super::qemu::{Accel, Launch, Watch};
 use super::{GuestError, GuestOptions, archive, cache, modules};
 use crate::protocol::Job;
@@ -95,10 +96,7 @@ fn probe(qemu: &Path, options: &GuestOptions) -> Result<bool, GuestError> {
     };
     let scratch = options.scratch.clone().unwrap_or_else(std::env::temp_dir);
     let failed = |error| GuestError::io(&scratch, error);
-    let directory = tempfile::Builder::new()
-        .prefix("lowmark-probe-")
-        .tempdir_in(&scratch)
-        .map_err(failed)?;
+    let directory = Directory::new(&scratch, "lowmark-probe-")?;
     let index = match &options.image.modules {
         Some(path) => modules::index(path).map_err(|error| GuestError::io(path, error))?,
         None => modules::Index::new(),
@@ -116,6 +114,7 @@ fn probe(qemu: &Path, options: &GuestOptions) -> Result<bool, GuestError> {
         buffer_kb: 0,
         interval_ms: 1_000,
         cgroup: None,
+        touches: false,
         scenario,
     };
     let initramfs = directory.path().join("initramfs");

@@ -169,6 +169,31 @@ pub enum GuestError {
 }
 
 impl GuestError {
+    /// Whether QEMU had started: what was asked for could have worked.
+    pub fn started(&self) -> bool {
+        match self {
+            GuestError::QemuFailed { .. }
+            | GuestError::QemuKilled { .. }
+            | GuestError::RamTooSmall { .. }
+            | GuestError::OutOfMemory { .. }
+            | GuestError::Crashed { .. }
+            | GuestError::NoResult { .. }
+            | GuestError::WorkloadFailed { .. }
+            | GuestError::TimedOut { .. } => true,
+            GuestError::NoVirtio { console, .. } => !console.is_empty(),
+            GuestError::NoQemu { .. }
+            | GuestError::NoKvm { .. }
+            | GuestError::NoRunner
+            | GuestError::NoImage { .. }
+            | GuestError::NotAKernel { .. }
+            | GuestError::Fetch { .. }
+            | GuestError::Unsupported { .. }
+            | GuestError::DiskFull { .. }
+            | GuestError::NoFileSystem { .. }
+            | GuestError::Io { .. } => false,
+        }
+    }
+
     pub(super) fn io(path: &Path, source: io::Error) -> GuestError {
         GuestError::Io {
             path: path.to_owned(),

@@ -4,16 +4,18 @@
 //! 2. In a temporary directory: the initial file system with the runner, its libraries, modules and the
 //!    job (`initramfs.rs`, `elf.rs`, `modules.rs`); the disks (`disks.rs`).
 //! 3. QEMU runs (`qemu.rs`). The guest writes lines and trace through virtio ports into files.
-//! 4. When it has ended, the lines become a recording (`outcome.rs`), or the console says why there is
-//!    none (`console.rs`).
+//! 4. When it has ended, the lines become a recording (`outcome.rs`) and the trace its events (`events.rs`),
+//!    or the console says why there is none (`console.rs`).
 //!
-//! Nothing stays behind: QEMU is killed and the directory removed, whatever happens.
+//! Nothing stays behind: QEMU is killed and the directory removed, whatever happens (`directory.rs`).
 
 mod accel;
 mod console;
+mod directory;
 mod disks;
 mod elf;
 mod error;
+mod events;
 mod initramfs;
 pub mod kernels;
 mod modules;
@@ -24,7 +26,6 @@ mod runner_files;
 pub use disks::Bandwidth;
 pub use error::GuestError;
 pub use kernels::KernelImage;
-pub use outcome::{Snapshot, VmstatSeries};
 pub use qemu::Accel;
 
 pub(crate) use accel::kvm_known;
@@ -34,6 +35,7 @@ pub(crate) use runner_files::find as find_runner;
 
 use crate::protocol::{Cgroup, JOB_FILE, Job, MODULES_DIRECTORY, Setting};
 use crate::runner::unsupported;
+use directory::Directory;
 use lowmark_record::Recording;
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::Arch;
@@ -48,8 +50,8 @@ use std::time::{Duration, Instant};
 pub struct Trace {
     /// `group` or `group:event`.
     pub events: Vec<String>,
-    /// File for the text of `trace_pipe`; times are CLOCK_MONOTONIC of the guest.
-    pub file: PathBuf,
+    /// File for the text of `trace_pipe`, if it is to be kept; times are CLOCK_MONOTONIC of the guest.
+    pub file: Option<PathBuf>,
     /// Ring buffer of each CPU, KiB. It is the guest's memory.
     pub buffer_kb: u64,
 }
@@ -87,6 +89,14 @@ pub struct GuestOptions {
 /// smallest guest.
 pub const BUFFER_KB: u64 = 4096;
 
+/// Events that say what reclaim did and who waited for it, without one for every page or allocation.
+pub const EVENTS: [&str; 4] = [
+    "vmscan",
+    "compaction",
+    "oom:mark_victim",
+    "writeback:balance_dirty_pages",
+];
+
 impl GuestOptions {
     /// A guest with this kernel, without a trace.
     pub fn new(image: KernelImage) -> GuestOptions {
@@ -110,34 +120,20 @@ impl GuestOptions {
 /// What a guest showed.
 #[derive(Debug)]
 pub struct GuestOutcome {
-    /// The recording, without events: they are in the trace.
+    /// The recording.
     pub recording: Recording,
-    /// `uname -r` of the guest.
-    pub release: String,
-    /// What executed it.
-    pub accel: Accel,
     /// CLOCK_MONOTONIC of the guest when the run began: the zero of the recording's times.
     pub start_ns: u64,
     /// From the kernel's first instruction to PID 1, by the guest's clock.
     pub boot: Duration,
     /// The whole run of QEMU.
     pub wall: Duration,
-    /// Before the first task.
-    pub before: Snapshot,
-    /// After the last.
-    pub after: Snapshot,
-    /// In between.
-    pub vmstat: VmstatSeries,
     /// Minor and major faults of all tasks, by getrusage(2).
     pub faults: (u64, u64),
-    /// Events that the ring buffer lost.
-    pub lost_events: u64,
     /// Bytes of trace.
     pub trace_bytes: u64,
     /// The console's lines, the last 2000.
     pub console: Vec<String>,
-    /// What was done otherwise than asked for.
-    pub notes: Vec<String>,
 }
 
 /// `${XDG_CACHE_HOME:-~/.cache}/lowmark`
@@ -170,10 +166,7 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     }
     let scratch = options.scratch.clone().unwrap_or_else(std::env::temp_dir);
     disks::check_room(&scratch, disks::bytes_max(scenario))?;
-    let directory = tempfile::Builder::new()
-        .prefix("lowmark-guest-")
-        .tempdir_in(&scratch)
-        .map_err(|error| GuestError::io(&scratch, error))?;
+    let directory = Directory::new(&scratch, "lowmark-guest-")?;
     let disks = disks::make(scenario, options.bandwidth, directory.path())?;
     let modules = modules::needed(&index).map_err(|error| {
         GuestError::io(options.image.modules.as_deref().unwrap_or(&scratch), error)
@@ -197,6 +190,7 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
             .map_or(BUFFER_KB, |trace| trace.buffer_kb),
         interval_ms: u64::try_from(options.interval.as_millis()).unwrap_or(u64::MAX),
         cgroup: options.cgroup,
+        touches: false,
     };
     let initramfs = directory.path().join("initramfs");
     let archive = archive(&job, &modules, options.runner.as_deref())?;
@@ -206,6 +200,10 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
         None => accel::choose(&qemu, options)?,
     };
     let results = directory.path().join("results");
+    let trace_file = options.trace.as_ref().map(|trace| {
+        let own = || directory.path().join("trace");
+        trace.file.clone().unwrap_or_else(own)
+    });
     let launch = Launch {
         qemu: &qemu,
         accel,
@@ -215,7 +213,7 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
         append: &append(scenario, options),
         disks: &disks.disks,
         results: &results,
-        trace: options.trace.as_ref().map(|trace| trace.file.as_path()),
+        trace: trace_file.as_deref(),
     };
     let started = Instant::now();
     let (watch, ended) = launch.start()?.wait(options.timeout, directory.path())?;
@@ -243,33 +241,27 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
         return Err(error);
     }
     judge(scenario, &heard, &ended.console)?;
-    if let Some(trace) = &options.trace {
-        check_trace(&trace.file, &heard)?;
+    let mut recording = heard.recording(scenario)?;
+    let mut system = heard.system(accel);
+    system.notes.splice(0..0, disks.notes);
+    if let Some(file) = &trace_file {
+        check_trace(file, &heard)?;
+        let start_ns = heard.start_ns.unwrap_or(0);
+        system
+            .notes
+            .extend(events::read(file, start_ns, &mut recording)?);
+        system.lost_events = Some(heard.lost_events);
     }
-    let recording = heard.recording(scenario)?;
+    recording.system = Some(Box::new(system));
     Ok(GuestOutcome {
         recording,
-        release: heard.release,
-        accel,
         start_ns: heard.start_ns.unwrap_or(0),
         boot: Duration::from_nanos(heard.boot_ns.unwrap_or(0)),
         wall,
-        before: heard.before.unwrap_or_default(),
-        after: heard.after.unwrap_or_default(),
-        vmstat: relative(heard.vmstat, heard.start_ns.unwrap_or(0)),
         faults: heard.faults,
-        lost_events: heard.lost_events,
         trace_bytes: heard.trace_bytes,
         console: ended.console,
-        notes: [disks.notes, heard.notes].concat(),
     })
-}
-
-fn relative(mut series: VmstatSeries, start_ns: u64) -> VmstatSeries {
-    for (time, _) in &mut series.samples {
-        *time = time.saturating_sub(start_ns);
-    }
-    series
 }
 
 /// Whether what a guest said is a whole result.
@@ -336,7 +328,11 @@ fn check_trace(file: &Path, heard: &Heard) -> Result<(), GuestError> {
 }
 
 /// Refuses what a guest cannot do, all of it at once.
-fn check(scenario: &Scenario) -> Result<(), GuestError> {
+///
+/// # Errors
+///
+/// [`GuestError::Unsupported`] with everything that is asked for in vain.
+pub fn check(scenario: &Scenario) -> Result<(), GuestError> {
     let mut what: Vec<String> = unsupported(&scenario.workload)
         .iter()
         .map(ToString::to_string)

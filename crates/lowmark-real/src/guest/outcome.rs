@@ -1,33 +1,17 @@
 //! From the lines of a guest to a recording.
 
-use super::GuestError;
+use super::{Accel, GuestError};
 use crate::protocol::{GuestLine, Said};
 use crate::runner::procfs::parse_vmstat;
 use crate::runner::{Line, series_name};
-use lowmark_record::recording::Gauges;
-use lowmark_record::{Outcome, Phase, Recording, RunInfo, Series, TaskTimes, Unit};
+use lowmark_record::{Gauges, Outcome, Phase, Recording, RunInfo, Series, System, TaskTimes, Unit};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::workload::TimeUnit;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files under `/proc` and `/sys` at one time.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Snapshot {
-    /// When `/proc/vmstat` was read: CLOCK_MONOTONIC of the guest, ns.
-    pub time_ns: u64,
-    /// Content by path, without the leading slash.
-    pub files: BTreeMap<String, String>,
-}
-
-/// `/proc/vmstat` over time.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct VmstatSeries {
-    /// Names of the fields.
-    pub names: Vec<String>,
-    /// Time since the run began, ns, and the values in the order of the names.
-    pub samples: Vec<(u64, Vec<u64>)>,
-}
+/// Files under `/proc` and `/sys` at one time, by path without the leading slash.
+type Snapshot = BTreeMap<String, String>;
 
 /// Everything that a guest said.
 #[derive(Debug, Default)]
@@ -36,9 +20,10 @@ pub(super) struct Heard {
     /// PID 1 has begun, so long after the kernel.
     pub(super) boot_ns: Option<u64>,
     pub(super) notes: Vec<String>,
-    pub(super) before: Option<Snapshot>,
-    pub(super) after: Option<Snapshot>,
-    pub(super) vmstat: VmstatSeries,
+    before: Option<Snapshot>,
+    after: Option<Snapshot>,
+    /// All of `/proc/vmstat` over time, by the guest's clock.
+    vmstat: Gauges,
     kernel_threads: Vec<TaskTimes>,
     pub(super) trace_bytes: u64,
     pub(super) lost_events: u64,
@@ -80,17 +65,10 @@ impl Heard {
                 (self.release, self.boot_ns) = (release, Some(time_ns));
             }
             GuestLine::Note { text } => self.notes.push(text),
-            GuestLine::Snapshot {
-                when,
-                time_ns,
-                files,
-            } => {
-                let snapshot = Some(Snapshot { time_ns, files });
-                match when.as_str() {
-                    "before" => self.before = snapshot,
-                    _ => self.after = snapshot,
-                }
-            }
+            GuestLine::Snapshot { when, files } => match when.as_str() {
+                "before" => self.before = Some(files),
+                _ => self.after = Some(files),
+            },
             GuestLine::VmstatNames { names } => self.vmstat.names = names,
             GuestLine::Vmstat { time_ns, values } => self.vmstat.samples.push((time_ns, values)),
             GuestLine::KernelThread {
@@ -171,6 +149,8 @@ impl Heard {
             Line::Died { task, pid, signal } => {
                 self.died.get_or_insert((task, pid, signal));
             }
+            // Asked for by tests only.
+            Line::Touches { .. } => {}
             Line::End { time_ns } => self.end_ns = Some(time_ns),
             Line::Failed { problem } => self.problem = Some(problem),
         }
@@ -185,8 +165,7 @@ impl Heard {
         let start = self.start_ns.ok_or_else(|| incomplete("start"))?;
         let end = self.end_ns.ok_or_else(|| incomplete("end"))?;
         let vmstat = |snapshot: &Option<Snapshot>| {
-            let files = &snapshot.as_ref()?.files;
-            Some(parse_vmstat(files.get("proc/vmstat")?))
+            Some(parse_vmstat(snapshot.as_ref()?.get("proc/vmstat")?))
         };
         let before = vmstat(&self.before).ok_or_else(|| incomplete("first vmstat"))?;
         let after = vmstat(&self.after).ok_or_else(|| incomplete("last vmstat"))?;
@@ -205,7 +184,7 @@ impl Heard {
         let meminfo = self
             .after
             .as_ref()
-            .and_then(|after| after.files.get("proc/meminfo"));
+            .and_then(|after| after.get("proc/meminfo"));
         if let Some(used) = meminfo.and_then(|text| swap_used(text)) {
             state.insert("swap_used".into(), used);
         }
@@ -257,15 +236,30 @@ impl Heard {
             tasks,
             phases,
             series: self.series(scenario, start),
-            gauges: self.gauges(start),
+            gauges: self.looks(|name| !is_counter(name)),
+            system: None,
             events: Default::default(),
         })
     }
 
-    /// What goes up and down, of the looks at `/proc/vmstat` while the run lasted.
-    fn gauges(&self, start: u64) -> Gauges {
+    /// What the kernel said of itself.
+    pub(super) fn system(&self, accel: Accel) -> System {
+        System {
+            release: self.release.clone(),
+            executed_by: accel.name().into(),
+            lost_events: None,
+            notes: self.notes.clone(),
+            before: self.before.clone().unwrap_or_default(),
+            after: self.after.clone().unwrap_or_default(),
+            vmstat: self.looks(is_counter),
+        }
+    }
+
+    /// The looks at `/proc/vmstat` while the run lasted, of the fields that are `wanted`.
+    fn looks(&self, wanted: impl Fn(&str) -> bool) -> Gauges {
+        let start = self.start_ns.unwrap_or(0);
         let names = self.vmstat.names.iter().enumerate();
-        let kept: Vec<(usize, &String)> = names.filter(|(_, name)| !is_counter(name)).collect();
+        let kept: Vec<(usize, &String)> = names.filter(|(_, name)| wanted(name)).collect();
         let inside = |time: &u64| *time >= start && self.end_ns.is_none_or(|end| *time <= end);
         let samples = self.vmstat.samples.iter().filter(|(time, _)| inside(time));
         let values = |all: &Vec<u64>| {

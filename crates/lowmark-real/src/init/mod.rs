@@ -67,6 +67,7 @@ fn run(path: &str) -> ExitCode {
         let options = Options {
             roots: roots(&job),
             pin: std::env::var_os(PIN).is_some(),
+            touches: job.touches,
         };
         let Scenario { workload, seed, .. } = job.scenario;
         runner::run(workload, seed, &options)
@@ -180,6 +181,10 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
         true => None,
         false => Some(trace::Tracing::prepare(&job.events, job.buffer_kb)?),
     };
+    for event in tracing.iter().flat_map(|tracing| &tracing.missing) {
+        let text = format!("this kernel has no event {event}");
+        say(port, &GuestLine::Note { text })?;
+    }
     let trace_port = match tracing {
         Some(_) => Some(setup::open_port(TRACE_PORT)?),
         None => None,
@@ -200,8 +205,8 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
         let result = (|| {
             tracing.iter().try_for_each(trace::Tracing::begin)?;
             snapshot::fold();
-            let time_ns = snapshot::vmstat_into(&mut before)?;
-            say_snapshot(port, "before", time_ns, before)?;
+            snapshot::vmstat_into(&mut before)?;
+            say_snapshot(port, "before", before)?;
             if let Some(mut input) = runner.stdin.take() {
                 input.write_all(b"\n")?;
             }
@@ -211,10 +216,10 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
             settle(&kswapd);
             snapshot::fold();
             let mut after = BTreeMap::new();
-            let time_ns = snapshot::vmstat_into(&mut after)?;
+            snapshot::vmstat_into(&mut after)?;
             tracing.iter().try_for_each(trace::Tracing::end)?;
             after.extend(snapshot::files(job.cgroup.is_some()));
-            say_snapshot(port, "after", time_ns, after)
+            say_snapshot(port, "after", after)
         })();
         stop.stop();
         if let Some(tracing) = &tracing {
@@ -264,15 +269,9 @@ fn settle(kswapd: &Kswapd) {
     }
 }
 
-fn say_snapshot(
-    port: &Port,
-    when: &str,
-    time_ns: u64,
-    files: BTreeMap<String, String>,
-) -> io::Result<()> {
+fn say_snapshot(port: &Port, when: &str, files: BTreeMap<String, String>) -> io::Result<()> {
     let line = GuestLine::Snapshot {
         when: when.into(),
-        time_ns,
         files,
     };
     say(port, &line)

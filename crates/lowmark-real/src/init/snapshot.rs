@@ -1,7 +1,7 @@
 //! What memory management looks like: before, after, and four times a second in between.
 
 use super::{Port, say, setup};
-use crate::protocol::GuestLine;
+use crate::protocol::{GuestLine, ROTATIONAL};
 use crate::runner::{now_ns, procfs};
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Files of a snapshot; a kernel may not have all of them. `proc/vmstat` is read apart.
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     "proc/zoneinfo",
     "proc/meminfo",
     "proc/buddyinfo",
@@ -20,6 +20,7 @@ const FILES: [&str; 9] = [
     "proc/pressure/cpu",
     "proc/pressure/io",
     "proc/pressure/memory",
+    ROTATIONAL,
 ];
 
 /// Settings of a snapshot.
@@ -84,12 +85,10 @@ pub(super) fn files(with_cgroup: bool) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Reads `/proc/vmstat` into a snapshot; the time of it.
-pub(super) fn vmstat_into(files: &mut BTreeMap<String, String>) -> io::Result<u64> {
-    let content = fs::read_to_string(format!("/{VMSTAT}"))?;
-    let time_ns = now_ns();
-    files.insert(VMSTAT.into(), content);
-    Ok(time_ns)
+/// Reads `/proc/vmstat` into a snapshot.
+pub(super) fn vmstat_into(files: &mut BTreeMap<String, String>) -> io::Result<()> {
+    files.insert(VMSTAT.into(), fs::read_to_string(format!("/{VMSTAT}"))?);
+    Ok(())
 }
 
 /// Tells a thread to end.

@@ -1,7 +1,7 @@
 //! The trace, through tracefs.
 //!
-//! 1. The buffer gets its size, the clock is CLOCK_MONOTONIC (that of the runner's lines), the events are
-//!    switched on, recording is off.
+//! 1. The buffer gets its size, the clock is CLOCK_MONOTONIC (that of the runner's lines), the events that
+//!    this kernel has are switched on, recording is off.
 //! 2. Recording begins; a thread reads `trace_pipe` every few milliseconds and writes it to a port.
 //!    Reading in batches disturbs the workload less than waking up for every event.
 //! 3. Recording ends, the thread reads what is left.
@@ -9,6 +9,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) struct Tracing {
     stopped: AtomicBool,
+    /// Events that were asked for and that this kernel does not have.
+    pub(super) missing: Vec<String>,
 }
 
 fn write(file: &str, value: &str) -> io::Result<()> {
@@ -40,16 +43,21 @@ impl Tracing {
         // Names of tasks are kept for so many only, and `<...>` is nobody's name.
         write("saved_cmdlines_size", "4096")?;
         write("trace", "")?;
+        let mut missing = Vec::new();
         for event in events {
             let path = match event.split_once(':') {
                 Some((group, "*" | "")) => format!("events/{group}/enable"),
                 Some((group, event)) => format!("events/{group}/{event}/enable"),
                 None => format!("events/{event}/enable"),
             };
-            write(&path, "1")?;
+            match Path::new(ROOT).join(&path).exists() {
+                true => write(&path, "1")?,
+                false => missing.push(event.clone()),
+            }
         }
         Ok(Tracing {
             stopped: AtomicBool::new(false),
+            missing,
         })
     }
 

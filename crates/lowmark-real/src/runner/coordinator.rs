@@ -316,6 +316,8 @@ fn run_process(
         link: link.clone(),
         stream: Stream::new(program.seed, &spec.name, instance as u64),
         task,
+        instance,
+        thread: 0,
         maps: vec![None; spec.maps.len()],
         threads: 0,
         open: BTreeMap::new(),

@@ -46,6 +46,8 @@ pub(super) struct Program {
     pub(super) turns: BTreeMap<(usize, u32, &'static str, usize), usize>,
     /// The runner's own memory is pinned, see [`super::Options::pin`].
     pub(super) pin: bool,
+    /// Pages that are touched are reported, see [`super::Options::touches`].
+    pub(super) touches: bool,
 }
 
 /// A map.
@@ -63,6 +65,9 @@ pub(super) struct Context {
     pub(super) link: Arc<Mutex<()>>,
     pub(super) stream: Stream,
     pub(super) task: usize,
+    pub(super) instance: usize,
+    /// Thread of the instance, from 1; 0 if it has not been parted.
+    pub(super) thread: u64,
     pub(super) maps: Vec<Option<Arc<Region>>>,
     /// Threads of this instance that `parallel` has started, for their streams.
     pub(super) threads: u64,
@@ -90,6 +95,8 @@ impl Context {
             link: self.link.clone(),
             stream: Stream::new(self.stream.next_u64(), name, self.threads),
             task: self.task,
+            instance: self.instance,
+            thread: self.threads,
             maps: self.maps.clone(),
             threads: 0,
             open: BTreeMap::new(),

@@ -43,6 +43,8 @@ pub struct Options {
     pub roots: Roots,
     /// Pin the runner's own memory (mlockall(2)), so that it is no part of the load. Takes CAP_IPC_LOCK.
     pub pin: bool,
+    /// Report every page that is touched ([`Line::Touches`]), to be compared with other backends.
+    pub touches: bool,
 }
 
 /// The line that says that files are ready; the runner then waits for a byte on its standard input.
@@ -86,6 +88,7 @@ pub fn run(workload: Workload, seed: u64, options: &Options) -> io::Result<bool>
         requests,
         turns,
         pin: options.pin,
+        touches: options.touches,
     });
     rustix::fs::sync();
     println!("{READY}");

@@ -38,6 +38,17 @@ pub enum Line {
         /// Series, time of completion, value.
         samples: Vec<(u64, u64, u64)>,
     },
+    /// Pages that a touch statement came to, in order.
+    Touches {
+        /// Index of the task.
+        task: usize,
+        /// Instance of it.
+        instance: usize,
+        /// Thread of the instance, from 1; 0 if it has not been parted.
+        thread: u64,
+        /// Pages of the map.
+        pages: Vec<u64>,
+    },
     /// A process or thread of a task ended.
     Task {
         /// Index of the task.

@@ -1,6 +1,7 @@
 //! Touching memory, unit by unit, in the order that the model has too.
 
 use super::interpreter::{Context, Program, Region, Stop};
+use super::report::{self, Line};
 use super::time::Pace;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::random::Stream;
@@ -66,26 +67,74 @@ impl<'a> Offsets<'a> {
 /// Carries out a touch statement.
 pub(super) fn touch(context: &mut Context, region: &Region, what: &Touch) -> Result<(), Stop> {
     let length = region.mapping.length();
+    let mut pages = context.program.touches.then(|| Pages::of(context));
     let Some(mut offsets) = Offsets::new(what, length, &mut context.stream) else {
         return Ok(());
     };
     let mut pace = what.rate.map(Pace::new);
     match (what.access, &mut pace) {
-        (Access::Read, None) => (0..offsets.total).for_each(|_| {
+        (Access::Read, None) if pages.is_none() => (0..offsets.total).for_each(|_| {
             region.mapping.load(offsets.next());
         }),
-        (Access::Write, None) => (0..offsets.total).for_each(|_| {
+        (Access::Write, None) if pages.is_none() => (0..offsets.total).for_each(|_| {
             let offset = offsets.next();
             region.mapping.store(offset, content(offset));
         }),
         _ => {
             for _ in 0..offsets.total {
                 pace.iter_mut().for_each(|pace| pace.wait(1));
-                one(region, what.access, &context.program, offsets.next())?;
+                let offset = offsets.next();
+                one(region, what.access, &context.program, offset)?;
+                if let Some(pages) = &mut pages {
+                    pages.push(offset / PAGE_SIZE)?;
+                }
             }
         }
     }
-    Ok(())
+    match pages {
+        Some(mut pages) => pages.flush(),
+        None => Ok(()),
+    }
+}
+
+/// Pages on their way to whoever compares them.
+struct Pages {
+    task: usize,
+    instance: usize,
+    thread: u64,
+    pages: Vec<u64>,
+}
+
+impl Pages {
+    /// Pages of a line: numbers have twenty digits at most.
+    const LINE_MAX: usize = 128;
+
+    fn of(context: &Context) -> Pages {
+        Pages {
+            task: context.task,
+            instance: context.instance,
+            thread: context.thread,
+            pages: Vec::with_capacity(Pages::LINE_MAX),
+        }
+    }
+
+    fn push(&mut self, page: u64) -> Result<(), Stop> {
+        self.pages.push(page);
+        match self.pages.len() < Pages::LINE_MAX {
+            true => Ok(()),
+            false => self.flush(),
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Stop> {
+        let line = Line::Touches {
+            task: self.task,
+            instance: self.instance,
+            thread: self.thread,
+            pages: std::mem::take(&mut self.pages),
+        };
+        Ok(report::write(&line)?)
+    }
 }
 
 fn one(region: &Region, access: Access, program: &Program, offset: u64) -> Result<(), Stop> {

@@ -46,6 +46,7 @@ fn recording(events: Vec<Event>) -> Recording {
             samples: vec![(1, 2), (3, 4)],
         }],
         gauges: Default::default(),
+        system: None,
         events: EventLog::of(Names::default(), &events),
     }
 }

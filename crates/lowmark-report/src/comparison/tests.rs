@@ -35,7 +35,16 @@ fn recording(elapsed_s: u64, counters: &[(&str, u64)]) -> Recording {
         phases: Vec::new(),
         series: Vec::new(),
         gauges: Default::default(),
+        system: None,
         events: Default::default(),
+    }
+}
+
+/// A recording with these counters.
+pub(crate) fn recording_of(counters: std::collections::BTreeMap<String, u64>) -> Recording {
+    Recording {
+        counters,
+        ..recording(1, &[])
     }
 }
 
@@ -188,4 +197,35 @@ fn nothing_to_compare() {
     assert_eq!(comparison.text(&PlainStyle, None), "");
     let empty = Comparison::new(&[column("none", &[])], SeriesRows::default());
     assert!(empty.blocks.is_empty());
+}
+
+#[test]
+fn no_winner_is_named_inside_the_noise() {
+    let runs = |values: [u64; 3]| {
+        values.map(|value| recording(10, &[("pswpin", value), ("pswpout", 100)]))
+    };
+    let (base, near, far) = (
+        runs([100, 140, 120]),
+        runs([120, 150, 110]),
+        runs([10, 12, 11]),
+    );
+    let columns = [("a", &base), ("b", &near), ("c", &far)].map(|(name, runs)| ColumnInput {
+        name: name.to_owned(),
+        recordings: runs.iter().collect(),
+    });
+    let comparison = Comparison::new(&columns, SeriesRows::default());
+    assert_eq!(
+        row(&comparison, "Swap Ins").significant,
+        [None, Some(false), Some(true)]
+    );
+    let text = comparison.text(&PlainStyle, None);
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("Swap Ins"))
+        .expect("a row");
+    assert_eq!(line.matches('~').count(), 1, "{line}");
+    // One run has no noise that could be known.
+    let single = [column("a", &[&base[0]]), column("b", &[&far[0]])];
+    let comparison = Comparison::new(&single, SeriesRows::default());
+    assert_eq!(row(&comparison, "Swap Ins").significant, [None, None]);
 }

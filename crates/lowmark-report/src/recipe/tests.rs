@@ -280,6 +280,7 @@ fn recording() -> Recording {
         phases: Vec::new(),
         series: Vec::new(),
         gauges: Default::default(),
+        system: None,
         events: Default::default(),
     }
 }

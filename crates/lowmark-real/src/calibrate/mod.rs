@@ -1,0 +1,244 @@
+//! What elementary work costs on a real kernel, as a machine file for the model.
+//!
+//! 1. [`PROBES`] is a workload of small pieces, each under a name of its own.
+//! 2. Of the rounds of a piece the median counts, divided by how often it does its work.
+//! 3. Costs are differences: a fault that zeroes a page less one that does not is the zeroing. What one
+//!    system call costs and what a page of it costs follow from blocks of two sizes, and so do a disk's
+//!    command and its transfer.
+//!
+//! Two costs are stand-ins. A page that `MADV_COLD` goes over is looked up, found young and moved between
+//! lists, which is what a scan does; and the time that a fault waits for the disk is taken to be that of a
+//! direct read of one page.
+
+use crate::zoneinfo;
+use lowmark_record::Recording;
+use lowmark_spec::machine::{Costs, Device, DeviceKind, Elevator, FsKind, Machine, PAGE_SIZE};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The workload of probes.
+pub const PROBES: &str = include_str!("probes.toml");
+
+/// Pages of the mapping.
+const PAGES: u64 = 2048;
+/// Passes over it while all of it is there.
+const PASSES: u64 = 16;
+/// Reads or writes of one page of the disk.
+const COMMANDS: u64 = 512;
+/// Pages of the file that is in memory, and of a block of it.
+const CACHED: u64 = (8 << 20) / PAGE_SIZE;
+const CACHED_BLOCK: u64 = (128 << 10) / PAGE_SIZE;
+/// Blocks of 1 MiB of the file on the disk, and their pages.
+const BLOCKS: u64 = 32;
+const BLOCK: u64 = (1 << 20) / PAGE_SIZE;
+
+/// Why a recording of the probes says nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the recording has no samples of the probe {probe}; expected one of the workload of probes"
+)]
+pub struct MissingProbe {
+    /// Which.
+    pub probe: &'static str,
+}
+
+/// Median time of each probe, ns.
+struct Times(BTreeMap<String, u64>);
+
+impl Times {
+    fn of(recording: &Recording) -> Times {
+        let median = |samples: &[(u64, u64)]| {
+            let mut values: Vec<u64> = samples.iter().map(|(_, value)| *value).collect();
+            values.sort_unstable();
+            values.get(values.len() / 2).copied()
+        };
+        let series = recording.series.iter();
+        Times(
+            series
+                .filter_map(|series| Some((series.name.clone(), median(&series.samples)?)))
+                .collect(),
+        )
+    }
+
+    /// Time of one of `pieces`.
+    fn each(&self, probe: &'static str, pieces: u64) -> Result<u64, MissingProbe> {
+        let time = self.0.get(probe).copied().ok_or(MissingProbe { probe })?;
+        Ok(time / pieces)
+    }
+}
+
+/// The machine on which the probes ran, with the costs that they found. Its devices all get what the probes
+/// say of the one that holds the files.
+///
+/// # Errors
+///
+/// A probe has no samples.
+pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, MissingProbe> {
+    let times = Times::of(recording);
+    let touch_ns = times.each("touch", PAGES * PASSES)?;
+    let fault = times.each("fault", PAGES)?;
+    let read_page = times.each("read-page", CACHED)?;
+    let read_block = times.each("read-many", CACHED / CACHED_BLOCK)?;
+    let copy_page_ns = read_block.saturating_sub(read_page) / (CACHED_BLOCK - 1);
+    let scan_page_ns = times.each("scan", PAGES)?;
+    let swap_page_ns = times.each("swap-out", PAGES)?.saturating_sub(scan_page_ns);
+    let disk_read = times.each("disk-read-page", COMMANDS)?;
+    let disk_write = times.each("disk-write-page", COMMANDS)?;
+    let minor_fault_ns = fault.saturating_sub(touch_ns);
+    let transfer = |block: u64, page: u64| block.saturating_sub(page) / (BLOCK - 1);
+    let page_ns = transfer(times.each("disk-read-many", BLOCKS)?, disk_read);
+    let write_page_ns = transfer(times.each("disk-write-many", BLOCKS)?, disk_write);
+    let mut machine = base.clone();
+    machine.costs = Costs {
+        touch_ns,
+        minor_fault_ns,
+        // What the fault takes beside the disk and the page itself; it is a fault at least.
+        major_fault_ns: times
+            .each("swap-in", PAGES)?
+            .saturating_sub(disk_read + swap_page_ns)
+            .max(minor_fault_ns),
+        zero_page_ns: times.each("fault-and-zero", PAGES)?.saturating_sub(fault),
+        swap_page_ns,
+        scan_page_ns,
+        copy_page_ns,
+        syscall_ns: read_page.saturating_sub(copy_page_ns),
+        ..base.costs.clone()
+    };
+    let system = recording.system.as_deref();
+    let rotational = system.and_then(zoneinfo::rotational);
+    for device in &mut machine.devices {
+        *device = Device {
+            rotational: rotational.unwrap_or(device.rotational),
+            position_read_ns: 0,
+            position_write_ns: 0,
+            command_read_ns: disk_read.saturating_sub(page_ns),
+            command_write_ns: disk_write.saturating_sub(write_page_ns),
+            // One link for both: the model has no other transfer time for writes.
+            page_ns: page_ns.max(1),
+            ..device.clone()
+        };
+    }
+    Ok(machine)
+}
+
+/// A machine as a machine file, which says of every figure that it comes from `source`.
+pub fn to_toml(machine: &Machine, source: &str) -> String {
+    let mut text = String::from("# Written by `lowmark calibrate`.\nlowmark = 1\n\n[machine]\n");
+    let mut line = |line: String| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{line}");
+    };
+    let quoted = |value: &str| toml_text(value);
+    line(format!("description = {}", quoted(&machine.description)));
+    match machine.nodes.as_slice() {
+        [node] => line(format!("ram = \"{}\"", node.ram)),
+        nodes => {
+            let rams: Vec<String> = nodes
+                .iter()
+                .map(|node| format!("\"{}\"", node.ram))
+                .collect();
+            line(format!("nodes = [{}]", rams.join(", ")));
+        }
+    }
+    line(format!("cpus = {}", machine.cpus));
+    line(format!("reserved = \"{}\"", machine.reserved));
+    line(format!("occupied = \"{}\"", machine.occupied));
+    line(format!("hz = {}", machine.hz));
+    line(format!("thp = {}", machine.thp));
+    for device in &machine.devices {
+        line(format!("\n[device.{}]", quoted(&device.name)));
+        line(format!("rotational = {}", device.rotational));
+        line(format!("kind = \"{}\"", device_kind(device)));
+        line(format!("size = \"{}\"", device.size));
+        for (name, ns) in [
+            ("position_read", device.position_read_ns),
+            ("position_write", device.position_write_ns),
+            ("command_read", device.command_read_ns),
+            ("command_write", device.command_write_ns),
+            ("page", device.page_ns),
+        ] {
+            line(format!("{name} = \"{ns}ns\""));
+        }
+        line(format!("queue_depth = {}", device.queue_depth));
+        line(format!("parallelism = {}", device.parallelism));
+        line(format!("max_request = \"{}\"", device.max_request));
+        line(format!("nr_requests = {}", device.nr_requests));
+        line(format!("elevator = \"{}\"", elevator(device)));
+    }
+    for area in &machine.swap {
+        line("\n[[swap]]".into());
+        let device = machine
+            .devices
+            .get(area.device)
+            .map_or("", |device| &device.name);
+        line(format!("device = {}", quoted(device)));
+        line(format!("start = \"{}\"", area.start));
+        line(format!("size = \"{}\"", area.size));
+    }
+    for file_system in &machine.filesystems {
+        line(format!("\n[filesystem.{}]", quoted(&file_system.name)));
+        line(format!("kind = \"{}\"", kind(file_system.kind)));
+        if let Some(device) = file_system.device.and_then(|at| machine.devices.get(at)) {
+            line(format!("device = {}", quoted(&device.name)));
+        }
+    }
+    let costs = &machine.costs;
+    line("\n[costs]".into());
+    for (name, ns) in [
+        ("touch", costs.touch_ns),
+        ("minor_fault", costs.minor_fault_ns),
+        ("major_fault", costs.major_fault_ns),
+        ("zero_page", costs.zero_page_ns),
+        ("swap_page", costs.swap_page_ns),
+        ("file_page", costs.file_page_ns),
+        ("balance_dirty", costs.balance_dirty_ns),
+        ("scan_page", costs.scan_page_ns),
+        ("context_switch", costs.context_switch_ns),
+        ("copy_page", costs.copy_page_ns),
+        ("syscall", costs.syscall_ns),
+    ] {
+        line(format!("{name} = \"{ns}ns\""));
+    }
+    line("\n[sources]".into());
+    line(format!("costs = {}", quoted(source)));
+    for device in &machine.devices {
+        line(format!(
+            "device.{} = {}",
+            quoted(&device.name),
+            quoted(source)
+        ));
+    }
+    text
+}
+
+fn toml_text(value: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let value: String = value.chars().map(plain).collect();
+    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn device_kind(device: &Device) -> &'static str {
+    match device.kind {
+        DeviceKind::Hdd => "hdd",
+        DeviceKind::Ssd => "ssd",
+    }
+}
+
+fn elevator(device: &Device) -> &'static str {
+    match device.elevator {
+        Elevator::Noop => "noop",
+        Elevator::Deadline => "deadline",
+        Elevator::Cfq => "cfq",
+    }
+}
+
+fn kind(kind: FsKind) -> &'static str {
+    match kind {
+        FsKind::Xfs => "xfs",
+        FsKind::Ext4 => "ext4",
+        FsKind::Tmpfs => "tmpfs",
+    }
+}
+
+#[cfg(test)]
+mod tests;

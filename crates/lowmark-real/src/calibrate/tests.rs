@@ -1,0 +1,140 @@
+use super::*;
+use lowmark_record::{Outcome, RunInfo, Series, Unit};
+use lowmark_spec::{BuiltIn, Overrides, Source, parse, parse_machine};
+
+/// A recording of probes in which each took so long, in three rounds.
+fn recording(probes: &[(&str, u64)]) -> Recording {
+    let series = probes.iter().map(|(name, time)| Series {
+        name: (*name).to_owned(),
+        unit: Unit::Microseconds,
+        samples: vec![(1, *time), (2, time * 9), (3, time / 2)],
+    });
+    Recording {
+        run: RunInfo {
+            workload: "calibrate".into(),
+            params: Vec::new(),
+            machine: "m".into(),
+            kernel: "6.18".into(),
+            backend: "guest".into(),
+            lowmark: "0".into(),
+            seed: 0,
+        },
+        outcome: Outcome::Completed,
+        elapsed_ns: 1,
+        counters: Default::default(),
+        state: Default::default(),
+        tasks: Vec::new(),
+        phases: Vec::new(),
+        series: series.collect(),
+        gauges: Default::default(),
+        system: None,
+        events: Default::default(),
+    }
+}
+
+fn probes() -> Vec<(&'static str, u64)> {
+    vec![
+        ("touch", 10 * PAGES * PASSES),
+        ("fault", 510 * PAGES),
+        ("fault-and-zero", 1_510 * PAGES),
+        ("scan", 200 * PAGES),
+        ("swap-out", 2_200 * PAGES),
+        ("swap-in", 99_000 * PAGES),
+        // A call costs 300, a page of it 400.
+        ("read-page", 700 * CACHED),
+        ("read-many", (300 + 32 * 400) * (CACHED / CACHED_BLOCK)),
+        // A command costs 60 us, a page of it 8 us; writing 30 and 6.
+        ("disk-read-page", 68_000 * COMMANDS),
+        ("disk-read-many", (60_000 + 256 * 8_000) * BLOCKS),
+        ("disk-write-page", 36_000 * COMMANDS),
+        ("disk-write-many", (30_000 + 256 * 6_000) * BLOCKS),
+    ]
+}
+
+fn base() -> Machine {
+    let source = lowmark_spec::Library::machine(&BuiltIn, "small-512m-ssd").expect("built in");
+    parse_machine(&source).expect("a machine")
+}
+
+#[test]
+fn costs_are_differences_of_medians() {
+    let found = machine(&base(), &recording(&probes())).expect("all probes");
+    let expected = Costs {
+        touch_ns: 10,
+        minor_fault_ns: 500,
+        major_fault_ns: 99_000 - 68_000 - 2_000,
+        zero_page_ns: 1_000,
+        swap_page_ns: 2_000,
+        scan_page_ns: 200,
+        copy_page_ns: 400,
+        syscall_ns: 300,
+        ..base().costs
+    };
+    assert_eq!(found.costs, expected);
+    let device = &found.devices[0];
+    assert_eq!((device.command_read_ns, device.page_ns), (60_000, 8_000));
+    assert_eq!(
+        (device.command_write_ns, device.position_read_ns),
+        (30_000, 0)
+    );
+    let error = machine(&base(), &recording(&probes()[1..])).expect_err("no touch");
+    assert_eq!(error.probe, "touch");
+}
+
+#[test]
+fn a_machine_file_reads_back_as_it_was() {
+    let mut wanted = machine(&base(), &recording(&probes())).expect("all probes");
+    wanted.description = "odd \"name\" \\ here".into();
+    let text = to_toml(&wanted, "lowmark calibrate on Linux 6.18");
+    let source = Source {
+        name: "m.toml".into(),
+        text,
+    };
+    let read = parse_machine(&source).unwrap_or_else(|error| panic!("{}", error.render_plain()));
+    assert_eq!(
+        (read.costs, read.devices, read.swap),
+        (wanted.costs, wanted.devices, wanted.swap)
+    );
+    assert_eq!(
+        (read.nodes, read.cpus, read.filesystems),
+        (wanted.nodes, wanted.cpus, wanted.filesystems)
+    );
+    assert!(
+        read.description.starts_with("odd \"name\" \\ here"),
+        "{}",
+        read.description
+    );
+}
+
+/// The figures by which times are divided are those of the workload.
+#[test]
+fn the_probes_do_what_is_counted() {
+    let source = Source {
+        name: "probes.toml".into(),
+        text: PROBES.into(),
+    };
+    let scenario = parse(&source, &BuiltIn, &Overrides::default())
+        .expect("a workload")
+        .remove(0);
+    let touches = 5 * (PAGES * (3 + PASSES));
+    assert_eq!(scenario.workload.touches_expected(), Some(touches));
+    let sizes: Vec<u64> = scenario
+        .workload
+        .files
+        .iter()
+        .map(|file| file.size / PAGE_SIZE)
+        .collect();
+    assert_eq!(sizes, [CACHED, BLOCKS * BLOCK]);
+    let names: Vec<&str> = scenario
+        .workload
+        .series
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
+    assert_eq!(names.len(), probes().len());
+    assert!(
+        probes().iter().all(|(name, _)| names.contains(name)),
+        "{names:?}"
+    );
+    assert!(crate::guest::check(&scenario).is_ok());
+}

@@ -1,0 +1,248 @@
+//! Identities that reclaim obeys: what a trace adds up to is what the kernel counted meanwhile.
+//!
+//! They hold to the page on kernels with the classic LRU (43 of 44 captures of 6.1 to 7.2), so a
+//! recording in which one does not has lost events, or comes of a model that is wrong.
+
+use crate::vmstat::Deltas;
+use lowmark_record::{Field, Kind, Recording};
+use serde::Serialize;
+
+/// Pages that `nr_vmscan_write` and the trace of writes may differ by: the counter is folded per CPU, and
+/// a write may be counted before the trace begins.
+const WRITES_SLACK: u64 = 45;
+
+/// A sum of a trace and the counter that it must be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Identity {
+    /// What is added up.
+    pub name: &'static str,
+    /// Sum of the trace.
+    pub trace: u64,
+    /// Change of the counters.
+    pub counters: u64,
+    /// Most that both may differ by.
+    pub slack: u64,
+}
+
+impl Identity {
+    /// Whether it holds.
+    pub fn holds(&self) -> bool {
+        self.trace.abs_diff(self.counters) <= self.slack
+    }
+}
+
+/// What the trace adds up to.
+#[derive(Debug, Default)]
+struct Sums {
+    scanned: [u64; 3],
+    reclaimed: [u64; 3],
+    direct_begins: u64,
+    memcg_begins: u64,
+    writes: u64,
+}
+
+const KSWAPD: usize = 0;
+const DIRECT: usize = 1;
+const OTHERS: usize = 2;
+
+/// Who reclaims, as counters tell it (`reclaimer_offset` in mm/vmscan.c).
+fn actor(name: &str) -> usize {
+    match name {
+        name if name.starts_with("kswapd") => KSWAPD,
+        "khugepaged" => OTHERS,
+        _ => DIRECT,
+    }
+}
+
+impl Sums {
+    fn of(recording: &Recording) -> Sums {
+        let actors: Vec<usize> = recording
+            .tasks
+            .iter()
+            .map(|task| actor(&task.name))
+            .collect();
+        let mut sums = Sums::default();
+        for event in &recording.events {
+            match event.kind {
+                Kind::LruShrinkInactive => {
+                    let actor = actors.get(event.task as usize).copied().unwrap_or(DIRECT);
+                    sums.scanned[actor] += event.get(Field::NrScanned).unwrap_or(0);
+                    sums.reclaimed[actor] += event.get(Field::NrReclaimed).unwrap_or(0);
+                }
+                Kind::DirectReclaimBegin => sums.direct_begins += 1,
+                Kind::MemcgReclaimBegin => sums.memcg_begins += 1,
+                Kind::Writepage | Kind::WriteFolio => sums.writes += 1,
+                _ => {}
+            }
+        }
+        sums
+    }
+}
+
+/// The identities of a recording; none if it holds no events of reclaim.
+///
+/// Left out is what the recording cannot say: scans under the multi-generational LRU, whose trace reports
+/// a batch again that it tries again; reclaim by tasks where a memory cgroup was reclaimed from, which
+/// counters of the system leave out.
+pub fn identities(recording: &Recording) -> Vec<Identity> {
+    if recording.events.is_empty() {
+        return Vec::new();
+    }
+    let sums = Sums::of(recording);
+    let counters = Deltas::new(&recording.counters);
+    let mut identities = Vec::new();
+    let mut add = |name, trace, counters: Option<u64>, slack| {
+        identities.extend(counters.map(|counters| Identity {
+            name,
+            trace,
+            counters,
+            slack,
+        }));
+    };
+    let total = |prefix: &str| {
+        let parts = |names: [&str; 2]| {
+            let parts = names.map(|part| counters.zones(&format!("{prefix}_{part}")));
+            parts.into_iter().flatten().reduce(u64::saturating_add)
+        };
+        parts(["anon", "file"]).or_else(|| parts(["kswapd", "direct"]))
+    };
+    let all = |sums: [u64; 3]| sums.iter().sum::<u64>();
+    let by_tasks = sums.memcg_begins == 0;
+    if !lru_gen(recording) {
+        add("pages scanned", all(sums.scanned), total("pgscan"), 0);
+        add(
+            "pages scanned by kswapd",
+            sums.scanned[KSWAPD],
+            counters.zones("pgscan_kswapd"),
+            0,
+        );
+        if by_tasks {
+            let direct = counters.zones("pgscan_direct");
+            add("pages scanned directly", sums.scanned[DIRECT], direct, 0);
+        }
+    }
+    // Up to 3.3 `pgsteal_<zone>` counts both, and kswapd's share is apart.
+    if let Some(kswapd) = counters.kswapd_steal() {
+        let direct = counters.direct_steal();
+        let both = total("pgsteal").filter(|_| recording.counters.contains_key("pgsteal_anon"));
+        let both = both.or_else(|| Some(kswapd.saturating_add(direct?)));
+        add("pages reclaimed", all(sums.reclaimed), both, 0);
+        add(
+            "pages reclaimed by kswapd",
+            sums.reclaimed[KSWAPD],
+            Some(kswapd),
+            0,
+        );
+        if by_tasks {
+            add(
+                "pages reclaimed directly",
+                sums.reclaimed[DIRECT],
+                direct,
+                0,
+            );
+        }
+    }
+    add(
+        "direct reclaims",
+        sums.direct_begins,
+        counters.zones("allocstall"),
+        0,
+    );
+    let writes = counters.zones("nr_vmscan_write");
+    add("page writes by reclaim", sums.writes, writes, WRITES_SLACK);
+    identities
+}
+
+/// Whether the kernel of a recording ran with the multi-generational LRU.
+pub fn lru_gen(recording: &Recording) -> bool {
+    const FILE: &str = "sys/kernel/mm/lru_gen/enabled";
+    let system = recording.system.as_deref();
+    let enabled = system.and_then(|system| system.before.get(FILE));
+    let bits = enabled.map(|text| text.trim().trim_start_matches("0x"));
+    bits.is_some_and(|bits| bits.chars().any(|digit| digit != '0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowmark_record::{Event, EventLog, Names, System, TaskTimes};
+
+    fn recording() -> Recording {
+        let counters = [
+            ("pgscan_anon", 40),
+            ("pgscan_file", 24),
+            ("pgscan_kswapd", 32),
+            ("pgscan_direct", 32),
+            ("pgsteal_anon", 8),
+            ("pgsteal_file", 1),
+            ("pgsteal_kswapd", 5),
+            ("pgsteal_direct", 4),
+            ("allocstall_normal", 1),
+            ("nr_vmscan_write", 45),
+        ];
+        let counters = counters.map(|(name, value)| (name.to_owned(), value));
+        let mut recording = crate::comparison::recording_of(counters.into());
+        recording.tasks = ["kswapd0", "main"]
+            .into_iter()
+            .zip(1..)
+            .map(|(name, pid)| TaskTimes {
+                name: name.into(),
+                pid,
+                kthread: false,
+                user_ns: 0,
+                system_ns: 0,
+                start_ns: 0,
+                end_ns: None,
+            })
+            .collect();
+        let shrink = |task, scanned, reclaimed| {
+            Event::new(Kind::LruShrinkInactive, 1, 0, task)
+                .with(&[(Field::NrScanned, scanned), (Field::NrReclaimed, reclaimed)])
+        };
+        let events = [
+            Event::new(Kind::DirectReclaimBegin, 1, 0, 1),
+            shrink(0, 32, 5),
+            shrink(1, 32, 4),
+        ];
+        recording.events = EventLog::of(Names::default(), &events);
+        recording
+    }
+
+    fn broken(recording: &Recording) -> Vec<&'static str> {
+        let identities = identities(recording).into_iter();
+        identities.filter(|i| !i.holds()).map(|i| i.name).collect()
+    }
+
+    #[test]
+    fn a_whole_trace_agrees_with_the_counters() {
+        let mut recording = recording();
+        assert_eq!(identities(&recording).len(), 8);
+        assert_eq!(broken(&recording), Vec::<&str>::new());
+        recording.counters.insert("nr_vmscan_write".into(), 46);
+        recording.counters.insert("pgsteal_direct".into(), 3);
+        recording.counters.insert("allocstall_movable".into(), 1);
+        assert_eq!(
+            broken(&recording),
+            [
+                "pages reclaimed directly",
+                "direct reclaims",
+                "page writes by reclaim"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_left_out() {
+        let mut recording = recording();
+        let mut system = System::default();
+        let file = "sys/kernel/mm/lru_gen/enabled".to_owned();
+        system.before.insert(file.clone(), "0x0000\n".into());
+        recording.system = Some(Box::new(system.clone()));
+        assert_eq!(identities(&recording).len(), 8);
+        system.before.insert(file, "0x0007\n".into());
+        recording.system = Some(Box::new(system));
+        assert_eq!(identities(&recording).len(), 5);
+        recording.events = EventLog::default();
+        assert!(identities(&recording).is_empty());
+    }
+}
