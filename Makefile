@@ -4,7 +4,7 @@ CARGO ?= cargo
 PROPTEST_CASES ?= 20000
 FUZZ_SECONDS ?= 60
 
-.PHONY: help demo test lint bench fuzz reproduce docs
+.PHONY: help demo test lint bench fuzz reproduce twin docs
 
 help: ## what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -35,6 +35,9 @@ reproduce: ## every published evaluation that has a recipe: some minutes
 		$(CARGO) run --release --quiet --package lowmark -- \
 			reproduce "$$(basename "$$recipe" .toml)" || status=$$?; \
 	done; exit $$status
+
+twin: ## the suite of twin runs on real kernels into docs/twin.md: half an hour to an hour without KVM
+	bin/twin.sh
 
 docs: ## docs/events.md from the declarations of the events
 	$(CARGO) run --quiet --package lowmark-record --example document_events > docs/events.md

@@ -309,3 +309,43 @@ fn filesets_and_barriers() {
     };
     assert!(matches!(&body[0].op, Op::Append(io) if io.file == FileRef::File(99)));
 }
+
+#[test]
+fn every_twin_parses() {
+    let twins = files("workloads/twin");
+    assert!(twins.len() >= 6, "{twins:?}");
+    for path in twins {
+        let stem = path.file_stem().expect("a name").to_string_lossy();
+        let scenarios = workload(&format!("twin/{stem}.toml"), &Overrides::default());
+        for scenario in &scenarios {
+            assert_eq!(scenario.workload.name, format!("twin-{stem}"));
+        }
+        let kernel = |version: &str| scenarios.iter().any(|s| s.kernel.version == version);
+        assert!(kernel("v6.1") && kernel("v6.18"), "{stem}");
+    }
+}
+
+#[test]
+fn zones_are_those_of_a_kernel() {
+    let with = |zones: &str| {
+        let source = BuiltIn.machine("guest-256m").expect("a built-in machine");
+        let text = format!("{}\n{zones}", source.text);
+        parse_machine(&Source { text, ..source }).map_err(|error| error.render_plain())
+    };
+    let zone = |kind: &str, present: u64, managed: u64| {
+        format!("[[zone]]\nkind = \"{kind}\"\npresent = \"{present}p\"\nmanaged = \"{managed}p\"\n")
+    };
+    let good = zone("DMA", 3_998, 3_840) + &zone("DMA32", 61_408, 50_000);
+    let zones = with(&good).expect("a machine").zones;
+    assert_eq!((zones[0].present, zones[1].managed), (3_998, 50_000));
+    for (wrong, said) in [
+        (zone("DMA32", 9, 9) + &zone("DMA", 9, 9), "lowest first"),
+        (zone("DMA32", 66_000, 9), "65536 pages of node 0"),
+        (zone("DMA32", 9, 10), "at most 9 managed pages"),
+        (zone("Odd", 9, 9), "a zone"),
+        (zone("DMA", 9, 9) + "node = 1\n", "a node from 0 to 0"),
+    ] {
+        let error = with(&wrong).expect_err("not a machine");
+        assert!(error.contains(said), "{error}");
+    }
+}

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 #[command(name = "lowmark", version, arg_required_else_help = true)]
 #[command(
     after_help = "Example:\n  lowmark compare swap-small --kernel v3.6 --kernel v3.14\n\n\
-    Exit status: 0 all went well; 1 a run did not complete or a claim is contradicted; 2 an error."
+    Exit status: 0 all went well; 1 a run did not complete or a claim is contradicted; 2 an error;\n\
+    3 a guest started and failed."
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -19,7 +20,7 @@ pub(crate) struct Cli {
 }
 
 /// What is run.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Ask {
     /// Kernel to run: VERSION[+MECHANISM[=VARIANT]]...[,SYSCTL=VALUE]...; repeat it for several
     #[arg(long = "kernel", value_name = "KERNEL")]
@@ -39,12 +40,21 @@ pub(crate) struct Ask {
     /// What runs it
     #[arg(long, value_enum, value_name = "BACKEND", default_value_t = Backend::Model)]
     pub(crate) on: Backend,
+    /// With --on guest, the kernel image: a path, or a version that was fetched; repeat it for several
+    #[arg(long = "image", value_name = "PATH|VERSION")]
+    pub(crate) images: Vec<String>,
+    /// With --on guest, the time after which a guest is stopped, s [default: 600]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) timeout: Option<u64>,
+    /// With --on guest, what executes it [default: KVM where it works]
+    #[arg(long, value_enum, value_name = "ACCEL")]
+    pub(crate) accel: Option<Accel>,
 }
 
 /// How it is run, and where recordings go.
 #[derive(Debug, Args)]
 pub(crate) struct Running {
-    /// Runs at the same time [default: one for each CPU]
+    /// Runs at the same time [default: one for each CPU; one guest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
     /// Keeps the recordings: a directory for each run below DIR
@@ -75,12 +85,21 @@ pub(crate) enum Format {
     Json,
 }
 
+/// What executes a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Accel {
+    /// The machine's own processor
+    Kvm,
+    /// QEMU's translator
+    Tcg,
+}
+
 /// What runs a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Backend {
     /// The model, in virtual time
     Model,
-    /// A kernel image in a virtual machine (not built yet)
+    /// A kernel image in a virtual machine
     Guest,
     /// The kernel of this machine, in a memory cgroup (not built yet)
     Host,
@@ -96,24 +115,37 @@ impl Ask {
             ("--seed", self.seed.is_some()),
             ("--repeat", self.repeat.is_some()),
             ("--on", self.on != Backend::Model),
+            ("--image", !self.images.is_empty()),
+            ("--timeout", self.timeout.is_some()),
+            ("--accel", self.accel.is_some()),
         ];
         let given = flags.into_iter().filter(|(_, given)| *given);
         given.map(|(flag, _)| flag).collect()
     }
 }
 
-impl Backend {
-    /// Refuses what does not exist yet.
-    pub(crate) fn check(self) -> miette::Result<()> {
-        let name = match self {
-            Backend::Model => return Ok(()),
-            Backend::Guest => "guest",
-            Backend::Host => "host",
-        };
-        Err(miette!(
-            help = "leave --on away, or write --on model",
-            "--on {name}: not built yet; this lowmark runs workloads on the model only"
-        ))
+impl Ask {
+    /// Refuses a backend that does not exist yet, and flags that have no meaning for this one.
+    pub(crate) fn check(&self) -> miette::Result<()> {
+        let of_guests = [
+            ("--image", !self.images.is_empty()),
+            ("--timeout", self.timeout.is_some()),
+            ("--accel", self.accel.is_some()),
+        ];
+        match self.on {
+            Backend::Guest => Ok(()),
+            Backend::Model => match of_guests.iter().find(|(_, given)| *given) {
+                None => Ok(()),
+                Some((flag, _)) => Err(miette!(
+                    help = "add --on guest to run on a real kernel",
+                    "{flag} has no meaning for the model"
+                )),
+            },
+            Backend::Host => Err(miette!(
+                help = "leave --on away, or write --on guest",
+                "--on host: not built yet; this lowmark runs workloads on the model and in guests"
+            )),
+        }
     }
 }
 

@@ -1,28 +1,43 @@
 //! Carries out runs, several at a time, and keeps their recordings.
 //!
 //! 1. Before anything runs, it is checked that every recording can be written.
-//! 2. A pool of threads takes the runs, those with most touches first.
+//! 2. A pool of threads takes the runs, those with most touches first. Guests come one at a time, each
+//!    repeat of all before the next, so that whatever else the machine does falls on all alike.
 //! 3. Each recording is written as soon as its run is over; its events are then forgotten.
 //! 4. The results come in the order of the runs, whatever the number of threads.
 
 use crate::cli::Running;
+use crate::guests;
 use crate::output::remark;
 use crate::plan::Run;
 use crate::progress::Display;
 use lowmark_model::Options;
 use lowmark_record::{Recording, check_writable};
+use lowmark_report::identities::{Identity, identities};
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::cmp::Reverse;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Running that keeps nothing.
+pub(crate) fn quietly(quiet: bool) -> Running {
+    Running {
+        jobs: None,
+        out: None,
+        events: false,
+        quiet,
+    }
+}
+
 /// Carries out all runs; a recording for each, in the same order.
 pub(crate) fn execute(runs: &[Run], running: &Running) -> miette::Result<Vec<Recording>> {
     if let Some(out) = &running.out {
         check_out(out, runs)?;
     }
-    let jobs = running.jobs.map_or_else(cpus, usize::from);
+    let guests = runs.iter().any(|run| run.guest.is_some());
+    let usual = || if guests { 1 } else { cpus() };
+    let jobs = running.jobs.map_or_else(usual, usize::from);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(jobs.min(runs.len()))
         .build()
@@ -33,7 +48,12 @@ pub(crate) fn execute(runs: &[Run], running: &Running) -> miette::Result<Vec<Rec
         runs.iter().map(|_| OnceLock::new()).collect();
     let failed = AtomicBool::new(false);
     let mut order: Vec<usize> = (0..runs.len()).collect();
-    order.sort_by_cached_key(|&at| Reverse(runs[at].scenario.workload.touches_expected()));
+    match guests {
+        true => order.sort_by_key(|&at| runs[at].repeat),
+        false => {
+            order.sort_by_cached_key(|&at| Reverse(runs[at].scenario.workload.touches_expected()))
+        }
+    }
     pool.scope_fifo(|scope| {
         for at in order {
             let (display, slots, failed) = (&display, &slots, &failed);
@@ -68,6 +88,42 @@ fn cpus() -> usize {
 }
 
 fn one(run: &Run, running: &Running, display: &Display) -> miette::Result<Recording> {
+    let mut recording = match &run.guest {
+        None => on_model(run, running, display)?,
+        Some(guest) => {
+            let line = display.begin_guest(&run.name);
+            let result = guests::run(
+                &run.name,
+                &run.scenario,
+                guest,
+                running.events,
+                running.quiet,
+            );
+            display.end(line);
+            result?
+        }
+    };
+    for identity in identities(&recording)
+        .iter()
+        .filter(|identity| !identity.holds())
+    {
+        let Identity {
+            name,
+            trace,
+            counters,
+            ..
+        } = identity;
+        let text = format!("the trace adds up to {trace} {name}, the counters say {counters}");
+        remark(running.quiet, &format!("warning: {}: {text}", run.name));
+    }
+    if let Some(out) = &running.out {
+        recording.write(&out.join(&run.name)).into_diagnostic()?;
+    }
+    recording.events = Default::default();
+    Ok(recording)
+}
+
+fn on_model(run: &Run, running: &Running, display: &Display) -> miette::Result<Recording> {
     let options = Options {
         events: running.events,
         ..Options::default()
@@ -77,12 +133,7 @@ fn one(run: &Run, running: &Running, display: &Display) -> miette::Result<Record
         line.update(progress);
     });
     display.end(line);
-    let mut recording = result.map_err(|refusal| miette!("{}: {refusal}", run.name))?;
-    if let Some(out) = &running.out {
-        recording.write(&out.join(&run.name)).into_diagnostic()?;
-    }
-    recording.events = Default::default();
-    Ok(recording)
+    result.map_err(|refusal| miette!("{}: {refusal}", run.name))
 }
 
 /// Finds out before a long run what would fail after it.

@@ -1,12 +1,37 @@
 //! How errors are told: with the place in the text on a terminal, one line each otherwise.
 
+use lowmark_real::guest::GuestError;
 use lowmark_spec::SpecError;
-use miette::{GraphicalReportHandler, GraphicalTheme, Report};
-use std::fmt::Write;
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, Report};
+use std::fmt::{self, Write};
 use std::io::{IsTerminal, Write as _};
 
-/// Exit status of every error.
+/// Exit status of every error but those of a guest that had started.
 pub(crate) const EXIT_STATUS: u8 = 2;
+/// Exit status when a guest started and failed.
+const GUEST_STATUS: u8 = 3;
+
+/// The error of a guest, as one that verbs return.
+#[derive(Debug)]
+pub(crate) struct Guest(pub(crate) GuestError);
+
+impl fmt::Display for Guest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Guest {}
+
+impl Diagnostic for Guest {}
+
+/// Exit status of an error.
+pub(crate) fn status(report: &Report) -> u8 {
+    match report.downcast_ref::<Guest>() {
+        Some(Guest(error)) if error.started() => GUEST_STATUS,
+        _ => EXIT_STATUS,
+    }
+}
 
 /// Prints an error to stderr.
 pub(crate) fn print(report: &Report) {
@@ -69,5 +94,20 @@ mod tests {
         assert_eq!(plain(&report), "error: cannot write: disk on fire\n");
         let report = miette!(help = "do that", "not so");
         assert_eq!(plain(&report), "error: not so\n  help: do that\n");
+    }
+
+    #[test]
+    fn guests_that_started_have_a_status_of_their_own() {
+        let status = |error| {
+            let report = Err::<(), _>(Guest(error)).wrap_err("run 1");
+            status(&report.expect_err("an error"))
+        };
+        let console = String::new;
+        assert_eq!(status(GuestError::NoRunner), EXIT_STATUS);
+        assert_eq!(
+            status(GuestError::OutOfMemory { console: console() }),
+            GUEST_STATUS
+        );
+        assert_eq!(super::status(&miette!("no")), EXIT_STATUS);
     }
 }

@@ -4,12 +4,13 @@
 //! prints what `lowmark-report` makes of the recordings (`output`).
 //!
 //! Exit status: 0 if all went well; 1 if a run did not complete, or a reproduction does not bear out the
-//! claims; 2 for every error, those of usage included.
+//! claims; 2 for every error, those of usage included; 3 if a guest started and failed.
 
 mod cli;
 mod engine;
 mod error;
 mod group;
+mod guests;
 mod library;
 mod outcome;
 mod output;
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
         Ok(Ok(status)) => ExitCode::from(status),
         Ok(Err(report)) => {
             error::print(&report);
-            ExitCode::from(error::EXIT_STATUS)
+            ExitCode::from(error::status(&report))
         }
         Err(_) => ExitCode::from(error::EXIT_STATUS),
     }

@@ -4,11 +4,13 @@
 //!    scenario.
 //! 2. What `--set` changes is noted among the parameters, so that the recording says it.
 //! 3. Each scenario is repeated with the seeds that follow its own.
-//! 4. What the model cannot run is refused before anything runs.
+//! 4. What the backend cannot run is refused before anything runs.
 
-use crate::cli::Ask;
-use crate::library::{self, CommandLine};
+use crate::cli::{Ask, Backend};
+use crate::guests::Images;
+use crate::library::{self, CommandLine, Found};
 use lowmark_model::{Refusal, check};
+use lowmark_real::guest::GuestOptions;
 use lowmark_report::recipe::RunPlan;
 use lowmark_spec::{BuiltIn, Library, Overrides, Scenario, Source, parse};
 use miette::{LabeledSpan, NamedSource, Report, SourceOffset, SourceSpan, miette};
@@ -24,15 +26,41 @@ pub(crate) struct Run {
     pub(crate) scenario: Scenario,
     /// Name of its recording's directory.
     pub(crate) name: String,
+    /// Runs of the same with other seeds that come before it.
+    pub(crate) repeat: u64,
+    /// The guest that runs it; none for the model.
+    pub(crate) guest: Option<Box<GuestOptions>>,
 }
 
 /// The runs of a workload.
 pub(crate) fn of_workload(target: &str, ask: &Ask) -> miette::Result<Vec<Run>> {
-    ask.on.check()?;
-    let found = library::find(target)?;
+    ask.check()?;
+    of_found(&library::find(target)?, ask)
+}
+
+/// The runs of a workload that is part of the program.
+pub(crate) fn of_source(text: &str, ask: &Ask) -> miette::Result<Vec<Run>> {
+    ask.check()?;
+    let found = Found {
+        source: Source {
+            name: "built in".to_owned(),
+            text: text.to_owned(),
+        },
+        machines: Box::new(BuiltIn),
+    };
+    of_found(&found, ask)
+}
+
+fn of_found(found: &Found, ask: &Ask) -> miette::Result<Vec<Run>> {
+    let images = match ask.on {
+        Backend::Guest => Some(Images::find(ask)?),
+        Backend::Model | Backend::Host => None,
+    };
     let overrides = Overrides {
         machine: ask.machine.clone(),
-        kernels: ask.kernels.clone(),
+        kernels: images
+            .as_ref()
+            .map_or(ask.kernels.clone(), |images| images.kernels(ask)),
         set: ask.set.clone(),
         seed: ask.seed,
     };
@@ -40,9 +68,18 @@ pub(crate) fn of_workload(target: &str, ask: &Ask) -> miette::Result<Vec<Run>> {
         Some(_) => &CommandLine,
         None => found.machines.as_ref(),
     };
-    let scenarios = resolve(&found.source, machines, &overrides)?;
+    let mut planned: Vec<(Scenario, Option<Box<GuestOptions>>)> = Vec::new();
+    for scenario in scenarios(&found.source, machines, &overrides)? {
+        match &images {
+            Some(images) => planned.extend(images.guests(&scenario, ask)?),
+            None => {
+                check(&scenario).map_err(|refusal| refused(&refusal, &found.source))?;
+                planned.push((scenario, None));
+            }
+        }
+    }
     let mut runs = Vec::new();
-    for scenario in scenarios {
+    for (scenario, guest) in planned {
         for repeat in 0..ask.repeat.unwrap_or(1) {
             let seed = scenario.seed.checked_add(repeat).ok_or_else(|| {
                 miette!(
@@ -51,10 +88,15 @@ pub(crate) fn of_workload(target: &str, ask: &Ask) -> miette::Result<Vec<Run>> {
                     scenario.seed
                 )
             })?;
-            runs.push(Run::new(Scenario {
+            let scenario = Scenario {
                 seed,
                 ..scenario.clone()
-            }));
+            };
+            runs.push(Run {
+                repeat,
+                guest: guest.clone(),
+                ..Run::new(scenario, guest.is_some())
+            });
         }
     }
     distinct(&runs)?;
@@ -71,9 +113,12 @@ pub(crate) fn of_recipe(plan: &RunPlan, seed: Option<u64>) -> miette::Result<Run
         set: plan.set.clone().into_iter().collect(),
         seed,
     };
-    let mut scenarios = resolve(&source, &BuiltIn, &overrides)?;
+    let mut scenarios = scenarios(&source, &BuiltIn, &overrides)?;
+    for scenario in &scenarios {
+        check(scenario).map_err(|refusal| refused(&refusal, &source))?;
+    }
     match (scenarios.pop(), scenarios.len()) {
-        (Some(scenario), 0) => Ok(Run::new(scenario)),
+        (Some(scenario), 0) => Ok(Run::new(scenario, false)),
         (_, more) => Err(miette!(
             help = "set every parameter of the workload in the recipe",
             "{}: a cell needs one run, found {}",
@@ -84,23 +129,24 @@ pub(crate) fn of_recipe(plan: &RunPlan, seed: Option<u64>) -> miette::Result<Run
 }
 
 impl Run {
-    fn new(scenario: Scenario) -> Run {
+    fn new(scenario: Scenario, guest: bool) -> Run {
         Run {
-            name: directory_name(&scenario),
+            name: directory_name(&scenario, guest),
             scenario,
+            repeat: 0,
+            guest: None,
         }
     }
 }
 
-/// Parses a workload and refuses what the model cannot run.
-fn resolve(
+/// Parses a workload.
+pub(crate) fn scenarios(
     source: &Source,
     machines: &dyn Library,
     overrides: &Overrides,
 ) -> miette::Result<Vec<Scenario>> {
     let mut scenarios = parse(source, machines, overrides)?;
     for scenario in &mut scenarios {
-        check(scenario).map_err(|refusal| refused(&refusal, source))?;
         note_settings(&mut scenario.params, &overrides.set);
     }
     Ok(scenarios)
@@ -120,7 +166,7 @@ fn note_settings(params: &mut Vec<(String, String)>, set: &[(String, String)]) {
 }
 
 /// A refusal, with the places in the workload where it has any.
-fn refused(refusal: &Refusal, source: &Source) -> Report {
+pub(crate) fn refused(refusal: &Refusal, source: &Source) -> Report {
     match refusal {
         Refusal::Workload(statements) => {
             let label = |at: &lowmark_model::Unsupported| {
@@ -153,8 +199,9 @@ fn line(text: &str, number: u32) -> SourceSpan {
     (start, content.len()).into()
 }
 
-/// `WORKLOAD_PARAM=VALUE_..._MACHINE_KERNEL_seedN`, in characters that every file system takes.
-fn directory_name(scenario: &Scenario) -> String {
+/// `WORKLOAD_PARAM=VALUE_..._MACHINE_KERNEL_seedN`, in characters that every file system takes; of a guest
+/// with `_guest` before the seed.
+fn directory_name(scenario: &Scenario, guest: bool) -> String {
     let mut parts = vec![scenario.workload.name.clone()];
     parts.extend(
         scenario
@@ -171,7 +218,8 @@ fn directory_name(scenario: &Scenario) -> String {
         .map(|c| if plain(c) { c } else { '-' })
         .collect();
     name.truncate(NAME_BYTES_MAX);
-    format!("{name}_seed{}", scenario.seed)
+    let guest = if guest { "_guest" } else { "" };
+    format!("{name}{guest}_seed{}", scenario.seed)
 }
 
 /// Two runs of the same name would replace each other's recording, and be a comparison of one thing with
@@ -195,15 +243,15 @@ mod tests {
     #[test]
     fn names_of_directories() {
         let mut scenario = lowmark_model::example_scenario();
-        assert_eq!(directory_name(&scenario), "example_small_v3.6_seed0");
+        assert_eq!(directory_name(&scenario, false), "example_small_v3.6_seed0");
         scenario.params = vec![("dir".into(), "../a b".into())];
         scenario.seed = 7;
         assert_eq!(
-            directory_name(&scenario),
+            directory_name(&scenario, false),
             "example_dir=..-a-b_small_v3.6_seed7"
         );
         scenario.params = vec![("long".into(), "é".repeat(400))];
-        assert!(directory_name(&scenario).len() < 255);
+        assert!(directory_name(&scenario, false).len() < 255);
     }
 
     #[test]

@@ -57,20 +57,24 @@ impl Display {
                 ));
                 bar
             }
-            None => {
-                let bar = ProgressBar::new_spinner();
-                bar.set_style(style(
-                    "{spinner} {elapsed}, {prefix}  {wide_msg}",
-                    "{spinner:.cyan} {elapsed}, {prefix}  {wide_msg}",
-                ));
-                bar
-            }
+            None => spinner(),
         };
+        self.line(bar, "starting", name)
+    }
+
+    /// A run in a guest begins: how far it is, only its end says.
+    pub(crate) fn begin_guest(&self, name: &str) -> Line {
+        let line = self.line(spinner(), "in a guest", name);
+        line.bar.enable_steady_tick(UPDATE_INTERVAL);
+        line
+    }
+
+    fn line(&self, bar: ProgressBar, prefix: &'static str, name: &str) -> Line {
         let bar = match &self.whole {
             Some(whole) => self.lines.insert_before(whole, bar),
             None => self.lines.add(bar),
         };
-        bar.set_prefix("starting");
+        bar.set_prefix(prefix);
         bar.set_message(name.to_owned());
         let now = Instant::now();
         Line {
@@ -111,6 +115,15 @@ impl Line {
             .set_prefix(format!("{virtual_s:.1} s virtual, {rate:.2} M faults/s"));
         self.bar.set_position(progress.touches);
     }
+}
+
+fn spinner() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(style(
+        "{spinner} {elapsed}, {prefix}  {wide_msg}",
+        "{spinner:.cyan} {elapsed}, {prefix}  {wide_msg}",
+    ));
+    bar
 }
 
 /// The plain template or the one with colour.

@@ -336,3 +336,23 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert_eq!(output.status.code(), Some(0));
 }
+
+/// What the model's trace adds up to is what it counted, on kernels of every era.
+#[test]
+fn traces_add_up_to_the_counters() {
+    let place = Place::new();
+    for kernel in ["v3.2", "v3.14", "v4.8", "v4.12", "v6.1", "v6.18"] {
+        let args = [
+            "run",
+            "small.toml",
+            "--kernel",
+            kernel,
+            "--out",
+            "out",
+            "--events",
+        ];
+        let done = place.lowmark(&args);
+        assert!(!done.stderr.contains("adds up"), "{}", done.stderr);
+        assert_eq!(done.status, 0, "{}", done.stderr);
+    }
+}

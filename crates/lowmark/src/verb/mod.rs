@@ -1,11 +1,15 @@
 //! What lowmark can be told to do.
 
+mod calibrate;
 mod compare;
+mod doctor;
 mod export;
+mod kernels;
 mod list;
 mod report;
 mod reproduce;
 mod run;
+mod twin;
 
 use clap::Subcommand;
 
@@ -24,6 +28,14 @@ pub(crate) enum Verb {
     Reproduce(reproduce::Args),
     /// Lists workloads, machines, kernels, mechanisms and evaluations
     List(list::Args),
+    /// Runs a workload on a real kernel and on the model, and says how far they are apart
+    Twin(twin::Args),
+    /// Measures what elementary work costs on a real kernel, and writes a machine file
+    Calibrate(calibrate::Args),
+    /// Fetches and lists kernel images for guests
+    Kernels(kernels::Args),
+    /// Says what guests need, what of it is here, and what to do about the rest
+    Doctor(doctor::Args),
 }
 
 impl Verb {
@@ -36,6 +48,10 @@ impl Verb {
             Verb::Export(args) => export::run(args),
             Verb::Reproduce(args) => reproduce::run(args),
             Verb::List(args) => list::run(args),
+            Verb::Twin(args) => twin::run(args),
+            Verb::Calibrate(args) => calibrate::run(args),
+            Verb::Kernels(args) => kernels::run(args),
+            Verb::Doctor(args) => doctor::run(args),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::cli::{Ask, Format, Printing, Running};
 use crate::output::{self, Page};
 use crate::plan::{self, Run};
-use crate::{engine, outcome};
+use crate::{engine, guests, outcome};
 use lowmark_record::Recording;
 use lowmark_report::table::{Align, Field, Role, TextTable};
 use lowmark_report::{ColumnInput, Comparison, SeriesRows};
@@ -16,7 +16,8 @@ const JSON_VERSION: u32 = 1;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  lowmark run swap-small --set order=random --kernel v3.14\n  \
-    lowmark run my.toml --machine small-512m-ssd --repeat 3 --out runs --events\n\n\
+    lowmark run my.toml --machine small-512m-ssd --repeat 3 --out runs --events\n  \
+    lowmark run swap-small --on guest --image 6.18 --set order=seq\n\n\
     A workload with several values of a parameter, or several kernels, is several runs."
 )]
 pub(crate) struct Args {
@@ -88,6 +89,9 @@ fn section(title: &str, repeats: &[Recording], page: &Page) -> String {
         };
         let end = page.style.paint(role, &end);
         text += &format!("seed {}, {seconds:.6} s: {end}\n", recording.run.seed);
+        if let Some(kernel) = guests::describe(recording) {
+            text += &format!("{kernel}\n");
+        }
     }
     let columns: Vec<ColumnInput<'_>> = repeats
         .iter()

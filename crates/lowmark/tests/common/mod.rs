@@ -63,8 +63,14 @@ impl Place {
 
     /// Runs lowmark here.
     pub(crate) fn lowmark(&self, args: &[&str]) -> Done {
+        self.lowmark_with(args, &[])
+    }
+
+    /// The same with environment variables.
+    pub(crate) fn lowmark_with(&self, args: &[&str], variables: &[(&str, String)]) -> Done {
         let mut command = Command::cargo_bin("lowmark").expect("the program is built");
         command.env_remove("NO_COLOR");
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
         command.current_dir(self.directory.path()).args(args);
         let output = command.output().expect("it starts");
         Done {
@@ -94,7 +100,13 @@ impl Done {
     /// The message of a run that is an error: all of `parts` are in it, and stdout is empty.
     #[track_caller]
     pub(crate) fn error(self, parts: &[&str]) {
-        assert_eq!(self.status, 2, "{self:?}");
+        self.failed(2, parts);
+    }
+
+    /// The same with another exit status.
+    #[track_caller]
+    pub(crate) fn failed(self, status: i32, parts: &[&str]) {
+        assert_eq!(self.status, status, "{self:?}");
         assert_eq!(self.stdout, "");
         for part in parts {
             assert!(

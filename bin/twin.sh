@@ -1,0 +1,79 @@
+#!/bin/sh
+# Twin runs of the suite under workloads/twin: each workload on real kernels and on the model, counter by
+# counter, into docs/twin.md.
+#
+#   bin/twin.sh                    all of it: half an hour to an hour without KVM
+#   bin/twin.sh --short            one workload, one run of each kernel, printed only: what CI does
+#   bin/twin.sh WORKLOAD.toml ...  these, printed only
+#
+# 1. lowmark and its runner are built, QEMU and the kernels fetched if need be.
+# 2. Each workload is run on its own; one that the model cannot run yet is listed with the reason.
+set -eu
+cd "$(dirname "$0")/.."
+
+short=no
+page=docs/twin.md
+repeat=5
+case ${1-} in
+    --short) short=yes; shift ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -*) echo "twin: unknown argument $1; there is --short" >&2; exit 2 ;;
+esac
+if [ $# -gt 0 ]; then
+    page=
+elif [ "$short" = yes ]; then
+    page=
+    repeat=1
+    set -- workloads/twin/swap-anon.toml
+else
+    set -- workloads/twin/*.toml
+fi
+
+# The short suite takes what the tests have built.
+profile=release
+directory=release
+if [ "$short" = yes ]; then
+    profile=test
+    directory=debug
+fi
+${CARGO:-cargo} build --quiet --profile "$profile" --package lowmark --package lowmark-real
+lowmark=${CARGO_TARGET_DIR:-target}/$directory/lowmark
+command -v qemu-system-x86_64 > /dev/null || bin/install-guest-tools.sh --private
+"$lowmark" kernels fetch 6.1 6.18 >&2
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+status=0
+for workload; do
+    name=$(basename "$workload" .toml)
+    echo "twin: $name" >&2
+    if [ "$short" = yes ]; then
+        set -- --set order=seq
+    else
+        set --
+    fi
+    if "$lowmark" twin "$workload" --repeat "$repeat" "$@" > "$work/$name" 2> "$work/error"; then
+        cat "$work/$name"
+    else
+        code=$?
+        # The model's own limits are said in the table; a guest that fails is an error here.
+        [ "$code" = 2 ] && grep -q 'no twin: ' "$work/error" || status=$code
+        cat "$work/error" >&2
+        sed 's/^/    /' "$work/error" > "$work/$name"
+    fi
+done
+[ -n "$page" ] || exit $status
+{
+    echo '# Twin runs'
+    echo
+    echo "The suite under \`workloads/twin\`, on real kernels in guests and on the model. Written by"
+    echo "\`make twin\`; [real-kernels.md](real-kernels.md) says how to read it."
+    for result in "$work"/*; do
+        [ "$(basename "$result")" = error ] && continue
+        printf '\n## %s\n\n```\n' "$(basename "$result")"
+        cat "$result"
+        echo '```'
+    done
+} > "$page"
+exit $status

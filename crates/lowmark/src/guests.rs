@@ -1,0 +1,142 @@
+//! Guests: which kernel images, how they run, what they say.
+
+use crate::cli::{self, Ask};
+use crate::error::Guest;
+use crate::output::remark;
+use lowmark_real::guest::{self, Accel, BUFFER_KB, GuestOptions, KernelImage, Trace};
+use lowmark_record::{Recording, Release, System};
+use lowmark_spec::Scenario;
+use miette::WrapErr;
+use std::time::Duration;
+
+/// The images that were asked for, by the name that they were given.
+pub(crate) struct Images(Vec<(String, KernelImage)>);
+
+impl Images {
+    /// Finds the images of `--image`; none means: by the kernel's version.
+    pub(crate) fn find(ask: &Ask) -> miette::Result<Images> {
+        let find = |name: &String| Ok((name.clone(), KernelImage::find(name)?));
+        let images = ask.images.iter().map(find);
+        Ok(Images(images.collect::<Result<_, _>>().map_err(Guest)?))
+    }
+
+    /// The kernels of the specification: an image is one, whatever the workload is made for.
+    pub(crate) fn kernels(&self, ask: &Ask) -> Vec<String> {
+        match self.0.first() {
+            Some((_, image)) if ask.kernels.is_empty() => vec![version(image)],
+            _ => ask.kernels.iter().map(|kernel| named(kernel)).collect(),
+        }
+    }
+
+    /// The guests that run a scenario: one for each image.
+    pub(crate) fn guests(
+        &self,
+        scenario: &Scenario,
+        ask: &Ask,
+    ) -> miette::Result<Vec<(Scenario, Option<Box<GuestOptions>>)>> {
+        guest::check(scenario).map_err(Guest)?;
+        if self.0.is_empty() {
+            let image = of_version(&scenario.kernel.version)?;
+            return Ok(vec![(
+                scenario.clone(),
+                Some(Box::new(options(image, ask))),
+            )]);
+        }
+        let mut guests = Vec::new();
+        for (name, image) in &self.0 {
+            let mut scenario = scenario.clone();
+            let kernel = &mut scenario.kernel;
+            let settings = kernel.text.strip_prefix(&kernel.version).unwrap_or("");
+            kernel.text = format!("{name}{settings}");
+            kernel.version = version(image);
+            guests.push((scenario, Some(Box::new(options(image.clone(), ask)))));
+        }
+        Ok(guests)
+    }
+}
+
+/// A kernel as workloads write it: images go by `6.18` too.
+fn named(kernel: &str) -> String {
+    match kernel.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("v{kernel}"),
+        false => kernel.to_owned(),
+    }
+}
+
+/// The fetched image of a version.
+pub(crate) fn of_version(version: &str) -> miette::Result<KernelImage> {
+    let found = KernelImage::find(version).map_err(Guest);
+    found.wrap_err_with(|| format!("kernel {version}: no image was named with --image"))
+}
+
+/// `v6.18`, by the release in an image's header.
+pub(crate) fn version(image: &KernelImage) -> String {
+    match image.release.parse::<Release>() {
+        Ok(release) => format!("v{release}"),
+        Err(_) => format!("v{}", image.release),
+    }
+}
+
+fn options(image: KernelImage, ask: &Ask) -> GuestOptions {
+    let mut options = GuestOptions::new(image);
+    options.accel = ask.accel.map(|accel| match accel {
+        cli::Accel::Kvm => Accel::Kvm,
+        cli::Accel::Tcg => Accel::Tcg,
+    });
+    if let Some(seconds) = ask.timeout {
+        options.timeout = Duration::from_secs(seconds);
+    }
+    options
+}
+
+/// Runs a scenario in a guest. What its reader should know is said on stderr, and stands in the recording.
+pub(crate) fn run(
+    name: &str,
+    scenario: &Scenario,
+    options: &GuestOptions,
+    events: bool,
+    quiet: bool,
+) -> miette::Result<Recording> {
+    let mut options = options.clone();
+    if events {
+        options.trace = Some(Trace {
+            events: guest::EVENTS.map(str::to_owned).to_vec(),
+            file: None,
+            buffer_kb: BUFFER_KB,
+        });
+    }
+    let outcome = guest::run(scenario, &options).map_err(Guest);
+    let recording = outcome.wrap_err_with(|| name.to_owned())?.recording;
+    let system = recording.system.as_deref();
+    for note in system.map_or(&[][..], |system| &system.notes) {
+        remark(quiet, &format!("{name}: {note}"));
+    }
+    if let Some(lost) = system
+        .and_then(|system| system.lost_events)
+        .filter(|&lost| lost > 0)
+    {
+        remark(
+            quiet,
+            &format!("warning: {name}: the trace lost {lost} events"),
+        );
+    }
+    Ok(recording)
+}
+
+/// One line on the kernel that ran.
+pub(crate) fn describe(recording: &Recording) -> Option<String> {
+    let system = recording.system.as_deref()?;
+    let events = match system.lost_events {
+        None => String::new(),
+        Some(0) => ", no events lost".to_owned(),
+        Some(lost) => format!(", {lost} events lost"),
+    };
+    let System {
+        release,
+        executed_by,
+        ..
+    } = system;
+    Some(format!(
+        "Linux {release}, executed by {executed_by}{events}"
+    ))
+}

@@ -1,0 +1,73 @@
+//! `lowmark calibrate`: a machine file for the model, from small probes on a real kernel.
+
+use crate::cli::{Ask, Backend};
+use crate::output::{self, remark};
+use crate::{engine, guests, outcome, plan};
+use lowmark_real::calibrate;
+use miette::{IntoDiagnostic, WrapErr, miette};
+use std::path::PathBuf;
+
+/// Measures what elementary work costs on a real kernel, and writes a machine file
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  lowmark calibrate --on guest --image 6.18 --set ram=256M --out guest-256m.toml\n\n\
+    Faults, zeroing, copying, scanning, swapping of one page, and the disk, each for a moment; no\n\
+    workload takes part. The file goes to stdout without --out."
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    ask: Ask,
+    /// File to write
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// No progress and no remarks on stderr, only errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Does it.
+pub(crate) fn run(args: &Args) -> miette::Result<u8> {
+    if args.ask.on != Backend::Guest {
+        return Err(miette!(
+            help = "add --on guest",
+            "calibrate measures a real kernel; the model's costs are those of its machine"
+        ));
+    }
+    if let Some(out) = &args.out
+        && out.exists()
+    {
+        return Err(miette!(
+            help = "remove it, or choose another name",
+            "{}: is there already",
+            out.display()
+        ));
+    }
+    let runs = plan::of_source(calibrate::PROBES, &args.ask)?;
+    let [run] = runs.as_slice() else {
+        return Err(miette!(
+            help = "give one kernel, and no --repeat: the probes repeat themselves",
+            "a machine file comes of one run, found {}",
+            runs.len()
+        ));
+    };
+    let recordings = engine::execute(&runs, &engine::quietly(args.quiet))?;
+    let recording = &recordings[0];
+    if let Some(verdict) = outcome::verdict(&recording.outcome) {
+        return Err(miette!("{}: {verdict}", run.name));
+    }
+    let mut machine = calibrate::machine(&run.scenario.machine, recording).into_diagnostic()?;
+    let kernel = guests::describe(recording).unwrap_or_default();
+    let (megabytes, cpus) = (machine.ram() >> 20, machine.cpus);
+    machine.description = format!("x86-64 guest with {megabytes} MB and {cpus} CPUs: {kernel}");
+    let text = calibrate::to_toml(&machine, &format!("lowmark calibrate: {kernel}"));
+    match &args.out {
+        None => output::print(&text)?,
+        Some(out) => {
+            std::fs::write(out, text)
+                .into_diagnostic()
+                .wrap_err_with(|| format!("{}: cannot write", out.display()))?;
+            remark(args.quiet, &format!("{} written", out.display()));
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,188 @@
+//! `lowmark twin`: the same workload on a real kernel and on the model, and how far they are apart.
+//!
+//! 1. What either cannot run is refused before anything runs.
+//! 2. The kernel runs several times in guests, with one seed: its spread is its own.
+//! 3. The model runs once, on the machine as that kernel reported it: zones, and memory in use before the
+//!    first task.
+
+use crate::cli::{Ask, Backend, Format, Printing, Running};
+use crate::output::{self, Page, remark};
+use crate::plan::{self, Run};
+use crate::{engine, guests, outcome};
+use lowmark_real::zoneinfo;
+use lowmark_record::Recording;
+use lowmark_report::identities::lru_gen;
+use lowmark_report::twin::Twin;
+use lowmark_spec::{KernelSpec, Scenario};
+use miette::miette;
+
+/// Runs of the kernel when nobody says otherwise.
+const REPEATS: u64 = 5;
+/// The setting that switches the multi-generational LRU.
+const LRU_GEN: &str = "lru_gen.enabled";
+/// Why that cannot be compared.
+const NO_LRU_GEN: &str = "the model has no multi-generational LRU: its counters would be compared with those of another design";
+
+/// Runs a workload on a real kernel and on the model, and says how far they are apart
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  lowmark twin swap-small --kernel 6.18 --set order=seq\n  \
+    lowmark twin my.toml --image path/to/bzImage --repeat 3 --out runs --events\n\n\
+    Of the kernel's runs (5, or --repeat) the median counts; the error is what the model has more than\n\
+    it, as a part of it. All runs have the same seed."
+)]
+pub(crate) struct Args {
+    /// Workload: a built-in one (see `lowmark list workloads`) or a path to a .toml file
+    workload: String,
+    #[command(flatten)]
+    ask: Ask,
+    #[command(flatten)]
+    running: Running,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// Does it.
+pub(crate) fn run(args: &Args) -> miette::Result<u8> {
+    let planned = planned(args)?;
+    let repeats = args.ask.repeat.unwrap_or(REPEATS);
+    let runs: Vec<Run> = planned
+        .iter()
+        .flat_map(|run| repeated(run, repeats))
+        .collect();
+    let kernels = engine::execute(&runs, &args.running)?;
+    let kernels: Vec<&[Recording]> = kernels.chunks(repeats as usize).collect();
+    let models = planned
+        .iter()
+        .zip(&kernels)
+        .map(|(run, recordings)| model(run, recordings))
+        .collect::<miette::Result<Vec<Run>>>()?;
+    let models = engine::execute(&models, &args.running)?;
+    for recording in kernels.iter().copied().flatten().chain(&models) {
+        if let Some(verdict) = outcome::verdict(&recording.outcome) {
+            let run = &recording.run;
+            remark(
+                false,
+                &format!("{} by {}: {verdict}", run.workload, run.backend),
+            );
+        }
+    }
+    let twins = kernels.iter().zip(&models).filter_map(|(kernel, model)| {
+        let kernel: Vec<&Recording> = kernel.iter().collect();
+        Some((Twin::new(&kernel, model)?, kernel))
+    });
+    print(&twins.collect::<Vec<_>>(), args.printing.format)?;
+    Ok(outcome::exit_status(
+        kernels.iter().copied().flatten().chain(&models),
+    ))
+}
+
+/// The runs in guests, one for each combination, after the model was asked whether it can run them too.
+fn planned(args: &Args) -> miette::Result<Vec<Run>> {
+    let ask = Ask {
+        on: match args.ask.on {
+            Backend::Host => Backend::Host,
+            Backend::Model | Backend::Guest => Backend::Guest,
+        },
+        repeat: None,
+        ..args.ask.clone()
+    };
+    let planned = plan::of_workload(&args.workload, &ask)?;
+    for run in &planned {
+        let setting = run.scenario.kernel.sysctl.get(LRU_GEN);
+        if setting.is_some_and(|value| !matches!(value.as_str(), "0" | "n" | "N")) {
+            return Err(miette!(
+                help = "leave lru_gen.enabled away: guests have the classic LRU then",
+                "{NO_LRU_GEN}"
+            ));
+        }
+        lowmark_model::check(&for_model(run)).map_err(|refusal| {
+            miette!(
+                help = "`lowmark list kernels` says which kernels the model has",
+                "{}: no twin: {refusal}",
+                run.name
+            )
+        })?;
+    }
+    Ok(planned)
+}
+
+/// The runs of one combination, told apart by their number.
+fn repeated(run: &Run, repeats: u64) -> Vec<Run> {
+    (0..repeats)
+        .map(|repeat| Run {
+            name: format!("{}_run{}", run.name, repeat + 1),
+            repeat,
+            scenario: run.scenario.clone(),
+            guest: run.guest.clone(),
+        })
+        .collect()
+}
+
+/// What the model is asked for: the kernel by its version, without the setting that guests alone have.
+fn for_model(run: &Run) -> Scenario {
+    let mut scenario = run.scenario.clone();
+    let version = match &run.guest {
+        Some(guest) => guests::version(&guest.image),
+        None => scenario.kernel.version.clone(),
+    };
+    let mut sysctl = scenario.kernel.sysctl.clone();
+    sysctl.remove(LRU_GEN);
+    scenario.kernel = KernelSpec {
+        text: version.clone(),
+        version,
+        toggles: scenario.kernel.toggles.clone(),
+        sysctl,
+    };
+    scenario
+}
+
+/// The run of the model on the machine that the kernel saw.
+fn model(run: &Run, kernel: &[Recording]) -> miette::Result<Run> {
+    let mut scenario = for_model(run);
+    if kernel.iter().any(lru_gen) {
+        return Err(miette!(
+            help = "switch it off in the kernel's command line or configuration",
+            "{}: {NO_LRU_GEN}",
+            run.name
+        ));
+    }
+    if let Some(system) = kernel
+        .first()
+        .and_then(|recording| recording.system.as_deref())
+    {
+        scenario.machine = zoneinfo::observed(&scenario.machine, system);
+    }
+    Ok(Run {
+        name: format!("{}_model", run.name),
+        scenario,
+        repeat: 0,
+        guest: None,
+    })
+}
+
+fn print(twins: &[(Twin, Vec<&Recording>)], format: Format) -> miette::Result<()> {
+    match (format, twins) {
+        (Format::Json, [(twin, _)]) => output::print_json(twin),
+        (Format::Json, twins) => {
+            output::print_json(&twins.iter().map(|(twin, _)| twin).collect::<Vec<_>>())
+        }
+        (Format::Table, twins) => {
+            let page = Page::stdout();
+            let sections = twins.iter().map(|(twin, kernel)| {
+                let title = format!("{} on {}, {}", twin.workload, twin.machine, twin.kernel);
+                let system = kernel
+                    .first()
+                    .and_then(|recording| guests::describe(recording));
+                format!(
+                    "{}\n{}; {} runs and the model\n\n{}",
+                    page.title(&title),
+                    system.unwrap_or_default(),
+                    kernel.len(),
+                    twin.text(page.style.as_ref(), page.width)
+                )
+            });
+            output::print(&sections.collect::<Vec<_>>().join("\n"))
+        }
+    }
+}
