@@ -94,7 +94,9 @@ fn captures_are_accounted_for_to_the_last_line() {
 #[test]
 fn the_models_events_and_their_text_give_the_same_report() {
     let place = Place::new();
-    for kernel in ["v3.2", "v3.6", "v3.14", "v4.4", "v4.10", "v4.12"] {
+    for kernel in [
+        "v3.2", "v3.6", "v3.14", "v4.4", "v4.10", "v4.12", "v6.1", "v6.18",
+    ] {
         let args = [
             "run",
             "small.toml",
