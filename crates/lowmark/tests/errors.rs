@@ -95,7 +95,7 @@ fn workloads() {
 fn what_the_model_cannot_do_is_refused_before_it_starts() {
     let place = Place::new();
     place.lowmark(&["run", "thpscale", "--out", "out"]).error(&[
-        "workloads/thpscale.toml: the model cannot carry out `unmap of a range` (task main, line 46)",
+        "workloads/thpscale.toml: the model cannot carry out `unmap of a range` (task worker, line 46)",
     ]);
     assert!(!place.path("out").exists());
 }
