@@ -188,13 +188,18 @@ impl PageTree {
         }
     }
 
-    /// Forgets all shadow entries from an offset on; the pages there are gone already.
+    /// Forgets all shadow entries from an offset on.
     pub(crate) fn forget_shadows(&mut self, mappings: &mut Mappings, from: u32) {
+        let mut from = from;
         while let Some(index) = self.next(from, |leaf| {
-            let used = |slot: usize| u64::from(leaf.slots[slot] != Slot::default()) << slot;
-            (0..LEAF as usize).fold(0, |bits, slot| bits | used(slot))
+            let shadow = |slot: usize| {
+                let shadow = matches!(leaf.slots[slot].get(), Entry::Shadow(_));
+                u64::from(shadow) << slot
+            };
+            (0..LEAF as usize).fold(0, |bits, slot| bits | shadow(slot))
         }) {
             self.remove(mappings, index, None);
+            from = index;
         }
     }
 

@@ -31,8 +31,8 @@ impl World {
     fn truncate_ready_pages(&mut self, inode: InodeId, from: &mut u32) -> Option<Pfn> {
         while let Some(index) = self.mm.inodes[inode as usize].pages.next_page(*from) {
             let pfn = self.mm.inodes[inode as usize].pages.page(index)?;
+            *from = index;
             if self.mm.pages[pfn].has_any(flag::LOCKED | flag::WRITEBACK) {
-                *from = index;
                 return Some(pfn);
             }
             if self.mm.pages[pfn].is_mapped() {
@@ -45,8 +45,6 @@ impl World {
                 self.mm.release_page(pfn);
             }
         }
-        let file = &mut self.mm.inodes[inode as usize];
-        file.pages.forget_shadows(&mut self.mm.mappings, *from);
         None
     }
 
@@ -75,13 +73,13 @@ impl World {
     }
 }
 
-/// `truncate_inode_pages`: all pages from `from` on.
-async fn truncate_inode_pages(sys: &Sys, inode: InodeId, from: u32) {
-    let mut from = from;
+/// `truncate_inode_pages`: all pages from `start` on.
+async fn truncate_inode_pages(sys: &Sys, inode: InodeId, start: u32) {
+    let mut from = start;
     loop {
         let busy = sys.world().truncate_ready_pages(inode, &mut from);
         let Some(pfn) = busy else {
-            return;
+            break;
         };
         let flags = match sys.world().mm.pages[pfn].has(flag::LOCKED) {
             true => flag::LOCKED,
@@ -89,6 +87,9 @@ async fn truncate_inode_pages(sys: &Sys, inode: InodeId, from: u32) {
         };
         page_io::wait_on_page(sys, pfn, flags).await;
     }
+    let mm = &mut sys.world().mm;
+    let file = &mut mm.inodes[inode as usize];
+    file.pages.forget_shadows(&mut mm.mappings, start);
 }
 
 /// `drop_caches`: clean pages of all files that nobody maps.
