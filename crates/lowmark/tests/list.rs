@@ -17,7 +17,10 @@ const TOPICS: [&str; 5] = [
 fn each_topic_lists_what_it_should() {
     let place = Place::new();
     let expected = [
-        ["swap-small", "thpscale: unmap"],
+        [
+            "swap-small",
+            "thpscale: probe for huge pages, unmap of a range",
+        ],
         ["desktop-900m-hdd", "1024 MiB"],
         ["v3.14", "579f82901f6f"],
         [

@@ -349,7 +349,8 @@ mechanisms! {
     }
     /// How writers of too many dirty pages are held back (`balance_dirty_pages`).
     throttle: Throttle {
-        /// They write pages themselves, and sleep ever longer until there are few enough.
+        /// They write pages themselves, and sleep ever longer until there are few enough (before
+        /// ffd1f609ab10, 3.1).
         Foreground = "foreground",
         /// The same, for 200 ms if things are not too bad (ffd1f609ab10, bb0822954aab).
         ForegroundBounded = "foreground-bounded",
@@ -379,14 +380,14 @@ mechanisms! {
     }
     /// Pages that a flusher writes of an inode in its turn (`writeback_chunk_size`).
     writeback_slice: WritebackSlice {
-        /// 1024.
+        /// 1024 (before 1a12d8bd7b29, 3.1).
         Fixed = "fixed",
         /// What the device writes in half a second, an eighth of the limit at most.
         Bandwidth = "bandwidth",
     }
     /// Whether background writing also begins when one device is above its share (`over_bground_thresh`).
     bdi_background: BdiBackground {
-        /// Only all of memory counts.
+        /// Only all of memory counts (before b00949aa2df9, 3.2).
         Off = "off",
         /// It does.
         On = "on",
@@ -394,7 +395,7 @@ mechanisms! {
     /// Whether stores wait while their page is being written (`wait_on_page_writeback` in `write_begin` and
     /// `page_mkwrite`).
     stable_pages: StablePages {
-        /// They do not.
+        /// They do not: before 3.0. Darrick J. Wong, linux-mm, 27 May 2011, made them wait.
         Off = "off",
         /// They do.
         Always = "always",
@@ -403,7 +404,7 @@ mechanisms! {
     }
     /// Who writes dirty pages of files from the end of the LRU lists (`shrink_page_list`).
     reclaim_file_writes: ReclaimFileWrites {
-        /// Every reclaimer.
+        /// Every reclaimer (before ee72886d8ed5, 3.2).
         Anybody = "anybody",
         /// kswapd, below priority 10.
         KswapdLate = "kswapd-late",
