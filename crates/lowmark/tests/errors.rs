@@ -97,11 +97,11 @@ fn what_the_model_cannot_do_is_refused_before_it_starts() {
     place
         .lowmark(&["run", "thpscale", "--out", "out"])
         .error(&["the model has no setting thp.enabled"]);
-    let unmaps = "lowmark = 1\n[workload]\nname = \"unmaps\"\n[machine]\nram = \"64M\"\n[task.main]\nrun = [\n\
-        { map = \"m\", size = \"8M\" },\n{ unmap = \"m\", length = \"1M\" },\n]\n";
+    let unmaps = "lowmark = 1\n[workload]\nname = \"unmaps\"\n[machine]\nuse = \"small-512m-ssd\"\n[task.main]\nrun = [\n\
+        { map = \"m\", kind = \"anon-private\", size = \"8M\" },\n{ unmap = \"m\", length = \"1M\" },\n]\n";
     place.write("unmaps.toml", unmaps);
     place
-        .lowmark(&["run", "unmaps.toml", "--out", "out"])
+        .lowmark(&["run", "unmaps.toml", "--kernel", "v3.6", "--out", "out"])
         .error(&["unmaps.toml: the model cannot carry out `unmap of a range` (task main, line 9)"]);
     assert!(!place.path("out").exists());
 }
