@@ -152,7 +152,7 @@ pub const HISTORY: &[Change] = &[
     Change {
         name: "context-readahead",
         version: v(3, 12),
-        commit: "af248a0c6745",
+        commit: "2cad40180197",
         summary: "random reads next to pages in memory are no longer taken for streams",
         effect: |m| {
             m.context_readahead = ContextReadahead::MoreThanWanted;
