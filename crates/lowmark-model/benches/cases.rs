@@ -9,7 +9,7 @@ use lowmark_spec::Scenario;
 use lowmark_spec::kernel::KernelSpec;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::workload::{
-    Access, Amount, End, MapKind, Op, Order, Sharing, Start, Stmt, Task, Workload,
+    Access, Amount, End, MapKind, Op, Order, Sharing, Start, Stmt, Task, Touch, Workload,
 };
 use std::collections::BTreeMap;
 
@@ -123,12 +123,14 @@ pub(crate) const TASK: &str = "toucher";
 fn touch(access: Access, order: Order, amount: Amount) -> Op {
     Op::Touch {
         map: 0,
-        access,
-        order,
-        step: PAGE_SIZE,
-        amount,
-        range: None,
-        rate: None,
+        what: Touch {
+            access,
+            order,
+            step: PAGE_SIZE,
+            amount,
+            range: None,
+            rate: None,
+        },
     }
 }
 

@@ -1,5 +1,7 @@
 //! Invariants that hold between any two events.
 
+mod files;
+
 use crate::mm::Mm;
 use crate::mm::mmzone::Lru;
 use crate::mm::page::flag;
@@ -10,7 +12,7 @@ pub(crate) fn check(world: &World) {
     pages_are_conserved(&world.mm);
     lists_hold_what_they_say(&world.mm);
     slots_and_cache_agree(&world.mm);
-    crate::invariants_of_files::check(world);
+    files::check(world);
 }
 
 /// Every managed frame is free or in use, and each zone counts its free ones right.

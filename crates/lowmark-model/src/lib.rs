@@ -19,7 +19,6 @@ mod device;
 mod fs;
 mod gauges;
 mod invariants;
-mod invariants_of_files;
 pub mod kernel;
 mod mm;
 mod output;
@@ -102,7 +101,7 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
 /// A small scenario for examples: 20 MiB touched twice in 16 MiB.
 pub fn example_scenario() -> Scenario {
     use lowmark_spec::workload::{
-        Access, Amount, End, MapKind, Op, Order, Sharing, Start, Stmt, Task, Workload,
+        Access, Amount, End, MapKind, Op, Order, Sharing, Start, Stmt, Task, Touch, Workload,
     };
     let map = Op::Map {
         map: 0,
@@ -114,12 +113,14 @@ pub fn example_scenario() -> Scenario {
     };
     let touch = Op::Touch {
         map: 0,
-        access: Access::Write,
-        order: Order::Seq,
-        step: lowmark_spec::machine::PAGE_SIZE,
-        amount: Amount::Passes(2),
-        range: None,
-        rate: None,
+        what: Touch {
+            access: Access::Write,
+            order: Order::Seq,
+            step: lowmark_spec::machine::PAGE_SIZE,
+            amount: Amount::Passes(2),
+            range: None,
+            rate: None,
+        },
     };
     let body = [map, touch].map(|op| Stmt { line: 0, op }).to_vec();
     Scenario {

@@ -5,7 +5,7 @@ use lowmark_model::{Options, example_scenario, run};
 use lowmark_record::Outcome;
 use lowmark_spec::machine::{Device, Elevator, Machine, Node, PAGE_SIZE};
 use lowmark_spec::workload::{
-    Access, Amount, Duration, MapKind, Op, Order, Range, Sharing, Start, Stmt, Task, Times,
+    Access, Amount, Duration, MapKind, Op, Order, Range, Sharing, Start, Stmt, Task, Times, Touch,
 };
 use lowmark_spec::{Scenario, Toggle};
 use proptest::prelude::*;
@@ -76,15 +76,17 @@ fn body() -> impl Strategy<Value = Vec<Stmt>> {
             let length = pages * PAGE_SIZE;
             let touch = |access, order, count| Op::Touch {
                 map: 0,
-                access,
-                order,
-                step: PAGE_SIZE,
-                amount: Amount::Count(count),
-                range: Some(Range {
-                    offset: skip * PAGE_SIZE,
-                    length: length - skip * PAGE_SIZE,
-                }),
-                rate: None,
+                what: Touch {
+                    access,
+                    order,
+                    step: PAGE_SIZE,
+                    amount: Amount::Count(count),
+                    range: Some(Range {
+                        offset: skip * PAGE_SIZE,
+                        length: length - skip * PAGE_SIZE,
+                    }),
+                    rate: None,
+                },
             };
             let mut ops = vec![
                 Op::Map {

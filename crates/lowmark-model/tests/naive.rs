@@ -26,11 +26,9 @@ fn scenario(pages: u64, order: Order, touches: u64) -> Scenario {
                 *length = pages * PAGE_SIZE;
                 *kind = MapKind::AnonPrivate;
             }
-            Op::Touch {
-                order: o, amount, ..
-            } => {
-                *o = order;
-                *amount = Amount::Count(touches);
+            Op::Touch { what, .. } => {
+                what.order = order;
+                what.amount = Amount::Count(touches);
             }
             _ => {}
         }

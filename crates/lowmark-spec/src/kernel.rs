@@ -31,8 +31,9 @@ pub struct KernelSpec {
 
 /// Settings that can be changed by their name alone, as in `--set page_cluster=4`. The list only tells
 /// settings from other names: a kernel may know more, and knows which of them it has.
-pub const SYSCTLS: [&str; 25] = [
+pub const SYSCTLS: [&str; 27] = [
     "admin_reserve_kbytes",
+    "compaction_proactiveness",
     "dirty_background_bytes",
     "dirty_background_ratio",
     "dirty_bytes",
@@ -53,6 +54,7 @@ pub const SYSCTLS: [&str; 25] = [
     "swappiness",
     "thp.defrag",
     "thp.enabled",
+    "thp.shmem_enabled",
     "vfs_cache_pressure",
     "watermark_boost_factor",
     "watermark_scale_factor",

@@ -66,15 +66,11 @@ impl Walk {
                 self.set(*map, *length);
                 Some(0)
             }
-            Op::Touch {
-                map,
-                step,
-                amount,
-                range,
-                ..
-            } => match amount {
-                Amount::Count(count) => Some(*count),
-                Amount::Passes(passes) => self.units(*map, *range, *step).checked_mul(*passes),
+            Op::Touch { map, what } => match what.amount {
+                Amount::Count(count) => Some(count),
+                Amount::Passes(passes) => {
+                    self.units(*map, what.range, what.step).checked_mul(passes)
+                }
             },
             Op::Memset { map, range } => Some(self.units(*map, *range, PAGE_SIZE)),
             Op::Spawn { task, count } => {

@@ -342,6 +342,23 @@ pub enum Probe {
     Huge,
 }
 
+/// What is touched of a map, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Touch {
+    /// Loads or stores.
+    pub access: Access,
+    /// In which order.
+    pub order: Order,
+    /// Bytes from one touch to the next.
+    pub step: u64,
+    /// How many.
+    pub amount: Amount,
+    /// The part that is touched; all of it if none.
+    pub range: Option<Range>,
+    /// Touches per second, if paced.
+    pub rate: Option<u64>,
+}
+
 /// A file read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileIo {
@@ -391,16 +408,7 @@ pub enum Op {
         every: Option<u64>,
     },
     /// Loads or stores, one per `step` bytes
-    Touch {
-        map: MapId,
-        access: Access,
-        order: Order,
-        step: u64,
-        amount: Amount,
-        range: Option<Range>,
-        /// Touches per second, if paced.
-        rate: Option<u64>,
-    },
+    Touch { map: MapId, what: Touch },
     /// Stores to every byte
     Memset { map: MapId, range: Option<Range> },
     /// madvise(2)

@@ -8,6 +8,7 @@ use lowmark_spec::machine::{Arch, DeviceKind, Elevator};
 #[allow(unused)]
 use lowmark_spec::workload::{
     Access, Advice, Amount, End, FileRef, MapKind, Op, Order, Probe, Range, SizeDist, Stmt, Times,
+    Touch,
 };
 use lowmark_spec::{BuiltIn, Library, Machine, Overrides, Scenario, Source, parse, parse_machine};
 
@@ -135,12 +136,14 @@ fn swap_seq_rand() {
             &Op::Phase(0),
             &Op::Touch {
                 map: 0,
-                access: Access::Write,
-                order: Order::Random,
-                step: 4096,
-                amount: Amount::Count(5_000_000),
-                range: None,
-                rate: None
+                what: Touch {
+                    access: Access::Write,
+                    order: Order::Random,
+                    step: 4096,
+                    amount: Amount::Count(5_000_000),
+                    range: None,
+                    rate: None
+                }
             },
         ]
     );
@@ -244,7 +247,8 @@ fn thpscale_blocks() {
     let huge = 2 << 20;
     assert!(matches!(
         body[0].op,
-        Op::Touch { range: Some(Range { offset, length: 1 }), step: 1, .. } if offset == 5 * huge
+        Op::Touch { what: Touch { range: Some(Range { offset, length: 1 }), step: 1, .. }, .. }
+            if offset == 5 * huge
     ));
     assert_eq!(
         body[1].op,

@@ -1,6 +1,6 @@
 //! What the command line can change, and what it is told when it cannot.
 
-use lowmark_spec::workload::{Amount, Op};
+use lowmark_spec::workload::{Amount, Op, Touch};
 use lowmark_spec::{
     BuiltIn, Directory, KernelSpec, Library, Overrides, Scenario, Source, SpecError, Toggle, parse,
 };
@@ -63,7 +63,10 @@ fn values_are_set() -> Result<(), SpecError> {
     assert!(matches!(
         touched,
         Op::Touch {
-            amount: Amount::Count(4),
+            what: Touch {
+                amount: Amount::Count(4),
+                ..
+            },
             ..
         }
     ));

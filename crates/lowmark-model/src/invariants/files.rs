@@ -1,12 +1,12 @@
 //! Invariants of the page cache, of dirty pages and of places on devices.
 
-use crate::mm::bdi::Listed;
+use crate::mm::backing_dev::Listed;
 use crate::mm::page::flag;
 use crate::mm::page_tree::Tag;
 use crate::world::World;
 
 /// Checks everything; a panic names what is broken.
-pub(crate) fn check(world: &World) {
+pub(super) fn check(world: &World) {
     pages_know_their_files(world);
     dirty_pages_are_counted(world);
     dirty_inodes_are_listed(world);

@@ -1,13 +1,118 @@
-//! Waiting for congestion to pass (`mm/backing-dev.c`).
+//! What writeback knows of a device (`struct backing_dev_info` with its `struct bdi_writeback`), and waiting
+//! for congestion to pass (`mm/backing-dev.c`).
 //!
 //! `congestion_wait` sleeps until some async request ends on a queue that is not nearly full, on any
 //! device, or until the timeout; with nothing being written that is the whole timeout.
 //! `wait_iff_congested` does so only when a queue is congested *and* the zone has been marked so;
 //! otherwise it merely lets others run.
 
-use crate::time::Nanos;
+use super::inode::InodeId;
+use super::page_writeback::Estimate;
+use crate::time::{Nanos, WaitQueue};
 use crate::world::Sys;
 use lowmark_record::{Field, Kind};
+use std::collections::VecDeque;
+
+/// Why the flusher works (`enum wb_reason`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Background,
+    TryToFreePages,
+    Sync,
+    Periodic,
+}
+
+impl Reason {
+    /// As tracepoints print it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Reason::Background => "background",
+            Reason::TryToFreePages => "try_to_free_pages",
+            Reason::Sync => "sync",
+            Reason::Periodic => "periodic",
+        }
+    }
+}
+
+/// Something for the flusher to do (`struct wb_writeback_work`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// Pages to write at most.
+    pub(crate) nr_pages: u64,
+    /// WB_SYNC_ALL: every page, and those that are being written again.
+    pub(crate) sync: bool,
+    pub(crate) reason: Reason,
+}
+
+/// A device.
+#[derive(Debug, Default)]
+pub(crate) struct Bdi {
+    /// BDI_RECLAIMABLE: dirty pages.
+    pub(crate) reclaimable: u64,
+    /// BDI_WRITEBACK
+    pub(crate) writeback: u64,
+    /// BDI_DIRTIED, BDI_WRITTEN: pages so far.
+    pub(crate) dirtied: u64,
+    pub(crate) written: u64,
+    /// Pages written of late, halved with everybody's every three seconds.
+    pub(crate) completions: u64,
+    pub(crate) estimate: Estimate,
+    /// Its writers are to look more often.
+    pub(crate) dirty_exceeded: bool,
+    /// Dirty inodes in the order in which they became so.
+    pub(crate) b_dirty: VecDeque<InodeId>,
+    /// To be written in this round.
+    pub(crate) b_io: VecDeque<InodeId>,
+    /// Have had their turn, and are not clean yet.
+    pub(crate) b_more_io: VecDeque<InodeId>,
+    /// Work that was asked for.
+    pub(crate) work: VecDeque<Work>,
+    /// Works begun and ended, so that one can be waited for.
+    pub(crate) queued: u64,
+    pub(crate) done: u64,
+    /// Who waits for the end of a work or of an inode's turn.
+    pub(crate) waiters: WaitQueue,
+    /// The flusher is at work (`BDI_writeback_running`).
+    pub(crate) running: bool,
+    /// Where the flusher sleeps.
+    pub(crate) flusher: WaitQueue,
+    /// When it last looked for old inodes.
+    pub(crate) last_old_flush: Nanos,
+}
+
+impl Bdi {
+    /// Whether there are dirty inodes (`wb_has_dirty_io`).
+    pub(crate) fn has_dirty_io(&self) -> bool {
+        !(self.b_dirty.is_empty() && self.b_io.is_empty() && self.b_more_io.is_empty())
+    }
+
+    /// Dirty pages and those under writeback.
+    pub(crate) fn dirty(&self) -> u64 {
+        self.reclaimable + self.writeback
+    }
+}
+
+/// On which of its device's lists an inode is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Listed {
+    #[default]
+    Clean,
+    Dirty,
+    Io,
+    MoreIo,
+}
+
+/// What writeback knows of an inode.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct InodeWriteback {
+    pub(crate) listed: Listed,
+    /// When its first page became dirty.
+    pub(crate) dirtied_when: Nanos,
+    /// I_SYNC: somebody writes it.
+    pub(crate) sync: bool,
+    /// Page at which writing goes on.
+    pub(crate) index: u32,
+}
 
 impl Sys {
     /// `congestion_wait(BLK_RW_ASYNC, timeout)`; the timeout is in whole jiffies.

@@ -1,7 +1,7 @@
 //! Files in memory (`struct inode` with its `struct address_space`).
 
 use super::Mm;
-use super::bdi::InodeWriteback;
+use super::backing_dev::InodeWriteback;
 use super::memory::Pte;
 use super::page::{Page, Pfn};
 use super::page_tree::PageTree;

@@ -1,7 +1,6 @@
 //! Memory management. Each file has the name of the kernel's.
 
 pub(crate) mod backing_dev;
-pub(crate) mod bdi;
 pub(crate) mod fetch;
 pub(crate) mod filemap;
 pub(crate) mod filemap_fault;
@@ -34,7 +33,7 @@ pub(crate) mod vmstat;
 pub(crate) mod workingset;
 
 use crate::kernel::Kernel;
-use bdi::Bdi;
+use backing_dev::Bdi;
 use inode::Inode;
 use lowmark_spec::Machine;
 use lru_list::Chunks;

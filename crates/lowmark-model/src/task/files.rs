@@ -1,7 +1,7 @@
 //! The files of a workload: which there are before it begins, and their names.
 
 use crate::fs::{Extents, Request};
-use crate::mm::bdi::InodeWriteback;
+use crate::mm::backing_dev::InodeWriteback;
 use crate::mm::inode::{Inode, InodeId};
 use crate::mm::page_tree::PageTree;
 use crate::world::World;

@@ -3,7 +3,6 @@
 use super::barrier;
 use super::context::{Context, Program, Stop};
 use super::support::unsupported;
-use super::touch::Touch;
 use super::{Barrier, Files, Group, Shared};
 use super::{fileio, maps};
 use crate::mm::fs_writeback::flusher;
@@ -15,7 +14,7 @@ use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::random::Stream;
 use lowmark_spec::workload::{
     Access, Amount, Cmp, Condition, Duration, End, Op, Order, Probe, Sharing, Start, Stmt, Times,
-    Workload,
+    Touch, Workload,
 };
 use std::future::Future;
 use std::pin::Pin;
@@ -157,25 +156,7 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             ..
         } => maps::map_region(context, *map, *kind, *length, *offset, *advice).await,
         Op::Unmap { map, .. } => maps::unmap(context, *map).await,
-        Op::Touch {
-            map,
-            access,
-            order,
-            step,
-            amount,
-            range,
-            rate,
-        } => {
-            let what = Touch {
-                access: *access,
-                order: *order,
-                step: *step,
-                amount: *amount,
-                range: *range,
-                rate: *rate,
-            };
-            return maps::touch_map(context, *map, what).await;
-        }
+        Op::Touch { map, what } => return maps::touch_map(context, *map, *what).await,
         Op::Memset { map, range } => {
             let what = Touch {
                 access: Access::Write,

@@ -1,7 +1,7 @@
 //! Statements on mapped regions.
 
 use super::context::{Context, Stop};
-use super::touch::{Touch, touch};
+use super::touch::touch;
 use crate::mm::filemap::OpenFile;
 use crate::mm::filemap_fault::{MappedFile, ReadAdvice};
 use crate::mm::memory::{Backing, Pte, Vma};
@@ -9,7 +9,7 @@ use crate::mm::shmem::{ShmemInode, ShmemSlot};
 use crate::mm::truncate;
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
-use lowmark_spec::workload::{Advice, MapKind};
+use lowmark_spec::workload::{Advice, MapKind, Touch};
 
 /// mmap(2)
 pub(super) async fn map_region(

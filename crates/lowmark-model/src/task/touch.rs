@@ -15,18 +15,7 @@ use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::random::Stream;
 use lowmark_spec::visit::{Touched, Visit};
-use lowmark_spec::workload::{Access, Amount, Order, Range};
-
-/// What a touch statement asks for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Touch {
-    pub(super) access: Access,
-    pub(super) order: Order,
-    pub(super) step: u64,
-    pub(super) amount: Amount,
-    pub(super) range: Option<Range>,
-    pub(super) rate: Option<u64>,
-}
+use lowmark_spec::workload::{Access, Amount, Range, Touch};
 
 /// A statement under way.
 struct Walk<'a> {

@@ -3,6 +3,7 @@
 use super::{Port, say, setup};
 use crate::protocol::{GuestLine, ROTATIONAL};
 use crate::runner::{now_ns, procfs};
+use lowmark_spec::kernel::SYSCTLS;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -21,31 +22,6 @@ const FILES: [&str; 10] = [
     "proc/pressure/io",
     "proc/pressure/memory",
     ROTATIONAL,
-];
-
-/// Settings of a snapshot.
-const KNOBS: [&str; 21] = [
-    "compaction_proactiveness",
-    "dirty_background_bytes",
-    "dirty_background_ratio",
-    "dirty_bytes",
-    "dirty_expire_centisecs",
-    "dirty_ratio",
-    "dirty_writeback_centisecs",
-    "extfrag_threshold",
-    "lowmem_reserve_ratio",
-    "lru_gen.enabled",
-    "min_free_kbytes",
-    "overcommit_memory",
-    "page_cluster",
-    "swappiness",
-    "thp.defrag",
-    "thp.enabled",
-    "thp.shmem_enabled",
-    "vfs_cache_pressure",
-    "watermark_boost_factor",
-    "watermark_scale_factor",
-    "zone_reclaim_mode",
 ];
 
 /// Files of the cgroup.
@@ -68,7 +44,7 @@ pub(super) fn fold() {
 
 /// Everything but `/proc/vmstat`.
 pub(super) fn files(with_cgroup: bool) -> BTreeMap<String, String> {
-    let knobs = KNOBS.map(|knob| {
+    let knobs = SYSCTLS.map(|knob| {
         procfs::setting_path(knob)
             .trim_start_matches('/')
             .to_owned()

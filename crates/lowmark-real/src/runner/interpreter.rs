@@ -11,7 +11,7 @@ use super::report::{self, Line, now_ns};
 use super::shared::{Process, Shared};
 use super::sys::{self, Backing, Mapping};
 use super::time;
-use super::touch::{Touch, content, touch};
+use super::touch::{content, touch};
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::random::Stream;
 use lowmark_spec::visit::Visit;
@@ -198,25 +198,9 @@ fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
                 }
             }
         }
-        Op::Touch {
-            map,
-            access,
-            order,
-            step,
-            amount,
-            range,
-            rate,
-        } => {
-            let what = Touch {
-                access: *access,
-                order: *order,
-                step: *step,
-                amount: *amount,
-                range: *range,
-                rate: *rate,
-            };
+        Op::Touch { map, what } => {
             let region = context.region(*map)?;
-            touch(context, &region, &what)?;
+            touch(context, &region, what)?;
         }
         Op::Memset { map, range } => {
             let region = context.region(*map)?;

@@ -6,18 +6,7 @@ use super::time::Pace;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::random::Stream;
 use lowmark_spec::visit::Visit;
-use lowmark_spec::workload::{Access, Amount, FileKind, MapKind, Order, Range};
-
-/// What a touch statement asks for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Touch {
-    pub(super) access: Access,
-    pub(super) order: Order,
-    pub(super) step: u64,
-    pub(super) amount: Amount,
-    pub(super) range: Option<Range>,
-    pub(super) rate: Option<u64>,
-}
+use lowmark_spec::workload::{Access, Amount, FileKind, MapKind, Range, Touch};
 
 /// The byte that every store to a page writes: from it, `verify` knows what must be there. Never zero,
 /// because pages of zeroes do not reach swap (since 6.12: `swap_zeromap`, 0ca0c24e3211).
@@ -165,6 +154,7 @@ fn one(region: &Region, access: Access, program: &Program, offset: u64) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lowmark_spec::workload::Order;
 
     fn offsets(what: &Touch, length: u64) -> Vec<u64> {
         let mut stream = Stream::new(7, "main", 2);

@@ -166,8 +166,9 @@ impl Resolver<'_> {
         if let Some(machine) = self.machines.get(&name) {
             return Ok(Machine::clone(machine));
         }
-        let source = self.library.machine(&name).ok_or_else(|| {
-            let known = self.library.machines();
+        let library = self.library;
+        let source = library.machine(&name).ok_or_else(|| {
+            let known = library.machines();
             Problem::new(
                 node.span,
                 format!("unknown machine `{}`", shorten(&name)),

@@ -1,13 +1,11 @@
 //! perf.data files written here: file and pipe, compressed, of both byte orders.
 
+use crate::trace::{Seen, seen};
 use crate::writer::{Bytes, EVENT, Machine, PC, tracing_data};
 use lowmark_trace::perf_data::PerfData;
 use lowmark_trace::record::{Accounting, Endian, Error};
 use std::io::Cursor;
 use std::ops::ControlFlow;
-
-/// Time, CPU, pid, nid, name of the task.
-type Seen = (u64, u32, i64, i64, Option<String>);
 
 const BIG: Machine = Machine {
     endian: Endian::Big,
@@ -20,26 +18,12 @@ const IDENTIFIER: u64 = 1 << 16;
 pub(crate) fn read(file: &[u8]) -> Result<(Vec<Seen>, Accounting), Error> {
     let mut perf = PerfData::open(Cursor::new(file))?;
     let (formats, endian) = (perf.formats().clone(), perf.endian());
-    let mut seen = Vec::new();
+    let mut all = Vec::new();
     let account = perf.for_each(&mut |record| {
-        let format = formats.get(record.event);
-        let read = |name| {
-            let field = format.and_then(|format| format.field(name));
-            field
-                .and_then(|field| field.read(record.data, endian))
-                .unwrap_or(-99)
-        };
-        let comm = record.comm.map(str::to_owned);
-        seen.push((
-            record.time_ns,
-            record.cpu,
-            read("common_pid"),
-            read("nid"),
-            comm,
-        ));
+        all.push(seen(&record, &formats, endian));
         ControlFlow::Continue(())
     })?;
-    Ok((seen, account))
+    Ok((all, account))
 }
 
 fn record(file: &mut Bytes, kind: u32, body: &[u8]) {

@@ -1,7 +1,8 @@
 //! trace.dat files written here: versions, byte orders, compressions, and what pages can hold.
 
 use crate::writer::{Buffer, Codec, Cpu, EVENT, Lost, Machine, PAGE, PC, Page, file_6, file_7};
-use lowmark_trace::record::{Accounting, Endian, Error};
+use lowmark_trace::format::Formats;
+use lowmark_trace::record::{Accounting, Endian, Error, RawRecord};
 use lowmark_trace::trace_dat::TraceDat;
 use std::io::Cursor;
 use std::ops::ControlFlow;
@@ -9,29 +10,33 @@ use std::ops::ControlFlow;
 /// Time, CPU, pid, nid, name of the task.
 pub(crate) type Seen = (u64, u32, i64, i64, Option<String>);
 
+/// What a record says; -99 where it lacks a field.
+pub(crate) fn seen(record: &RawRecord<'_>, formats: &Formats, endian: Endian) -> Seen {
+    let format = formats.get(record.event);
+    let read = |name| {
+        let field = format.and_then(|format| format.field(name));
+        field
+            .and_then(|field| field.read(record.data, endian))
+            .unwrap_or(-99)
+    };
+    (
+        record.time_ns,
+        record.cpu,
+        read("common_pid"),
+        read("nid"),
+        record.comm.map(str::to_owned),
+    )
+}
+
 pub(crate) fn read(file: &[u8]) -> Result<(Vec<Seen>, Accounting), Error> {
     let mut trace = TraceDat::open(Cursor::new(file))?;
     let (formats, endian) = (trace.formats().clone(), trace.endian());
-    let mut seen = Vec::new();
+    let mut all = Vec::new();
     let account = trace.for_each(&mut |record| {
-        let format = formats.get(record.event);
-        let read = |name| {
-            let field = format.and_then(|format| format.field(name));
-            field
-                .and_then(|field| field.read(record.data, endian))
-                .unwrap_or(-99)
-        };
-        let comm = record.comm.map(str::to_owned);
-        seen.push((
-            record.time_ns,
-            record.cpu,
-            read("common_pid"),
-            read("nid"),
-            comm,
-        ));
+        all.push(seen(&record, &formats, endian));
         ControlFlow::Continue(())
     })?;
-    Ok((seen, account))
+    Ok((all, account))
 }
 
 /// Two CPUs of the main buffer and one of an instance, with all that a page can hold.

@@ -1,7 +1,7 @@
 //! Which inode is written next, and where it goes after its turn.
 
 use super::put;
-use crate::mm::bdi::{Listed, Reason, Work};
+use crate::mm::backing_dev::{Listed, Reason, Work};
 use crate::mm::inode::InodeId;
 use crate::mm::page_tree::Tag;
 use crate::time::SECOND;

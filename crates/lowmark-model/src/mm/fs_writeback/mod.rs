@@ -12,7 +12,7 @@ mod pages;
 
 pub(crate) use pages::{Range, fsync_range, wait_on_writeback, writepages};
 
-use super::bdi::{Bdi, Listed, Reason, Work};
+use super::backing_dev::{Bdi, Listed, Reason, Work};
 use super::inode::InodeId;
 use crate::kernel::WritebackSlice;
 use crate::time::{Nanos, SECOND};

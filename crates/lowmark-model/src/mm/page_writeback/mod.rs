@@ -18,7 +18,7 @@ pub(crate) use limits::{DirtyLimits, throttle_vm_writeout};
 pub(crate) use throttle::{Due, balance_dirty_pages, balance_dirty_pages_ratelimited};
 
 use super::Mm;
-use super::bdi::Listed;
+use super::backing_dev::Listed;
 use super::memory::Step;
 use super::page::{Pfn, flag};
 use super::page_tree::Tag;

@@ -1,6 +1,6 @@
 //! Statements on memory: maps, touches, raw allocations.
 
-use crate::workload::{Access, Advice, FileRef, MapId, MapKind, Op, Probe, Range};
+use crate::workload::{Access, Advice, FileRef, MapId, MapKind, Op, Probe, Range, Touch};
 
 use super::super::error::{Problem, Result};
 use super::super::fields::Fields;
@@ -295,12 +295,14 @@ impl Body<'_, '_> {
         }
         Ok(Op::Touch {
             map,
-            access,
-            order: fields.or("order", Scope::order, crate::workload::Order::Seq)?,
-            step,
-            amount: self.amount(fields)?,
-            range,
-            rate: fields.maybe("rate", Scope::rate)?,
+            what: Touch {
+                access,
+                order: fields.or("order", Scope::order, crate::workload::Order::Seq)?,
+                step,
+                amount: self.amount(fields)?,
+                range,
+                rate: fields.maybe("rate", Scope::rate)?,
+            },
         })
     }
 
