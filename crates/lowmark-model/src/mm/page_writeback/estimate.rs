@@ -99,6 +99,14 @@ impl Position {
         } else {
             ratio /= 4;
         }
+        // Where a device has less than half its share, its writers catch up.
+        let half = bdi_thresh / 2;
+        if reserve && self.bdi_dirty < half {
+            ratio = match self.bdi_dirty > half / 8 {
+                true => ratio * half / self.bdi_dirty,
+                false => ratio * 8,
+            };
+        }
         ratio
     }
 
@@ -248,25 +256,56 @@ mod tests {
         }
     }
 
+    /// Dirty pages and the ratio, for a device with all of the threshold, half of it and none.
     #[test]
-    fn the_ratio_is_two_one_and_none_at_the_ends_and_the_middle() {
-        let device_far_below = |dirty| Position {
-            bdi_dirty: 0,
-            ..position(dirty)
+    fn the_ratio_falls_from_the_freerun_ceiling_to_the_limit() {
+        let whole = [
+            (117_964, 2290),
+            (120_000, 1948),
+            (125_000, 1393),
+            (130_000, 1133),
+            (137_625, 1023),
+            (140_000, 1007),
+            (145_000, 926),
+            (150_000, 710),
+            (155_000, 285),
+            (157_285, 1),
+            (157_286, 0),
+        ];
+        let half = [(117_964, 1215), (130_000, 536), (137_625, 442)];
+        let none = [(117_964, 511), (137_625, 256)];
+        assert_eq!(position(0).freerun(), 117_964);
+        assert_eq!(position(0).setpoint(), 137_625);
+        for (share, vectors) in [
+            (157_286, whole.as_slice()),
+            (157_286 / 2, &half),
+            (0, &none),
+        ] {
+            for &(dirty, ratio) in vectors {
+                let at = Position {
+                    bdi_thresh: share,
+                    ..position(dirty)
+                };
+                assert_eq!(at.ratio(20480, true), ratio, "{dirty} of {share}");
+            }
+        }
+    }
+
+    /// 8927f66c4ede: below half its share a device's writers go faster by what it lacks, up to eight times.
+    #[test]
+    fn a_device_with_few_dirty_pages_catches_up() {
+        let ratio = |bdi_dirty, reserve| {
+            let at = Position {
+                bdi_dirty,
+                ..position(130_000)
+            };
+            at.ratio(20480, reserve)
         };
-        assert_eq!(position(157_286).ratio(20480, true), 0);
-        let middle = position(137_625);
-        assert_eq!(middle.setpoint(), 137_625);
-        assert_eq!(middle.ratio(20480, true), 1023);
-        let free = position(117_964);
-        assert_eq!(free.freerun(), 117_964);
-        assert!(device_far_below(117_964).ratio(20480, true) > 2 * free.ratio(20480, true) / 3);
-        // Far above its share a device is never held below a quarter.
-        let over = Position {
-            bdi_thresh: 1_000,
-            bdi_dirty: 130_000,
-            ..position(137_625)
-        };
-        assert_eq!(over.ratio(20480, true), 1024 / 4);
+        let half = 157_286 / 2;
+        assert_eq!(ratio(half, true), ratio(half, false));
+        assert_eq!(ratio(40_000, true), ratio(40_000, false) * half / 40_000);
+        assert_eq!(ratio(10_000, true), ratio(10_000, false) * half / 10_000);
+        assert_eq!(ratio(half / 8, true), ratio(half / 8, false) * 8);
+        assert_eq!(ratio(0, true), ratio(0, false) * 8);
     }
 }
