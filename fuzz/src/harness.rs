@@ -12,7 +12,7 @@
 use lowmark_record::event::{NO_CPU, TextParser, Understood};
 use lowmark_record::{Account, Event, Flaw, Kind, Names, Release, Sink, Tables};
 use lowmark_trace::format::{Field, Format, Formats, parse_fields};
-use lowmark_trace::input::{Input, LineEnd, Lines};
+use lowmark_trace::input::{Input, LineEnd, Lines, RawLine};
 use lowmark_trace::perf_data::PerfData;
 use lowmark_trace::record::{Accounting, Endian, Error, RawRecord};
 use lowmark_trace::ring_buffer::{self, Layout};
@@ -63,6 +63,7 @@ const RENDERED_MAX: usize = 16 << 10;
 pub fn text_line(data: &[u8], look: &mut Look<'_>) {
     let mut parser = TextParser::default();
     let mut names = Names::default();
+    one_by_one_and_in_a_row(data);
     for bytes in data.split(|byte| *byte == b'\n') {
         let (kind, time, cpu, text) = match text::parse(bytes) {
             Line::Event(line) => {
@@ -90,6 +91,26 @@ pub fn text_line(data: &[u8], look: &mut Look<'_>) {
             written_and_read(&event, &mut names);
             event.fields().for_each(|(_, value)| look(value));
         }
+    }
+}
+
+/// A parser that remembers gives the lines that one without a memory gives.
+fn one_by_one_and_in_a_row(data: &[u8]) {
+    let mut row = text::Parser::default();
+    let mut last = None;
+    for bytes in data.split(|byte| *byte == b'\n') {
+        let mut line = row.parse_raw(&RawLine {
+            bytes,
+            offset: 0,
+            number: 0,
+            end: LineEnd::Newline,
+        });
+        if let Line::Event(event) = &mut line {
+            let head = (event.comm, event.pid, event.tgid, event.cpu, event.flags);
+            assert!(!std::mem::take(&mut event.again) || last == Some(head));
+            last = Some(head);
+        }
+        assert_eq!(line, text::parse(bytes));
     }
 }
 

@@ -79,11 +79,12 @@ pub fn read(input: Input, sink: &mut dyn Sink) -> Result<Source, ReadError> {
 fn read_text(input: Input, sink: &mut dyn Sink) -> Source {
     let mut reading = TextReading::default();
     let mut lines = input.into_lines();
+    let mut parser = text::Parser::default();
     loop {
         match lines.next_line() {
             Ok(Some(raw)) => {
                 let place = || format!("line {} (offset {})", raw.number, raw.offset);
-                match text::parse_raw(&raw) {
+                match parser.parse_raw(&raw) {
                     Line::Event(line) => reading.event(&line, place, sink),
                     line => reading.other(line, place),
                 }
@@ -109,6 +110,8 @@ struct TextReading {
     kinds: KindCache,
     tasks: TaskCache,
     parser: TextParser,
+    /// Task and columns of the last event.
+    last: Option<(u32, Columns)>,
     missed: String,
 }
 
@@ -122,15 +125,20 @@ impl TextReading {
             let name = &line.event[..line.event.len().min(NAME_BYTES_MAX)];
             self.missed.push_str(&String::from_utf8_lossy(name));
             self.account.miss(&self.missed);
+            if !line.again {
+                self.last = None;
+            }
             return;
         };
         let time_ns = match line.time {
             Time::Ns(ns) | Time::Counter(ns) => ns,
         };
-        let comm = &line.comm[..line.comm.len().min(NAME_BYTES_MAX)];
-        let task = self.tasks.task(comm, line.pid, &mut self.tables);
+        let (task, columns) = match self.last {
+            Some(last) if line.again => last,
+            _ => self.head(line),
+        };
         let mut event = Event::new(kind, time_ns, line.cpu.unwrap_or(NO_CPU), task);
-        event.columns = line.flags.map(Columns::of).unwrap_or_default();
+        event.columns = columns;
         match self
             .parser
             .parse(line.text, &mut event, &mut self.tables.names)
@@ -151,6 +159,15 @@ impl TextReading {
         self.account.understood += 1;
         self.account.saw(time_ns, place);
         sink.event(&event, &self.tables);
+    }
+
+    /// The task and the columns of an event, kept for those that begin as it does.
+    #[inline]
+    fn head(&mut self, line: &EventLine<'_>) -> (u32, Columns) {
+        let comm = &line.comm[..line.comm.len().min(NAME_BYTES_MAX)];
+        let task = self.tasks.task(comm, line.pid, &mut self.tables);
+        let columns = line.flags.map(Columns::of).unwrap_or_default();
+        *self.last.insert((task, columns))
     }
 
     fn other(&mut self, line: Line<'_>, place: impl Fn() -> String) {

@@ -83,6 +83,9 @@ pub struct EventLine<'a> {
     pub event: &'a [u8],
     /// What follows the name, without the blanks before it.
     pub text: &'a [u8],
+    /// Whether it is known that name, pid, CPU and flags are those of the event that the same [`Parser`]
+    /// gave before.
+    pub again: bool,
 }
 
 /// A time stamp of a line.
@@ -157,6 +160,37 @@ impl Why {
             Why::NotText => "not text",
             Why::TooLong => "too long",
             Why::Cut => "cut off",
+        }
+    }
+}
+
+/// Reads lines one after the other. What it gives does not depend on the lines before, but for
+/// [`EventLine::again`].
+#[derive(Debug, Default)]
+pub struct Parser {
+    last: common::Last,
+    /// Whether `last` is the head of the last event.
+    fresh: bool,
+}
+
+impl Parser {
+    /// As [`parse_raw`].
+    #[inline]
+    pub fn parse_raw<'a>(&mut self, line: &RawLine<'a>) -> Line<'a> {
+        if line.end != LineEnd::Newline || line.bytes.first() == Some(&b'#') {
+            return parse_raw(line);
+        }
+        let before = self.fresh;
+        match self.last.parse(line.bytes) {
+            Some(mut event) => {
+                event.again &= before;
+                self.fresh = true;
+                Line::Event(event)
+            }
+            None => {
+                self.fresh = false;
+                parse_any(line.bytes)
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 //! `LOWMARK_CAPTURES` names the directory; without it nothing is checked.
 
 use lowmark_trace::input::{Compression, Input, Kind, TextKind};
-use lowmark_trace::text::{Header, Line, Time, parse_raw};
+use lowmark_trace::text::{Header, Line, Parser, Time, parse_raw};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -92,8 +92,15 @@ fn count(path: &Path, kind: TextKind) -> (Sums, u64) {
     assert_eq!(input.compression(), Some(Compression::Xz));
     let mut lines = input.into_lines();
     let (mut sums, mut headers, mut last_ns) = (Sums::default(), 0, [0; 2]);
+    let (mut row, mut again) = (Parser::default(), 0);
     while let Some(line) = lines.next_line().expect("not damaged") {
-        match parse_raw(&line) {
+        let mut in_a_row = row.parse_raw(&line);
+        if let Line::Event(event) = &mut in_a_row {
+            again += u64::from(std::mem::take(&mut event.again));
+        }
+        let alone = parse_raw(&line);
+        assert_eq!(in_a_row, alone);
+        match alone {
             Line::Event(event) => {
                 sums.lines += 1;
                 *sums.events.entry(text(event.event)).or_default() += 1;
@@ -120,6 +127,9 @@ fn count(path: &Path, kind: TextKind) -> (Sums, u64) {
             Line::Header(_) => headers += 1,
             other => panic!("{}: line {}: {other:?}", path.display(), line.number),
         }
+    }
+    if kind == TextKind::Ftrace {
+        assert!(again > sums.lines / 4, "{again} of {} lines", sums.lines);
     }
     (sums, headers)
 }

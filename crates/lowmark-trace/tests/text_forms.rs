@@ -46,6 +46,7 @@ fn check(line: &str, expected: Expected) {
         system: expected.system.map(str::as_bytes),
         event: expected.event.as_bytes(),
         text: expected.text.as_bytes(),
+        again: false,
     };
     assert_eq!(parse(line.as_bytes()), Line::Event(expected), "{line}");
     // Blanks before a line are padding only.

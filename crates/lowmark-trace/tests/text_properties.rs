@@ -1,7 +1,7 @@
 //! What is printed by the formats of the kernel, of trace-cmd and of perf is read back; nothing panics.
 
-use lowmark_trace::input::{LineEnd, Lines};
-use lowmark_trace::text::{EventLine, Line, Time, parse};
+use lowmark_trace::input::{LineEnd, Lines, RawLine};
+use lowmark_trace::text::{EventLine, Line, Parser, Time, parse};
 use proptest::prelude::*;
 
 /// An event that owns its parts.
@@ -291,8 +291,32 @@ proptest! {
             system: is_perf.then_some(event.system.as_bytes()),
             event: event.name.as_bytes(),
             text: &event.text,
+            again: false,
         };
         prop_assert_eq!(parse(&line), Line::Event(expected), "{}", latin(&line));
+    }
+
+    /// Events of few tasks and forms, mixed: what begins as the line before is the same as when it stands alone.
+    #[test]
+    fn lines_in_a_row_are_the_lines_one_by_one(
+        events in prop::collection::vec(event(), 1..4),
+        form in form(),
+        order in prop::collection::vec(0..4usize, 2..12),
+    ) {
+        let lines: Vec<_> = events.into_iter().map(|event| print(event, form).0).collect();
+        let mut row = Parser::default();
+        let mut last = None;
+        for index in order {
+            let bytes = &lines[index % lines.len()];
+            let raw = RawLine { bytes, offset: 0, number: 0, end: LineEnd::Newline };
+            let mut line = row.parse_raw(&raw);
+            if let Line::Event(event) = &mut line {
+                let head = (event.comm, event.pid, event.tgid, event.cpu, event.flags);
+                prop_assert!(!std::mem::take(&mut event.again) || last == Some(head));
+                last = Some(head);
+            }
+            prop_assert_eq!(line, parse(bytes));
+        }
     }
 
     #[test]

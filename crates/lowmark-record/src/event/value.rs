@@ -209,7 +209,11 @@ pub(super) fn leading_hexadecimal(text: &[u8]) -> Option<(u64, usize)> {
 fn leading_digits(text: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     let mut length = 0;
-    for &b in text {
+    while let Some(eight) = text[length..].first_chunk().and_then(eight_digits) {
+        value = value << 32 | eight;
+        length += 8;
+    }
+    for &b in &text[length..] {
         let digit = HEX_DIGITS[usize::from(b)];
         if digit > 0xf {
             break;
@@ -218,6 +222,30 @@ fn leading_digits(text: &[u8]) -> Option<(u64, usize)> {
         length += 1;
     }
     (1..=16).contains(&length).then_some((value, length))
+}
+
+/// Eight hexadecimal digits, as of addresses, at once; none if one of the bytes is no digit.
+#[inline]
+fn eight_digits(bytes: &[u8; 8]) -> Option<u64> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * EACH;
+    let word = u64::from_le_bytes(*bytes);
+    if word & HIGH != 0 {
+        return None;
+    }
+    // The high bit of each byte that is larger; none is carried over, as all bytes are below 0x80.
+    let larger = |word: u64, than: u8| word + u64::from(0x7f - than) * EACH;
+    let numeral = larger(word, b'0' - 1) & !larger(word, b'9');
+    let lower = word | (0x20 * EACH);
+    let letter = larger(lower, b'a' - 1) & !larger(lower, b'f');
+    if (numeral | letter) & HIGH != HIGH {
+        return None;
+    }
+    // The first digit is in the lowest byte and counts most.
+    let digits = (word & (0x0f * EACH)) + 9 * (word >> 6 & EACH);
+    let pairs = (digits << 4 | digits >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs << 8 | pairs >> 16) & 0x0000_ffff_0000_ffff;
+    Some((fours << 16 | fours >> 32) & 0xffff_ffff)
 }
 
 /// Pointers that `%p` prints in words.
@@ -317,5 +345,43 @@ impl ValueType {
     /// Whether JSON shows it as a number rather than as text.
     pub fn is_number(self) -> bool {
         matches!(self, ValueType::Signed | ValueType::Unsigned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_digits_are_what_the_library_reads() {
+        let plain = |bytes: &[u8; 8]| {
+            let text = std::str::from_utf8(bytes).ok()?;
+            let digits = text.bytes().all(|b| b.is_ascii_hexdigit());
+            digits.then(|| u64::from_str_radix(text, 16).ok()).flatten()
+        };
+        for place in 0..8 {
+            for byte in 0..=u8::MAX {
+                let mut bytes = *b"0a9FfA5c";
+                bytes[place] = byte;
+                assert_eq!(eight_digits(&bytes), plain(&bytes), "{bytes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn leading_digits_of_any_length() {
+        for (text, read) in [
+            ("", None),
+            ("x", None),
+            ("7", Some((0x7, 1))),
+            ("deadbeef pfn", Some((0xdead_beef, 8))),
+            ("deadbeef7 pfn", Some((0xd_eadb_eef7, 9))),
+            ("00000000eb2a8566", Some((0xeb2a_8566, 16))),
+            ("ffffffffffffffff,", Some((u64::MAX, 16))),
+            ("1ffffffffffffffff", None),
+            ("000000000000000000000001", None),
+        ] {
+            assert_eq!(leading_digits(text.as_bytes()), read, "{text}");
+        }
     }
 }

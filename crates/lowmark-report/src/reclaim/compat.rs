@@ -251,13 +251,10 @@ impl CompatReport {
         }
     }
 
-    fn zid_printed(&self, event: &Event) -> bool {
-        event.get(Field::Zid).is_some() && self.release.is_none_or(|r| r < ZID_UNPRINTED)
-    }
-
     fn count_event(&mut self, at: usize, event: &Event) {
-        let zid_printed = self.zid_printed(event);
-        let pfn_hexadecimal = self.release.is_some_and(|r| r >= PFN_HEXADECIMAL);
+        let release = self.release;
+        let zid_printed =
+            || event.get(Field::Zid).is_some() && release.is_none_or(|r| r < ZID_UNPRINTED);
         let Some(process) = self.processes.get_mut(at) else {
             return;
         };
@@ -277,7 +274,7 @@ impl CompatReport {
                 None => process.holes += 1,
             },
             Kind::KswapdWake => {
-                if zid_printed || !has_counts(event, &[Field::Nid, Field::Order]) {
+                if zid_printed() || !has_counts(event, &[Field::Nid, Field::Order]) {
                     return;
                 }
                 if process.woke_ms == 0.0 {
@@ -297,7 +294,7 @@ impl CompatReport {
             Kind::WakeupKswapd => {
                 process.requests += 1;
                 let known = has_counts(event, &[Field::Nid, Field::Zid, Field::Order]);
-                if known && zid_printed && event.get(Field::GfpFlags).is_some() {
+                if known && zid_printed() && event.get(Field::GfpFlags).is_some() {
                     by_order(&mut process.requests_by_order, event);
                 }
             }
@@ -320,6 +317,7 @@ impl CompatReport {
                 }
             }
             Kind::Writepage => {
+                let pfn_hexadecimal = release.is_some_and(|r| r >= PFN_HEXADECIMAL);
                 if let (false, Some(flags)) = (pfn_hexadecimal, event.get(Field::Flags)) {
                     let file = flags & RECLAIM_WB_FILE != 0;
                     process.pages.write(file, flags & RECLAIM_WB_SYNC != 0);

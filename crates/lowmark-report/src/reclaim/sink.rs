@@ -453,9 +453,15 @@ impl Sink for ReclaimReport {
         }
         self.kinds[event.kind as usize] += 1;
         // Text has microseconds: all carriers of one run are to give the same report.
-        let mut event = *event;
-        event.time_ns = microseconds(event.time_ns) * 1000;
-        let event = &event;
+        let time_ns = microseconds(event.time_ns) * 1000;
+        let mut rounded;
+        let event = if event.time_ns == time_ns {
+            event
+        } else {
+            rounded = *event;
+            rounded.time_ns = time_ns;
+            &rounded
+        };
         let (first, last) = self.span_ns.unwrap_or((event.time_ns, event.time_ns));
         self.span_ns = Some((first.min(event.time_ns), last.max(event.time_ns)));
         self.slices.at(event.time_ns).events += 1;

@@ -13,73 +13,145 @@ const DASH: usize = 16;
 /// Bytes that are looked at with fixed places.
 const HEAD: usize = 48;
 
-/// `%16s-%-7d [%03d] FFFFF` of 5.15 and later, `%16s-%-5d [%03d] FFFF` before, and without flags.
-#[inline(always)]
-pub(super) fn parse(line: &[u8]) -> Option<EventLine<'_>> {
-    let head = line.first_chunk::<HEAD>()?;
-    if head[25] == b'[' {
-        at::<25, 5>(line, head)
-    } else if head[23] == b'[' && head[29] != b' ' && head[33] == b' ' {
-        at::<23, 4>(line, head)
-    } else if head[23] == b'[' {
-        at::<23, 0>(line, head)
-    } else {
-        None
+/// What a line has before its time.
+#[derive(Debug, Clone, Copy)]
+struct Head {
+    /// Where the name begins.
+    start: usize,
+    pid: i32,
+    cpu: u32,
+    /// Columns of flags before `end`.
+    flags: usize,
+    /// Where it ends: behind the flags.
+    end: usize,
+}
+
+/// The head of the last line that had one. Most lines begin as the one before, and comparing costs less than
+/// reading.
+#[derive(Debug)]
+pub(super) struct Last {
+    bytes: [u8; HEAD],
+    head: Head,
+}
+
+impl Default for Last {
+    fn default() -> Self {
+        let none = Head {
+            start: 0,
+            pid: 0,
+            cpu: 0,
+            flags: 0,
+            end: HEAD,
+        };
+        // A name begins with no NUL: no line has this head.
+        Last {
+            bytes: [0; HEAD],
+            head: none,
+        }
     }
 }
 
-/// With `[` at `OPEN` and `FLAGS` columns of flags.
+impl Last {
+    /// A line with its head in the usual columns; [`EventLine::again`] says whether it is the one before.
+    #[inline(always)]
+    pub(super) fn parse<'a>(&mut self, line: &'a [u8]) -> Option<EventLine<'a>> {
+        let head = line.first_chunk::<HEAD>()?;
+        let end = self.head.end;
+        let again = head[..end] == self.bytes[..end];
+        if !again {
+            self.head = Head::read(head)?;
+            self.bytes = *head;
+        }
+        let mut event = self.head.event(line)?;
+        event.again = again;
+        Some(event)
+    }
+}
+
+/// A line with its head in the usual columns.
 #[inline(always)]
-fn at<'a, const OPEN: usize, const FLAGS: usize>(
-    line: &'a [u8],
-    head: &'a [u8; HEAD],
-) -> Option<EventLine<'a>> {
-    // 1. The name, set to the right.
-    let blanks = match eight(head, 0) ^ BLANKS {
-        0 => 8 + (eight(head, 8) ^ BLANKS).trailing_zeros() / 8,
-        other => other.trailing_zeros() / 8,
-    };
-    let start = blanks as usize;
-    if head[DASH] != b'-' || DASH - start > COMM_MAX {
-        return None;
+pub(super) fn parse(line: &[u8]) -> Option<EventLine<'_>> {
+    Head::read(line.first_chunk()?)?.event(line)
+}
+
+impl Head {
+    /// `%16s-%-7d [%03d] FFFFF` of 5.15 and later, `%16s-%-5d [%03d] FFFF` before, and without flags.
+    #[inline(always)]
+    fn read(head: &[u8; HEAD]) -> Option<Head> {
+        if head[25] == b'[' {
+            Head::at::<25, 5>(head)
+        } else if head[23] == b'[' && head[29] != b' ' && head[33] == b' ' {
+            Head::at::<23, 4>(head)
+        } else if head[23] == b'[' {
+            Head::at::<23, 0>(head)
+        } else {
+            None
+        }
     }
-    // 2. The pid, set to the left, and blanks up to the bracket.
-    let columns = OPEN - DASH - 1;
-    let (pid, digits) = scan::first_number(eight(head, DASH + 1));
-    let behind = (eight(head, DASH + 1) ^ BLANKS) << (64 - 8 * columns);
-    if digits == 0 || digits >= columns || behind >> (64 - 8 * columns) >> (8 * digits) != 0 {
-        return None;
-    }
-    // 3. Three digits of the CPU.
-    let (cpu, digits) = scan::first_number(eight(head, OPEN + 1));
-    if digits != 3 || head[OPEN + 4] != b']' || head[OPEN + 5] != b' ' {
-        return None;
-    }
-    // 4. Flags. What begins with a digit or a parenthesis may be a time or a tgid.
-    let token = OPEN + 6;
-    let mut flags = None;
-    if FLAGS > 0 {
-        let first = head[token];
-        if scan::short_length(eight(head, token)) != FLAGS
-            || first == b'('
-            || first.is_ascii_digit()
-        {
+
+    /// With `[` at `OPEN` and `FLAGS` columns of flags.
+    #[inline(always)]
+    fn at<const OPEN: usize, const FLAGS: usize>(head: &[u8; HEAD]) -> Option<Head> {
+        // 1. The name, set to the right.
+        let blanks = match eight(head, 0) ^ BLANKS {
+            0 => 8 + (eight(head, 8) ^ BLANKS).trailing_zeros() / 8,
+            other => other.trailing_zeros() / 8,
+        };
+        let start = blanks as usize;
+        if head[DASH] != b'-' || DASH - start > COMM_MAX {
             return None;
         }
-        flags = Some(&line[token..token + FLAGS]);
+        // `COMM    -1 [` may be how perf prints a pid that it does not know.
+        if head[DASH - 1] == b' ' {
+            return None;
+        }
+        // 2. The pid, set to the left, and blanks up to the bracket.
+        let columns = OPEN - DASH - 1;
+        let (pid, digits) = scan::first_number(eight(head, DASH + 1));
+        let behind = (eight(head, DASH + 1) ^ BLANKS) << (64 - 8 * columns);
+        if digits == 0 || digits >= columns || behind >> (64 - 8 * columns) >> (8 * digits) != 0 {
+            return None;
+        }
+        // 3. Three digits of the CPU.
+        let (cpu, digits) = scan::first_number(eight(head, OPEN + 1));
+        if digits != 3 || head[OPEN + 4] != b']' || head[OPEN + 5] != b' ' {
+            return None;
+        }
+        // 4. Flags. What begins with a digit or a parenthesis may be a time or a tgid.
+        let token = OPEN + 6;
+        if FLAGS > 0 {
+            let first = head[token];
+            if scan::short_length(eight(head, token)) != FLAGS
+                || first == b'('
+                || first.is_ascii_digit()
+            {
+                return None;
+            }
+        }
+        Some(Head {
+            start,
+            pid: i32::try_from(pid).ok()?,
+            cpu: u32::try_from(cpu).ok()?,
+            flags: FLAGS,
+            end: token + FLAGS,
+        })
     }
-    // 5. The rest, as everywhere.
-    let (time, colon) = prefix::time(line, skip_blanks(line, token + FLAGS))?;
-    let what = prefix::what(line, colon + 1)?;
-    let task = Task {
-        comm: &head[start..DASH],
-        pid: i32::try_from(pid).ok()?,
-        tgid: None,
-        dashed: true,
-    };
-    let cpu = u32::try_from(cpu).ok()?;
-    let prefix = colon + 1 - start;
-    Some(prefix::candidate(task, Some(cpu), flags, time, what, prefix).event)
+
+    /// The line that has this head; the rest is read as everywhere.
+    #[inline(always)]
+    fn event<'a>(&self, line: &'a [u8]) -> Option<EventLine<'a>> {
+        let (time, colon) = prefix::time(line, skip_blanks(line, self.end))?;
+        let what = prefix::what(line, colon + 1)?;
+        let task = Task {
+            comm: &line[self.start..DASH],
+            pid: self.pid,
+            tgid: None,
+            dashed: true,
+        };
+        let flags = (self.flags > 0).then(|| &line[self.end - self.flags..self.end]);
+        let prefix = colon + 1 - self.start;
+        Some(prefix::candidate(task, Some(self.cpu), flags, time, what, prefix).event)
+    }
 }
 
 #[inline(always)]

@@ -245,6 +245,7 @@ pub(super) fn candidate<'a>(
             system: what.system,
             event: what.event,
             text: what.text,
+            again: false,
         },
         prefix,
     }
