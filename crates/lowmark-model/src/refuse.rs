@@ -138,10 +138,10 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     if let Some(device) = machine
         .devices
         .iter()
-        .find(|d| d.parallelism == 0 || d.nr_requests < 8)
+        .find(|d| d.parallelism == 0 || d.members == 0 || d.nr_requests < 8)
     {
         return refuse(format!(
-            "{}: parallelism must be at least 1 and nr_requests at least 8",
+            "{}: parallelism and members must be at least 1, nr_requests at least 8",
             device.name
         ));
     }

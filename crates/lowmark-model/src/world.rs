@@ -24,9 +24,9 @@ use std::rc::Rc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Interrupt {
     /// A device has served a request.
-    RequestDone { device: usize, request: u32 },
+    RequestDone { queue: usize, request: u32 },
     /// An elevator's idle timer.
-    RunQueue { device: usize },
+    RunQueue { queue: usize },
     /// The workload's time is up.
     EndOfRun,
     /// A device has had dirty pages for a while.
@@ -157,17 +157,17 @@ impl World {
     /// Deals with an interrupt.
     pub(crate) fn interrupt(&mut self, interrupt: Interrupt) {
         match interrupt {
-            Interrupt::RequestDone { device, request } => {
+            Interrupt::RequestDone { queue, request } => {
                 let mut pages = std::mem::take(&mut self.workload.done_pages);
                 let dir = self
                     .block
-                    .complete(&mut self.sched, device, request, &mut pages);
+                    .complete(&mut self.sched, queue, request, &mut pages);
                 self.end_io(dir, &pages);
                 pages.clear();
                 self.workload.done_pages = pages;
-                self.block.run_queue(&mut self.sched, device);
+                self.block.run_queue(&mut self.sched, queue);
             }
-            Interrupt::RunQueue { device } => self.block.run_queue(&mut self.sched, device),
+            Interrupt::RunQueue { queue } => self.block.run_queue(&mut self.sched, queue),
             Interrupt::EndOfRun => self.over = Some(Verdict::Completed),
             Interrupt::WakeFlusher { device } => self.wake_flusher(device),
         }

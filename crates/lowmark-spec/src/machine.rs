@@ -150,6 +150,11 @@ pub struct Device {
     pub nr_requests: u32,
     /// `queue/scheduler`.
     pub elevator: Elevator,
+    /// Equal devices that this one is striped over (md RAID0), at least 1. All other figures but `size` are
+    /// those of each of them.
+    pub members: u32,
+    /// Bytes on a member before the next one follows, a multiple of [`PAGE_SIZE`].
+    pub chunk: u64,
 }
 
 /// A swap area on a device.
@@ -295,6 +300,8 @@ impl Device {
             max_request: 512 << 10,
             nr_requests: 128,
             elevator: Elevator::Cfq,
+            members: 1,
+            chunk: 512 << 10,
         }
     }
 

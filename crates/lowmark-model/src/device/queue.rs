@@ -3,6 +3,7 @@
 use super::disk::Disk;
 use super::elevator::Elevator;
 use super::request::{Dir, Io, Request, RequestId};
+use super::stripes::Stripes;
 use super::waiting::Next;
 use crate::kernel::PlugFlush;
 use crate::mm::page::Pfn;
@@ -59,22 +60,36 @@ pub(crate) struct Served {
     pub(crate) pages: [u64; 2],
     /// Repositionings before reads and writes.
     pub(crate) seeks: [u64; 2],
-    /// Time spent serving.
+    /// Time spent serving; of a striped device the mean of its members.
     pub(crate) busy: Nanos,
+}
+
+impl Served {
+    fn add(&mut self, other: &Served) {
+        for dir in 0..2 {
+            self.requests[dir] += other.requests[dir];
+            self.pages[dir] += other.pages[dir];
+            self.seeks[dir] += other.seeks[dir];
+        }
+        self.busy += other.busy;
+    }
 }
 
 /// A task's plug: requests not yet shown to the elevator.
 #[derive(Debug, Default)]
 struct Plug {
     depth: u32,
-    /// (device, request)
+    /// (queue, request)
     requests: Vec<(usize, RequestId)>,
 }
 
 /// All devices, and the congestion state that they share.
 #[derive(Debug)]
 pub(crate) struct BlockLayer {
+    /// Of every member of every device.
     queues: Vec<Queue>,
+    /// Which queues a device has.
+    stripes: Vec<Stripes>,
     plugs: Vec<Plug>,
     /// Requests in a plug are flushed at this many (`BLK_MAX_REQUEST_COUNT`).
     plug_requests: usize,
@@ -101,8 +116,12 @@ impl BlockLayer {
             idle_timer: None,
             served: Served::default(),
         };
+        let members = devices
+            .iter()
+            .flat_map(|device| (0..device.members).map(move |_| device));
         BlockLayer {
-            queues: devices.iter().map(queue).collect(),
+            queues: members.map(queue).collect(),
+            stripes: Stripes::of(devices),
             plugs: Vec::new(),
             plug_requests: match plug_flush {
                 PlugFlush::Requests | PlugFlush::LargeRequest => 16,
@@ -116,9 +135,17 @@ impl BlockLayer {
         }
     }
 
-    /// Work done by each device.
+    /// Work done by each device, with all of its members.
     pub(crate) fn served(&self) -> impl Iterator<Item = Served> + '_ {
-        self.queues.iter().map(|queue| queue.served)
+        self.stripes.iter().map(|stripes| {
+            let members = &self.queues[stripes.queues()];
+            let mut all = Served::default();
+            for member in members {
+                all.add(&member.served);
+            }
+            all.busy /= members.len() as Nanos;
+            all
+        })
     }
 
     /// Whether any queue has too many async (`false`) or sync (`true`) requests
@@ -129,9 +156,13 @@ impl BlockLayer {
             .any(|queue| queue.lists[usize::from(sync)].congested)
     }
 
-    /// Whether a queue has too many async (`false`) or sync (`true`) requests (`bdi_congested`).
+    /// Whether a device has too many async (`false`) or sync (`true`) requests (`bdi_congested`): of a
+    /// striped one any member (`raid0_congested`).
     pub(crate) fn is_congested(&self, device: usize, sync: bool) -> bool {
-        self.queues[device].lists[usize::from(sync)].congested
+        let members = &self.queues[self.stripes[device].queues()];
+        members
+            .iter()
+            .any(|queue| queue.lists[usize::from(sync)].congested)
     }
 
     /// Blocks the current task until an async request is done on a queue that is not congested, at most
@@ -174,13 +205,13 @@ impl BlockLayer {
         }
         let mut requests = std::mem::take(&mut plug.requests);
         requests
-            .sort_by_key(|&(device, id)| (device, self.queues[device].requests[id as usize].start));
-        for &(device, id) in &requests {
-            self.queues[device].insert(id, sched.now());
+            .sort_by_key(|&(queue, id)| (queue, self.queues[queue].requests[id as usize].start));
+        for &(queue, id) in &requests {
+            self.queues[queue].insert(id, sched.now());
         }
-        requests.dedup_by_key(|&mut (device, _)| device);
-        for &(device, _) in &requests {
-            self.run_queue(sched, device);
+        requests.dedup_by_key(|&mut (queue, _)| queue);
+        for &(queue, _) in &requests {
+            self.run_queue(sched, queue);
         }
         requests.clear();
         self.plugs[task.0 as usize].requests = requests;
@@ -189,30 +220,33 @@ impl BlockLayer {
     /// Submits one page for the current task (`submit_bio`).
     #[inline]
     pub(crate) fn submit(&mut self, sched: &mut Sched, io: Io) -> Submitted {
+        let (at, position) = self.stripes[io.device].place(io.position);
+        let io = Io { position, ..io };
         // attempt_plug_merge, newest first: most pages go on where the last one ended.
         if let Some(plug) = self.plugs.get(sched.current().0 as usize)
             && plug.depth > 0
-            && let Some(&(device, id)) = plug.requests.last()
-            && device == io.device
-            && self.queues[device].try_merge(id, &io)
+            && let Some(&(queue, id)) = plug.requests.last()
+            && queue == at
+            && self.queues[queue].try_merge(id, &io)
         {
             return Submitted::Yes;
         }
-        self.submit_elsewhere(sched, io)
+        self.submit_elsewhere(sched, at, io)
     }
 
-    fn submit_elsewhere(&mut self, sched: &mut Sched, io: Io) -> Submitted {
+    /// The same where the newest request of the plug is not the one.
+    fn submit_elsewhere(&mut self, sched: &mut Sched, at: usize, io: Io) -> Submitted {
         let task = sched.current();
-        let queue = &mut self.queues[io.device];
+        let queue = &mut self.queues[at];
         let plugged = self
             .plugs
             .get_mut(task.0 as usize)
             .filter(|plug| plug.depth > 0);
         if let Some(plug) = &plugged {
-            let newest = plug.requests.last().map(|&(device, _)| device);
-            let tried = usize::from(newest == Some(io.device));
-            for &(device, id) in plug.requests.iter().rev().skip(tried) {
-                if device == io.device && queue.try_merge(id, &io) {
+            let newest = plug.requests.last().map(|&(other, _)| other);
+            let tried = usize::from(newest == Some(at));
+            for &(other, id) in plug.requests.iter().rev().skip(tried) {
+                if other == at && queue.try_merge(id, &io) {
                     return Submitted::Yes;
                 }
             }
@@ -234,41 +268,42 @@ impl BlockLayer {
             return Submitted::QueueFull;
         };
         match plugged {
-            Some(_) => self.add_to_plug(sched, task, io.device, id),
+            Some(_) => self.add_to_plug(sched, task, at, id),
             None => {
                 queue.insert(id, sched.now());
-                self.run_queue(sched, io.device);
+                self.run_queue(sched, at);
             }
         }
         Submitted::Yes
     }
 
     /// `blk_add_rq_to_plug`
-    fn add_to_plug(&mut self, sched: &mut Sched, task: TaskId, device: usize, id: RequestId) {
+    fn add_to_plug(&mut self, sched: &mut Sched, task: TaskId, queue: usize, id: RequestId) {
         let newest = self.plugs[task.0 as usize].requests.last();
-        let large = newest.is_some_and(|&(device, id)| {
-            self.queues[device].requests[id as usize].pages.len() >= self.plug_pages
+        let large = newest.is_some_and(|&(queue, id)| {
+            self.queues[queue].requests[id as usize].pages.len() >= self.plug_pages
         });
         if large {
             self.flush_plug(sched, task);
         }
         let plug = &mut self.plugs[task.0 as usize];
-        plug.requests.push((device, id));
+        plug.requests.push((queue, id));
         if plug.requests.len() >= self.plug_requests {
             self.flush_plug(sched, task);
         }
     }
 
-    /// Blocks the current task until a request of the class is free (`get_request_wait`).
-    pub(crate) fn wait_for_request(&mut self, sched: &mut Sched, device: usize, sync: bool) {
-        self.queues[device].lists[usize::from(sync)]
+    /// Blocks the current task until a request is free for what found none (`get_request_wait`).
+    pub(crate) fn wait_for_request(&mut self, sched: &mut Sched, io: &Io) {
+        let (queue, _) = self.stripes[io.device].place(io.position);
+        self.queues[queue].lists[usize::from(io.sync)]
             .wait
             .block(sched, "a free request");
     }
 
     /// Gives the device as many commands as it and the elevator allow (`__blk_run_queue`).
-    pub(crate) fn run_queue(&mut self, sched: &mut Sched, device: usize) {
-        let queue = &mut self.queues[device];
+    pub(crate) fn run_queue(&mut self, sched: &mut Sched, at: usize) {
+        let queue = &mut self.queues[at];
         while queue.in_service as usize + queue.taken.len() < queue.queue_depth {
             match queue.elevator.next(queue.disk.head(), sched.now()) {
                 Next::Dispatch(id) => queue.taken.push(id),
@@ -276,7 +311,7 @@ impl BlockLayer {
                     if queue.idle_timer != Some(time) {
                         queue.idle_timer = Some(time);
                         let after = time - sched.now();
-                        sched.interrupt_after(after, Interrupt::RunQueue { device });
+                        sched.interrupt_after(after, Interrupt::RunQueue { queue: at });
                     }
                     break;
                 }
@@ -298,7 +333,7 @@ impl BlockLayer {
             sched.interrupt_after(
                 time,
                 Interrupt::RequestDone {
-                    device,
+                    queue: at,
                     request: id,
                 },
             );
@@ -309,11 +344,11 @@ impl BlockLayer {
     pub(crate) fn complete(
         &mut self,
         sched: &mut Sched,
-        device: usize,
+        queue: usize,
         id: RequestId,
         done: &mut Vec<Pfn>,
     ) -> Dir {
-        let queue = &mut self.queues[device];
+        let queue = &mut self.queues[queue];
         queue.in_service -= 1;
         let now = sched.now();
         let request = &mut queue.requests[id as usize];

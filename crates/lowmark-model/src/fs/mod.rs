@@ -3,7 +3,7 @@
 //! Both kinds allocate late: a page gets its place when it is written, together with all pages around it
 //! that wait for one (delayed allocation). They differ in what they put where:
 //!
-//! - XFS has four allocation groups, and the files of a directory begin in its group. An extending write
+//! - XFS has four allocation groups on a disk and more on striped ones, and the files of a directory begin in its group. An extending write
 //!   asks for as much again as the file has, up to 8 GiB (`xfs_iomap_prealloc_size`, 055388a3188f, 2.6.38);
 //!   what is not used goes back when the file is closed (`xfs_free_eofblocks`).
 //! - ext4 has block groups of 128 MiB, directories are spread over them, and requests are rounded up by
@@ -16,7 +16,7 @@ mod space;
 
 pub(crate) use extents::{Extent, Extents};
 
-use lowmark_spec::machine::{FileSystem, FsKind, Machine, PAGE_SIZE};
+use lowmark_spec::machine::{Device, FileSystem, FsKind, Machine, PAGE_SIZE};
 use space::Space;
 
 /// Pages of a block group of ext4.
@@ -25,6 +25,9 @@ const EXT4_GROUP: u64 = (128 << 20) / PAGE_SIZE;
 const EXT4_FLEX: usize = 16;
 /// Allocation groups that mkfs.xfs makes on a disk.
 const XFS_GROUPS: u64 = 4;
+/// Those that it makes on striped disks of up to 8 GiB, up to 512 GiB, and larger
+/// (`calc_default_ag_geometry`).
+const XFS_STRIPED_GROUPS: [u64; 3] = [8, 16, 32];
 /// Most that XFS allocates ahead, pages.
 const XFS_AHEAD_MAX: u64 = (8 << 30) / PAGE_SIZE;
 /// Least that it allocates ahead, pages (`m_writeio_blocks`).
@@ -76,12 +79,22 @@ impl Mounts {
     }
 }
 
+/// Allocation groups of XFS on a device.
+fn xfs_groups(device: &Device) -> u64 {
+    match (device.members, device.size >> 30) {
+        (1, _) => XFS_GROUPS,
+        (_, ..=8) => XFS_STRIPED_GROUPS[0],
+        (_, ..=512) => XFS_STRIPED_GROUPS[1],
+        _ => XFS_STRIPED_GROUPS[2],
+    }
+}
+
 impl Mount {
     fn new(machine: &Machine, spec: &FileSystem) -> Option<Mount> {
         let device = spec.device?;
         let pages = machine.devices[device].size / PAGE_SIZE;
         let group = match spec.kind {
-            FsKind::Xfs => pages.div_ceil(XFS_GROUPS).max(1),
+            FsKind::Xfs => pages.div_ceil(xfs_groups(&machine.devices[device])).max(1),
             FsKind::Ext4 => EXT4_GROUP,
             FsKind::Tmpfs => return None,
         };
@@ -219,7 +232,7 @@ pub(crate) struct Request {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lowmark_spec::machine::{Device, SwapArea};
+    use lowmark_spec::machine::SwapArea;
 
     fn mount(kind: FsKind) -> Mount {
         let mut machine = Machine::small(64 << 20, 0);

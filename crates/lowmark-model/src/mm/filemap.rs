@@ -117,8 +117,7 @@ impl World {
         match self.block.submit(&mut self.sched, io) {
             Submitted::Yes => None,
             Submitted::QueueFull => {
-                self.block
-                    .wait_for_request(&mut self.sched, io.device, io.sync);
+                self.block.wait_for_request(&mut self.sched, &io);
                 Some(io)
             }
         }

@@ -104,9 +104,7 @@ pub(crate) async fn submit(sys: &Sys, io: Io) {
             match world.block.submit(&mut world.sched, io) {
                 Submitted::Yes => return,
                 Submitted::QueueFull => {
-                    world
-                        .block
-                        .wait_for_request(&mut world.sched, io.device, io.sync);
+                    world.block.wait_for_request(&mut world.sched, &io);
                 }
             }
         }

@@ -447,8 +447,7 @@ impl World {
             self.add_read_page(pfn, slot, neighbour && reading.marks != Marks::None);
             let io = self.swap_read(pfn, slot);
             if self.block.submit(&mut self.sched, io) == Submitted::QueueFull {
-                self.block
-                    .wait_for_request(&mut self.sched, io.device, io.sync);
+                self.block.wait_for_request(&mut self.sched, &io);
                 return Reads::Blocked(io);
             }
             reading.read += 1;

@@ -164,6 +164,10 @@ pub fn to_toml(machine: &Machine, source: &str) -> String {
         line(format!("max_request = \"{}\"", device.max_request));
         line(format!("nr_requests = {}", device.nr_requests));
         line(format!("elevator = \"{}\"", elevator(device)));
+        if device.members > 1 {
+            line(format!("members = {}", device.members));
+            line(format!("chunk = \"{}\"", device.chunk));
+        }
     }
     for area in &machine.swap {
         line("\n[[swap]]".into());

@@ -9,10 +9,10 @@
 use std::collections::BTreeSet;
 
 use crate::machine::{
-    Arch, Costs, Device, DeviceKind, Elevator, FileSystem, FsKind, Machine, Node as NumaNode,
-    PAGE_SIZE, SwapArea,
+    Arch, Costs, Device, FileSystem, FsKind, Machine, Node as NumaNode, PAGE_SIZE, SwapArea,
 };
 
+use super::device;
 use super::error::{Problem, Result};
 use super::fields::{Fields, unknown_key};
 use super::scope::{Scope, identifier};
@@ -87,7 +87,7 @@ pub(crate) fn read(
         ..Machine::small(0, 0)
     });
     scalars(&fields, &mut machine, fresh)?;
-    devices(parts, &mut machine, scope)?;
+    device::read_all(parts, &mut machine, scope)?;
     filesystems(parts, &mut machine, scope)?;
     if let Some(swap) = parts.get("swap") {
         machine.swap = swap_areas(swap, &machine.devices, scope)?;
@@ -198,7 +198,7 @@ fn check_memory(machine: &Machine, span: Span) -> Result<()> {
 }
 
 /// The named tables of a section such as `[device.NAME]`.
-fn named<'t>(parts: &'t Node, section: &str) -> Result<&'t [Entry]> {
+pub(super) fn named<'t>(parts: &'t Node, section: &str) -> Result<&'t [Entry]> {
     let Some(node) = parts.get(section) else {
         return Ok(&[]);
     };
@@ -210,123 +210,11 @@ fn named<'t>(parts: &'t Node, section: &str) -> Result<&'t [Entry]> {
 }
 
 /// Replaces the item of the same name, or adds it.
-fn put<T>(items: &mut Vec<T>, item: T, same: impl Fn(&T) -> bool) {
+pub(super) fn put<T>(items: &mut Vec<T>, item: T, same: impl Fn(&T) -> bool) {
     match items.iter_mut().find(|other| same(other)) {
         Some(other) => *other = item,
         None => items.push(item),
     }
-}
-
-fn devices(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Result<()> {
-    for entry in named(parts, "device")? {
-        let device = device(entry, scope)?;
-        put(&mut machine.devices, device, |other| {
-            other.name == entry.key
-        });
-    }
-    Ok(())
-}
-
-fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
-    const KEYS: [&str; 16] = [
-        "kind",
-        "rotational",
-        "size",
-        "position_read",
-        "position_write",
-        "command_read",
-        "command_write",
-        "page",
-        "rate",
-        "skip_pages",
-        "read_ahead",
-        "queue_depth",
-        "parallelism",
-        "max_request",
-        "nr_requests",
-        "elevator",
-    ];
-    const KINDS: [(&str, DeviceKind); 2] = [("hdd", DeviceKind::Hdd), ("ssd", DeviceKind::Ssd)];
-    const ELEVATORS: [(&str, Elevator); 3] = [
-        ("noop", Elevator::Noop),
-        ("deadline", Elevator::Deadline),
-        ("cfq", Elevator::Cfq),
-    ];
-    let owner = format!("the device `{}`", entry.key);
-    let fields = Fields::open(&entry.node, entry.key_span, &owner, &KEYS, scope)?;
-    let kind = fields.need("kind", "kind = \"hdd\" or \"ssd\"", |scope, node| {
-        scope.choice(node, "a kind of device", &KINDS)
-    })?;
-    fields.either("page", "rate")?;
-    let page_ns = match fields.maybe("rate", Scope::data_rate)? {
-        Some(rate) => PAGE_SIZE.saturating_mul(1_000_000_000) / rate,
-        None => fields.need(
-            "page",
-            "page = \"42.4us\", or rate = \"96.5MB/s\"",
-            Scope::duration,
-        )?,
-    };
-    Ok(Device {
-        name: entry.key.clone(),
-        kind,
-        rotational: fields.or("rotational", Scope::flag, kind == DeviceKind::Hdd)?,
-        size: fields.need("size", "size = \"64G\"", Scope::some_size)?,
-        position_read_ns: fields.need(
-            "position_read",
-            "position_read = \"7.56ms\"",
-            Scope::duration,
-        )?,
-        position_write_ns: fields.need(
-            "position_write",
-            "position_write = \"3.78ms\"",
-            Scope::duration,
-        )?,
-        command_read_ns: fields.need("command_read", "command_read = \"62us\"", Scope::duration)?,
-        command_write_ns: fields.need(
-            "command_write",
-            "command_write = \"62us\"",
-            Scope::duration,
-        )?,
-        page_ns,
-        skip_pages: fields.or("skip_pages", Scope::count, 0)?,
-        read_ahead: fields.or("read_ahead", Scope::pages, 0)?,
-        queue_depth: fields.or(
-            "queue_depth",
-            |scope, node| scope.some_up_to(node, 65_536),
-            31,
-        )?,
-        parallelism: fields.or(
-            "parallelism",
-            |scope, node| scope.some_up_to(node, 65_536),
-            1,
-        )?,
-        max_request: fields.or("max_request", Scope::pages, 512 << 10)?,
-        nr_requests: fields.or(
-            "nr_requests",
-            |scope, node| scope.some_up_to(node, 65_536),
-            128,
-        )?,
-        elevator: fields.or(
-            "elevator",
-            |scope, node| scope.choice(node, "an elevator", &ELEVATORS),
-            Elevator::Cfq,
-        )?,
-    })
-}
-
-/// Index of the device that a node names.
-fn device_index(scope: &Scope<'_>, node: &Node, devices: &[Device]) -> Result<usize> {
-    let name = scope.text(node)?;
-    devices
-        .iter()
-        .position(|device| device.name == name)
-        .ok_or_else(|| {
-            Problem::new(
-                node.span,
-                format!("unknown device `{}`", super::tree::shorten(&name)),
-                suggest::help(&name, devices.iter().map(|device| device.name.as_str())),
-            )
-        })
 }
 
 fn filesystems(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Result<()> {
@@ -354,7 +242,7 @@ fn filesystems(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Result
             None
         } else {
             let index =
-                |scope: &Scope<'_>, node: &Node| device_index(scope, node, &machine.devices);
+                |scope: &Scope<'_>, node: &Node| device::index(scope, node, &machine.devices);
             Some(fields.need("device", "device = \"sda\"", index)?)
         };
         let filesystem = FileSystem {
@@ -419,7 +307,7 @@ fn swap_area(
     const KEYS: [&str; 4] = ["device", "start", "size", "priority"];
     let fields = Fields::open(node, node.span, "a swap area", &KEYS, scope)?;
     let device = fields.need("device", "device = \"sda\"", |scope, node| {
-        device_index(scope, node, devices)
+        device::index(scope, node, devices)
     })?;
     let start = fields.or("start", Scope::page_offset, 0)?;
     let size = fields.need("size", "size = \"1G\"", Scope::page_offset)?;

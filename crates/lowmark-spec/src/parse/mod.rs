@@ -9,6 +9,7 @@
 
 mod budget;
 mod check;
+mod device;
 mod document;
 mod error;
 mod exact;

@@ -116,8 +116,7 @@ impl World {
                     outcome.pageout += 1;
                     let io = self.write_out(pfn, &mut outcome.cost);
                     if self.block.submit(&mut self.sched, io) == Submitted::QueueFull {
-                        self.block
-                            .wait_for_request(&mut self.sched, io.device, io.sync);
+                        self.block.wait_for_request(&mut self.sched, &io);
                         blocked = Some(io);
                     }
                 }

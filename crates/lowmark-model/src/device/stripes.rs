@@ -1,0 +1,82 @@
+//! Striping over equal members (md RAID0, `drivers/md/raid0.c`): chunk after chunk on one member after the
+//! other. The array has no queue of its own; every member has one, with its elevator.
+
+use lowmark_spec::machine::{Device, PAGE_SIZE};
+use std::ops::Range;
+
+/// The queues of a device.
+#[derive(Debug)]
+pub(super) struct Stripes {
+    first: usize,
+    members: usize,
+    /// Pages on a member before the next one follows.
+    chunk: u64,
+}
+
+impl Stripes {
+    /// Those of every device: the queues of one follow those of the one before.
+    pub(super) fn of(devices: &[Device]) -> Vec<Stripes> {
+        let mut first = 0;
+        let stripes = |device: &Device| {
+            let members = device.members as usize;
+            first += members;
+            Stripes {
+                first: first - members,
+                members,
+                chunk: (device.chunk / PAGE_SIZE).max(1),
+            }
+        };
+        devices.iter().map(stripes).collect()
+    }
+
+    /// All of its queues.
+    pub(super) fn queues(&self) -> Range<usize> {
+        self.first..self.first + self.members
+    }
+
+    /// The queue that a page of the device belongs to, and where it lies on that member
+    /// (`map_sector`).
+    #[inline]
+    pub(super) fn place(&self, position: u64) -> (usize, u64) {
+        if self.members == 1 {
+            return (self.first, position);
+        }
+        let (chunk, within) = (position / self.chunk, position % self.chunk);
+        let members = self.members as u64;
+        let queue = self.first + (chunk % members) as usize;
+        (queue, chunk / members * self.chunk + within)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_go_round_the_members() {
+        let disk = Device::hdd("sda", 1 << 30);
+        let array = Device {
+            members: 3,
+            chunk: 4 * PAGE_SIZE,
+            ..disk.clone()
+        };
+        let stripes = Stripes::of(&[disk.clone(), array, disk]);
+        assert_eq!(stripes[0].place(7), (0, 7));
+        assert_eq!(stripes[2].place(7), (4, 7));
+        assert_eq!(stripes[1].queues(), 1..4);
+        let places: Vec<(usize, u64)> = [0, 3, 4, 11, 12, 15, 16, 29]
+            .map(|page| stripes[1].place(page))
+            .to_vec();
+        let expected = [
+            (1, 0),
+            (1, 3),
+            (2, 0),
+            (3, 3),
+            (1, 4),
+            (1, 7),
+            (2, 4),
+            (2, 9),
+        ];
+        assert_eq!(places, expected);
+    }
+}

@@ -1,0 +1,87 @@
+//! Devices as a workload sees them: what striping over several disks gives, and what it does not.
+
+use lowmark_model::{Options, run};
+use lowmark_record::{Outcome, Recording};
+use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
+
+/// A workload on a machine with one file system on the device that `fields` describe.
+fn scenario(fields: &str, body: &str) -> Scenario {
+    let text = format!(
+        r#"
+lowmark = 1
+[workload]
+name = "devices"
+[machine]
+ram = "128M"
+cpus = 2
+description = "small"
+device.sda = {{
+  size = "20G", position_read = "8ms", position_write = "4ms", command_read = "60us",
+  command_write = "0ns", {fields}
+}}
+filesystem.data = {{ kind = "xfs", device = "sda" }}
+[kernel]
+use = "v3.6"
+{body}
+"#
+    );
+    let source = Source {
+        name: "devices.toml".into(),
+        text,
+    };
+    match parse(&source, &BuiltIn, &Overrides::default()) {
+        Ok(mut scenarios) => scenarios.remove(0),
+        Err(error) => panic!("{}", error.render_plain()),
+    }
+}
+
+fn record(fields: &str, body: &str, check: bool) -> Recording {
+    let options = Options {
+        events: false,
+        check,
+    };
+    let recording = run(&scenario(fields, body), &options, &mut |_| {});
+    let recording = recording.expect("the model can run it");
+    assert_eq!(recording.outcome, Outcome::Completed);
+    recording
+}
+
+const DISK: &str = "kind = \"hdd\", rate = \"60MB/s\", skip_pages = 64,";
+
+/// One writer of `size`, and the time until all of it is on the device.
+fn stream(size: &str) -> String {
+    format!(
+        "[file.out]\nexists = false\n[task.dd]\nrun = [{{ append = \"out\", block = \"1M\", count = \"{size}/1M\" }}, {{ fsync = \"out\" }}]\n"
+    )
+}
+
+#[test]
+fn a_stream_is_as_fast_as_all_members_together() {
+    let time =
+        |members: &str| record(&format!("{DISK} {members}"), &stream("1G"), false).elapsed_ns;
+    let (one, four) = (time(""), time("members = 4, chunk = \"512K\""));
+    let ratio = one as f64 / four as f64;
+    assert!((3.5..=4.0).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn what_fits_a_chunk_is_on_one_member() {
+    let few = |chunk: &str| {
+        let fields = format!("{DISK} members = 4, chunk = \"{chunk}\"");
+        record(&fields, &stream("1M"), true).counters["sda/writes"]
+    };
+    // Requests have 512 KiB at most, and end where a chunk ends.
+    assert_eq!((few("1M"), few("512K"), few("64K")), (2, 2, 4));
+}
+
+#[test]
+fn nothing_is_lost_on_many_small_stripes() {
+    let body = stream("8M");
+    let recording = record(&format!("{DISK} members = 12, chunk = \"4K\""), &body, true);
+    let written = recording.counters["nr_written"] + recording.state["nr_dirty"];
+    assert_eq!(recording.counters["nr_dirtied"], written);
+    assert_eq!(
+        recording.counters["sda/sectors_written"],
+        recording.counters["nr_written"] * 8
+    );
+}
