@@ -177,6 +177,15 @@ pub const HISTORY: &[Change] = &[
         },
     },
     Change {
+        name: "reserve-off-free-pages",
+        version: v(3, 14),
+        commit: "a804552b9a15",
+        summary: "what the allocator keeps back is taken off free memory, not off the cache",
+        effect: |m| {
+            m.dirty_reserve = DirtyReserve::Free;
+        },
+    },
+    Change {
         name: "file-workingset",
         version: v(3, 15),
         commit: "a528910e12ec",
@@ -257,6 +266,15 @@ pub const HISTORY: &[Change] = &[
         summary: "the highest zone comes first again",
         effect: |m| {
             m.fair_zones = FairZones::Off;
+        },
+    },
+    Change {
+        name: "precise-dirty-ratios",
+        version: v(4, 8),
+        commit: "62a584fe05ee",
+        summary: "ratios of dirty memory are rounded to 1/4096",
+        effect: |m| {
+            m.dirty_ratios = DirtyRatios::PageParts;
         },
     },
     Change {

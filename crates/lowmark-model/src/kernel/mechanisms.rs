@@ -346,6 +346,15 @@ mechanisms! {
         None = "none",
         /// Reserves and high watermarks do not.
         Balance = "balance",
+        /// The same, but they are taken off free memory alone, and never off the cache.
+        Free = "free",
+    }
+    /// How exact ratios of dirty memory are (`domain_dirty_limits`).
+    dirty_ratios: DirtyRatios {
+        /// Percent.
+        Percent = "percent",
+        /// Rounded down to 1/4096, with which those of memory cgroups are exact.
+        PageParts = "page-parts",
     }
     /// How writers of too many dirty pages are held back (`balance_dirty_pages`).
     throttle: Throttle {

@@ -87,6 +87,7 @@ fn oldest() -> Mechanisms {
         zone_size: ZoneSize::Present,
         dirtyable: Dirtyable::AnonToo,
         dirty_reserve: DirtyReserve::None,
+        dirty_ratios: DirtyRatios::Percent,
         throttle: Throttle::PauseControl,
         balanced_rate: BalancedRate::Any,
         dirty_exceeded: DirtyExceeded::Either,

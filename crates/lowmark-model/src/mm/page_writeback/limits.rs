@@ -1,13 +1,13 @@
 //! How many pages may be dirty (`global_dirty_limits`), and which share of them belongs to a device.
 
 use super::estimate::Position;
-use crate::kernel::{BdiBackground, DirtyReserve, Dirtyable, Kernel, Throttle};
+use super::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
+use crate::kernel::{BdiBackground, Kernel, Throttle};
 use crate::mm::Mm;
-use crate::mm::mmzone::{Lru, Mark};
+use crate::mm::mmzone::{Lru, Lruvec, Mark, Zone};
 use crate::time::{Nanos, SECOND};
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
-use lowmark_spec::machine::PAGE_SIZE;
 
 /// Everybody's completions are halved so often (`VM_COMPLETIONS_PERIOD_LEN`).
 const COMPLETIONS_PERIOD: Nanos = 3 * SECOND;
@@ -38,49 +38,32 @@ impl DirtyLimits {
 }
 
 impl Mm {
-    /// Pages that writers may make dirty (`determine_dirtyable_memory`, `global_dirtyable_memory`).
-    fn dirtyable(&self, kernel: &Kernel) -> u64 {
-        let free: u64 = self.zones.iter().map(|zone| zone.free).sum();
-        let with_anon =
-            kernel.mechanisms.dirtyable == Dirtyable::AnonToo && self.swap.free_slots() > 0;
-        let lists: &[Lru] = match with_anon {
-            true => &Lru::EVICTABLE,
-            false => &[Lru::InactiveFile, Lru::ActiveFile],
+    /// What dirty limits follow from.
+    fn dirtyable(&self, kernel: &Kernel) -> Memory {
+        let on_lists = |lists: &[Lru]| -> u64 {
+            let pages = |lruvec: &Lruvec| lists.iter().map(|&lru| lruvec.len(lru)).sum::<u64>();
+            self.lruvecs.iter().map(pages).sum()
         };
-        let cached: u64 = self
-            .lruvecs
-            .iter()
-            .flat_map(|lruvec| lists.iter().map(|&lru| lruvec.len(lru)))
-            .sum();
-        if kernel.mechanisms.dirty_reserve == DirtyReserve::None {
-            return free + cached + 1;
+        let kept_back = |zone: &Zone| {
+            let reserve = zone.lowmem_reserve.iter().max().copied().unwrap_or(0);
+            (reserve + zone.mark(Mark::High)).min(zone.size(kernel))
+        };
+        Memory {
+            free: self.zones.iter().map(|zone| zone.free).sum(),
+            file: on_lists(&[Lru::InactiveFile, Lru::ActiveFile]),
+            anon: match self.swap.free_slots() {
+                0 => 0,
+                _ => on_lists(&[Lru::InactiveAnon, Lru::ActiveAnon]),
+            },
+            reserve: self.zones.iter().map(kept_back).sum(),
         }
-        // dirty_balance_reserve: what the allocator keeps back anyway.
-        let reserve: u64 = self
-            .zones
-            .iter()
-            .map(|zone| {
-                let reserve = zone.lowmem_reserve.iter().max().copied().unwrap_or(0);
-                (reserve + zone.mark(Mark::High)).min(zone.present)
-            })
-            .sum();
-        (free + cached).saturating_sub(reserve)
     }
 
     /// Background and dirty threshold in pages (`global_dirty_limits`).
     pub(crate) fn dirty_thresholds(&self, kernel: &Kernel) -> (u64, u64) {
-        let available = self.dirtyable(kernel);
-        let sysctl = &kernel.sysctl;
-        let pages = |bytes: u64, ratio: u64| match bytes {
-            0 => ratio * available / 100,
-            bytes => bytes.div_ceil(PAGE_SIZE),
-        };
-        let thresh = pages(sysctl.dirty_bytes, sysctl.dirty_ratio);
-        let background = pages(sysctl.dirty_background_bytes, sysctl.dirty_background_ratio);
-        match background >= thresh {
-            true => (thresh / 2, thresh),
-            false => (background, thresh),
-        }
+        let available = global_dirtyable_memory(&self.dirtyable(kernel), &kernel.mechanisms);
+        let limits = domain_dirty_limits(available, None, &kernel.sysctl, &kernel.mechanisms);
+        (limits.background, limits.dirty)
     }
 
     /// `bdi_dirty_limit`: the share of a device in `thresh`, by what it has written of late. Nothing has

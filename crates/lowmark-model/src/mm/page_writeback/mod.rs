@@ -11,6 +11,7 @@ mod estimate;
 mod foreground;
 mod limits;
 mod pause;
+pub mod thresholds;
 mod throttle;
 
 pub(crate) use estimate::Estimate;
