@@ -85,3 +85,22 @@ fn nothing_is_lost_on_many_small_stripes() {
         recording.counters["nr_written"] * 8
     );
 }
+
+/// Memory sticks: a stream is as fast as the flash; pages here and there cost a copied block each.
+#[test]
+fn a_stick_collapses_under_scattered_writes() {
+    let stick = "kind = \"ssd\", rate = \"25MB/s\", rate_write = \"7MB/s\", erase_block = \"4M\", \
+                 open_blocks = 2, max_request = \"120K\", queue_depth = 1,";
+    let rate = |body: &str| {
+        let recording = record(stick, body, true);
+        recording.counters["nr_written"] * 4096 * 1_000_000_000 / recording.elapsed_ns
+    };
+    let stream = rate(&stream("32M"));
+    assert!((6_000_000..=7_000_000).contains(&stream), "{stream}");
+    // The elevator sorts them: each of the sixteen erase blocks is closed once, for four pages or so.
+    let scattered = rate(
+        "[file.old]\nkind = \"random\"\nsize = \"64M\"\n[task.writer]\nrun = [\
+         { write = \"old\", block = \"4K\", order = \"random\", count = 64 }, { fsync = \"old\" }]\n",
+    );
+    assert!(scattered * 100 < stream, "{scattered}");
+}

@@ -134,12 +134,18 @@ pub struct Device {
     pub command_read_ns: u64,
     /// Fixed cost of a write command, ns.
     pub command_write_ns: u64,
-    /// Transfer time of one page, ns.
+    /// Transfer time of one page read, ns.
     pub page_ns: u64,
+    /// Transfer time of one page written, ns.
+    pub page_write_ns: u64,
     /// A forward gap of at most this many pages costs their transfer time instead of a repositioning.
     pub skip_pages: u64,
     /// Bytes that a disk goes on reading into its buffer after a read, while the host thinks; 0 for none.
     pub read_ahead: u64,
+    /// Bytes of an erase block of flash that does not hide them, such as memory sticks; 0 for others.
+    pub erase_block: u64,
+    /// Erase blocks that are written at once; one more costs the copy of a block.
+    pub open_blocks: u32,
     /// Commands that the device takes at once (NCQ: 31); it works them off in that order.
     pub queue_depth: u32,
     /// Of these, commands whose fixed costs run side by side; transfers share one link.
@@ -293,8 +299,11 @@ impl Device {
             command_read_ns: 20_000,
             command_write_ns: 20_000,
             page_ns: 8_192,
+            page_write_ns: 8_192,
             skip_pages: 0,
             read_ahead: 0,
+            erase_block: 0,
+            open_blocks: 1,
             queue_depth: 31,
             parallelism: 1,
             max_request: 512 << 10,
@@ -315,6 +324,7 @@ impl Device {
             command_read_ns: 62_000,
             command_write_ns: 0,
             page_ns: 42_000,
+            page_write_ns: 42_000,
             skip_pages: 64,
             read_ahead: 1 << 20,
             ..Device::ssd(name, size)

@@ -3,9 +3,11 @@
 //! Three costs: the command, the repositioning when the request is not contiguous, the transfer. A
 //! rotating disk has one head for reads and writes; a short skip forward costs the time in which the
 //! skipped pages pass under it, and after a read the disk goes on reading into its buffer, so that a
-//! sequential reader waits for the media only where that is slower than the reader. Of the commands that it holds it serves the next one ahead first. A
-//! solid-state disk pays for reads that do not go on where the last read ended, and not for writes.
+//! sequential reader waits for the media only where that is slower than the reader. Of the commands that it
+//! holds it serves the next one ahead first. A solid-state disk pays for reads that do not go on where the
+//! last read ended, and for writes what its erase blocks cost, if it does not hide them ([`super::flash`]).
 
+use super::flash::Flash;
 use super::request::Dir;
 use crate::time::Nanos;
 use lowmark_spec::machine::{Device, DeviceKind, PAGE_SIZE};
@@ -23,6 +25,7 @@ pub(super) struct Disk {
     /// A page and when the media passes it, if it goes on reading after the last read: the disk fills
     /// its buffer while the host thinks.
     streaming: Option<(u64, Nanos)>,
+    flash: Flash,
 }
 
 impl Disk {
@@ -33,6 +36,7 @@ impl Disk {
             read_end: 0,
             link_free: 0,
             streaming: None,
+            flash: Flash::new(spec),
         }
     }
 
@@ -58,9 +62,17 @@ impl Disk {
     /// to reposition.
     pub(super) fn serve(&mut self, dir: Dir, start: u64, pages: u64, now: Nanos) -> (Nanos, bool) {
         let spec = &self.spec;
-        let (command, reposition) = match dir {
-            Dir::Read => (spec.command_read_ns, spec.position_read_ns),
-            Dir::Write => (spec.command_write_ns, spec.position_write_ns),
+        let (command, reposition, page_ns) = match dir {
+            Dir::Read => (spec.command_read_ns, spec.position_read_ns, spec.page_ns),
+            Dir::Write => (
+                spec.command_write_ns,
+                spec.position_write_ns,
+                spec.page_write_ns,
+            ),
+        };
+        let copied = match dir {
+            Dir::Read => 0,
+            Dir::Write => self.flash.write(start, pages),
         };
         let from = match (spec.kind, dir) {
             (DeviceKind::Ssd, Dir::Read) => self.read_end,
@@ -69,7 +81,7 @@ impl Disk {
         let skip = start.checked_sub(from);
         let (position, seek) = match skip {
             Some(0) => (0, false),
-            Some(skip) if skip <= spec.skip_pages => ((skip * spec.page_ns).min(reposition), false),
+            Some(skip) if skip <= spec.skip_pages => ((skip * page_ns).min(reposition), false),
             _ => (reposition, true),
         };
         let end = start + pages;
@@ -81,7 +93,7 @@ impl Disk {
             Some(passed) => passed.max(ready),
             None => {
                 let positioned = ready.max(now + command + position);
-                let done = positioned + pages * self.spec.page_ns;
+                let done = positioned + (pages + copied) * page_ns;
                 let reads_on = dir == Dir::Read && self.spec.read_ahead > 0;
                 self.streaming = reads_on.then_some((end, done));
                 done
@@ -91,14 +103,14 @@ impl Disk {
         if dir == Dir::Read {
             self.read_end = end;
         }
-        (self.link_free - now, seek)
+        (self.link_free - now, seek || copied > 0)
     }
 
     /// When the media passes `end`, if it has been reading on since the last read.
     fn media_passes(&mut self, end: u64, now: Nanos) -> Option<Nanos> {
         let (page, time) = self.streaming?;
         let full = self.head + self.spec.read_ahead / PAGE_SIZE;
-        if page + now.saturating_sub(time) / self.spec.page_ns >= full {
+        if page + now.saturating_sub(time) / self.spec.page_ns.max(1) >= full {
             // The buffer was full; reading goes on from here now.
             self.streaming = Some((full, now));
         }

@@ -16,6 +16,7 @@ mod cfq;
 mod deadline;
 mod disk;
 mod elevator;
+mod flash;
 mod queue;
 mod request;
 mod stripes;

@@ -113,8 +113,8 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
             position_write_ns: 0,
             command_read_ns: disk_read.saturating_sub(page_ns),
             command_write_ns: disk_write.saturating_sub(write_page_ns),
-            // One link for both: the model has no other transfer time for writes.
             page_ns: page_ns.max(1),
+            page_write_ns: write_page_ns.max(1),
             ..device.clone()
         };
     }
@@ -156,6 +156,7 @@ pub fn to_toml(machine: &Machine, source: &str) -> String {
             ("command_read", device.command_read_ns),
             ("command_write", device.command_write_ns),
             ("page", device.page_ns),
+            ("page_write", device.page_write_ns),
         ] {
             line(format!("{name} = \"{ns}ns\""));
         }
@@ -164,6 +165,10 @@ pub fn to_toml(machine: &Machine, source: &str) -> String {
         line(format!("max_request = \"{}\"", device.max_request));
         line(format!("nr_requests = {}", device.nr_requests));
         line(format!("elevator = \"{}\"", elevator(device)));
+        if device.erase_block > 0 {
+            line(format!("erase_block = \"{}\"", device.erase_block));
+            line(format!("open_blocks = {}", device.open_blocks));
+        }
         if device.members > 1 {
             line(format!("members = {}", device.members));
             line(format!("chunk = \"{}\"", device.chunk));

@@ -21,7 +21,7 @@ pub(super) fn read_all(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -
 }
 
 fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
-    const KEYS: [&str; 18] = [
+    const KEYS: [&str; 22] = [
         "kind",
         "rotational",
         "size",
@@ -31,8 +31,12 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         "command_write",
         "page",
         "rate",
+        "page_write",
+        "rate_write",
         "skip_pages",
         "read_ahead",
+        "erase_block",
+        "open_blocks",
         "queue_depth",
         "parallelism",
         "max_request",
@@ -52,15 +56,20 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
     let kind = fields.need("kind", "kind = \"hdd\" or \"ssd\"", |scope, node| {
         scope.choice(node, "a kind of device", &KINDS)
     })?;
-    fields.either("page", "rate")?;
-    let page_ns = match fields.maybe("rate", Scope::data_rate)? {
-        Some(rate) => PAGE_SIZE.saturating_mul(1_000_000_000) / rate,
-        None => fields.need(
-            "page",
-            "page = \"42.4us\", or rate = \"96.5MB/s\"",
-            Scope::duration,
-        )?,
+    let page_ns = match transfer(&fields, "page", "rate")? {
+        Some(time) => time,
+        None => {
+            return Err(fields.missing("page", "page = \"42.4us\", or rate = \"96.5MB/s\""));
+        }
     };
+    let page_write_ns = transfer(&fields, "page_write", "rate_write")?.unwrap_or(page_ns);
+    if fields.node("erase_block").is_none() {
+        fields.refuse(
+            "open_blocks",
+            "but the device hides its erase blocks",
+            "add erase_block = \"4M\"",
+        )?;
+    }
     let members = fields.or("members", |scope, node| scope.some_up_to(node, 64), 1)?;
     if members == 1 {
         fields.refuse("chunk", "but the device has one member", "add members = 12")?;
@@ -87,8 +96,11 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
             Scope::duration,
         )?,
         page_ns,
+        page_write_ns,
         skip_pages: fields.or("skip_pages", Scope::count, 0)?,
         read_ahead: fields.or("read_ahead", Scope::pages, 0)?,
+        erase_block: fields.or("erase_block", Scope::pages, 0)?,
+        open_blocks: fields.or("open_blocks", |scope, node| scope.some_up_to(node, 64), 1)?,
         queue_depth: fields.or(
             "queue_depth",
             |scope, node| scope.some_up_to(node, 65_536),
@@ -128,4 +140,14 @@ pub(super) fn index(scope: &Scope<'_>, node: &Node, devices: &[Device]) -> Resul
                 suggest::help(&name, devices.iter().map(|device| device.name.as_str())),
             )
         })
+}
+
+/// Time of a page, given as such or as a rate.
+fn transfer(fields: &Fields<'_, '_>, time: &str, rate: &str) -> Result<Option<u64>> {
+    fields.either(time, rate)?;
+    let of_rate = fields.maybe(rate, Scope::data_rate)?;
+    match of_rate {
+        Some(rate) => Ok(Some(PAGE_SIZE.saturating_mul(1_000_000_000) / rate)),
+        None => fields.maybe(time, Scope::duration),
+    }
 }

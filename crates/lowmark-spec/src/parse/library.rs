@@ -22,12 +22,14 @@ macro_rules! machine_files {
 }
 
 /// The files of `machines/`; a test keeps this list complete.
-const MACHINES: [(&str, &str); 7] = machine_files![
+const MACHINES: [(&str, &str); 9] = machine_files![
+    "desktop-2g-usb",
     "desktop-900m-hdd",
     "desktop-900m-ssd",
     "guest-256m",
     "guest-512m",
     "raid0-12",
+    "server-16g-nvme",
     "server-64g-2node",
     "small-512m-ssd",
 ];
