@@ -29,7 +29,7 @@ mod trace;
 mod world;
 
 pub use mm::mmzone;
-pub use mm::page_writeback::thresholds;
+pub use mm::page_writeback::{estimate, pause, position, thresholds};
 pub use output::Progress;
 pub use refuse::{Refusal, check};
 pub use task::{Unsupported, unsupported};

@@ -1,6 +1,6 @@
 //! What the model says no to before it starts.
 
-use crate::kernel::{Kernel, KernelError};
+use crate::kernel::{Kernel, KernelError, Strictlimit};
 use crate::mm::inode::MAX_FILE_PAGES;
 use crate::mm::memory::MAX_PAYLOAD;
 use crate::mm::swapfile::MAX_FRAMES;
@@ -57,7 +57,7 @@ const ZONES_MAX: usize = 16;
 ///
 /// When its machine, its kernel or a statement of its workload is beyond the model.
 pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
-    Kernel::resolve(&scenario.kernel)?;
+    let kernel = Kernel::resolve(&scenario.kernel)?;
     let machine = &scenario.machine;
     let refuse = |reason: String| {
         Err(Refusal::Machine {
@@ -143,6 +143,13 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
         return refuse(format!(
             "{}: parallelism and members must be at least 1, nr_requests at least 8",
             device.name
+        ));
+    }
+    let strict = machine.devices.iter().find(|device| device.strictlimit);
+    if let Some(device) = strict.filter(|_| kernel.mechanisms.strictlimit == Strictlimit::Off) {
+        return refuse(format!(
+            "{}: {} knows no strictlimit; it came with v3.12, and +strictlimit adds it",
+            device.name, kernel.version
         ));
     }
     files(scenario)?;

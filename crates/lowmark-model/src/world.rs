@@ -31,6 +31,8 @@ pub(crate) enum Interrupt {
     EndOfRun,
     /// A device has had dirty pages for a while.
     WakeFlusher { device: usize },
+    /// Some time after the last page of an inode was written.
+    SampleBandwidth { device: usize },
 }
 
 /// Why a run is over.
@@ -170,6 +172,7 @@ impl World {
             Interrupt::RunQueue { queue } => self.block.run_queue(&mut self.sched, queue),
             Interrupt::EndOfRun => self.over = Some(Verdict::Completed),
             Interrupt::WakeFlusher { device } => self.wake_flusher(device),
+            Interrupt::SampleBandwidth { device } => self.late_sample(device),
         }
     }
 

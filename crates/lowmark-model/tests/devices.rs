@@ -1,11 +1,15 @@
 //! Devices as a workload sees them: what striping over several disks gives, and what it does not.
 
 use lowmark_model::{Options, run};
-use lowmark_record::{Outcome, Recording};
+use lowmark_record::{Event, Field, Kind, Outcome, Recording};
 use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
 
 /// A workload on a machine with one file system on the device that `fields` describe.
 fn scenario(fields: &str, body: &str) -> Scenario {
+    let kernel = match body.contains("[kernel]") {
+        true => "",
+        false => "[kernel]\nuse = \"v3.6\"",
+    };
     let text = format!(
         r#"
 lowmark = 1
@@ -20,8 +24,7 @@ device.sda = {{
   command_write = "0ns", {fields}
 }}
 filesystem.data = {{ kind = "xfs", device = "sda" }}
-[kernel]
-use = "v3.6"
+{kernel}
 {body}
 "#
     );
@@ -103,4 +106,69 @@ fn a_stick_collapses_under_scattered_writes() {
          { write = \"old\", block = \"4K\", order = \"random\", count = 64 }, { fsync = \"old\" }]\n",
     );
     assert!(scattered * 100 < stream, "{scattered}");
+}
+
+/// Two writers, one to each of two disks, and the dirty pages of each disk at the end.
+fn two_disks(fields: &str, kernel: &str) -> Recording {
+    let body = format!(
+        r#"
+[machine.device.sdb]
+kind = "ssd"
+size = "2G"
+position_read = "0ns"
+position_write = "0ns"
+command_read = "20us"
+command_write = "20us"
+rate = "60MB/s"
+{fields}
+[machine.filesystem.other]
+kind = "xfs"
+device = "sdb"
+[kernel]
+use = "{kernel}"
+[file.a]
+exists = false
+[file.b]
+exists = false
+fs = "other"
+[task.one]
+run = [{{ append = "a", block = "64K", count = 10000 }}]
+[task.two]
+run = [{{ append = "b", block = "64K", count = 10000 }}]
+"#
+    );
+    let mut scenario = scenario(DISK, &body);
+    scenario.workload.end = lowmark_spec::workload::End::After(10_000_000_000);
+    let options = Options {
+        events: true,
+        check: false,
+    };
+    run(&scenario, &options, &mut |_| {}).expect("the model can run it")
+}
+
+/// Most dirty pages of the second disk, as its writers saw them after the first two seconds.
+fn most_dirty(recording: &Recording) -> u64 {
+    let of_second = |event: &Event| {
+        let name = event.get(Field::Bdi)?;
+        (recording.events.names.text(name) == "8:16").then_some(())
+    };
+    let seen = recording.events.iter().filter(|event| {
+        event.kind == Kind::BalanceDirtyPages
+            && event.time_ns > 2_000_000_000
+            && of_second(event).is_some()
+    });
+    seen.filter_map(|event| event.get(Field::BdiDirty))
+        .max()
+        .unwrap_or(0)
+}
+
+#[test]
+fn max_ratio_and_strictlimit_bound_the_dirty_pages_of_a_device() {
+    let dirty = |fields, kernel| most_dirty(&two_disks(fields, kernel));
+    let (free, bounded) = (dirty("", "v6.18"), dirty("max_ratio = 5", "v6.18"));
+    assert!(bounded * 2 < free, "{bounded} {free}");
+    let strict = dirty("max_ratio = 5\nstrictlimit = true", "v6.18");
+    let thresh = two_disks("", "v6.18").state["nr_dirty_threshold"];
+    // What is let through at once comes on top of the share.
+    assert!(strict <= thresh / 20 + 64, "{strict} of {thresh}");
 }

@@ -161,6 +161,12 @@ pub struct Device {
     pub members: u32,
     /// Bytes on a member before the next one follows, a multiple of [`PAGE_SIZE`].
     pub chunk: u64,
+    /// `/sys/class/bdi/*/min_ratio`: percent of the dirty threshold that are kept for it.
+    pub min_ratio: u64,
+    /// `/sys/class/bdi/*/max_ratio`: percent of the dirty threshold that it may have.
+    pub max_ratio: u64,
+    /// `/sys/class/bdi/*/strict_limit`: its writers are held back by its own share alone.
+    pub strictlimit: bool,
 }
 
 /// A swap area on a device.
@@ -311,6 +317,9 @@ impl Device {
             elevator: Elevator::Cfq,
             members: 1,
             chunk: 512 << 10,
+            min_ratio: 0,
+            max_ratio: 100,
+            strictlimit: false,
         }
     }
 

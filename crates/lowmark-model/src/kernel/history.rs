@@ -60,6 +60,17 @@ pub const HISTORY: &[Change] = &[
         },
     },
     Change {
+        name: "flexible-proportions",
+        version: v(3, 6),
+        commit: "eb608e3a344b",
+        summary: "shares of devices are halved every three seconds, and cold at first; the smoothed limit is not",
+        effect: |m| {
+            m.proportions = Proportions::Flex;
+            // 3.5 in fact.
+            m.dirty_limit_start = DirtyLimitStart::Threshold;
+        },
+    },
+    Change {
         name: "only-evict-file-when-plenty",
         version: v(3, 8),
         commit: "e9868505987a",
@@ -159,6 +170,16 @@ pub const HISTORY: &[Change] = &[
         },
     },
     Change {
+        name: "strictlimit",
+        version: v(3, 12),
+        commit: "5a53748568f7",
+        summary: "a device may be held to its share of dirty pages; the position of all of them at most doubles rates",
+        effect: |m| {
+            m.strictlimit = Strictlimit::On;
+            m.position_ratio = PositionRatio::Clamped;
+        },
+    },
+    Change {
         name: "swapin_nr_pages",
         version: v(3, 14),
         commit: "579f82901f6f",
@@ -210,6 +231,24 @@ pub const HISTORY: &[Change] = &[
         summary: "direct reclaim scans in proportion, and its whole share at the first priority",
         effect: |m| {
             m.scan_target = ScanTarget::ProportionalDirect;
+        },
+    },
+    Change {
+        name: "odd-divisors",
+        version: v(4, 1),
+        commit: "464d1387acb9",
+        summary: "limits close to each other do not divide by zero (with d5c9fde3dae7, 3.15)",
+        effect: |m| {
+            m.position_ratio = PositionRatio::OddDivisors;
+        },
+    },
+    Change {
+        name: "one-position-ratio",
+        version: v(4, 2),
+        commit: "daddfa3cb30e",
+        summary: "the position ratio is worked out once for each look of a writer",
+        effect: |m| {
+            m.position_time = PositionTime::BeforeSample;
         },
     },
     Change {
@@ -424,6 +463,15 @@ pub const HISTORY: &[Change] = &[
         },
     },
     Change {
+        name: "reliable-bandwidth",
+        version: v(5, 15),
+        commit: "45a2966fd641",
+        summary: "the bandwidth of a device is measured when writes complete, not while it idles (fee468fdf41c)",
+        effect: |m| {
+            m.bandwidth_sampling = BandwidthSampling::Completions;
+        },
+    },
+    Change {
         name: "reclaim-throttle",
         version: v(5, 16),
         commit: "8cd7c588decf",
@@ -439,6 +487,15 @@ pub const HISTORY: &[Change] = &[
         summary: "a plug holds 32 requests",
         effect: |m| {
             m.plug_flush = PlugFlush::MoreRequests;
+        },
+    },
+    Change {
+        name: "background-before-pause",
+        version: v(6, 0),
+        commit: "ea6813be07dc",
+        summary: "writers start background writeback before they pause (e92eebbb0921)",
+        effect: |m| {
+            m.balance_loop = BalanceLoop::AtBegin;
         },
     },
     Change {
@@ -466,6 +523,15 @@ pub const HISTORY: &[Change] = &[
         summary: "solid-state swap is allocated by clusters alone, free ones first (d07a46a4ac18)",
         effect: |m| {
             m.swap_allocator = SwapAllocator::FreeFirst;
+        },
+    },
+    Change {
+        name: "threshold-of-idle-devices",
+        version: v(6, 14),
+        commit: "6aeb991c54b2",
+        summary: "room for the first pages of an idle device is part of its threshold",
+        effect: |m| {
+            m.idle_devices = IdleDevices::Threshold;
         },
     },
     Change {

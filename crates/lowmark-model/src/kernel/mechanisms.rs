@@ -380,6 +380,67 @@ mechanisms! {
         /// It is cut to the write bandwidth.
         BelowBandwidth = "below-bandwidth",
     }
+    /// How far the position of dirty pages moves the rate of writers (`pos_ratio_polynom`).
+    position_ratio: PositionRatio {
+        /// Without bound; divisors are one more than what may be 0.
+        Unbounded = "unbounded",
+        /// At most twice the base rate, for all of memory.
+        Clamped = "clamped",
+        /// The same, with divisors made odd.
+        OddDivisors = "odd-divisors",
+    }
+    /// Whether a device can be held to its share of dirty pages whatever there is elsewhere
+    /// (`BDI_CAP_STRICTLIMIT`).
+    strictlimit: Strictlimit {
+        /// It cannot.
+        Off = "off",
+        /// It can.
+        On = "on",
+    }
+    /// Where a device that wrote nothing of late gets room for its first pages.
+    idle_devices: IdleDevices {
+        /// In the position ratio, an eighth of what is left up to the limit.
+        Ratio = "ratio",
+        /// In its threshold, with a hundredth of what is left for those that are held to their share.
+        Threshold = "threshold",
+    }
+    /// How shares of devices follow what they have written (`bdi_writeout_fraction`,
+    /// `fprop_fraction_percpu`).
+    proportions: Proportions {
+        /// By the pages that all have written; what was before counts for long.
+        Prop = "prop",
+        /// Halved every three seconds; nothing written is no share.
+        Flex = "flex",
+    }
+    /// What the smoothed dirty limit is before a writer was first held back (`global_dirty_limit`).
+    dirty_limit_start: DirtyLimitStart {
+        /// Nothing.
+        Zero = "zero",
+        /// The threshold.
+        Threshold = "threshold",
+    }
+    /// When the bandwidth of a device is measured (`bdi_update_bandwidth`, `wb_update_bandwidth`).
+    bandwidth_sampling: BandwidthSampling {
+        /// By writers and after each round of the flusher, but for pauses of a second between rounds.
+        Rounds = "rounds",
+        /// By writers, after an inode's turn, and after the last page of an inode is written; pauses in
+        /// which nothing is being written are left out.
+        Completions = "completions",
+    }
+    /// By which bandwidth a writer is held back when its look takes a sample.
+    position_time: PositionTime {
+        /// By the new one: the position ratio is worked out again.
+        AfterSample = "after-sample",
+        /// By the one before: it is worked out once.
+        BeforeSample = "before-sample",
+    }
+    /// When a look of a writer starts background writeback, and what it leaves behind.
+    balance_loop: BalanceLoop {
+        /// At its end; it clears the device's flag that there are too many dirty pages when there are few.
+        AtEnd = "at-end",
+        /// At its beginning; looks with few dirty pages leave the flag alone.
+        AtBegin = "at-begin",
+    }
     /// When writers of a device are to look more often (`dirty_exceeded`).
     dirty_exceeded: DirtyExceeded {
         /// The device or all of memory is above its threshold.

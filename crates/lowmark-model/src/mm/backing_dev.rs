@@ -7,10 +7,12 @@
 //! otherwise it merely lets others run.
 
 use super::inode::InodeId;
-use super::page_writeback::Estimate;
+use super::page_writeback::estimate::Estimate;
+use crate::kernel::Strictlimit;
 use crate::time::{Nanos, WaitQueue};
 use crate::world::Sys;
 use lowmark_record::{Field, Kind};
+use lowmark_spec::machine::Device;
 use std::collections::VecDeque;
 
 /// Why the flusher works (`enum wb_reason`).
@@ -57,6 +59,14 @@ pub(crate) struct Bdi {
     /// Pages written of late, halved with everybody's every three seconds.
     pub(crate) completions: u64,
     pub(crate) estimate: Estimate,
+    /// Inodes with pages under writeback.
+    pub(crate) writeback_inodes: u64,
+    /// A sample of the bandwidth will be taken soon (`bw_dwork`).
+    pub(crate) sample_is_coming: bool,
+    /// How much of the dirty threshold it may and must have (`min_ratio`, `max_ratio`), percent.
+    pub(crate) ratios: Ratios,
+    /// It is held to its share (`BDI_CAP_STRICTLIMIT`).
+    pub(crate) strict: bool,
     /// Its writers are to look more often.
     pub(crate) dirty_exceeded: bool,
     /// Dirty inodes in the order in which they became so.
@@ -80,7 +90,31 @@ pub(crate) struct Bdi {
     pub(crate) last_old_flush: Nanos,
 }
 
+/// `/sys/class/bdi`: `min_ratio` and `max_ratio`, percent of the dirty threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ratios {
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+}
+
+impl Default for Ratios {
+    fn default() -> Self {
+        Ratios { min: 0, max: 100 }
+    }
+}
+
 impl Bdi {
+    pub(crate) fn new(device: &Device, strictlimit: Strictlimit) -> Bdi {
+        Bdi {
+            ratios: Ratios {
+                min: device.min_ratio,
+                max: device.max_ratio,
+            },
+            strict: device.strictlimit && strictlimit == Strictlimit::On,
+            ..Bdi::default()
+        }
+    }
+
     /// Whether there are dirty inodes (`wb_has_dirty_io`).
     pub(crate) fn has_dirty_io(&self) -> bool {
         !(self.b_dirty.is_empty() && self.b_io.is_empty() && self.b_more_io.is_empty())

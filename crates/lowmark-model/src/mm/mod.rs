@@ -103,7 +103,11 @@ impl Mm {
             vmas: Vec::new(),
             shmem: Vec::new(),
             inodes: Vec::new(),
-            bdis: machine.devices.iter().map(|_| Bdi::default()).collect(),
+            bdis: machine
+                .devices
+                .iter()
+                .map(|device| Bdi::new(device, kernel.mechanisms.strictlimit))
+                .collect(),
             limits: DirtyLimits::default(),
             swap: Swap::new(machine, kernel),
             stat: VmStat::default(),

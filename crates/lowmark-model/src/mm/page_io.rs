@@ -84,7 +84,7 @@ impl World {
                         self.mm.rotate_reclaimable_page(pfn, active_too);
                     }
                     if file {
-                        self.mm.end_file_writeback(pfn);
+                        self.end_file_writeback(pfn);
                     }
                 }
             }

@@ -16,12 +16,20 @@ pub(super) fn read_all(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -
         put(&mut machine.devices, device, |other| {
             other.name == entry.key
         });
+        let kept: u64 = machine.devices.iter().map(|device| device.min_ratio).sum();
+        if kept >= 100 {
+            return Err(Problem::new(
+                entry.key_span,
+                format!("expected `min_ratio` of all devices below 100 together, found {kept}"),
+                "the kernel refuses to keep all of the dirty threshold for some devices",
+            ));
+        }
     }
     Ok(())
 }
 
 fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
-    const KEYS: [&str; 22] = [
+    const KEYS: [&str; 25] = [
         "kind",
         "rotational",
         "size",
@@ -44,6 +52,9 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         "elevator",
         "members",
         "chunk",
+        "min_ratio",
+        "max_ratio",
+        "strictlimit",
     ];
     const KINDS: [(&str, DeviceKind); 2] = [("hdd", DeviceKind::Hdd), ("ssd", DeviceKind::Ssd)];
     const ELEVATORS: [(&str, Elevator); 3] = [
@@ -73,6 +84,19 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
     let members = fields.or("members", |scope, node| scope.some_up_to(node, 64), 1)?;
     if members == 1 {
         fields.refuse("chunk", "but the device has one member", "add members = 12")?;
+    }
+    let (min_ratio, max_ratio) = (
+        fields.or("min_ratio", percent, 0)?,
+        fields.or("max_ratio", percent, 100)?,
+    );
+    if min_ratio > max_ratio {
+        return Err(Problem::new(
+            entry.key_span,
+            format!(
+                "expected `min_ratio` of {owner} up to `max_ratio`, found {min_ratio} and {max_ratio}"
+            ),
+            "lower `min_ratio` or raise `max_ratio`",
+        ));
     }
     Ok(Device {
         name: entry.key.clone(),
@@ -124,6 +148,9 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         )?,
         members,
         chunk: fields.or("chunk", Scope::pages, 512 << 10)?,
+        min_ratio,
+        max_ratio,
+        strictlimit: fields.or("strictlimit", Scope::flag, false)?,
     })
 }
 
@@ -140,6 +167,19 @@ pub(super) fn index(scope: &Scope<'_>, node: &Node, devices: &[Device]) -> Resul
                 suggest::help(&name, devices.iter().map(|device| device.name.as_str())),
             )
         })
+}
+
+/// A part in percent.
+fn percent(scope: &Scope<'_>, node: &Node) -> Result<u64> {
+    let value = scope.count(node)?;
+    match value <= 100 {
+        true => Ok(value),
+        false => Err(Problem::new(
+            node.span,
+            format!("expected a percentage from 0 to 100, found {value}"),
+            "write a part of the dirty threshold in percent",
+        )),
+    }
 }
 
 /// Time of a page, given as such or as a rate.

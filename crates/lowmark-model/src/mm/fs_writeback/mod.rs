@@ -270,7 +270,7 @@ async fn writeback(sys: &Sys, device: usize, work: Work) {
         sys.world().queue_io(device, &work);
         let written = writeback_round(sys, device, &mut work).await;
         let world = &mut *sys.world();
-        world.bdi_update_bandwidth(device, None, start);
+        world.round_update_bandwidth(device, start);
         world.trace_work(Kind::WritebackWritten, device, &work);
         let bdi = &world.mm.bdis[device];
         if written == 0 && bdi.b_io.is_empty() && bdi.b_more_io.is_empty() {

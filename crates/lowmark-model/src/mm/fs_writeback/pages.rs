@@ -59,6 +59,12 @@ pub(crate) async fn writepages(
         (false, true) => sys.world().mm.inodes[inode as usize].writeback.index,
         (false, false) => range.first,
     };
+    let device = {
+        let world = &mut *sys.world();
+        let device = world.mm.inodes[inode as usize].device;
+        world.bandwidth_estimate_start(device);
+        device
+    };
     // range_cyclic: once round.
     let mut wraps = !sync && range == Range::ALL && at > 0;
     sys.start_plug();
@@ -84,8 +90,10 @@ pub(crate) async fn writepages(
             .await;
     }
     sys.finish_plug();
+    let world = &mut *sys.world();
+    world.turn_update_bandwidth(device);
     if !sync && range == Range::ALL {
-        sys.world().mm.inodes[inode as usize].writeback.index = at;
+        world.mm.inodes[inode as usize].writeback.index = at;
     }
 }
 

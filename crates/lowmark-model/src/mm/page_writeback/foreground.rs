@@ -109,7 +109,7 @@ impl World {
         let mine = self.dirtying.task(self.sched.current()).recent;
         let task_thresh = (at.bdi_thresh - eighth * mine / recent).max(at.bdi_thresh / 2);
         let exceeded = at.bdi_dirty > task_thresh || at.dirty > at.thresh;
-        let next = if at.dirty <= at.freerun() || !exceeded {
+        let next = if at.is_freerun() || !exceeded {
             Next::Leave
         } else if self.mm.bdis[device].reclaimable > task_thresh {
             Next::Write
@@ -117,7 +117,7 @@ impl World {
             Next::Sleep
         };
         if !matches!(next, Next::Leave) {
-            self.bdi_update_bandwidth(device, Some(&at), start);
+            self.balance_update_bandwidth(device, &at, 0, start);
         }
         Look {
             next,

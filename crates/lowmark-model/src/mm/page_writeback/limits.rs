@@ -1,8 +1,8 @@
 //! How many pages may be dirty (`global_dirty_limits`), and which share of them belongs to a device.
 
-use super::estimate::Position;
+use super::position::Position;
 use super::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
-use crate::kernel::{BdiBackground, Kernel, Throttle};
+use crate::kernel::{BdiBackground, DirtyLimitStart, IdleDevices, Kernel, Proportions, Throttle};
 use crate::mm::Mm;
 use crate::mm::mmzone::{Lru, Lruvec, Mark, Zone};
 use crate::time::{Nanos, SECOND};
@@ -66,13 +66,39 @@ impl Mm {
         (limits.background, limits.dirty)
     }
 
-    /// `bdi_dirty_limit`: the share of a device in `thresh`, by what it has written of late. Nothing has
-    /// been written: all of it.
-    fn bdi_dirty_limit(&self, device: usize, thresh: u64) -> u64 {
-        match self.limits.completions {
-            0 => thresh,
-            all => thresh * self.bdis[device].completions / all,
+    /// `bdi_dirty_limit`, `__wb_calc_thresh`: the share of a device in `thresh`, by what it has written of late,
+    /// within its `min_ratio` and `max_ratio`; `dirty` is what is dirty of all memory. Before anything has been
+    /// written: all of it in kernels whose shares move slowly, else nothing.
+    fn bdi_dirty_limit(&self, device: usize, thresh: u64, dirty: u64, kernel: &Kernel) -> u64 {
+        let (bdi, mechanisms) = (&self.bdis[device], &kernel.mechanisms);
+        let reserved: u64 = self.bdis.iter().map(|bdi| bdi.ratios.min).sum();
+        let common = thresh * 100u64.saturating_sub(reserved) / 100;
+        let fraction = match (self.limits.completions, mechanisms.proportions) {
+            (0, Proportions::Prop) => common,
+            (0, Proportions::Flex) => 0,
+            (all, _) => common * bdi.completions / all,
+        };
+        let mut share = fraction + thresh * bdi.ratios.min / 100;
+        if mechanisms.idle_devices == IdleDevices::Threshold {
+            let part = match bdi.strict {
+                true => 100,
+                false => 8,
+            };
+            share = share.max(thresh.saturating_sub(dirty) / part);
         }
+        share.min(thresh * bdi.ratios.max / 100)
+    }
+
+    /// A device has written a page (`bdi_writeout_inc`): it counts for its share, up to its `max_ratio`.
+    pub(super) fn count_completion(&mut self, device: usize) {
+        let bdi = &mut self.bdis[device];
+        let all = self.limits.completions;
+        // __prop_inc_percpu_max, __fprop_add_percpu_max
+        if bdi.ratios.max < 100 && bdi.completions * 100 > all * bdi.ratios.max {
+            return;
+        }
+        bdi.completions += 1;
+        self.limits.completions += 1;
     }
 }
 
@@ -93,13 +119,16 @@ impl World {
                 (Field::Written, world.mm.stat.nr_written),
             ]
         });
+        let dirty = self.mm.nr_dirty + self.mm.nr_writeback;
+        let bdi = &self.mm.bdis[device];
         Position {
             thresh,
             bg_thresh,
-            dirty: self.mm.nr_dirty + self.mm.nr_writeback,
+            dirty,
             limit: thresh.max(self.mm.limits.limit),
-            bdi_thresh: self.mm.bdi_dirty_limit(device, thresh),
-            bdi_dirty: self.mm.bdis[device].dirty(),
+            bdi_thresh: self.mm.bdi_dirty_limit(device, thresh, dirty, &self.kernel),
+            bdi_dirty: bdi.dirty(),
+            strict: bdi.strict,
         }
     }
 
@@ -109,7 +138,9 @@ impl World {
         if self.mm.nr_dirty > at.bg_thresh {
             return true;
         }
-        let share = self.mm.bdi_dirty_limit(device, at.bg_thresh);
+        let share = self
+            .mm
+            .bdi_dirty_limit(device, at.bg_thresh, at.dirty, &self.kernel);
         self.kernel.mechanisms.bdi_background == BdiBackground::On
             && self.mm.bdis[device].reclaimable > share
     }
@@ -157,6 +188,9 @@ impl World {
             Throttle::Foreground | Throttle::ForegroundBounded
         );
         self.mm.limits.at_boot = thresh;
+        if self.kernel.mechanisms.dirty_limit_start == DirtyLimitStart::Threshold {
+            self.mm.limits.limit = thresh;
+        }
         self.dirtying.ratelimit_pages = match by_memory {
             true => (total / shares).clamp(16, 1024),
             false => (thresh / shares).max(16),

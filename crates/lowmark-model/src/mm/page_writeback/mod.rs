@@ -7,18 +7,18 @@
 //!    3.2, [`foreground`] before).
 //! 3. Above half of what is allowed the device's flusher writes (`mm/fs_writeback`).
 
-mod estimate;
+pub mod estimate;
 mod foreground;
 mod limits;
-mod pause;
+pub mod pause;
+pub mod position;
+mod sampling;
 pub mod thresholds;
 mod throttle;
 
-pub(crate) use estimate::Estimate;
 pub(crate) use limits::{DirtyLimits, throttle_vm_writeout};
 pub(crate) use throttle::{Due, balance_dirty_pages, balance_dirty_pages_ratelimited};
 
-use super::Mm;
 use super::backing_dev::Listed;
 use super::memory::Step;
 use super::page::{Pfn, flag};
@@ -193,32 +193,35 @@ impl World {
         let file = &mut self.mm.inodes[inode];
         file.pages.clear_tag(index, Tag::Dirty);
         file.pages.clear_tag(index, Tag::Towrite);
+        let first = file.pages.tagged(Tag::Writeback) == 0;
         file.pages.set_tag(index, Tag::Writeback);
         self.mm.nr_dirty -= 1;
         self.mm.nr_writeback += 1;
         let bdi = &mut self.mm.bdis[file.device];
+        bdi.writeback_inodes += u64::from(first);
         bdi.reclaimable -= 1;
         bdi.writeback += 1;
         self.mm.stat.pgpgout += lowmark_spec::machine::PAGE_SIZE / 1024;
     }
 }
 
-impl Mm {
+impl World {
     /// `test_clear_page_writeback` of a page of a file whose flag is cleared already: the device has it.
     pub(crate) fn end_file_writeback(&mut self, pfn: Pfn) {
-        let (inode, index) = self.file_of(&self.pages[pfn]);
-        let file = &mut self.inodes[inode];
+        let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
+        let file = &mut self.mm.inodes[inode];
         file.pages.clear_tag(index, Tag::Writeback);
-        self.stat.nr_written += 1;
-        let bdi = &mut self.bdis[file.device];
+        let (device, last) = (file.device, file.pages.tagged(Tag::Writeback) == 0);
+        self.mm.stat.nr_written += 1;
+        let bdi = &mut self.mm.bdis[device];
         bdi.writeback -= 1;
         bdi.written += 1;
-        bdi.completions += 1;
-        self.limits.completions += 1;
+        self.mm.count_completion(device);
+        if last {
+            self.inode_writeback_end(device);
+        }
     }
-}
 
-impl World {
     /// `cancel_dirty_page`: what is in the page is not wanted any more.
     pub(crate) fn cancel_dirty_page(&mut self, pfn: Pfn) {
         if !self.mm.pages[pfn].test_and_clear(flag::DIRTY) {

@@ -6,12 +6,12 @@ use super::estimate::Estimate;
 const DIRTY_POLL_THRESH: u64 = (128 << 10) / 4096;
 
 /// Longest pause: 200 ms.
-pub(super) fn max_pause_of(hz: u64) -> u64 {
+pub fn max_pause_of(hz: u64) -> u64 {
     (hz / 5).max(1)
 }
 
 /// `dirty_poll_interval`: pages that may be dirtied before the next look, far from the threshold more.
-pub(super) fn dirty_poll_interval(dirty: u64, thresh: u64) -> u64 {
+pub fn dirty_poll_interval(dirty: u64, thresh: u64) -> u64 {
     match thresh.checked_sub(dirty).filter(|&room| room > 0) {
         Some(room) => 1 << (room.ilog2() / 2),
         None => 1,
@@ -26,7 +26,7 @@ fn doublings(estimate: &Estimate) -> u64 {
 
 /// `bdi_max_pause` of 3.2 (c8462cc9de9e): 20 ms for one writer, 20 more each time their number doubles,
 /// and never more than an eighth of the time in which the device writes what it has.
-pub(super) fn bdi_max_pause(estimate: &Estimate, bdi_dirty: u64, hz: u64) -> u64 {
+pub fn bdi_max_pause(estimate: &Estimate, bdi_dirty: u64, hz: u64) -> u64 {
     let pause = hz / 50 + doublings(estimate) * (20 * hz) / 1024;
     let drained = bdi_dirty * hz / (8 * estimate.avg_write_bandwidth + 1);
     pause
@@ -35,21 +35,23 @@ pub(super) fn bdi_max_pause(estimate: &Estimate, bdi_dirty: u64, hz: u64) -> u64
 }
 
 /// `bdi_max_pause` of 3.3 (7ccb9ad5364d).
-pub(super) fn think_max_pause(estimate: &Estimate, bdi_dirty: u64, hz: u64) -> u64 {
+pub fn think_max_pause(estimate: &Estimate, bdi_dirty: u64, hz: u64) -> u64 {
     let per_pause = estimate.avg_write_bandwidth / (1 + hz / 8).next_power_of_two();
     (bdi_dirty / (1 + per_pause) + 1).min(max_pause_of(hz))
 }
 
 /// Shortest pause worth sleeping, and the pages until the next check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Target {
-    pub(super) min_pause: u64,
-    pub(super) pages: u64,
+pub struct Target {
+    /// Shortest pause, jiffies.
+    pub min_pause: u64,
+    /// Pages until the next look.
+    pub pages: u64,
 }
 
 /// `bdi_min_pause` of 3.3 (7ccb9ad5364d): pauses of 10 ms for one writer, more for many, as long as there
 /// are 32 pages between two of them.
-pub(super) fn think_min_pause(
+pub fn think_min_pause(
     estimate: &Estimate,
     task_ratelimit: u64,
     max_pause: u64,
@@ -80,7 +82,7 @@ pub(super) fn think_min_pause(
 }
 
 /// How 3.2 (57fc978cfb61) moves the pages between two pauses so that pauses come near half the longest.
-pub(super) fn next_dirtied_pause(
+pub fn next_dirtied_pause(
     now: u64,
     dirtied: u64,
     pause: u64,

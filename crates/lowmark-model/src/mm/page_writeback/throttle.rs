@@ -7,9 +7,9 @@
 //! 4. The pages until its next look follow from the pause: steered (3.2), or computed (3.3). Since 3.3 the
 //!    time that it spent elsewhere is taken off the pause.
 
-use super::estimate::{Position, RATELIMIT_CALC_SHIFT};
+use super::position::{Position, RATELIMIT_CALC_SHIFT};
 use super::{foreground, pause};
-use crate::kernel::{DirtyExceeded, Throttle};
+use crate::kernel::{BalanceLoop, DirtyExceeded, PositionTime, Throttle};
 use crate::time::Nanos;
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
@@ -123,7 +123,10 @@ async fn pause_if_needed(sys: &Sys, due: Due) {
             break;
         }
     }
-    sys.world().start_background_if_due(due.device);
+    let world = &mut *sys.world();
+    if world.kernel.mechanisms.balance_loop == BalanceLoop::AtEnd {
+        world.start_background_if_due(due.device);
+    }
 }
 
 /// `io_schedule_timeout`; a kill ends it in the kernels in which it is killable, which 143dfe8611a6 alone
@@ -147,10 +150,18 @@ impl World {
     /// usual.
     fn dirty_exceeded(&self, at: &Position) -> bool {
         let (device, all) = (at.bdi_dirty > at.bdi_thresh, at.dirty > at.thresh);
+        if at.strict {
+            return device;
+        }
         match self.kernel.mechanisms.dirty_exceeded {
             DirtyExceeded::Either => device || all,
             DirtyExceeded::Both => device && all,
         }
+    }
+
+    fn position_ratio(&self, device: usize, at: &Position) -> u64 {
+        let bandwidth = self.mm.bdis[device].estimate.avg_write_bandwidth;
+        at.ratio(bandwidth, &self.kernel.mechanisms)
     }
 
     /// One look.
@@ -158,22 +169,32 @@ impl World {
         let device = call.due.device;
         let at = self.dirty_position(device);
         let task = self.sched.current();
-        if at.dirty <= at.freerun() {
+        let order = self.kernel.mechanisms.balance_loop;
+        if order == BalanceLoop::AtBegin && self.mm.nr_dirty > at.bg_thresh {
+            self.start_background_writeback(device);
+        }
+        if at.is_freerun() {
             let now = self.jiffies_now();
+            let (dirty, thresh) = at.poll();
             let dirt = self.dirtying.task(task);
             dirt.nr_dirtied = 0;
-            dirt.nr_dirtied_pause = pause::dirty_poll_interval(at.dirty, at.thresh);
+            dirt.nr_dirtied_pause = pause::dirty_poll_interval(dirty, thresh);
             dirt.paused_when = now;
-            self.mm.bdis[device].dirty_exceeded &= self.dirty_exceeded(&at);
+            if order == BalanceLoop::AtEnd {
+                self.mm.bdis[device].dirty_exceeded &= self.dirty_exceeded(&at);
+            }
             return Round::Leave;
         }
         self.start_background_writeback(device);
         let exceeded = self.dirty_exceeded(&at);
         self.mm.bdis[device].dirty_exceeded |= exceeded;
-        self.bdi_update_bandwidth(device, Some(&at), call.start);
+        let before = self.position_ratio(device, &at);
+        self.balance_update_bandwidth(device, &at, before, call.start);
+        let ratio = match self.kernel.mechanisms.position_time {
+            PositionTime::AfterSample => self.position_ratio(device, &at),
+            PositionTime::BeforeSample => before,
+        };
         let estimate = &self.mm.bdis[device].estimate;
-        let reserve = self.kernel.mechanisms.throttle != Throttle::IoLess;
-        let ratio = at.ratio(estimate.avg_write_bandwidth, reserve);
         let rate = (estimate.dirty_ratelimit * ratio) >> RATELIMIT_CALC_SHIFT;
         let round = match self.kernel.mechanisms.throttle {
             Throttle::ThinkTime => self.round_of_3_3(call, &at, rate),
@@ -181,7 +202,7 @@ impl World {
             _ => self.round_of_the_commit(call, &at, rate),
         };
         let leaves = !matches!(round, Round::Sleep { again: true, .. });
-        if leaves && !exceeded {
+        if (leaves || order == BalanceLoop::AtBegin) && !exceeded {
             self.mm.bdis[device].dirty_exceeded = false;
         }
         round
@@ -324,70 +345,9 @@ impl World {
             ]
         });
     }
-
-    /// `__bdi_update_bandwidth`, at most every 200 ms for a device; `at` is known to a throttled writer, and
-    /// not to the flusher. `start` is when the caller began.
-    pub(crate) fn bdi_update_bandwidth(
-        &mut self,
-        device: usize,
-        at: Option<&Position>,
-        start: u64,
-    ) {
-        let (now, hz) = (self.jiffies_now(), self.hz());
-        let mechanisms = &self.kernel.mechanisms;
-        let (throttle, rule) = (mechanisms.throttle, mechanisms.balanced_rate);
-        // Up to 3.0 nobody asks.
-        if throttle == Throttle::Foreground {
-            return;
-        }
-        let bdi = &mut self.mm.bdis[device];
-        let elapsed = now - bdi.estimate.stamp;
-        if elapsed < (hz / 5).max(1) {
-            return;
-        }
-        let idle = elapsed > hz && bdi.estimate.stamp < start;
-        if !idle {
-            if let Some(at) = at {
-                self.update_dirty_limit(at);
-            }
-            let bdi = &mut self.mm.bdis[device];
-            let mut step = None;
-            if let Some(at) = at.filter(|_| !foreground::is(throttle)) {
-                let reserve = throttle != Throttle::IoLess;
-                let ratio = at.ratio(bdi.estimate.avg_write_bandwidth, reserve);
-                let dirtied = bdi.dirtied;
-                let found = bdi
-                    .estimate
-                    .update_dirty_ratelimit(at, ratio, dirtied, elapsed, hz, rule);
-                step = Some(found);
-            }
-            let before = bdi.estimate.clone();
-            let written = bdi.written;
-            bdi.estimate.update_write_bandwidth(elapsed, written, hz);
-            if let Some(step) = step {
-                self.trace_bdi(Kind::BdiDirtyRatelimit, device, |_| {
-                    vec![
-                        (Field::WriteBw, kilobytes(before.write_bandwidth)),
-                        (Field::AwriteBw, kilobytes(before.avg_write_bandwidth)),
-                        (Field::DirtyRate, kilobytes(step.dirty_rate)),
-                        (Field::DirtyRatelimit, kilobytes(before.dirty_ratelimit)),
-                        (Field::TaskRatelimit, kilobytes(step.task_ratelimit)),
-                        (
-                            Field::BalancedDirtyRatelimit,
-                            kilobytes(before.balanced_dirty_ratelimit),
-                        ),
-                    ]
-                });
-            }
-        }
-        let bdi = &mut self.mm.bdis[device];
-        bdi.estimate.stamp = now;
-        bdi.estimate.dirtied = bdi.dirtied;
-        bdi.estimate.written = bdi.written;
-    }
 }
 
 /// Pages to KiB.
-fn kilobytes(pages: u64) -> u64 {
+pub(super) fn kilobytes(pages: u64) -> u64 {
     pages * (PAGE_SIZE / 1024)
 }

@@ -1,0 +1,163 @@
+//! When a device's bandwidth and base rate are measured.
+//!
+//! Up to 5.14, at most every 200 ms, by whoever comes first: a throttled writer, who moves the base rate
+//! too, or the flusher after a round. A second without either is taken for idleness and left out.
+//!
+//! Since 5.15 (45a2966fd641, fee468fdf41c) a sample ends where pages do, so that a device that writes in bursts
+//! is not taken for a slow one:
+//!
+//! 1. A writer or an inode's turn takes one when the last is older than 200 ms.
+//! 2. When the last page of an inode is written, one is taken 200 ms later.
+//! 3. A turn that finds nothing under writeback and the last sample older than a second begins anew.
+
+use super::estimate::Step;
+use super::foreground;
+use super::position::Position;
+use super::throttle::kilobytes;
+use crate::kernel::{BandwidthSampling, Throttle};
+use crate::world::{Interrupt, World};
+use lowmark_record::{Field, Kind};
+
+impl World {
+    /// Jiffies between two samples (`BANDWIDTH_INTERVAL`).
+    fn bandwidth_interval(&self) -> u64 {
+        (self.hz() / 5).max(1)
+    }
+
+    /// Whether the last sample is old enough (`time_is_before_jiffies`).
+    fn sample_is_due(&self, device: usize) -> bool {
+        let stamp = self.mm.bdis[device].estimate.stamp;
+        self.jiffies_now() > stamp + self.bandwidth_interval()
+    }
+
+    fn by_completions(&self) -> bool {
+        self.kernel.mechanisms.bandwidth_sampling == BandwidthSampling::Completions
+    }
+
+    /// A throttled writer's sample, if it is time; it was held back by `ratio` since `start`, jiffies.
+    pub(super) fn balance_update_bandwidth(
+        &mut self,
+        device: usize,
+        at: &Position,
+        ratio: u64,
+        start: u64,
+    ) {
+        match self.by_completions() {
+            false => self.bdi_update_bandwidth(device, Some((at, ratio)), start),
+            true if self.sample_is_due(device) => self.take_sample(device, Some((at, ratio))),
+            true => {}
+        }
+    }
+
+    /// `__bdi_update_bandwidth`, at most every 200 ms for a device; position and ratio are known to a
+    /// throttled writer, and not to the flusher. `start` is when the caller began.
+    fn bdi_update_bandwidth(
+        &mut self,
+        device: usize,
+        writer: Option<(&Position, u64)>,
+        start: u64,
+    ) {
+        // Up to 3.0 nobody asks.
+        if self.kernel.mechanisms.throttle == Throttle::Foreground {
+            return;
+        }
+        let elapsed = self.jiffies_now() - self.mm.bdis[device].estimate.stamp;
+        if elapsed < self.bandwidth_interval() {
+            return;
+        }
+        let idle = elapsed > self.hz() && self.mm.bdis[device].estimate.stamp < start;
+        match idle {
+            true => self.begin_sample(device),
+            false => self.take_sample(device, writer),
+        }
+    }
+
+    /// After a round of the flusher that began at `start`.
+    pub(crate) fn round_update_bandwidth(&mut self, device: usize, start: u64) {
+        if !self.by_completions() {
+            self.bdi_update_bandwidth(device, None, start);
+        }
+    }
+
+    /// `wb_bandwidth_estimate_start`, before an inode's turn.
+    pub(crate) fn bandwidth_estimate_start(&mut self, device: usize) {
+        let bdi = &self.mm.bdis[device];
+        let elapsed = self.jiffies_now() - bdi.estimate.stamp;
+        if self.by_completions() && elapsed > self.hz() && bdi.writeback_inodes == 0 {
+            self.begin_sample(device);
+        }
+    }
+
+    /// After an inode's turn.
+    pub(crate) fn turn_update_bandwidth(&mut self, device: usize) {
+        if self.by_completions() && self.sample_is_due(device) {
+            self.take_sample(device, None);
+        }
+    }
+
+    /// `wb_inode_writeback_end`: a device has one inode less under writeback.
+    pub(crate) fn inode_writeback_end(&mut self, device: usize) {
+        let interval = self.bandwidth_interval() * self.jiffy();
+        let later = self.by_completions();
+        let bdi = &mut self.mm.bdis[device];
+        bdi.writeback_inodes -= 1;
+        if later && !std::mem::replace(&mut bdi.sample_is_coming, true) {
+            self.sched
+                .interrupt_after(interval, Interrupt::SampleBandwidth { device });
+        }
+    }
+
+    /// `wb_update_bandwidth_workfn`
+    pub(crate) fn late_sample(&mut self, device: usize) {
+        self.mm.bdis[device].sample_is_coming = false;
+        self.take_sample(device, None);
+    }
+
+    fn begin_sample(&mut self, device: usize) {
+        let now = self.jiffies_now();
+        let bdi = &mut self.mm.bdis[device];
+        bdi.estimate.stamp = now;
+        bdi.estimate.dirtied = bdi.dirtied;
+        bdi.estimate.written = bdi.written;
+    }
+
+    /// Moves the limit, the base rate and the bandwidth, the first two only for a throttled writer.
+    fn take_sample(&mut self, device: usize, writer: Option<(&Position, u64)>) {
+        let (now, hz) = (self.jiffies_now(), self.hz());
+        let mechanisms = &self.kernel.mechanisms;
+        let (throttle, rule) = (mechanisms.throttle, mechanisms.balanced_rate);
+        let bdi = &self.mm.bdis[device];
+        let (dirtied, written) = (bdi.dirtied, bdi.written);
+        let elapsed = (now - bdi.estimate.stamp).max(1);
+        if let Some((at, ratio)) = writer {
+            self.update_dirty_limit(at);
+            if !foreground::is(throttle) {
+                let estimate = &mut self.mm.bdis[device].estimate;
+                let step = estimate.update_dirty_ratelimit(at, ratio, dirtied, elapsed, hz, rule);
+                self.trace_ratelimit(device, step);
+            }
+        }
+        let estimate = &mut self.mm.bdis[device].estimate;
+        estimate.update_write_bandwidth(elapsed, written, hz);
+        self.begin_sample(device);
+    }
+
+    fn trace_ratelimit(&mut self, device: usize, step: Step) {
+        self.trace_bdi(Kind::BdiDirtyRatelimit, device, |world| {
+            let estimate = &world.mm.bdis[device].estimate;
+            [
+                (Field::WriteBw, estimate.write_bandwidth),
+                (Field::AwriteBw, estimate.avg_write_bandwidth),
+                (Field::DirtyRate, step.dirty_rate),
+                (Field::DirtyRatelimit, estimate.dirty_ratelimit),
+                (Field::TaskRatelimit, step.task_ratelimit),
+                (
+                    Field::BalancedDirtyRatelimit,
+                    estimate.balanced_dirty_ratelimit,
+                ),
+            ]
+            .map(|(field, pages)| (field, kilobytes(pages)))
+            .to_vec()
+        });
+    }
+}
