@@ -21,6 +21,9 @@ pub const CONSOLE_PREFIX: &str = "lowmark-runner: ";
 /// Whether the kernel takes a guest's disks, all of one kind, to be rotating: virtio_blk does not say.
 pub const ROTATIONAL: &str = "sys/block/vda/queue/rotational";
 
+/// The kernel's log, of which a snapshot has the lines about memory.
+pub const KERNEL_LOG: &str = "dev/kmsg";
+
 /// What follows the name of a device that a guest looked for in vain.
 pub const NO_DEVICE: &str = " did not appear: does the kernel have its virtio driver?";
 

@@ -1,9 +1,12 @@
 //! `/proc/zoneinfo`, and a machine as a kernel reports it.
 
-use crate::protocol::ROTATIONAL;
+use crate::protocol::{KERNEL_LOG, ROTATIONAL};
 use lowmark_record::System;
 use lowmark_spec::Machine;
 use lowmark_spec::machine::{PAGE_SIZE, Zone, ZoneKind};
+
+/// Where the image of a kernel lies that does not choose its place (`CONFIG_PHYSICAL_START`).
+const IMAGE: u64 = 16 << 20;
 
 /// A zone with its marks, pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,12 +17,18 @@ pub struct ZoneInfo {
     pub name: String,
     /// Free pages, those that CPUs keep for themselves apart.
     pub free: u64,
-    /// Watermarks.
+    /// What is added to the watermarks for a while (`watermark_boost`).
+    pub boost: u64,
+    /// Watermarks, without the boost, with which kernels print them.
     pub min: u64,
     /// Below it, kswapd is woken.
     pub low: u64,
     /// Above it, kswapd sleeps.
     pub high: u64,
+    /// First page.
+    pub start: u64,
+    /// Pages from the first to the last, holes included.
+    pub spanned: u64,
     /// Pages that there are.
     pub present: u64,
     /// Pages that the allocator manages.
@@ -54,23 +63,30 @@ pub fn parse(text: &str) -> Vec<ZoneInfo> {
         let number: u64 = numbers().next().unwrap_or(0);
         match words.as_slice() {
             ["pages", "free", _] => zone.free = number,
+            ["boost", _] => zone.boost = number,
             ["min", _] => zone.min = number,
             ["low", _] => zone.low = number,
             ["high", _] if zone.high == 0 => zone.high = number,
+            ["spanned", _] => zone.spanned = number,
             ["present", _] => zone.present = number,
             ["managed", _] => zone.managed = number,
+            ["start_pfn", _] => zone.start = number,
             ["count", _] => zone.kept_by_cpus += number,
             ["protection", ..] => zone.protection = numbers().collect(),
             _ => {}
         }
     }
     zones.retain(|zone| zone.present > 0);
+    for zone in &mut zones {
+        for mark in [&mut zone.min, &mut zone.low, &mut zone.high] {
+            *mark = mark.saturating_sub(zone.boost);
+        }
+    }
     zones
 }
 
-/// The machine as the kernel that ran on it found it before the first task: its zones, as `occupied` what
-/// was in use by then, as `initmem` what its watermarks do not know of; and its disks rotate if the kernel
-/// takes them to. Zones that the description of the machine gives stay as they are.
+/// The machine as the kernel that ran on it found it before the first task: its zones, with what its watermarks
+/// do not know of; as `occupied` what was in use by then; and its disks rotate if the kernel takes them to. Zones that the description of the machine gives stay as they are.
 pub fn observed(machine: &Machine, system: &System) -> Machine {
     let zones = system
         .before
@@ -94,16 +110,19 @@ pub fn observed(machine: &Machine, system: &System) -> Machine {
     }
     let managed: u64 = zones.iter().map(|zone| zone.managed).sum();
     let free: u64 = zones.iter().map(|zone| zone.free + zone.kept_by_cpus).sum();
-    machine.initmem = initmem(&zones, system) * PAGE_SIZE;
+    let initmem = initmem(&zones, system);
+    machine.initmem = 0;
     machine.occupied = managed.saturating_sub(free) * PAGE_SIZE;
     machine.zones = zones
         .iter()
-        .filter_map(|zone| {
+        .zip(initmem)
+        .filter_map(|(zone, initmem)| {
             Some(Zone {
                 node: zone.node,
                 kind: kind(zone)?,
                 present: zone.present,
                 managed: zone.managed,
+                initmem,
             })
         })
         .collect();
@@ -115,33 +134,39 @@ pub(crate) fn rotational(system: &System) -> Option<bool> {
     Some(system.before.get(ROTATIONAL)?.trim() == "1")
 }
 
-/// Pages that were not managed yet when watermarks and reserves were computed, as far as these tell:
-/// `min_free_kbytes` is the root of sixteen times the managed memory in KiB, and a reserve a 256th of the
-/// pages above, both rounded down.
-fn initmem(zones: &[ZoneInfo], system: &System) -> u64 {
-    const KIB_PER_PAGE: u64 = PAGE_SIZE >> 10;
-    const RESERVE_RATIO: u64 = 256;
-    let managed: u64 = zones.iter().map(|zone| zone.managed).sum();
-    let file = system.before.get("proc/sys/vm/min_free_kbytes");
-    let Some(root) = file.and_then(|text| text.trim().parse::<u64>().ok()) else {
-        return 0;
-    };
-    let least = |root: u64| root.saturating_mul(root).div_ceil(16 * KIB_PER_PAGE);
-    let (low, high) = (least(root), least(root + 1) - 1);
-    if low > managed {
-        // Set by hand, or raised for huge pages: it says nothing.
-        return 0;
+/// Pages of each zone that were not managed yet when the watermarks were computed, by the kernel's log: those of
+/// the initial file system, and those of the kernel's image, which both lie where they were loaded.
+///
+/// `init_per_zone_wmark_min` is a postcore_initcall. What the kernel frees before, when it has patched itself for
+/// one CPU, is managed by then; the initial file system is freed by a rootfs_initcall, the image's parts before
+/// PID 1 begins.
+fn initmem(zones: &[ZoneInfo], system: &System) -> Vec<u64> {
+    let mut pages = vec![0; zones.len()];
+    let log = system.before.get(KERNEL_LOG).map_or("", String::as_str);
+    let mut ramdisk = IMAGE;
+    for line in log.lines() {
+        if let Some(range) = line.strip_prefix("RAMDISK: [mem 0x") {
+            let first = range.split('-').next().unwrap_or("");
+            ramdisk = u64::from_str_radix(first, 16).unwrap_or(IMAGE);
+        }
+        let freed = line.strip_prefix("Freeing ");
+        let Some((what, size)) = freed.and_then(|line| line.split_once(" memory: ")) else {
+            continue;
+        };
+        let at = match what {
+            "SMP alternatives" => continue,
+            "initrd" => ramdisk,
+            _ => IMAGE,
+        } / PAGE_SIZE;
+        let kib: u64 = size.trim_end_matches('K').parse().unwrap_or(0);
+        let zone = zones
+            .iter()
+            .position(|zone| (zone.start..zone.start + zone.spanned).contains(&at));
+        if let Some(pages) = zone.and_then(|zone| pages.get_mut(zone)) {
+            *pages += kib * 1024 / PAGE_SIZE;
+        }
     }
-    // What the lowest zone keeps from those that could use all of node 0.
-    let first = &zones[0];
-    let above = managed.saturating_sub(first.managed);
-    let reserve = first.protection.iter().max().copied().unwrap_or(0) * RESERVE_RATIO;
-    let by_reserve = first.managed + reserve;
-    let at_boot = match above >= reserve && (low..=high).contains(&by_reserve) {
-        true => by_reserve,
-        false => low,
-    };
-    managed.saturating_sub(at_boot)
+    pages
 }
 
 #[cfg(test)]
@@ -150,7 +175,7 @@ mod tests {
 
     /// Of Linux 6.18 in a guest with 256 MB, shortened.
     const TEXT: &str = "Node 0, zone      DMA\n  per-node stats\n      nr_inactive_anon 0\n  pages free     3840\n\
-        \x20       boost    0\n        min      44\n        low      55\n        high     66\n        promo    77\n\
+        \x20       boost    40\n        min      84\n        low      95\n        high     106\n        promo    77\n\
         \x20       spanned  4095\n        present  3998\n        managed  3840\n        cma      0\n\
         \x20       protection: (0, 204, 204, 204, 204)\n      nr_free_pages 3840\n  pagesets\n    cpu: 0\n\
         \x20             count:    0\n              high:     13\n              batch:    1\n\
@@ -203,25 +228,22 @@ mod tests {
         assert!(observed(&given, &system).devices[0].rotational);
     }
 
-    /// Linux 6.1 in a guest with 512 MB: 117,033 pages, of which 2,578 came after booting.
+    /// Two nodes of 256 MB: the image lies on the first, the initial file system on the second.
     #[test]
     fn memory_of_booting_is_found() {
-        let zone = |managed, protection| ZoneInfo {
-            managed,
-            protection,
+        let zone = |start, spanned| ZoneInfo {
+            start,
+            spanned,
             ..ZoneInfo::default()
         };
-        let zones = [zone(3_840, vec![0, 432, 432]), zone(113_193, vec![0, 0, 0])];
+        let zones = [zone(1, 4_095), zone(4_096, 61_440), zone(65_536, 65_504)];
         let mut system = System::default();
-        let mut found = |kbytes: &str| {
-            let file = "proc/sys/vm/min_free_kbytes".to_owned();
-            system.before.insert(file, kbytes.into());
-            initmem(&zones, &system)
-        };
-        let at_boot = 117_033 - found("2706\n");
-        assert_eq!((at_boot * 4 * 16).isqrt(), 2_706);
-        assert_eq!((at_boot - 3_840) / 256, 432);
-        assert_eq!(found("65536\n"), 0);
-        assert_eq!(found("none"), 0);
+        assert_eq!(initmem(&zones, &system), [0, 0, 0]);
+        let log = "Memory: 456684K/523768K available\nRAMDISK: [mem 0x1fc5f000-0x1ffdffff]\n\
+            Freeing SMP alternatives memory: 36K\nFreeing initrd memory: 3588K\n\
+            Freeing unused kernel image (initmem) memory: 2660K\n\
+            Freeing unused kernel image (rodata/data gap) memory: 864K\nFreeing nothing\n";
+        system.before.insert(KERNEL_LOG.into(), log.into());
+        assert_eq!(initmem(&zones, &system), [0, 881, 897]);
     }
 }

@@ -51,6 +51,9 @@ pub struct Zone {
     pub present: u64,
     /// `managed`, pages.
     pub managed: u64,
+    /// Those of them that only booting needed, as in [`Machine::initmem`], pages.
+    #[serde(default)]
+    pub initmem: u64,
 }
 
 /// A machine on which a workload runs.
@@ -70,7 +73,8 @@ pub struct Machine {
     /// Taken from node 0.
     pub reserved: u64,
     /// RAM that only booting needs, the kernel's init sections and its initramfs: managed when the
-    /// workload begins, but not yet when watermarks and reserves are computed. On node 0.
+    /// workload begins, but not yet when watermarks and reserves are computed. On node 0, in the zone
+    /// where the kernel lies.
     pub initmem: u64,
     /// Memory pinned by everything that the workload does not describe: slab, page tables, daemons.
     /// Managed pages, allocated at boot, never reclaimable.

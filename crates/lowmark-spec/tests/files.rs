@@ -346,6 +346,10 @@ fn zones_are_those_of_a_kernel() {
         (zone("DMA32", 9, 9) + &zone("DMA", 9, 9), "lowest first"),
         (zone("DMA32", 66_000, 9), "65536 pages of node 0"),
         (zone("DMA32", 9, 10), "at most 9 managed pages"),
+        (
+            zone("DMA", 9, 9) + "initmem = \"10p\"\n",
+            "at most 9 pages of `initmem`",
+        ),
         (zone("Odd", 9, 9), "a zone"),
         (zone("DMA", 9, 9) + "node = 1\n", "a node from 0 to 0"),
     ] {

@@ -425,6 +425,15 @@ pub const HISTORY: &[Change] = &[
         },
     },
     Change {
+        name: "min-free-256m",
+        version: v(5, 8),
+        commit: "ee8eb9a5fe863",
+        summary: "min_free_kbytes becomes up to 256 MB by itself",
+        effect: |m| {
+            m.min_free_bound = MinFreeBound::Megabytes256;
+        },
+    },
+    Change {
         name: "anon-inactive-first",
         version: v(5, 9),
         commit: "b518154e59aa",
@@ -490,6 +499,15 @@ pub const HISTORY: &[Change] = &[
         },
     },
     Change {
+        name: "min-free-after-khugepaged",
+        version: v(5, 16),
+        commit: "bd3400ea173f",
+        summary: "without huge pages min_free_kbytes is computed again when khugepaged is not started",
+        effect: |m| {
+            m.min_free_without_thp = MinFreeWithoutThp::Again;
+        },
+    },
+    Change {
         name: "background-before-pause",
         version: v(6, 0),
         commit: "ea6813be07dc",
@@ -523,6 +541,15 @@ pub const HISTORY: &[Change] = &[
         summary: "solid-state swap is allocated by clusters alone, free ones first (d07a46a4ac18)",
         effect: |m| {
             m.swap_allocator = SwapAllocator::FreeFirst;
+        },
+    },
+    Change {
+        name: "reserves-follow-managed-pages",
+        version: v(6, 13),
+        commit: "9726891fe753",
+        summary: "lowmem reserves are computed again when init memory is freed",
+        effect: |m| {
+            m.reserve_update = ReserveUpdate::ManagedPages;
         },
     },
     Change {

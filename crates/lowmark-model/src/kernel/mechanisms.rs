@@ -302,6 +302,27 @@ mechanisms! {
         /// That, or watermark_scale_factor of the zone if more.
         ScaleFactor = "scale-factor",
     }
+    /// How large `min_free_kbytes` becomes by itself at most (`calculate_min_free_kbytes`).
+    min_free_bound: MinFreeBound {
+        /// 64 MB.
+        Megabytes64 = "64m",
+        /// 256 MB.
+        Megabytes256 = "256m",
+    }
+    /// What becomes of `min_free_kbytes` where huge pages are off (`set_recommended_min_free_kbytes`).
+    min_free_without_thp: MinFreeWithoutThp {
+        /// It stays as it was computed first.
+        AtBoot = "at-boot",
+        /// It is computed again, without the pages below the high watermarks that have been set by then.
+        Again = "again",
+    }
+    /// Whether reserves against higher classes follow the managed pages (`adjust_managed_page_count`).
+    reserve_update: ReserveUpdate {
+        /// They stay as they were computed while the kernel booted.
+        AtBoot = "at-boot",
+        /// They count the memory of booting as soon as it is free.
+        ManagedPages = "managed-pages",
+    }
     /// Whether the zones of a node take turns (`NR_ALLOC_BATCH`).
     fair_zones: FairZones {
         /// The highest zone first, always.

@@ -15,8 +15,8 @@ pub struct Sysctl {
     pub swappiness: u32,
     /// Free memory kept by the watermarks, KiB; computed from RAM when absent.
     pub min_free_kbytes: Option<u64>,
-    /// Distance between watermarks in 1/10000 of a zone (since 4.6).
-    pub watermark_scale_factor: u64,
+    /// Distance between watermarks in 1/10000 of a zone (since 4.6); 10 when absent.
+    pub watermark_scale_factor: Option<u64>,
     /// Percent of dirtyable memory at which writers are throttled.
     pub dirty_ratio: u64,
     /// Percent of dirtyable memory at which background writeback begins.
@@ -37,7 +37,7 @@ impl Default for Sysctl {
             page_cluster: 3,
             swappiness: 60,
             min_free_kbytes: None,
-            watermark_scale_factor: 10,
+            watermark_scale_factor: None,
             dirty_ratio: 20,
             dirty_background_ratio: 10,
             dirty_bytes: 0,
@@ -118,7 +118,7 @@ impl Sysctl {
             "page_cluster" => self.page_cluster = number as u32,
             "swappiness" => self.swappiness = number as u32,
             "min_free_kbytes" => self.min_free_kbytes = Some(number),
-            "watermark_scale_factor" => self.watermark_scale_factor = number,
+            "watermark_scale_factor" => self.watermark_scale_factor = Some(number),
             // Bytes put a ratio out of force, and the other way round.
             "dirty_ratio" => (self.dirty_ratio, self.dirty_bytes) = (number, 0),
             "dirty_bytes" => (self.dirty_ratio, self.dirty_bytes) = (0, number),

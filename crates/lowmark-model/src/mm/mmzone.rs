@@ -3,8 +3,8 @@
 use super::lru_list::LruList;
 use super::page::{FreeList, Pfn};
 use super::pcp::Pcp;
-use crate::kernel::{FirstMegabyte, Kernel, LruUnit, WatermarkGap, ZoneSize};
-use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE, ZoneKind};
+use crate::kernel::{FirstMegabyte, Kernel, LruUnit, ZoneSize};
+use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
 
 /// Zone types of a node.
 pub const MAX_NR_ZONES: usize = 4;
@@ -217,12 +217,10 @@ pub(crate) struct Node {
 /// Where the zones of a machine lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// (node, type, present, managed), node by node, lowest first; all frames are contiguous.
-    zones: Vec<(usize, ZoneType, u64, u64)>,
+    /// Node by node, lowest first; all frames are contiguous.
+    zones: Vec<ZoneSpec>,
     nodes: usize,
     cpus: u32,
-    /// Pages of node 0's highest zone that are not managed yet while the kernel boots.
-    initmem: u64,
     thp: bool,
 }
 
@@ -239,59 +237,62 @@ impl Layout {
     pub(crate) fn of(machine: &Machine, kernel: &Kernel) -> Layout {
         let zones = match machine.zones.as_slice() {
             [] => Layout::usual(machine, kernel),
-            given => given
-                .iter()
-                .map(|zone| (zone.node, zone.kind.into(), zone.present, zone.managed))
-                .collect(),
+            given => given.to_vec(),
         };
         Layout {
             zones,
             nodes: machine.nodes.len(),
             cpus: machine.cpus,
-            initmem: machine.initmem / PAGE_SIZE,
             thp: machine.thp,
         }
     }
 
     /// On x86-64 only node 0 has memory below 4 GiB.
-    fn usual(machine: &Machine, kernel: &Kernel) -> Vec<(usize, ZoneType, u64, u64)> {
+    fn usual(machine: &Machine, kernel: &Kernel) -> Vec<ZoneSpec> {
         let mut zones = Vec::new();
         let mut base = 0;
         let mut reserved = machine.reserved / PAGE_SIZE;
         for (node, spec) in machine.nodes.iter().enumerate() {
             let end = base + spec.ram / PAGE_SIZE;
-            let bounds: &[(ZoneType, u64)] = match machine.arch {
+            let bounds: &[(ZoneKind, u64)] = match machine.arch {
                 Arch::X86_64 => &[
-                    (ZoneType::Dma, DMA_END),
-                    (ZoneType::Dma32, DMA32_END),
-                    (ZoneType::Normal, u64::MAX),
+                    (ZoneKind::Dma, DMA_END),
+                    (ZoneKind::Dma32, DMA32_END),
+                    (ZoneKind::Normal, u64::MAX),
                 ],
                 Arch::X86_32 => &[
-                    (ZoneType::Dma, DMA_END),
-                    (ZoneType::Normal, LOWMEM_END_32),
-                    (ZoneType::High, u64::MAX),
+                    (ZoneKind::Dma, DMA_END),
+                    (ZoneKind::Normal, LOWMEM_END_32),
+                    (ZoneKind::HighMem, u64::MAX),
                 ],
-                Arch::Ppc64 => &[(ZoneType::Dma, u64::MAX)],
+                Arch::Ppc64 => &[(ZoneKind::Dma, u64::MAX)],
             };
             let first = zones.len();
             let mut low = base;
             for &(kind, bound) in bounds {
                 // Nodes after the first have Normal memory only.
-                let high = if node > 0 && kind < ZoneType::Normal && machine.arch != Arch::Ppc64 {
+                let below_normal = matches!(kind, ZoneKind::Dma | ZoneKind::Dma32);
+                let high = if node > 0 && below_normal && machine.arch != Arch::Ppc64 {
                     low
                 } else {
                     end.min(bound.max(low))
                 };
                 if high > low {
-                    zones.push((node, kind, high - low, high - low));
+                    zones.push(ZoneSpec {
+                        node,
+                        kind,
+                        present: high - low,
+                        managed: high - low,
+                        initmem: 0,
+                    });
                 }
                 low = high;
             }
             // The kernel keeps its reserve in the highest zone, firmware a little in DMA.
             if node == 0 {
                 for zone in zones[first..].iter_mut().rev() {
-                    let taken = reserved.min(zone.3);
-                    zone.3 -= taken;
+                    let taken = reserved.min(zone.managed);
+                    zone.managed -= taken;
                     reserved -= taken;
                 }
                 if let [dma, _, ..] = &mut zones[first..]
@@ -301,7 +302,11 @@ impl Layout {
                         FirstMegabyte::Used => DMA_RESERVED,
                         FirstMegabyte::All => FIRST_MEGABYTE,
                     };
-                    dma.3 = dma.3.saturating_sub(kept);
+                    dma.managed = dma.managed.saturating_sub(kept);
+                }
+                // A PC's kernel is loaded at 16 MiB.
+                if let [_, kernel_at, ..] | [kernel_at] = &mut zones[first..] {
+                    kernel_at.initmem = machine.initmem / PAGE_SIZE;
                 }
             }
             base = end;
@@ -309,15 +314,20 @@ impl Layout {
         zones
     }
 
-    /// Zones given directly: (node, type, present, managed).
+    /// Zones of node 0 given directly, all their pages managed.
     #[cfg(test)]
-    pub(crate) fn from_zones(zones: Vec<(usize, ZoneType, u64, u64)>, thp: bool) -> Layout {
-        let nodes = zones.iter().map(|zone| zone.0 + 1).max().unwrap_or(1);
-        Layout {
-            zones,
-            nodes,
-            cpus: 1,
+    pub(crate) fn from_zones(zones: &[(ZoneKind, u64)], thp: bool) -> Layout {
+        let zone = |&(kind, pages): &(ZoneKind, u64)| ZoneSpec {
+            node: 0,
+            kind,
+            present: pages,
+            managed: pages,
             initmem: 0,
+        };
+        Layout {
+            zones: zones.iter().map(zone).collect(),
+            nodes: 1,
+            cpus: 1,
             thp,
         }
     }
@@ -330,24 +340,24 @@ impl Layout {
 
     /// All frames.
     pub(crate) fn pages(&self) -> u32 {
-        self.zones.iter().map(|zone| zone.2).sum::<u64>() as u32
+        self.zones.iter().map(|zone| zone.present).sum::<u64>() as u32
     }
 
     /// Zones with their reserves and watermarks, nodes with their zonelists, and the LRU lists.
     pub(crate) fn build(&self, kernel: &Kernel) -> (Vec<Zone>, Vec<Node>, Vec<Lruvec>) {
         let mut start = 0;
         let mut zones = Vec::new();
-        for (index, &(node, kind, present, managed)) in self.zones.iter().enumerate() {
+        for (index, spec) in self.zones.iter().enumerate() {
             let lruvec = match kernel.mechanisms.lru_unit {
                 LruUnit::Zone => index,
-                LruUnit::Node => node,
+                LruUnit::Node => spec.node,
             };
             zones.push(Zone {
-                node,
-                kind,
+                node: spec.node,
+                kind: spec.kind.into(),
                 start,
-                present,
-                managed,
+                present: spec.present,
+                managed: spec.managed.saturating_sub(spec.initmem),
                 free: 0,
                 free_area: Default::default(),
                 watermark: [0; 3],
@@ -360,19 +370,9 @@ impl Layout {
                 pcp: None,
                 alloc_batch: 0,
             });
-            start += present as Pfn;
+            start += spec.present as Pfn;
         }
-        // Watermarks and reserves are computed while the kernel boots.
-        let booting = zones.iter_mut().rfind(|zone| zone.node == 0);
-        let last = booting.map_or(0, |zone| {
-            zone.managed = zone.managed.saturating_sub(self.initmem);
-            zone.start
-        });
-        setup_lowmem_reserve(&mut zones, kernel);
-        setup_watermarks(&mut zones, kernel, self.thp);
-        for zone in zones.iter_mut().filter(|zone| zone.start == last) {
-            zone.managed += self.initmem;
-        }
+        self.boot(&mut zones, kernel);
         for zone in &mut zones {
             zone.pcp = Pcp::new(zone, self.cpus, self.cpus_of(zone.node), kernel);
         }
@@ -418,73 +418,9 @@ fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
     }
 }
 
-/// `sysctl_lowmem_reserve_ratio`
-fn reserve_ratio(kind: ZoneType) -> u64 {
-    match kind {
-        ZoneType::Dma | ZoneType::Dma32 => 256,
-        ZoneType::Normal | ZoneType::High => 32,
-    }
-}
+mod watermarks;
 
-/// `setup_per_zone_lowmem_reserve`: a zone keeps, for requests that could use a higher class, the pages
-/// of the zones above it divided by its ratio.
-fn setup_lowmem_reserve(zones: &mut [Zone], kernel: &Kernel) {
-    for index in 0..zones.len() {
-        let (node, kind) = (zones[index].node, zones[index].kind);
-        for class in kind as usize + 1..MAX_NR_ZONES {
-            let above: u64 = zones
-                .iter()
-                .filter(|zone| zone.node == node && zone.kind > kind && zone.kind as usize <= class)
-                .map(|zone| zone.size(kernel))
-                .sum();
-            zones[index].lowmem_reserve[class] = above / reserve_ratio(kind);
-        }
-    }
-}
-
-/// Pageblocks that khugepaged wants free in every zone: `pageblock_nr_pages · (2 + 3 · 3)`.
-const THP_BLOCK: u64 = 512 * (2 + 3 * 3);
-
-/// `min_free_kbytes` of a machine (`init_per_zone_wmark_min`, `set_recommended_min_free_kbytes`).
-fn min_free_kbytes(zones: &[Zone], kernel: &Kernel, thp: bool) -> u64 {
-    if let Some(kbytes) = kernel.sysctl.min_free_kbytes {
-        return kbytes;
-    }
-    let lowmem: u64 = lowmem(zones).map(|zone| zone.size(kernel)).sum();
-    let kbytes_per_page = PAGE_SIZE / 1024;
-    let kbytes = (lowmem * kbytes_per_page * 16).isqrt().clamp(128, 65_536);
-    if !thp {
-        return kbytes;
-    }
-    let recommended = (THP_BLOCK * zones.len() as u64).min(lowmem / 20) * kbytes_per_page;
-    kbytes.max(recommended)
-}
-
-fn lowmem(zones: &[Zone]) -> impl Iterator<Item = &Zone> {
-    zones.iter().filter(|zone| zone.kind != ZoneType::High)
-}
-
-/// `setup_per_zone_wmarks`
-fn setup_watermarks(zones: &mut [Zone], kernel: &Kernel, thp: bool) {
-    let pages_min = min_free_kbytes(zones, kernel, thp) / (PAGE_SIZE / 1024);
-    let lowmem: u64 = lowmem(zones).map(|zone| zone.size(kernel)).sum();
-    for zone in zones {
-        let size = zone.size(kernel);
-        let share = pages_min * size / lowmem.max(1);
-        let min = match zone.kind {
-            ZoneType::High => (size / 1024).clamp(32, 128),
-            _ => share,
-        };
-        let gap = match kernel.mechanisms.watermark_gap {
-            WatermarkGap::QuarterOfMin => share / 4,
-            WatermarkGap::ScaleFactor => {
-                (share / 4).max(zone.managed * kernel.sysctl.watermark_scale_factor / 10_000)
-            }
-        };
-        zone.watermark = [min, min + gap, min + 2 * gap];
-        zone.alloc_batch = gap as i64;
-    }
-}
+pub use watermarks::{ZoneMarks, zone_marks};
 
 #[cfg(test)]
 mod tests;

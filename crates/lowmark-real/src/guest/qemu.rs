@@ -150,7 +150,7 @@ impl Launch<'_> {
         add("-initrd", self.initramfs.to_string_lossy().into_owned());
         let mut append = String::from(
             "console=ttyS0 quiet panic=-1 oops=panic rootfstype=ramfs rdinit=/init psi=1 tsc=reliable \
-             no_timer_check mitigations=off",
+             no_timer_check mitigations=off nokaslr",
         );
         for more in self.append {
             append.push(' ');

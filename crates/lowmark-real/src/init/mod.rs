@@ -192,6 +192,7 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
     let threads = procfs::kernel_threads()?;
     let kswapd = Kswapd::find()?;
     let mut before = snapshot::files(job.cgroup.is_some());
+    snapshot::boot_into(&mut before)?;
 
     let stop = snapshot::Stop::default();
     let interval = Duration::from_millis(job.interval_ms.max(1));

@@ -1,12 +1,14 @@
 //! What memory management looks like: before, after, and four times a second in between.
 
 use super::{Port, say, setup};
-use crate::protocol::{GuestLine, ROTATIONAL};
+use crate::protocol::{GuestLine, KERNEL_LOG, ROTATIONAL};
 use crate::runner::{now_ns, procfs};
 use lowmark_spec::kernel::SYSCTLS;
+use rustix::fs::OFlags;
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +38,11 @@ const CGROUP_FILES: [&str; 6] = [
 
 const VMSTAT: &str = "proc/vmstat";
 
+/// Longest record of the kernel's log (`PRINTKRB_RECORD_MAX` and less before).
+const LOG_RECORD_MAX: usize = 8 << 10;
+/// How lines of the kernel's log begin that are kept.
+const OF_MEMORY: [&str; 3] = ["Memory: ", "RAMDISK: ", "Freeing "];
+
 /// Adds up what CPUs keep for themselves, so that counters are exact (`vm.stat_refresh`).
 pub(super) fn fold() {
     // A kernel without it has counters that are a few pages off.
@@ -59,6 +66,40 @@ pub(super) fn files(with_cgroup: bool) -> BTreeMap<String, String> {
         .filter_map(|path| Some((fs::read_to_string(format!("/{path}")).ok()?, path)))
         .map(|(content, path)| (path, content))
         .collect()
+}
+
+/// What the kernel said of memory while it booted, into a snapshot: where its initial file system lay, and
+/// what it freed when it needed no more of it.
+pub(super) fn boot_into(files: &mut BTreeMap<String, String>) -> io::Result<()> {
+    let nonblocking = OFlags::NONBLOCK.bits() as i32;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(nonblocking);
+    let mut log = match options.open(format!("/{KERNEL_LOG}")) {
+        // A kernel without printk.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        log => log?,
+    };
+    let (mut said, mut record) = (String::new(), [0; LOG_RECORD_MAX]);
+    loop {
+        let length = match log.read(&mut record) {
+            Ok(length) => length,
+            // So much was said that the oldest is gone: what is left goes on.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) => return Err(error),
+        };
+        let text = String::from_utf8_lossy(&record[..length]);
+        // `level,number,time,flags;text`, and lines about devices.
+        let line = text.lines().next().and_then(|line| line.split_once(';'));
+        if let Some((_, line)) = line
+            && OF_MEMORY.iter().any(|begin| line.starts_with(begin))
+        {
+            said.push_str(line);
+            said.push('\n');
+        }
+    }
+    files.insert(KERNEL_LOG.into(), said);
+    Ok(())
 }
 
 /// Reads `/proc/vmstat` into a snapshot.

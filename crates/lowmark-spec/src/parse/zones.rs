@@ -54,7 +54,7 @@ pub(super) fn read(node: &Node, rams: &[u64], scope: &Scope<'_>) -> Result<Vec<Z
 }
 
 fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
-    const KEYS: [&str; 4] = ["node", "kind", "present", "managed"];
+    const KEYS: [&str; 5] = ["node", "kind", "present", "managed", "initmem"];
     let fields = Fields::open(node, node.span, "a zone", &KEYS, scope)?;
     let pages = |scope: &Scope<'_>, node: &Node| Ok(scope.page_offset(node)? / PAGE_SIZE);
     let zone = Zone {
@@ -64,6 +64,7 @@ fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
         })?,
         present: fields.need("present", "present = \"130944p\"", pages)?,
         managed: fields.need("managed", "managed = \"120000p\"", pages)?,
+        initmem: fields.or("initmem", pages, 0)?,
     };
     if zone.node >= nodes {
         return Err(Problem::new(
@@ -84,6 +85,16 @@ fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
                 zone.present, zone.managed
             ),
             "copy both from /proc/zoneinfo",
+        ));
+    }
+    if zone.initmem > zone.managed {
+        return Err(Problem::new(
+            node.span,
+            format!(
+                "expected at most {} pages of `initmem`, those managed, found {}",
+                zone.managed, zone.initmem
+            ),
+            "it is what the kernel says it is freeing when it has booted",
         ));
     }
     Ok(zone)
