@@ -141,6 +141,7 @@ fn workload(body: Vec<Stmt>) -> Workload {
         tasks: vec![Task {
             name: TASK.into(),
             sharing: Sharing::Processes,
+            cgroup: None,
             start: Start::AtBegin,
             maps: vec!["m".into()],
             instances: vec![body],
@@ -148,6 +149,7 @@ fn workload(body: Vec<Stmt>) -> Workload {
         files: Vec::new(),
         filesets: Vec::new(),
         barriers: Vec::new(),
+        cgroups: Vec::new(),
         series: Vec::new(),
         phases: Vec::new(),
         end: End::AllTasks,

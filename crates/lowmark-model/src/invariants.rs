@@ -11,6 +11,7 @@ use crate::world::World;
 pub(crate) fn check(world: &World) {
     pages_are_conserved(&world.mm);
     lists_hold_what_they_say(&world.mm);
+    groups_are_charged_for_their_pages(&world.mm);
     slots_and_cache_agree(&world.mm);
     files::check(world);
 }
@@ -60,11 +61,7 @@ fn lists_hold_what_they_say(mm: &Mm) {
                     lru,
                     "a page is on a list that its flags deny"
                 );
-                assert_eq!(
-                    mm.zones[page.zone()].lruvec,
-                    index,
-                    "a page is on another's lists"
-                );
+                assert_eq!(mm.lruvec_of(pfn), index, "a page is on another's lists");
                 length += 1;
             }
             assert_eq!(
@@ -72,12 +69,8 @@ fn lists_hold_what_they_say(mm: &Mm) {
                 lists.len(lru),
                 "length of {lru:?} of list set {index}"
             );
-            let by_zone: u64 = mm
-                .zones
-                .iter()
-                .filter(|zone| zone.lruvec == index)
-                .map(|zone| zone.lru_pages[lru as usize])
-                .sum();
+            let zones = lists.zone_pages.iter();
+            let by_zone: u64 = zones.map(|pages| pages[lru as usize]).sum();
             assert_eq!(
                 by_zone, length,
                 "pages per zone of {lru:?} of list set {index}"
@@ -89,6 +82,13 @@ fn lists_hold_what_they_say(mm: &Mm) {
         .filter(|&pfn| mm.pages[pfn].has(flag::LRU))
         .count() as u64;
     assert_eq!(marked, on_lists, "pages marked as on an LRU list");
+}
+
+/// What a group has been charged, stocks aside, is what its pages are.
+fn groups_are_charged_for_their_pages(mm: &Mm) {
+    for (group, (charged, pages)) in mm.memcontrol.charges().enumerate() {
+        assert_eq!(charged, pages, "charges of memory cgroup {}", group + 1);
+    }
 }
 
 /// Every reference to a slot is counted, every cached page knows its slot.

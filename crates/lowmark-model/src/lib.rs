@@ -139,6 +139,7 @@ pub fn example_scenario() -> Scenario {
             tasks: vec![Task {
                 name: "toucher".into(),
                 sharing: Sharing::Processes,
+                cgroup: None,
                 start: Start::AtBegin,
                 maps: vec!["m".into()],
                 instances: vec![body],
@@ -146,6 +147,7 @@ pub fn example_scenario() -> Scenario {
             files: Vec::new(),
             filesets: Vec::new(),
             barriers: Vec::new(),
+            cgroups: Vec::new(),
             series: Vec::new(),
             phases: Vec::new(),
             end: End::AllTasks,

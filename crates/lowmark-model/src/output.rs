@@ -199,6 +199,7 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
         counters: {
             let mut counters = world.counters();
             counters.extend(world.diskstats(&scenario.machine));
+            counters.extend(world.mm.memcontrol.counters());
             counters
         },
         state: world.state(),

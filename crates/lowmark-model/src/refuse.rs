@@ -4,7 +4,9 @@ use crate::kernel::{Kernel, KernelError, Strictlimit};
 use crate::mm::inode::MAX_FILE_PAGES;
 use crate::mm::memory::MAX_PAYLOAD;
 use crate::mm::swapfile::MAX_FRAMES;
+use crate::mm::workingset::LRUVECS_MAX;
 use crate::task::{Unsupported, bytes_before, unsupported};
+use lowmark_record::Release;
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::{FsKind, PAGE_SIZE};
 use lowmark_spec::workload::SizeDist;
@@ -21,6 +23,14 @@ pub enum Refusal {
     Machine {
         /// Its name.
         machine: String,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// Memory cgroups that the model does not have.
+    #[error("memory cgroup {name}: {reason}")]
+    Cgroup {
+        /// The first of them.
+        name: String,
         /// What is wrong, and what would be right.
         reason: String,
     },
@@ -50,6 +60,8 @@ const NODE_PAGES_MIN: u64 = 1024;
 const FILES_MAX: u64 = 10_000_000;
 /// Zones that a page can name.
 const ZONES_MAX: usize = 16;
+/// First release whose memory cgroups the model has: charges in batches of 64, the cost model.
+const CGROUPS_SINCE: Release = Release::new(6, 0);
 
 /// Looks at a scenario before it runs.
 ///
@@ -58,6 +70,7 @@ const ZONES_MAX: usize = 16;
 /// When its machine, its kernel or a statement of its workload is beyond the model.
 pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     let kernel = Kernel::resolve(&scenario.kernel)?;
+    cgroups(scenario, &kernel)?;
     let machine = &scenario.machine;
     let refuse = |reason: String| {
         Err(Refusal::Machine {
@@ -159,6 +172,35 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     } else {
         Err(Refusal::Workload(statements))
     }
+}
+
+/// Looks at the memory cgroups of a workload: whether the kernel has what they need.
+fn cgroups(scenario: &Scenario, kernel: &Kernel) -> Result<(), Refusal> {
+    let groups = &scenario.workload.cgroups;
+    let Some(first) = groups.first() else {
+        return Ok(());
+    };
+    let refuse = |reason: String| {
+        Err(Refusal::Cgroup {
+            name: first.name.clone(),
+            reason,
+        })
+    };
+    if kernel.version.release() < CGROUPS_SINCE {
+        return refuse(format!(
+            "the model has memory cgroups from v{CGROUPS_SINCE} on, not in {}; use --kernel v6.1",
+            scenario.kernel.text
+        ));
+    }
+    let sets = (groups.len() + 1) * scenario.machine.nodes.len();
+    if sets > LRUVECS_MAX {
+        return refuse(format!(
+            "{} groups on {} nodes need {sets} sets of LRU lists; the model holds {LRUVECS_MAX}",
+            groups.len(),
+            scenario.machine.nodes.len()
+        ));
+    }
+    Ok(())
 }
 
 /// Looks at the files of a workload: where they lie, and whether they fit there.

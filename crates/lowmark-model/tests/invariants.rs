@@ -152,6 +152,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
                     .insert("page_cluster".into(), cluster.to_string());
                 scenario.seed = seed;
                 scenario.workload.tasks = vec![Task {
+                    cgroup: None,
                     name: "toucher".into(),
                     sharing: if threads {
                         Sharing::Threads

@@ -46,8 +46,6 @@ pub struct Job {
     pub buffer_kb: u64,
     /// Time between two looks at `/proc/vmstat`.
     pub interval_ms: u64,
-    /// Limits of a memory cgroup (v2) for the tasks.
-    pub cgroup: Option<Cgroup>,
     /// Every page that is touched is to be reported.
     pub touches: bool,
 }
@@ -81,17 +79,6 @@ pub struct Setting {
     pub value: String,
     /// Whether a kernel without it will do.
     pub optional: bool,
-}
-
-/// Limits of a memory cgroup, bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Cgroup {
-    /// `memory.max`
-    pub max: Option<u64>,
-    /// `memory.high`
-    pub high: Option<u64>,
-    /// `memory.swap.max`
-    pub swap_max: Option<u64>,
 }
 
 /// A line of PID 1. Times are CLOCK_MONOTONIC, ns.

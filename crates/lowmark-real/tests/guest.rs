@@ -6,7 +6,6 @@
 use lowmark_real::guest::{
     self, Accel, BUFFER_KB, GuestError, GuestOptions, GuestOutcome, KernelImage, Trace,
 };
-use lowmark_real::protocol::Cgroup;
 use lowmark_record::{Outcome, System};
 use lowmark_spec::workload::{Op, Stmt};
 use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
@@ -389,10 +388,6 @@ fn files_nodes_settings_and_a_cgroup() {
     let Some(mut options) = real("6.18") else {
         return;
     };
-    options.cgroup = Some(Cgroup {
-        max: Some(48 << 20),
-        ..Cgroup::default()
-    });
     let mut scenario = workload(
         "256M",
         "128M",
@@ -403,8 +398,11 @@ size = "40M"
 [file.out]
 size = "8M"
 exists = false
+[cgroup.box]
+max = "48M"
 [task.reader]
 processes = 2
+cgroup = "box"
 run = [
   { read = "data", block = "64K" },
   { map = "f", kind = "file-shared", file = "data", size = "40M" },
@@ -442,7 +440,7 @@ run = [
     assert_eq!(after["proc/sys/vm/dirty_bytes"].trim(), "8388608");
     assert_eq!(after["proc/sys/vm/swappiness"].trim(), "10");
     assert!(after["proc/zoneinfo"].contains("Node 1"));
-    assert!(after["sys/fs/cgroup/workload/memory.events"].contains("max "));
+    assert!(after["sys/fs/cgroup/box/memory.events"].contains("max "));
     assert!(
         outcome.recording.counters["pgscan_file"] > 0,
         "the limit is felt"

@@ -43,7 +43,6 @@ fn run_in(directory: &Path, end: &str, text: &str) -> (Vec<Line>, bool) {
         events: Vec::new(),
         buffer_kb: 0,
         interval_ms: 0,
-        cgroup: None,
         touches: false,
     };
     let path = directory.join("job");

@@ -20,6 +20,8 @@ pub struct Workload {
     pub filesets: Vec<FileSet>,
     /// Barriers that statements refer to by index.
     pub barriers: Vec<Barrier>,
+    /// Memory cgroups that tasks refer to by index.
+    pub cgroups: Vec<Cgroup>,
     /// Sample series that statements refer to by index.
     pub series: Vec<Series>,
     /// Labels of phases that statements refer to by index.
@@ -66,6 +68,8 @@ pub struct Task {
     pub sharing: Sharing,
     /// When it starts.
     pub start: Start,
+    /// Memory cgroup that its pages are charged to; none: the root.
+    pub cgroup: Option<CgroupId>,
     /// Names of the maps of one instance; [`MapId`] indexes it.
     pub maps: Vec<String>,
     /// One body per instance.
@@ -80,6 +84,8 @@ pub type FileId = usize;
 pub type FileSetId = usize;
 /// Index into [`Workload::tasks`].
 pub type TaskId = usize;
+/// Index into [`Workload::cgroups`].
+pub type CgroupId = usize;
 
 /// A file that exists when the run starts, or that a statement creates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,6 +143,17 @@ pub enum SizeDist {
     Uniform(u64, u64),
     /// Log-normal with this median and sigma in thousandths.
     LogNormal(u64, u32),
+}
+
+/// A memory cgroup, a child of the root, as cgroup v2 has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cgroup {
+    /// Name of its directory.
+    pub name: String,
+    /// `memory.max`, bytes: charges beyond it have to reclaim first.
+    pub max: Option<u64>,
+    /// `memory.high`, bytes: tasks beyond it reclaim before they go on, and are slowed down.
+    pub high: Option<u64>,
 }
 
 /// A barrier and how many instances must arrive before it opens.

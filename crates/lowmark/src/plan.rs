@@ -185,7 +185,7 @@ pub(crate) fn refused(refusal: &Refusal, source: &Source) -> Report {
             help = "`lowmark list kernels` and `lowmark list mechanisms` show what there is",
             "{refusal}"
         ),
-        Refusal::Machine { .. } => miette!("{refusal}"),
+        Refusal::Machine { .. } | Refusal::Cgroup { .. } => miette!("{refusal}"),
     }
 }
 

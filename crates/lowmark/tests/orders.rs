@@ -97,7 +97,6 @@ fn on_the_runner(runner: &PathBuf, scenario: &Scenario) -> Pages {
         events: Vec::new(),
         buffer_kb: 0,
         interval_ms: 0,
-        cgroup: None,
         touches: true,
     };
     let directory = tempfile::tempdir().expect("a directory");

@@ -11,8 +11,9 @@
 
 use super::Mm;
 use super::inode::InodeId;
+use super::memcontrol::{self, alloc_charged};
 use super::page::{Pfn, flag};
-use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::page_alloc::{Gfp, OutOfMemory};
 use super::page_io;
 use super::readahead::{self, ReadaheadState};
 use super::workingset::Shadow;
@@ -88,7 +89,7 @@ impl Mm {
         self.pages[pfn].set(flag::ACTIVE);
         self.lru_add(pfn);
         self.stat.pgactivate += 1;
-        let lruvec = self.zones[self.pages[pfn].zone()].lruvec;
+        let lruvec = self.lruvec_of(pfn);
         self.lruvecs[lruvec].recent_scanned[usize::from(file)] += 1;
         self.lruvecs[lruvec].recent_rotated[usize::from(file)] += 1;
     }
@@ -131,7 +132,8 @@ pub(crate) async fn page_cache_read(
     index: u32,
     gfp: Gfp,
 ) -> Result<(), OutOfMemory> {
-    let pfn = alloc_page(sys, gfp).await?;
+    let memcg = sys.world().current_memcg();
+    let pfn = alloc_charged(sys, gfp, memcg).await?;
     let blocked = {
         let world = &mut *sys.world();
         let there = world.mm.inodes[inode as usize].pages.page(index).is_some();
@@ -208,6 +210,7 @@ pub(crate) async fn read(
         }
     }
     file.readahead.end_of_read();
+    memcontrol::handle_over_high(sys).await;
     Ok(at.saturating_sub(pos))
 }
 

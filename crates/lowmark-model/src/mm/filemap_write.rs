@@ -4,8 +4,9 @@
 //! data there), it gets its bytes, becomes dirty, and the writer looks whether it has to wait.
 
 use super::filemap::{OpenFile, page_cache_read};
+use super::memcontrol::{self, alloc_charged};
 use super::page::{Pfn, flag};
-use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::page_alloc::{Gfp, OutOfMemory};
 use super::page_io;
 use super::page_writeback::{Due, balance_dirty_pages};
 use crate::kernel::StablePages;
@@ -52,6 +53,7 @@ pub(crate) async fn write(
     end: u64,
     gfp: Gfp,
 ) -> Result<u64, WriteError> {
+    let memcg = sys.world().current_memcg();
     let (mut at, mut page) = (pos, None);
     sys.charge_kernel(sys.costs.syscall_ns).await;
     let result = loop {
@@ -65,7 +67,7 @@ pub(crate) async fn write(
                 }
                 balance_dirty_pages(sys, due).await;
             }
-            Stopped::Allocate => match alloc_page(sys, gfp).await {
+            Stopped::Allocate => match alloc_charged(sys, gfp, memcg).await {
                 Ok(pfn) => page = Some(pfn),
                 Err(error) => break Err(error.into()),
             },
@@ -84,6 +86,7 @@ pub(crate) async fn write(
     if let Some(unneeded) = page {
         sys.world().mm.free_page(unneeded);
     }
+    memcontrol::handle_over_high(sys).await;
     result
 }
 
@@ -158,7 +161,10 @@ impl World {
         if bytes < PAGE_SIZE && within && inode.extents.find(index).is_some() {
             return Err(Stopped::Read(index));
         }
-        let Some(pfn) = spare.take().or_else(|| self.alloc_page_fast(gfp)) else {
+        let Some(pfn) = spare
+            .take()
+            .or_else(|| self.alloc_charged_fast(gfp, self.current_memcg()))
+        else {
             return Err(Stopped::Allocate);
         };
         if !self.add_to_page_cache(file.inode, index, pfn) {

@@ -505,7 +505,8 @@ async fn find_end_zone(
 impl World {
     /// `age_active_anon`: the target of the ageing that a balancing run does first, if it is due.
     fn due_for_ageing(&self, target: Target, sc: &ScanControl) -> bool {
-        self.inactive_is_low(target, false, sc) && self.lru_size(target, Lru::ActiveAnon, sc) > 0
+        self.inactive_is_low(target, false, sc)
+            && self.mm.tree_len(target.lruvec, Lru::ActiveAnon) > 0
     }
 }
 
@@ -554,7 +555,7 @@ async fn balance_node(sys: &Sys, node: usize, request: Request) -> Request {
         if !balanced {
             world.count_failure(node, sc.nr_reclaimed);
         }
-        world.snapshot_refaults(&[target]);
+        world.snapshot_refaults(&[target], sc.memcg);
     }
     Request {
         order: sc.order,

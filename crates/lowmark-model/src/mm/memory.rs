@@ -2,8 +2,9 @@
 
 use super::filemap_fault::{self, FileFault, MappedFile};
 use super::inode::InodeId;
+use super::memcontrol::{self, alloc_charged};
 use super::page::{Pfn, UNMAPPED, flag};
-use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::page_alloc::{Gfp, OutOfMemory};
 use super::page_io;
 use super::page_writeback;
 use super::pte::ZERO_FRAME;
@@ -94,10 +95,10 @@ pub(crate) async fn handle_mm_fault(
     write: bool,
     begun: Option<Step>,
 ) -> Result<(), FaultError> {
-    let (space, gfp) = {
+    let (space, gfp, memcg) = {
         let world = sys.world();
         let region = &world.mm.vmas[vma as usize];
-        (region.space, Gfp::user(region.node))
+        (region.space, Gfp::user(region.node), world.current_memcg())
     };
     let mut begun = begun;
     let mut page = None;
@@ -119,7 +120,7 @@ pub(crate) async fn handle_mm_fault(
                 sys.charge_kernel(fault + cost).await;
                 break Ok(());
             }
-            Step::Allocate => match alloc_page(sys, gfp).await {
+            Step::Allocate => match alloc_charged(sys, gfp, memcg).await {
                 Ok(pfn) => page = Some(pfn),
                 Err(error) => break Err(error.into()),
             },
@@ -164,6 +165,7 @@ pub(crate) async fn handle_mm_fault(
     if dirtied {
         page_writeback::balance_dirty_pages_ratelimited(sys).await;
     }
+    memcontrol::handle_over_high(sys).await;
     result
 }
 
@@ -207,7 +209,8 @@ impl World {
                 break step;
             }
             tried = true;
-            *page = self.alloc_page_fast(Gfp::user(self.mm.vmas[vma as usize].node));
+            let gfp = Gfp::user(self.mm.vmas[vma as usize].node);
+            *page = self.alloc_charged_fast(gfp, self.current_memcg());
             if page.is_none() {
                 break step;
             }

@@ -84,10 +84,8 @@ pub(crate) struct Zone {
     pub(crate) watermark: [u64; 3],
     /// `lowmem_reserve` by class.
     pub(crate) lowmem_reserve: [u64; MAX_NR_ZONES],
-    /// Index of its LRU lists.
+    /// Index of the root's LRU lists for it.
     pub(crate) lruvec: usize,
-    /// Its pages on each list, indexed by [`Lru`].
-    pub(crate) lru_pages: [u64; 4],
     /// Pages scanned since a page was last freed.
     pub(crate) pages_scanned: u64,
     /// kswapd has given up on it.
@@ -152,11 +150,13 @@ impl Lru {
 pub(crate) struct Lruvec {
     /// Lists, indexed by [`Lru`].
     pub(crate) lists: [LruList; 4],
+    /// Their pages by zone type, indexed by [`Lru`] then (`lru_zone_size`).
+    pub(crate) zone_pages: [[u64; 4]; MAX_NR_ZONES],
     /// `recent_scanned` of anon and file.
     pub(crate) recent_scanned: [u64; 2],
     /// `recent_rotated` of anon and file.
     pub(crate) recent_rotated: [u64; 2],
-    /// `NR_ISOLATED_ANON`, `NR_ISOLATED_FILE`.
+    /// `NR_ISOLATED_ANON`, `NR_ISOLATED_FILE`; those of the root count for all groups.
     pub(crate) isolated: [u64; 2],
     /// Evictions and activations so far, modulo 2^26 (`nonresident_age`, `inactive_age`).
     pub(crate) nonresident_age: u32,
@@ -363,7 +363,6 @@ impl Layout {
                 watermark: [0; 3],
                 lowmem_reserve: [0; MAX_NR_ZONES],
                 lruvec,
-                lru_pages: [0; 4],
                 pages_scanned: 0,
                 all_unreclaimable: false,
                 congested: false,

@@ -10,6 +10,7 @@ pub(crate) mod inode;
 pub(crate) mod kswapd;
 pub(crate) mod lru_list;
 pub(crate) mod mapping;
+pub(crate) mod memcontrol;
 pub(crate) mod memory;
 pub mod mmzone;
 pub(crate) mod page;
@@ -38,6 +39,7 @@ use inode::Inode;
 use lowmark_spec::Machine;
 use lru_list::Chunks;
 use mapping::Mappings;
+use memcontrol::Memcontrol;
 use memory::Vma;
 use mmzone::{Lruvec, Node, Zone};
 use page::Pages;
@@ -55,8 +57,12 @@ pub(crate) struct Mm {
     pub(crate) zones: Vec<Zone>,
     /// Nodes.
     pub(crate) nodes: Vec<Node>,
-    /// LRU lists, one set per zone or per node.
+    /// LRU lists, one set per zone or per node; those of the root, then those of each memory cgroup.
     pub(crate) lruvecs: Vec<Lruvec>,
+    /// Sets of LRU lists that a memory cgroup has.
+    pub(crate) sets: usize,
+    /// Memory cgroups.
+    pub(crate) memcontrol: Memcontrol,
     /// What the LRU lists consist of.
     pub(crate) chunks: Chunks,
     /// Whose the pages are.
@@ -97,7 +103,9 @@ impl Mm {
             pages,
             zones,
             nodes,
+            sets: lruvecs.len(),
             lruvecs,
+            memcontrol: Memcontrol::default(),
             chunks: Chunks::default(),
             mappings: Mappings::default(),
             vmas: Vec::new(),

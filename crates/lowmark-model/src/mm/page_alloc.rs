@@ -163,7 +163,8 @@ impl Mm {
         let page = &mut self.pages[pfn];
         debug_assert!(!page.has(flag::LRU) && !page.is_mapped());
         page.reset();
-        let zone = &mut self.zones[page.zone()];
+        self.memcontrol.uncharge(pfn);
+        let zone = &mut self.zones[self.pages[pfn].zone()];
         zone.pages_scanned = 0;
         zone.all_unreclaimable = false;
         self.stat.pgfree += 1;
@@ -331,7 +332,7 @@ impl Mm {
             .iter()
             .map(|&zone| &self.zones[zone])
             .any(|zone| {
-                let available = zone.free + self.lruvecs[zone.lruvec].reclaimable(swap);
+                let available = zone.free + self.tree_reclaimable(zone.lruvec, swap);
                 zone.kind <= gfp.highest
                     && available > zone.mark(Mark::Min) + zone.lowmem_reserve[class as usize]
             })

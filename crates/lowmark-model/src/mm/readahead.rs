@@ -13,8 +13,9 @@
 
 use super::filemap::OpenFile;
 use super::inode::InodeId;
+use super::memcontrol::alloc_charged;
 use super::page::{Pfn, flag};
-use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::page_alloc::{Gfp, OutOfMemory};
 use super::page_io;
 use super::page_tree::PageTree;
 use crate::device::Io;
@@ -283,10 +284,11 @@ pub(crate) async fn read_window(
     if missing.is_empty() {
         return Ok(());
     }
+    let memcg = sys.world().current_memcg();
     let mut pages = Vec::with_capacity(missing.len());
     let mut result = Ok(());
     for index in missing {
-        match alloc_page(sys, gfp).await {
+        match alloc_charged(sys, gfp, memcg).await {
             Ok(pfn) => pages.push((index, pfn)),
             Err(error) => {
                 result = Err(error);

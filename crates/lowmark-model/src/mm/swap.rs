@@ -15,25 +15,28 @@ impl Mm {
     /// `lru_cache_add_lru`: at the head of the list that the page's flags say.
     #[inline]
     pub(crate) fn lru_add(&mut self, pfn: Pfn) {
+        let lruvec = self.lruvec_of(pfn);
         let page = &mut self.pages[pfn];
         page.set(flag::LRU);
         let lru = page.lru() as usize;
-        let zone = &mut self.zones[page.zone()];
-        zone.lru_pages[lru] += 1;
-        page.position = self.lruvecs[zone.lruvec].lists[lru].push_head(&mut self.chunks, pfn);
+        let kind = self.zones[page.zone()].kind as usize;
+        let lists = &mut self.lruvecs[lruvec];
+        lists.zone_pages[kind][lru] += 1;
+        page.position = lists.lists[lru].push_head(&mut self.chunks, pfn);
     }
 
     /// [`lru_add`](Self::lru_add) of pages of one list set; how many of them are active.
     pub(crate) fn lru_add_all(&mut self, lruvec: usize, batch: &[Pfn]) -> u64 {
-        let lists = &mut self.lruvecs[lruvec].lists;
+        let lists = &mut self.lruvecs[lruvec];
         let mut active = 0;
         for &pfn in batch {
             let page = &mut self.pages[pfn];
             page.set(flag::LRU);
             active += u64::from(page.has(flag::ACTIVE));
             let lru = page.lru() as usize;
-            self.zones[page.zone()].lru_pages[lru] += 1;
-            page.position = lists[lru].push_head(&mut self.chunks, pfn);
+            let kind = self.zones[page.zone()].kind as usize;
+            lists.zone_pages[kind][lru] += 1;
+            page.position = lists.lists[lru].push_head(&mut self.chunks, pfn);
         }
         active
     }
@@ -41,12 +44,14 @@ impl Mm {
     /// Off its list.
     #[inline]
     pub(crate) fn lru_del(&mut self, pfn: Pfn) {
+        let lruvec = self.lruvec_of(pfn);
         let page = &mut self.pages[pfn];
         page.clear(flag::LRU);
         let lru = page.lru() as usize;
-        let zone = &mut self.zones[page.zone()];
-        zone.lru_pages[lru] -= 1;
-        let list = &mut self.lruvecs[zone.lruvec].lists[lru];
+        let kind = self.zones[page.zone()].kind as usize;
+        let lists = &mut self.lruvecs[lruvec];
+        lists.zone_pages[kind][lru] -= 1;
+        let list = &mut lists.lists[lru];
         list.remove(&mut self.chunks, page.position);
         if list.is_sparse() {
             list.pack(&mut self.chunks, &mut self.pages);
@@ -55,22 +60,26 @@ impl Mm {
 
     /// Takes the oldest page off a list.
     pub(crate) fn lru_pop(&mut self, lruvec: usize, lru: Lru) -> Option<Pfn> {
-        let pfn = self.lruvecs[lruvec].lists[lru as usize].pop_tail(&mut self.chunks)?;
+        let lists = &mut self.lruvecs[lruvec];
+        let pfn = lists.lists[lru as usize].pop_tail(&mut self.chunks)?;
         let page = &mut self.pages[pfn];
         page.clear(flag::LRU);
-        self.zones[page.zone()].lru_pages[lru as usize] -= 1;
+        let kind = self.zones[page.zone()].kind as usize;
+        lists.zone_pages[kind][lru as usize] -= 1;
         Some(pfn)
     }
 
     /// Takes up to `want` pages off the tail of a zone's list at once, oldest first.
     pub(crate) fn take_tail(&mut self, lruvec: usize, lru: Lru, want: u64, batch: &mut Vec<Pfn>) {
-        let list = &mut self.lruvecs[lruvec].lists[lru as usize];
+        let lists = &mut self.lruvecs[lruvec];
+        let list = &mut lists.lists[lru as usize];
         list.cut_tail(&mut self.chunks, want, batch);
         for &pfn in &*batch {
             self.pages[pfn].clear(flag::LRU);
         }
         if let Some(&pfn) = batch.first() {
-            self.zones[self.pages[pfn].zone()].lru_pages[lru as usize] -= batch.len() as u64;
+            let kind = self.zones[self.pages[pfn].zone()].kind as usize;
+            lists.zone_pages[kind][lru as usize] -= batch.len() as u64;
         }
     }
 
@@ -78,6 +87,7 @@ impl Mm {
     /// first. Active pages stay where they are unless `active_too` (4.11 and later).
     #[inline]
     pub(crate) fn rotate_reclaimable_page(&mut self, pfn: Pfn, active_too: bool) {
+        let lruvec = self.lruvec_of(pfn);
         let page = &mut self.pages[pfn];
         let stays = page.has(flag::ACTIVE) && !active_too;
         if !page.has(flag::LRU) || stays || page.has(flag::DIRTY) {
@@ -86,10 +96,10 @@ impl Mm {
         let from = page.lru() as usize;
         page.clear(flag::ACTIVE);
         let to = page.lru() as usize;
-        let zone = &mut self.zones[page.zone()];
-        zone.lru_pages[from] -= 1;
-        zone.lru_pages[to] += 1;
-        let lists = &mut self.lruvecs[zone.lruvec].lists;
+        let by_zone = &mut self.lruvecs[lruvec].zone_pages[self.zones[page.zone()].kind as usize];
+        by_zone[from] -= 1;
+        by_zone[to] += 1;
+        let lists = &mut self.lruvecs[lruvec].lists;
         lists[from].remove(&mut self.chunks, page.position);
         page.position = lists[to].push_tail(&mut self.chunks, pfn);
         if lists[from].is_sparse() {

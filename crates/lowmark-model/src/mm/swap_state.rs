@@ -7,8 +7,9 @@
 //! finds the mark is a *hit*. The mark shares its bit with PG_reclaim, so a fault on a page that is just
 //! being written out counts as a hit too, as it did in the kernel.
 
+use super::memcontrol::{MemcgId, alloc_charged};
 use super::page::{Pfn, flag};
-use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::page_alloc::{Gfp, OutOfMemory};
 use super::page_io;
 use crate::device::{Io, Submitted};
 use crate::kernel::{SwapinPlug, SwapinReadahead};
@@ -180,6 +181,7 @@ impl World {
         let page = &mut self.mm.pages[pfn];
         page.set(flag::SWAPCACHE | flag::DIRTY);
         page.private = slot;
+        self.mm.memcontrol.record_slot(slot, pfn);
         true
     }
 
@@ -376,7 +378,7 @@ pub(crate) async fn swapin_readahead(
         let step = sys.world().read_slots(&mut reading, gfp);
         match step {
             Reads::Done => break,
-            Reads::Allocate => match alloc_page(sys, gfp).await {
+            Reads::Allocate(memcg) => match alloc_charged(sys, gfp, memcg).await {
                 Ok(pfn) => reading.page = Some(pfn),
                 Err(error) => {
                     result = Err(error);
@@ -415,8 +417,8 @@ struct Reading {
 enum Reads {
     /// It is through.
     Done,
-    /// The next slot needs a page, which the fast path has not.
-    Allocate,
+    /// The next slot needs a page charged to this group, which the fast path has not.
+    Allocate(MemcgId),
     /// The current task waits for a free request for this read.
     Blocked(Io),
 }
@@ -439,9 +441,10 @@ impl World {
                 continue;
             }
             // The slow path may sleep, so everything has to be looked at again after it.
-            let page = reading.page.take().or_else(|| self.alloc_page_fast(gfp));
-            let Some(pfn) = page else {
-                return Reads::Allocate;
+            let memcg = self.mm.memcontrol.of_slot(slot);
+            let page = reading.page.take();
+            let Some(pfn) = page.or_else(|| self.alloc_charged_fast(gfp, memcg)) else {
+                return Reads::Allocate(memcg);
             };
             reading.window.next += 1;
             self.add_read_page(pfn, slot, neighbour && reading.marks != Marks::None);

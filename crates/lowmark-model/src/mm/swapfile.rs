@@ -304,6 +304,11 @@ impl Swap {
         Shadow::from_bits(std::mem::take(self.shadows.get_mut(slot as usize)?))
     }
 
+    /// Numbers that slots have: from 0 up to this one.
+    pub(crate) fn slot_numbers(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Whether anybody's data is in the slot.
     #[inline]
     pub(crate) fn has_data(&self, slot: u32) -> bool {

@@ -8,6 +8,7 @@
 //!
 //! A file page leaves its shadow in the page cache, an anonymous or shmem one in its swap slot.
 
+use super::memcontrol::MemcgId;
 use super::page::{Pfn, flag};
 use crate::kernel::Workingset;
 use crate::mm::mmzone::Lru;
@@ -24,7 +25,9 @@ const AGE_BITS: u32 = 26;
 const AGE_MASK: u32 = (1 << AGE_BITS) - 1;
 const WORKINGSET: u32 = 1 << AGE_BITS;
 const LRUVEC_SHIFT: u32 = AGE_BITS + 1;
-const LRUVEC_MASK: u32 = (1 << 4) - 1;
+const LRUVEC_MASK: u32 = LRUVECS_MAX as u32 - 1;
+/// Sets of lists that a shadow can name.
+pub(crate) const LRUVECS_MAX: usize = 1 << 4;
 
 /// Set in every shadow and in no page number or swap slot.
 pub(crate) const SHADOW: u32 = 1 << 31;
@@ -65,13 +68,15 @@ impl Shadow {
 impl World {
     /// `workingset_age_nonresident`
     fn age_nonresident(&mut self, lruvec: usize, pages: u64) {
-        let age = &mut self.mm.lruvecs[lruvec].nonresident_age;
-        *age = age.wrapping_add(pages as u32) & AGE_MASK;
+        for lruvec in self.mm.lruvec_and_root(lruvec) {
+            let age = &mut self.mm.lruvecs[lruvec].nonresident_age;
+            *age = age.wrapping_add(pages as u32) & AGE_MASK;
+        }
     }
 
-    /// `workingset_eviction`: what to leave in the place of a page that reclaim evicts; nothing if the
-    /// kernel does not remember its kind.
-    pub(crate) fn workingset_eviction(&mut self, pfn: Pfn) -> Option<Shadow> {
+    /// `workingset_eviction`: what to leave in the place of a page that reclaim evicts for a group; nothing
+    /// if the kernel does not remember its kind.
+    pub(crate) fn workingset_eviction(&mut self, pfn: Pfn, memcg: MemcgId) -> Option<Shadow> {
         let page = self.mm.pages[pfn];
         let remembered = match self.kernel.mechanisms.workingset {
             Workingset::Off => false,
@@ -82,6 +87,7 @@ impl World {
             return None;
         }
         let lruvec = self.mm.zones[page.zone()].lruvec;
+        let lruvec = self.mm.memcg_lruvec(lruvec, memcg);
         let before = self.mm.lruvecs[lruvec].nonresident_age;
         self.age_nonresident(lruvec, 1);
         // 31d8fcac00fc (5.8): the eviction itself counts as a step.
@@ -107,7 +113,7 @@ impl World {
             return;
         }
         self.mm.pages[pfn].set(flag::ACTIVE);
-        let lruvec = self.mm.zones[page.zone()].lruvec;
+        let lruvec = self.mm.lruvec_of(pfn);
         if self.kernel.mechanisms.workingset == Workingset::All {
             self.age_nonresident(lruvec, 1);
         }
@@ -123,27 +129,23 @@ impl World {
     /// Pages that one coming back would have to displace: there is no point in activating what could not
     /// stay even if they all went.
     fn competing_pages(&self, lruvec: usize, file: bool) -> u64 {
-        let lists = &self.mm.lruvecs[lruvec];
-        let active_file = lists.len(Lru::ActiveFile);
+        let len = |lru| self.mm.tree_len(lruvec, lru);
+        let active_file = len(Lru::ActiveFile);
         if self.kernel.mechanisms.workingset != Workingset::All {
             return active_file;
         }
         let anon = match (self.mm.swap.free_slots() > 0, file) {
             (false, _) => 0,
-            (true, true) => lists.len(Lru::ActiveAnon) + lists.len(Lru::InactiveAnon),
-            (true, false) => lists.len(Lru::ActiveAnon),
+            (true, true) => len(Lru::ActiveAnon) + len(Lru::InactiveAnon),
+            (true, false) => len(Lru::ActiveAnon),
         };
-        let inactive_file = if file {
-            0
-        } else {
-            lists.len(Lru::InactiveFile)
-        };
+        let inactive_file = if file { 0 } else { len(Lru::InactiveFile) };
         active_file + inactive_file + anon
     }
 
     /// `workingset_activation`: a file page that was referenced twice becomes active.
     pub(crate) fn workingset_activation(&mut self, pfn: Pfn) {
-        let lruvec = self.mm.zones[self.mm.pages[pfn].zone()].lruvec;
+        let lruvec = self.mm.lruvec_of(pfn);
         if self.kernel.mechanisms.workingset != Workingset::Off {
             self.age_nonresident(lruvec, 1);
         }
@@ -161,6 +163,7 @@ impl World {
 mod tests {
     use super::*;
     use crate::kernel::Kernel;
+    use crate::mm::memcontrol::ROOT;
     use crate::trace::Trace;
     use lowmark_spec::{KernelSpec, Machine};
 
@@ -187,10 +190,12 @@ mod tests {
     /// Evicts a page, then `later` others, and lets the first come back: whether it starts active.
     fn comes_back_active(world: &mut World, kind: u16, later: u32) -> bool {
         let gone = page(world, kind);
-        let shadow = world.workingset_eviction(gone).expect("it is remembered");
+        let shadow = world
+            .workingset_eviction(gone, ROOT)
+            .expect("it is remembered");
         for _ in 0..later {
             let other = page(world, kind);
-            world.workingset_eviction(other);
+            world.workingset_eviction(other, ROOT);
             world.mm.release_page(other);
         }
         world.mm.release_page(gone);
@@ -250,10 +255,10 @@ mod tests {
     fn older_kernels_remember_less() {
         let mut old = world("v3.14");
         let file = page(&mut old, 0);
-        assert_eq!(old.workingset_eviction(file), None);
+        assert_eq!(old.workingset_eviction(file, ROOT), None);
         let mut files_only = world("v4.12");
         let anon = page(&mut files_only, flag::SWAPBACKED);
-        assert_eq!(files_only.workingset_eviction(anon), None);
+        assert_eq!(files_only.workingset_eviction(anon, ROOT), None);
         assert_eq!(files_only.mm.lruvecs[0].nonresident_age, 0);
     }
 

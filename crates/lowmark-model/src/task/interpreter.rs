@@ -6,6 +6,7 @@ use super::support::unsupported;
 use super::{Barrier, Files, Group, Shared};
 use super::{fileio, maps};
 use crate::mm::fs_writeback::flusher;
+use crate::mm::memcontrol::{MemcgId, ROOT};
 use crate::mm::truncate;
 use crate::time::{BoxFuture, Mode, Nanos, RwSem, TaskId};
 use crate::world::{Interrupt, SysRef};
@@ -13,8 +14,8 @@ use lowmark_record::Phase;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::random::Stream;
 use lowmark_spec::workload::{
-    Access, Amount, Cmp, Condition, Duration, End, Op, Order, Probe, Sharing, Start, Stmt, Times,
-    Touch, Workload,
+    Access, Amount, CgroupId, Cmp, Condition, Duration, End, Op, Order, Probe, Sharing, Start,
+    Stmt, Times, Touch, Workload,
 };
 use std::future::Future;
 use std::pin::Pin;
@@ -39,6 +40,7 @@ pub(crate) fn start(sys: &SysRef, machine: &Machine, workload: &Workload, seed: 
     });
     {
         let world = &mut *sys.world();
+        world.mm.make_cgroups(&workload.cgroups, machine.cpus);
         let files = Files::prepare(world, machine, workload, seed);
         world.workload = Shared {
             files,
@@ -71,6 +73,7 @@ fn start_instances(sys: &SysRef, program: &Rc<Program>, task: usize, count: u64)
     let world = &mut *sys.world();
     let spec = &program.workload.tasks[task];
     let first = world.workload.groups[task].started.len();
+    let memcg = memcg_of(spec.cgroup);
     let mut space = None;
     for instance in first..spec.instances.len().min(first + count as usize) {
         let own = match (spec.sharing, space) {
@@ -97,8 +100,14 @@ fn start_instances(sys: &SysRef, program: &Rc<Program>, task: usize, count: u64)
         };
         let body: BoxFuture = Box::pin(run_instance(context, instance));
         let id = world.spawn(spec.name.clone(), false, body);
+        world.mm.memcontrol.attach(id, memcg);
         world.workload.groups[task].started.push(id);
     }
+}
+
+/// The root is the first group.
+fn memcg_of(cgroup: Option<CgroupId>) -> MemcgId {
+    cgroup.map_or(ROOT, |id| id as MemcgId + 1)
 }
 
 async fn run_instance(mut context: Context, instance: usize) {
@@ -336,7 +345,10 @@ async fn parallel(context: &mut Context, bodies: &[Vec<Stmt>]) {
             fileio::close_all(&mut thread).await;
             barrier::wait(&thread.sys, done).await;
         });
-        sys.world().spawn(name, false, future);
+        let world = &mut *sys.world();
+        let memcg = world.current_memcg();
+        let id = world.spawn(name, false, future);
+        world.mm.memcontrol.attach(id, memcg);
     }
     barrier::wait(&sys, done).await;
 }

@@ -22,7 +22,8 @@ pub(crate) type BoxFuture = Pin<Box<dyn Future<Output = ()>>>;
 pub(crate) struct TaskId(pub(crate) u32);
 
 impl TaskId {
-    fn index(self) -> usize {
+    /// Its place among all tasks.
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }

@@ -88,6 +88,7 @@ fn probe(qemu: &Path, options: &GuestOptions) -> Result<bool, GuestError> {
             files: Vec::new(),
             filesets: Vec::new(),
             barriers: Vec::new(),
+            cgroups: Vec::new(),
             series: Vec::new(),
             phases: Vec::new(),
             end: End::AllTasks,
@@ -113,7 +114,6 @@ fn probe(qemu: &Path, options: &GuestOptions) -> Result<bool, GuestError> {
         events: Vec::new(),
         buffer_kb: 0,
         interval_ms: 1_000,
-        cgroup: None,
         touches: false,
         scenario,
     };

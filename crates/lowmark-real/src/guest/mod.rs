@@ -33,7 +33,7 @@ pub(crate) use disks::mke2fs;
 pub(crate) use qemu::find as find_qemu;
 pub(crate) use runner_files::find as find_runner;
 
-use crate::protocol::{Cgroup, JOB_FILE, Job, MODULES_DIRECTORY, Setting};
+use crate::protocol::{JOB_FILE, Job, MODULES_DIRECTORY, Setting};
 use crate::runner::unsupported;
 use directory::Directory;
 use lowmark_record::Recording;
@@ -75,8 +75,6 @@ pub struct GuestOptions {
     pub lru_gen: bool,
     /// Speed of the disks.
     pub bandwidth: Bandwidth,
-    /// Limits of a memory cgroup for the tasks.
-    pub cgroup: Option<Cgroup>,
     /// Time between two looks at `/proc/vmstat`.
     pub interval: Duration,
     /// More for the kernel's command line.
@@ -109,7 +107,6 @@ impl GuestOptions {
             runner: None,
             lru_gen: false,
             bandwidth: Bandwidth::default(),
-            cgroup: None,
             interval: Duration::from_millis(250),
             append: Vec::new(),
             scratch: None,
@@ -189,7 +186,6 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
             .as_ref()
             .map_or(BUFFER_KB, |trace| trace.buffer_kb),
         interval_ms: u64::try_from(options.interval.as_millis()).unwrap_or(u64::MAX),
-        cgroup: options.cgroup,
         touches: false,
     };
     let initramfs = directory.path().join("initramfs");

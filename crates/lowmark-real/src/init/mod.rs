@@ -66,6 +66,7 @@ fn run(path: &str) -> ExitCode {
         drop(text);
         let options = Options {
             roots: roots(&job),
+            cgroups: Some(setup::CGROUPS.into()),
             pin: std::env::var_os(PIN).is_some(),
             touches: job.touches,
         };
@@ -191,7 +192,7 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
     };
     let threads = procfs::kernel_threads()?;
     let kswapd = Kswapd::find()?;
-    let mut before = snapshot::files(job.cgroup.is_some());
+    let mut before = snapshot::files(&job.scenario.workload.cgroups);
     snapshot::boot_into(&mut before)?;
 
     let stop = snapshot::Stop::default();
@@ -219,7 +220,7 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
             let mut after = BTreeMap::new();
             snapshot::vmstat_into(&mut after)?;
             tracing.iter().try_for_each(trace::Tracing::end)?;
-            after.extend(snapshot::files(job.cgroup.is_some()));
+            after.extend(snapshot::files(&job.scenario.workload.cgroups));
             say_snapshot(port, "after", after)
         })();
         stop.stop();
@@ -239,20 +240,16 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
     finish(port, runner)
 }
 
-/// Starts the child that carries out the workload, in its cgroup if there is one.
+/// Starts the child that carries out the workload.
 fn start_runner(job: &Job) -> io::Result<Child> {
+    setup::make_cgroups(&job.scenario.workload.cgroups)?;
     let mut command = Command::new("/proc/self/exe");
     command
         .args([RUN_ARGUMENT, &format!("/{JOB_FILE}")])
         .env(PIN, "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
-    let runner = command.spawn()?;
-    if let Some(limits) = &job.cgroup {
-        setup::make_cgroup(limits)?;
-        setup::join_cgroup(runner.id())?;
-    }
-    Ok(runner)
+    command.spawn()
 }
 
 fn finish(port: &Port, mut runner: Child) -> io::Result<()> {

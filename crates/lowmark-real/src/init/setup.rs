@@ -1,7 +1,8 @@
 //! Making a system out of a kernel that has just started.
 
-use crate::protocol::{Cgroup, MODULES_DIRECTORY, Mount, NO_DEVICE, Setting, SwapDisk};
+use crate::protocol::{MODULES_DIRECTORY, Mount, NO_DEVICE, Setting, SwapDisk};
 use crate::runner::{procfs, sys};
+use lowmark_spec::workload::Cgroup;
 use rustix::mount::{MountFlags, mount};
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -13,8 +14,8 @@ use std::time::Duration;
 const DEVICE_WAIT: Duration = Duration::from_secs(10);
 const DEVICE_POLL: Duration = Duration::from_millis(2);
 
-/// The cgroup of the tasks.
-pub(super) const CGROUP: &str = "/sys/fs/cgroup/workload";
+/// Where the cgroups of the tasks are.
+pub(super) const CGROUPS: &str = "/sys/fs/cgroup";
 
 fn named<T>(what: &str, result: io::Result<T>) -> io::Result<T> {
     result.map_err(|error| io::Error::new(error.kind(), format!("{what}: {error}")))
@@ -139,32 +140,27 @@ pub(super) fn mount_disks(mounts: &[Mount]) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the cgroup of the tasks, with its limits.
-pub(super) fn make_cgroup(limits: &Cgroup) -> io::Result<()> {
-    mount_at("cgroup2", "/sys/fs/cgroup", "cgroup2", "")?;
+/// Makes the cgroups of a workload, with their limits.
+pub(super) fn make_cgroups(groups: &[Cgroup]) -> io::Result<()> {
+    if groups.is_empty() {
+        return Ok(());
+    }
+    mount_at("cgroup2", CGROUPS, "cgroup2", "")?;
     let write = |path: &str, value: &str| {
         named(
             &format!("cannot write {value} to {path}"),
             fs::write(path, value),
         )
     };
-    write("/sys/fs/cgroup/cgroup.subtree_control", "+memory")?;
-    named(CGROUP, fs::create_dir_all(CGROUP))?;
-    let limits = [
-        ("memory.max", limits.max),
-        ("memory.high", limits.high),
-        ("memory.swap.max", limits.swap_max),
-    ];
-    for (file, limit) in limits {
-        if let Some(limit) = limit {
-            write(&format!("{CGROUP}/{file}"), &limit.to_string())?;
+    write(&format!("{CGROUPS}/cgroup.subtree_control"), "+memory")?;
+    for group in groups {
+        let directory = format!("{CGROUPS}/{}", group.name);
+        named(&directory, fs::create_dir_all(&directory))?;
+        for (file, limit) in [("memory.max", group.max), ("memory.high", group.high)] {
+            if let Some(limit) = limit {
+                write(&format!("{directory}/{file}"), &limit.to_string())?;
+            }
         }
     }
     Ok(())
-}
-
-/// Moves a process into the cgroup of the tasks.
-pub(super) fn join_cgroup(pid: u32) -> io::Result<()> {
-    let path = format!("{CGROUP}/cgroup.procs");
-    named(&path, fs::write(&path, pid.to_string()))
 }

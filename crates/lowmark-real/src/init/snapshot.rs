@@ -5,6 +5,7 @@ use crate::protocol::{GuestLine, KERNEL_LOG, ROTATIONAL};
 use crate::runner::{now_ns, procfs};
 use lowmark_spec::kernel::SYSCTLS;
 use rustix::fs::OFlags;
+use lowmark_spec::workload::Cgroup;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
@@ -26,7 +27,7 @@ const FILES: [&str; 10] = [
     ROTATIONAL,
 ];
 
-/// Files of the cgroup.
+/// Files of a cgroup.
 const CGROUP_FILES: [&str; 6] = [
     "memory.stat",
     "memory.events",
@@ -50,19 +51,21 @@ pub(super) fn fold() {
 }
 
 /// Everything but `/proc/vmstat`.
-pub(super) fn files(with_cgroup: bool) -> BTreeMap<String, String> {
+pub(super) fn files(groups: &[Cgroup]) -> BTreeMap<String, String> {
     let knobs = SYSCTLS.map(|knob| {
         procfs::setting_path(knob)
             .trim_start_matches('/')
             .to_owned()
     });
-    let cgroup = CGROUP_FILES.iter().filter(|_| with_cgroup);
-    let cgroup = cgroup.map(|file| format!("{}/{file}", setup::CGROUP.trim_start_matches('/')));
+    let root = setup::CGROUPS.trim_start_matches('/');
+    let cgroups = groups
+        .iter()
+        .flat_map(|group| CGROUP_FILES.map(|file| format!("{root}/{}/{file}", group.name)));
     FILES
         .iter()
         .map(|file| (*file).to_owned())
         .chain(knobs)
-        .chain(cgroup)
+        .chain(cgroups)
         .filter_map(|path| Some((fs::read_to_string(format!("/{path}")).ok()?, path)))
         .map(|(content, path)| (path, content))
         .collect()

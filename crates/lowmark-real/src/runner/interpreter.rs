@@ -21,6 +21,7 @@ use std::fs::File;
 use std::io::Read;
 use std::io::{Seek, SeekFrom};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Why a body does not go on.
@@ -44,6 +45,8 @@ pub(super) struct Program {
     pub(super) kswapd: Kswapd,
     /// Counters of turns: by task, line, statement and fileset.
     pub(super) turns: BTreeMap<(usize, u32, &'static str, usize), usize>,
+    /// Directory of the memory cgroups, see [`super::Options::cgroups`].
+    pub(super) cgroups: Option<PathBuf>,
     /// The runner's own memory is pinned, see [`super::Options::pin`].
     pub(super) pin: bool,
     /// Pages that are touched are reported, see [`super::Options::touches`].

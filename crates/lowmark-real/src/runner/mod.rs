@@ -34,6 +34,7 @@ use procfs::Kswapd;
 use shared::{Extent, Shared};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How to carry out a workload.
@@ -41,6 +42,8 @@ use std::sync::Arc;
 pub struct Options {
     /// Where files go.
     pub roots: Roots,
+    /// Directory of the workload's memory cgroups, each of which is there already; none if there are none.
+    pub cgroups: Option<PathBuf>,
     /// Pin the runner's own memory (mlockall(2)), so that it is no part of the load. Takes CAP_IPC_LOCK.
     pub pin: bool,
     /// Report every page that is touched ([`Line::Touches`]), to be compared with other backends.
@@ -87,6 +90,7 @@ pub fn run(workload: Workload, seed: u64, options: &Options) -> io::Result<bool>
         shared,
         requests,
         turns,
+        cgroups: options.cgroups.clone(),
         pin: options.pin,
         touches: options.touches,
     });

@@ -11,9 +11,9 @@ use super::{check_version, entry};
 use crate::kernel::is_setting;
 
 /// Sections of a workload file.
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 12] = [
     "lowmark", "workload", "for", "let", "machine", "kernel", "file", "fileset", "barrier",
-    "series", "task",
+    "cgroup", "series", "task",
 ];
 
 /// A workload file, its sections found and its overrides sorted.

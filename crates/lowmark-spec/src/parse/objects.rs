@@ -1,9 +1,9 @@
-//! What statements refer to: files, sets of files, barriers, series, phases.
+//! What statements and tasks refer to: files, sets of files, barriers, memory cgroups, series, phases.
 
 use std::collections::BTreeMap;
 
 use crate::machine::Machine;
-use crate::workload::{File, FileKind, FileSet, Series, SizeDist, TimeUnit};
+use crate::workload::{Cgroup, CgroupId, File, FileKind, FileSet, Series, SizeDist, TimeUnit};
 
 use super::budget::Budget;
 use super::error::{Problem, Problems, Result};
@@ -12,6 +12,9 @@ use super::scope::{Scope, identifier};
 use super::source::Span;
 use super::suggest;
 use super::tree::{Entry, Node, Value, shorten};
+
+/// Memory cgroups of a workload.
+const CGROUPS_MAX: usize = 7;
 
 const FILE_KINDS: [(&str, FileKind); 3] = [
     ("sparse", FileKind::Sparse),
@@ -54,6 +57,7 @@ pub(crate) struct Objects {
     pub(crate) filesets: Vec<FileSet>,
     file_names: BTreeMap<String, FileName>,
     pub(crate) barriers: Vec<BarrierDef>,
+    pub(crate) cgroups: Vec<Cgroup>,
     pub(crate) series: Vec<Series>,
     series_names: BTreeMap<String, usize>,
     /// Where each series got its unit, or was first met; and whether it got one.
@@ -62,7 +66,7 @@ pub(crate) struct Objects {
     phase_names: BTreeMap<String, usize>,
 }
 
-/// Reads the sections `[file.*]`, `[fileset.*]`, `[barrier.*]` and `[series.*]`.
+/// Reads the sections `[file.*]`, `[fileset.*]`, `[barrier.*]`, `[cgroup.*]` and `[series.*]`.
 pub(crate) fn read(
     root: &Node,
     machine: &Machine,
@@ -77,7 +81,7 @@ pub(crate) fn read(
         scope,
         budget,
     };
-    for section in ["file", "fileset", "barrier", "series"] {
+    for section in ["file", "fileset", "barrier", "cgroup", "series"] {
         let Some(node) = root.get(section) else {
             continue;
         };
@@ -93,6 +97,7 @@ pub(crate) fn read(
                 "file" => reader.file(key, *key_span, node),
                 "fileset" => reader.fileset(key, *key_span, node),
                 "barrier" => reader.barrier(key, *key_span, node),
+                "cgroup" => reader.cgroup(key, *key_span, node),
                 _ => reader.series(key, *key_span, node),
             });
             if let Err(problem) = result {
@@ -270,6 +275,24 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
+    fn cgroup(&mut self, name: &str, span: Span, node: &Node) -> Result<()> {
+        let owner = format!("the cgroup `{name}`");
+        let fields = Fields::open(node, span, &owner, &["max", "high"], self.scope)?;
+        if self.objects.cgroups.len() == CGROUPS_MAX {
+            return Err(Problem::new(
+                span,
+                format!("expected at most {CGROUPS_MAX} cgroups, found `{name}` beside them"),
+                "let tasks share a cgroup",
+            ));
+        }
+        let max = fields.maybe("max", Scope::some_size)?;
+        let high = fields.maybe("high", Scope::some_size)?;
+        self.budget.charge(span, name.len())?;
+        let name = name.to_owned();
+        self.objects.cgroups.push(Cgroup { name, max, high });
+        Ok(())
+    }
+
     fn series(&mut self, name: &str, span: Span, node: &Node) -> Result<()> {
         let owner = format!("the series `{name}`");
         let fields = Fields::open(node, span, &owner, &["unit"], self.scope)?;
@@ -374,6 +397,23 @@ impl Objects {
                     ),
                 )
             })
+    }
+
+    /// Index of a cgroup.
+    pub(crate) fn cgroup(&self, scope: &Scope<'_>, node: &Node) -> Result<CgroupId> {
+        let name = scope.text(node)?;
+        let mut known = self.cgroups.iter();
+        known.position(|group| group.name == name).ok_or_else(|| {
+            let names = self.cgroups.iter().map(|group| group.name.as_str());
+            Problem::new(
+                node.span,
+                format!("unknown cgroup `{}`", shorten(&name)),
+                format!(
+                    "cgroups are defined in sections [cgroup.NAME]; {}",
+                    suggest::help(&name, names)
+                ),
+            )
+        })
     }
 
     /// Index of a series, defining it at its first use. Two units for one series are an error.

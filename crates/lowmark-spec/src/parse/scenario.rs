@@ -220,7 +220,7 @@ impl Resolver<'_> {
         } = self.document;
         let header = problems.keep(header(root, scope, *seed));
         let mut objects = objects::read(root, machine, scope, &mut self.budget, problems);
-        let heads = task::heads(tasks, scope, problems);
+        let heads = task::heads(tasks, &objects, scope, problems);
         let mut facts = Facts::default();
         let mut shared = Shared {
             machine,
@@ -247,6 +247,7 @@ impl Resolver<'_> {
         let objects::Objects {
             files,
             filesets,
+            cgroups,
             series,
             phases,
             ..
@@ -259,6 +260,7 @@ impl Resolver<'_> {
                 files,
                 filesets,
                 barriers,
+                cgroups,
                 series,
                 phases,
                 end,

@@ -4,11 +4,12 @@
 //!    can refer to tasks further down.
 //! 2. [`bodies`] reads `run` once for each instance, with its `idx`.
 
-use crate::workload::{Sharing, Start, Stmt, Task};
+use crate::workload::{CgroupId, Sharing, Start, Stmt, Task};
 
 use super::budget::INSTANCES_MAX;
 use super::error::{Problem, Problems, Result};
 use super::fields::Fields;
+use super::objects::Objects;
 use super::scope::{Instance, Scope, identifier};
 use super::source::Span;
 use super::statement::{Body, Shared};
@@ -21,6 +22,7 @@ pub(crate) struct TaskHead {
     pub(crate) span: Span,
     pub(crate) sharing: Sharing,
     pub(crate) start: Start,
+    pub(crate) cgroup: Option<CgroupId>,
     pub(crate) instances: u64,
 }
 
@@ -28,18 +30,20 @@ pub(crate) struct TaskHead {
 /// that the others can name it.
 pub(crate) fn heads(
     entries: &[Entry],
+    objects: &Objects,
     scope: &Scope<'_>,
     problems: &mut Problems,
 ) -> Vec<TaskHead> {
     let mut heads = Vec::with_capacity(entries.len());
     let mut total = 0_u64;
     for entry in entries {
-        let read = head(entry, scope);
+        let read = head(entry, objects, scope);
         let head = problems.keep(read).unwrap_or_else(|| TaskHead {
             name: entry.key.clone(),
             span: entry.key_span,
             sharing: Sharing::Processes,
             start: Start::AtBegin,
+            cgroup: None,
             instances: 0,
         });
         total = total.saturating_add(head.instances);
@@ -57,8 +61,8 @@ pub(crate) fn heads(
     heads
 }
 
-fn head(entry: &Entry, scope: &Scope<'_>) -> Result<TaskHead> {
-    const KEYS: [&str; 4] = ["processes", "threads", "start", "run"];
+fn head(entry: &Entry, objects: &Objects, scope: &Scope<'_>) -> Result<TaskHead> {
+    const KEYS: [&str; 5] = ["processes", "threads", "start", "cgroup", "run"];
     const STARTS: [(&str, Start); 2] = [("begin", Start::AtBegin), ("spawned", Start::Spawned)];
     identifier(&entry.key, entry.key_span, "a task")?;
     let owner = format!("the task `{}`", entry.key);
@@ -81,11 +85,13 @@ fn head(entry: &Entry, scope: &Scope<'_>) -> Result<TaskHead> {
         |scope, node| scope.choice(node, "when the task starts", &STARTS),
         Start::AtBegin,
     )?;
+    let cgroup = fields.maybe("cgroup", |scope, node| objects.cgroup(scope, node))?;
     Ok(TaskHead {
         name: entry.key.clone(),
         span: entry.key_span,
         sharing,
         start,
+        cgroup,
         instances,
     })
 }
@@ -98,6 +104,7 @@ pub(crate) fn bodies(entries: &[Entry], scope: &Scope<'_>, shared: &mut Shared<'
             name: head.name.clone(),
             sharing: head.sharing,
             start: head.start,
+            cgroup: head.cgroup,
             maps: Vec::new(),
             instances: Vec::new(),
         };

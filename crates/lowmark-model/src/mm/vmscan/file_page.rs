@@ -32,7 +32,7 @@ impl World {
             self.mm.try_to_unmap(pfn);
         }
         if !self.mm.pages[pfn].has(flag::DIRTY) {
-            let shadow = self.workingset_eviction(pfn);
+            let shadow = self.workingset_eviction(pfn, sc.memcg);
             self.mm.delete_from_page_cache(pfn, shadow);
             return Fate::Free;
         }
@@ -134,7 +134,8 @@ impl World {
         }
         let by_zone = self.kernel.mechanisms.balance_pgdat == BalancePgdat::EveryPass;
         if !by_zone && outcome.unqueued == taken {
-            self.mm.lruvecs[target.lruvec].tail_dirty = true;
+            let node = self.mm.root_lruvec(target.lruvec);
+            self.mm.lruvecs[node].tail_dirty = true;
             if self.kernel.mechanisms.reclaim_file_writes == ReclaimFileWrites::SeenTwice {
                 self.wakeup_flusher_threads(None);
             }

@@ -113,7 +113,11 @@ async fn shrink_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &mut Sc
 
 /// `age_active_anon`: a batch of the active anon list, before a balancing run reclaims anything.
 pub(crate) async fn age_active_anon(sys: &Sys, target: Target, sc: &ScanControl) {
-    shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
+    let groups = sys.world().mm.lruvec_tree(target.lruvec);
+    for lruvec in groups {
+        let target = Target { lruvec, ..target };
+        shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
+    }
 }
 
 /// Active pages go to the inactive list; only executable file mappings that were used stay.
@@ -132,9 +136,8 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         }
         world.mm.lru_add_all(target.lruvec, &batch);
         let kind = usize::from(lru.is_file());
-        let lists = &mut world.mm.lruvecs[target.lruvec];
-        lists.recent_rotated[kind] += referenced;
-        lists.isolated[kind] -= batch.len() as u64;
+        world.mm.lruvecs[target.lruvec].recent_rotated[kind] += referenced;
+        world.mm.isolated(target.lruvec)[kind] -= batch.len() as u64;
         world.mm.stat.pgdeactivate += batch.len() as u64;
         let taken = batch.len() as u64;
         world.trace(Kind::LruShrinkActive, |world| {
@@ -186,16 +189,13 @@ async fn shrink_inactive_list(
         batch = world.batches.pop().unwrap_or_default();
         scanned = world.isolate(target, lru, take, sc, &mut batch);
         sc.nr_scanned += scanned;
-        for zone in world
-            .mm
-            .zones
-            .iter_mut()
-            .filter(|zone| zone.lruvec == target.lruvec)
-        {
+        let root = world.mm.root_lruvec(target.lruvec);
+        for zone in world.mm.zones.iter_mut().filter(|zone| zone.lruvec == root) {
             zone.pages_scanned += scanned;
         }
         match sc.kswapd {
             true => world.mm.stat.pgscan_kswapd += scanned,
+            false if sc.cgroup_reclaim() => {}
             false => world.mm.stat.pgscan_direct += scanned,
         }
         world.mm.stat.pgscan_kind[usize::from(lru.is_file())] += scanned;
@@ -211,6 +211,7 @@ async fn shrink_inactive_list(
         let world = &mut *sys.world();
         match sc.kswapd {
             true => world.mm.stat.pgsteal_kswapd += outcome.reclaimed,
+            false if sc.cgroup_reclaim() => {}
             false => world.mm.stat.pgsteal_direct += outcome.reclaimed,
         }
         world.mm.stat.pgsteal_kind[usize::from(lru.is_file())] += outcome.reclaimed;
@@ -324,9 +325,8 @@ impl World {
             false => skipped / 4,
         };
         let kind = usize::from(lru.is_file());
-        let lists = &mut self.mm.lruvecs[target.lruvec];
-        lists.isolated[kind] += batch.len() as u64;
-        lists.recent_scanned[kind] += batch.len() as u64;
+        self.mm.isolated(target.lruvec)[kind] += batch.len() as u64;
+        self.mm.lruvecs[target.lruvec].recent_scanned[kind] += batch.len() as u64;
         let taken = batch.len() as u64;
         self.trace(Kind::LruIsolate, |world| {
             vec![
@@ -384,23 +384,24 @@ impl World {
     fn put_back(&mut self, target: Target, lru: Lru, survivors: &[Pfn], taken: u64) {
         let kind = usize::from(lru.is_file());
         let active = self.mm.lru_add_all(target.lruvec, survivors);
-        let lists = &mut self.mm.lruvecs[target.lruvec];
-        lists.recent_rotated[kind] += active;
-        lists.isolated[kind] -= taken;
+        self.mm.lruvecs[target.lruvec].recent_rotated[kind] += active;
+        self.mm.isolated(target.lruvec)[kind] -= taken;
         self.age_by_put_back(target.lruvec, active);
     }
 
     /// `too_many_isolated`: so many pages are in the hands of other reclaimers that this one has to
     /// wait.
     pub(super) fn too_many_isolated(&self, target: Target, lru: Lru, sc: &ScanControl) -> bool {
-        let lists = &self.mm.lruvecs[target.lruvec];
+        // What counts is the whole node.
+        let root = self.mm.root_lruvec(target.lruvec);
+        let inactive = self.mm.tree_len(root, lru);
         // Since 3.10 an eighth is enough for those that may do all I/O; the model's reclaimers of earlier
         // node kernels never get there.
         let bearable = match self.throttles() {
-            true => lists.len(lru) / 8,
-            false => lists.len(lru),
+            true => inactive / 8,
+            false => inactive,
         };
-        !sc.kswapd && lists.isolated[usize::from(lru.is_file())] > bearable
+        !sc.kswapd && self.mm.lruvecs[root].isolated[usize::from(lru.is_file())] > bearable
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) use lruvec::age_active_anon;
 pub(crate) use node::shrink_node;
 pub(crate) use throttle::{MAX_KSWAPD_FAILURES, Throttled};
 
+use super::memcontrol::{MemcgId, ROOT};
 use super::mmzone::{Lru, ZoneType};
 use super::page::Pfn;
 use super::page_alloc::Gfp;
@@ -46,6 +47,8 @@ pub(crate) struct ScanControl {
     pub(crate) order: u32,
     /// Highest zone type whose pages help.
     pub(crate) reclaim_idx: ZoneType,
+    /// The group at its limit, whose pages alone help (`target_mem_cgroup`); the root: memory is short.
+    pub(crate) memcg: MemcgId,
     /// Inactive pages scanned in this pass.
     pub(crate) nr_scanned: u64,
     /// Pages reclaimed.
@@ -70,6 +73,7 @@ impl ScanControl {
             priority: DEF_PRIORITY,
             order,
             reclaim_idx,
+            memcg: ROOT,
             nr_scanned: 0,
             nr_reclaimed: 0,
             plan: Default::default(),
@@ -78,10 +82,17 @@ impl ScanControl {
     }
 }
 
+impl ScanControl {
+    /// Whether a group is short of memory, not the machine (`cgroup_reclaim`).
+    fn cgroup_reclaim(&self) -> bool {
+        self.memcg != ROOT
+    }
+}
+
 /// Pages that reclaim looks at in a list set: a zone's with zone lists, a node's otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// List set.
+    /// List set: the root's, or that of a memory cgroup.
     pub(crate) lruvec: usize,
     /// The zone whose lists these are, or the highest zone of the node.
     pub(crate) zone: usize,
@@ -93,7 +104,7 @@ impl World {
     pub(crate) fn zone_reclaimable(&self, zone: usize) -> bool {
         let swap = self.mm.swap.free_slots() > 0;
         let zone = &self.mm.zones[zone];
-        zone.pages_scanned < 6 * self.mm.lruvecs[zone.lruvec].reclaimable(swap)
+        zone.pages_scanned < 6 * self.mm.tree_reclaimable(zone.lruvec, swap)
     }
 
     /// The list sets that a direct reclaimer works on, in order: each zone of its zonelist, or each
@@ -121,21 +132,50 @@ pub(crate) async fn try_to_free_pages(sys: &Sys, gfp: Gfp, order: u32) -> u64 {
             (Field::Classzone, gfp.highest as u64),
         ]
     });
-    let reclaimed = do_try_to_free_pages(sys, gfp, order).await;
+    let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, order, gfp.highest);
+    let reclaimed = do_try_to_free_pages(sys, gfp, &mut sc).await;
     sys.world().trace(Kind::DirectReclaimEnd, |_| {
         vec![(Field::NrReclaimed, reclaimed)]
     });
     reclaimed
 }
 
+/// Reclaim from a memory cgroup that is at its limit: pages reclaimed.
+pub(crate) async fn try_to_free_mem_cgroup_pages(
+    sys: &Sys,
+    gfp: Gfp,
+    memcg: MemcgId,
+    nr_pages: u64,
+) -> u64 {
+    // The kernel's ids begin with 1, the root's.
+    let id = u64::from(memcg) + 1;
+    sys.world().trace(Kind::MemcgReclaimBegin, |_| {
+        vec![
+            (Field::Order, 0),
+            (Field::MayWritepage, 1),
+            (Field::GfpFlags, gfp.flags()),
+            (Field::MemcgId, id),
+        ]
+    });
+    let want = nr_pages.max(SWAP_CLUSTER_MAX);
+    let mut sc = ScanControl::new(false, want, 0, ZoneType::High);
+    sc.memcg = memcg;
+    do_try_to_free_pages(sys, gfp, &mut sc).await;
+    sys.world().trace(Kind::MemcgReclaimEnd, |_| {
+        vec![(Field::NrReclaimed, sc.nr_reclaimed), (Field::MemcgId, id)]
+    });
+    sc.nr_reclaimed
+}
+
 /// Rounds over all priorities: more than one only if a first one freed nothing and spared active pages.
-async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, order: u32) -> u64 {
+async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 {
     let targets = sys.world().targets(gfp);
-    let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, order, gfp.highest);
     loop {
-        sys.world().mm.stat.allocstall[gfp.highest as usize] += 1;
-        let done = go_through_priorities(sys, gfp, &targets, &mut sc).await;
-        sys.world().snapshot_refaults(&targets);
+        if !sc.cgroup_reclaim() {
+            sys.world().mm.stat.allocstall[gfp.highest as usize] += 1;
+        }
+        let done = go_through_priorities(sys, gfp, &targets, sc).await;
+        sys.world().snapshot_refaults(&targets, sc.memcg);
         if done || sc.nr_reclaimed > 0 {
             return sc.nr_reclaimed;
         }
@@ -206,12 +246,9 @@ impl World {
     pub(crate) fn lru_size(&self, target: Target, lru: Lru, sc: &ScanControl) -> u64 {
         match self.kernel.mechanisms.lru_unit {
             LruUnit::Zone => self.mm.lruvecs[target.lruvec].len(lru),
-            LruUnit::Node => self
-                .mm
-                .zones
+            LruUnit::Node => self.mm.lruvecs[target.lruvec].zone_pages[..=sc.reclaim_idx as usize]
                 .iter()
-                .filter(|zone| zone.lruvec == target.lruvec && zone.kind <= sc.reclaim_idx)
-                .map(|zone| zone.lru_pages[lru as usize])
+                .map(|pages| pages[lru as usize])
                 .sum(),
         }
     }

@@ -8,6 +8,7 @@
 use super::lruvec::shrink_lruvec;
 use super::{ScanControl, Target, throttle};
 use crate::kernel::{HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
+use crate::mm::memcontrol::MemcgId;
 use crate::mm::mmzone::Lru;
 use crate::world::{Sys, World};
 
@@ -51,13 +52,20 @@ pub(crate) struct Found {
 pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl) {
     let reclaimed = sc.nr_reclaimed;
     sc.found = Found::default();
-    {
+    let groups = {
         let world = sys.world();
+        let whole = Target {
+            lruvec: world.mm.memcg_lruvec(target.lruvec, sc.memcg),
+            ..target
+        };
         if world.kernel.mechanisms.scan_control == ScanControlTime::Node {
-            world.prepare_scan_control(target, sc);
+            world.prepare_scan_control(whole, sc);
         }
+        world.mm.lruvec_tree(whole.lruvec)
+    };
+    for lruvec in groups {
+        shrink_lruvec(sys, Target { lruvec, ..target }, sc).await;
     }
-    shrink_lruvec(sys, target, sc).await;
     throttle::after_pass(sys, target, sc).await;
     if sc.nr_reclaimed > reclaimed {
         sys.world().node_made_progress(target);
@@ -67,17 +75,17 @@ pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl)
 impl World {
     /// `prepare_scan_control`, `prepare_scan_count`
     fn prepare_scan_control(&self, target: Target, sc: &mut ScanControl) {
-        let lists = &self.mm.lruvecs[target.lruvec];
+        let len = |lru| self.mm.tree_len(target.lruvec, lru);
         for file in [false, true] {
             let due = || self.refaulted(target, file) || self.inactive_is_low(target, file, sc);
             sc.plan.deactivate[usize::from(file)] = sc.plan.forced || due();
         }
         let [anon_due, file_due] = sc.plan.deactivate;
-        sc.plan.cache_trim = lists.len(Lru::InactiveFile) >> sc.priority > 0 && !file_due;
-        let file = lists.len(Lru::InactiveFile) + lists.len(Lru::ActiveFile);
+        sc.plan.cache_trim = len(Lru::InactiveFile) >> sc.priority > 0 && !file_due;
+        let file = len(Lru::InactiveFile) + len(Lru::ActiveFile);
         let (free, high) = self.free_and_high(target);
-        sc.plan.file_is_tiny =
-            file + free <= high && !anon_due && lists.len(Lru::InactiveAnon) >> sc.priority > 0;
+        let anon = len(Lru::InactiveAnon) >> sc.priority > 0;
+        sc.plan.file_is_tiny = !sc.cgroup_reclaim() && file + free <= high && !anon_due && anon;
     }
 
     /// Whether pages that came back too soon have been activated since the last snapshot.
@@ -87,16 +95,25 @@ impl World {
             RefaultDeactivation::File => file,
             RefaultDeactivation::All => true,
         };
-        let lists = &self.mm.lruvecs[target.lruvec];
         let kind = usize::from(file);
-        counts && lists.activations[kind] != lists.refaults[kind]
+        let before = self.mm.lruvecs[target.lruvec].refaults[kind];
+        counts && self.activations(target.lruvec)[kind] != before
     }
 
-    /// `snapshot_refaults`: a reclaimer is through.
-    pub(crate) fn snapshot_refaults(&mut self, targets: &[Target]) {
+    /// Pages activated as they came back, those of the groups below included.
+    fn activations(&self, lruvec: usize) -> [u64; 2] {
+        let tree = self.mm.lruvec_tree(lruvec);
+        tree.fold([0; 2], |[anon, file], lruvec| {
+            let of_group = self.mm.lruvecs[lruvec].activations;
+            [anon + of_group[0], file + of_group[1]]
+        })
+    }
+
+    /// `snapshot_refaults`: a reclaimer of the group is through.
+    pub(crate) fn snapshot_refaults(&mut self, targets: &[Target], memcg: MemcgId) {
         for target in targets {
-            let lists = &mut self.mm.lruvecs[target.lruvec];
-            lists.refaults = lists.activations;
+            let lruvec = self.mm.memcg_lruvec(target.lruvec, memcg);
+            self.mm.lruvecs[lruvec].refaults = self.activations(lruvec);
         }
     }
 

@@ -172,7 +172,7 @@ impl World {
         if self.mm.pages[pfn].has(flag::DIRTY) {
             return self.pageout(pfn);
         }
-        self.remove_mapping(pfn);
+        self.remove_mapping(pfn, sc);
         Fate::Free
     }
 
@@ -256,10 +256,10 @@ impl World {
 
     /// `__remove_mapping` of a clean page.
     #[inline]
-    fn remove_mapping(&mut self, pfn: Pfn) {
+    fn remove_mapping(&mut self, pfn: Pfn, sc: &ScanControl) {
         let page = self.mm.pages[pfn];
         if page.has(flag::SWAPCACHE) {
-            let shadow = self.workingset_eviction(pfn);
+            let shadow = self.workingset_eviction(pfn, sc.memcg);
             self.delete_from_swap_cache(pfn);
             self.mm.swap.set_shadow(page.private, shadow);
         } else if page.owner != UNMAPPED && !page.is_anon() {

@@ -23,8 +23,14 @@ impl World {
         if !file && self.mm.swap.total_slots() == 0 {
             return false;
         }
-        let inactive = self.lru_size(target, Lru::new(file, false), sc);
-        let active = self.lru_size(target, Lru::new(file, true), sc);
+        let tree = || self.mm.lruvec_tree(target.lruvec);
+        let size = |lru| {
+            tree()
+                .map(|lruvec| self.lru_size(Target { lruvec, ..target }, lru, sc))
+                .sum::<u64>()
+        };
+        let inactive = size(Lru::new(file, false));
+        let active = size(Lru::new(file, true));
         let gib = match self.kernel.mechanisms.inactive_ratio {
             InactiveRatio::ZoneSize if file => return active > inactive,
             InactiveRatio::ZoneSize => {
@@ -83,7 +89,7 @@ impl World {
             if sc.plan.cache_trim {
                 return FILE_ONLY;
             }
-            return self.fractions(target, sizes);
+            return self.fractions(target, sc, sizes);
         }
         let file = sizes[2] + sizes[3];
         let (free, high) = self.free_and_high(target);
@@ -97,23 +103,26 @@ impl World {
         if enough {
             return FILE_ONLY;
         }
-        self.fractions(target, sizes)
+        self.fractions(target, sc, sizes)
     }
 
     /// Anon and file in proportion, `calculate_pressure_balance`.
-    fn fractions(&mut self, target: Target, sizes: &[u64; 4]) -> Balance {
+    fn fractions(&mut self, target: Target, sc: &ScanControl, sizes: &[u64; 4]) -> Balance {
         let swappiness = u64::from(self.kernel.sysctl.swappiness);
-        let lruvec = &mut self.mm.lruvecs[target.lruvec];
         if self.kernel.mechanisms.scan_balance != ScanBalance::Rotated {
-            // Each type weighs at least a third of all cost (d483a5dd009a).
-            let total: u64 = lruvec.cost.iter().sum();
-            let cost = lruvec.cost.map(|cost| total + cost);
+            // What counts is the group for which memory is reclaimed; each type weighs at least a third of
+            // all cost (d483a5dd009a).
+            let whole = self.mm.memcg_lruvec(target.lruvec, sc.memcg);
+            let cost = self.mm.lruvecs[whole].cost;
+            let total: u64 = cost.iter().sum();
+            let cost = cost.map(|cost| total + cost);
             let pressure = |kind: usize, weight: u64| {
                 weight * (cost.iter().sum::<u64>() + 1) / (cost[kind] + 1)
             };
             let (anon, file) = (pressure(0, swappiness), pressure(1, 200 - swappiness));
             return Balance::Fraction([anon, file], anon + file);
         }
+        let lruvec = &mut self.mm.lruvecs[target.lruvec];
         let [anon, file] = [sizes[0] + sizes[1], sizes[2] + sizes[3]];
         for (kind, size) in [anon, file].into_iter().enumerate() {
             if lruvec.recent_scanned[kind] > size / 4 {
@@ -136,11 +145,14 @@ impl World {
             ScanBalance::IoCost => io,
             ScanBalance::WorkCost => io * SWAP_CLUSTER_MAX + rotated,
         };
-        let lists = &mut self.mm.lruvecs[lruvec];
-        lists.cost[usize::from(file)] += cost;
-        let size: u64 = Lru::EVICTABLE.iter().map(|&lru| lists.len(lru)).sum();
-        if lists.cost.iter().sum::<u64>() > size / 4 {
-            lists.cost = lists.cost.map(|cost| cost / 2);
+        for lruvec in self.mm.lruvec_and_root(lruvec) {
+            let len = |&lru: &Lru| self.mm.tree_len(lruvec, lru);
+            let size: u64 = Lru::EVICTABLE.iter().map(len).sum();
+            let lists = &mut self.mm.lruvecs[lruvec];
+            lists.cost[usize::from(file)] += cost;
+            if lists.cost.iter().sum::<u64>() > size / 4 {
+                lists.cost = lists.cost.map(|cost| cost / 2);
+            }
         }
     }
 
@@ -150,7 +162,7 @@ impl World {
             .mm
             .zones
             .iter()
-            .filter(|zone| zone.lruvec == target.lruvec);
+            .filter(|zone| zone.lruvec == self.mm.root_lruvec(target.lruvec));
         zones.fold((0, 0), |(free, high), zone| {
             (free + zone.free, high + zone.mark(Mark::High))
         })

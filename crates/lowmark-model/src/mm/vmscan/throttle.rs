@@ -113,7 +113,8 @@ pub(super) async fn consider_reclaim_throttle(sys: &Sys, first: Target, sc: &Sca
             return;
         }
     }
-    if sc.priority == 1 && sc.nr_reclaimed == 0 {
+    // A group waits for writeback only.
+    if sc.priority == 1 && sc.nr_reclaimed == 0 && !sc.cgroup_reclaim() {
         reclaim_throttle(sys, first, Reason::NoProgress).await;
     }
 }
@@ -132,7 +133,7 @@ impl World {
         lruvecs.dedup();
         let reclaimable: u64 = lruvecs
             .iter()
-            .map(|&lruvec| self.mm.lruvecs[lruvec].reclaimable(swap))
+            .map(|&lruvec| self.mm.tree_reclaimable(lruvec, swap))
             .sum();
         self.mm.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES
             || 2 * self.mm.nr_writeback <= reclaimable

@@ -1,0 +1,453 @@
+//! Memory cgroups (`mm/memcontrol.c`, version 2), one level below the root.
+//!
+//! 1. A page of a task is *charged* to the task's group when it is allocated, one read back from swap to
+//!    the group that it had; freeing it takes the charge back.
+//! 2. A CPU charges 64 pages ahead ([`Stock`]); only when that is used up the group is asked.
+//! 3. At `memory.max` the charge first reclaims from the group itself; if nothing helps, the run ends.
+//! 4. Beyond `memory.high` the task reclaims before it goes on, and is slowed down the more the farther
+//!    the group is beyond it.
+//!
+//! The pages of a group are on LRU lists of their own: see [`Mm::lruvec_of`].
+
+use super::Mm;
+use super::mmzone::Lru;
+use super::page::Pfn;
+use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::vmscan::{self, SWAP_CLUSTER_MAX};
+use crate::time::{SECOND, TaskId};
+use crate::world::{Sys, World};
+use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::workload::Cgroup;
+
+/// Number of a group.
+pub(crate) type MemcgId = u8;
+
+/// The group of all that are in no other: it is charged nothing.
+pub(crate) const ROOT: MemcgId = 0;
+
+/// Pages that a CPU charges at once (`MEMCG_CHARGE_BATCH` of 6.0 and later).
+const CHARGE_BATCH: u64 = 64;
+/// Rounds of reclaim without progress before a charge fails (`MAX_RECLAIM_RETRIES`).
+const MAX_RECLAIM_RETRIES: u32 = 16;
+/// `MEMCG_DELAY_PRECISION_SHIFT`
+const DELAY_PRECISION_SHIFT: u32 = 20;
+/// `MEMCG_DELAY_SCALING_SHIFT`
+const DELAY_SCALING_SHIFT: u32 = 14;
+
+/// A group (`struct mem_cgroup`).
+#[derive(Debug)]
+struct Memcg {
+    name: String,
+    /// Pages charged, those of stocks included.
+    usage: u64,
+    /// `memory.max`, pages.
+    max: u64,
+    /// `memory.high`, pages.
+    high: u64,
+    /// `memory.events`: charges that met `memory.max`.
+    max_events: u64,
+    /// `memory.events`: rounds of reclaim because of `memory.high`.
+    high_events: u64,
+}
+
+/// Pages that a CPU has charged ahead (`memcg_stock_pcp`).
+#[derive(Debug, Clone, Copy, Default)]
+struct Stock {
+    memcg: MemcgId,
+    pages: u64,
+}
+
+/// All groups.
+#[derive(Debug, Default)]
+pub(crate) struct Memcontrol {
+    /// The root first; empty if there is no other.
+    groups: Vec<Memcg>,
+    /// By CPU.
+    stocks: Vec<Stock>,
+    /// Group of each frame; empty without groups.
+    of_page: Vec<MemcgId>,
+    /// Group of each swap slot's page; empty without groups.
+    of_slot: Vec<MemcgId>,
+    /// Group of each task.
+    of_task: Vec<MemcgId>,
+    /// Pages that each task has charged beyond `memory.high` since it last paid for it.
+    over_high: Vec<u64>,
+}
+
+impl Memcontrol {
+    /// Groups, the root included.
+    pub(crate) fn len(&self) -> usize {
+        self.groups.len().max(1)
+    }
+
+    /// The group that a page is charged to.
+    #[inline]
+    pub(crate) fn of_page(&self, pfn: Pfn) -> MemcgId {
+        self.of_page.get(pfn as usize).copied().unwrap_or(ROOT)
+    }
+
+    /// The group that the page in a slot was charged to (`lookup_swap_cgroup_id`).
+    #[inline]
+    pub(crate) fn of_slot(&self, slot: u32) -> MemcgId {
+        self.of_slot.get(slot as usize).copied().unwrap_or(ROOT)
+    }
+
+    /// The group of a task.
+    #[inline]
+    pub(crate) fn of_task(&self, task: TaskId) -> MemcgId {
+        self.of_task.get(task.index()).copied().unwrap_or(ROOT)
+    }
+
+    /// A task, and what it does from now on, belongs to a group.
+    pub(crate) fn attach(&mut self, task: TaskId, memcg: MemcgId) {
+        if memcg == ROOT {
+            return;
+        }
+        let tasks = self.of_task.len().max(task.index() + 1);
+        self.of_task.resize(tasks, ROOT);
+        self.over_high.resize(tasks, 0);
+        self.of_task[task.index()] = memcg;
+    }
+
+    /// Remembers whose page goes to a slot (`swap_cgroup_record`).
+    #[inline]
+    pub(super) fn record_slot(&mut self, slot: u32, pfn: Pfn) {
+        let memcg = self.of_page(pfn);
+        if let Some(place) = self.of_slot.get_mut(slot as usize) {
+            *place = memcg;
+        }
+    }
+
+    /// Takes back what a page was charged.
+    #[inline]
+    pub(super) fn uncharge(&mut self, pfn: Pfn) {
+        let Some(place) = self.of_page.get_mut(pfn as usize) else {
+            return;
+        };
+        let memcg = std::mem::replace(place, ROOT);
+        if memcg != ROOT {
+            self.groups[usize::from(memcg)].usage -= 1;
+        }
+    }
+
+    /// `consume_stock`
+    fn consume_stock(&mut self, cpu: usize, memcg: MemcgId) -> bool {
+        let stock = &mut self.stocks[cpu];
+        let has = stock.memcg == memcg && stock.pages > 0;
+        stock.pages -= u64::from(has);
+        has
+    }
+
+    /// `refill_stock`
+    fn refill_stock(&mut self, cpu: usize, memcg: MemcgId, pages: u64) {
+        let stock = self.stocks[cpu];
+        if stock.memcg != memcg || stock.pages + pages > CHARGE_BATCH {
+            self.groups[usize::from(stock.memcg)].usage -= stock.pages;
+            self.stocks[cpu].pages = 0;
+        }
+        self.stocks[cpu].memcg = memcg;
+        self.stocks[cpu].pages += pages;
+    }
+
+    /// `drain_all_stock` of a group.
+    fn drain_all_stock(&mut self, memcg: MemcgId) {
+        for stock in self.stocks.iter_mut().filter(|stock| stock.memcg == memcg) {
+            self.groups[usize::from(memcg)].usage -= std::mem::take(&mut stock.pages);
+        }
+    }
+
+    /// `page_counter_try_charge`
+    fn try_charge_counter(&mut self, memcg: MemcgId, pages: u64) -> bool {
+        let group = &mut self.groups[usize::from(memcg)];
+        let fits = group.usage + pages <= group.max;
+        group.usage += if fits { pages } else { 0 };
+        fits
+    }
+
+    /// Charges a page without reclaim: from the stock, with a whole batch, or alone.
+    fn try_charge(&mut self, cpu: usize, memcg: MemcgId) -> Charge {
+        if self.consume_stock(cpu, memcg) {
+            return Charge::Stock;
+        }
+        for batch in [CHARGE_BATCH, 1] {
+            if self.try_charge_counter(memcg, batch) {
+                if batch > 1 {
+                    self.refill_stock(cpu, memcg, batch - 1);
+                }
+                return Charge::Batch(batch);
+            }
+        }
+        Charge::OverMax
+    }
+
+    fn is_over_high(&self, memcg: MemcgId) -> bool {
+        let group = &self.groups[usize::from(memcg)];
+        group.usage > group.high
+    }
+
+    /// `calculate_high_delay`: jiffies that a task has to wait that has charged `pages` beyond
+    /// `memory.high`.
+    fn high_delay(&self, memcg: MemcgId, pages: u64, hz: u64) -> u64 {
+        let group = &self.groups[usize::from(memcg)];
+        if group.usage <= group.high {
+            return 0;
+        }
+        let high = group.high.max(1);
+        let overage = u128::from(group.usage - high.min(group.usage)) << DELAY_PRECISION_SHIFT;
+        let overage = overage / u128::from(high);
+        let penalty = (overage * overage * u128::from(hz)) >> DELAY_PRECISION_SHIFT;
+        let penalty = (penalty >> DELAY_SCALING_SHIFT) * u128::from(pages);
+        let most = 2 * hz;
+        u64::try_from(penalty / u128::from(CHARGE_BATCH)).map_or(most, |delay| delay.min(most))
+    }
+
+    /// Files of the groups, by `NAME/FILE.KEY`.
+    pub(crate) fn counters(&self) -> impl Iterator<Item = (String, u64)> {
+        self.groups.iter().skip(1).flat_map(|group| {
+            let fields = [
+                ("memory.events.max", group.max_events),
+                ("memory.events.high", group.high_events),
+            ];
+            fields.map(|(file, value)| (format!("cgroup/{}/{file}", group.name), value))
+        })
+    }
+
+    /// Pages that each group has charged, stocks aside, beside those that are charged to it: for tests of
+    /// the model itself.
+    pub(crate) fn charges(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.groups.iter().enumerate().skip(1).map(|(id, group)| {
+            let of_group = |stock: &&Stock| usize::from(stock.memcg) == id;
+            let stocked: u64 = self.stocks.iter().filter(of_group).map(|s| s.pages).sum();
+            let charged = self.of_page.iter().filter(|&&of| usize::from(of) == id);
+            (group.usage - stocked, charged.count() as u64)
+        })
+    }
+}
+
+/// How a charge was met.
+enum Charge {
+    Stock,
+    /// So many pages were charged at once.
+    Batch(u64),
+    /// Not at all: reclaim first.
+    OverMax,
+}
+
+impl Mm {
+    /// Makes the groups of a workload, before any task runs.
+    pub(crate) fn make_cgroups(&mut self, groups: &[Cgroup], cpus: u32) {
+        if groups.is_empty() {
+            return;
+        }
+        let pages = |limit: Option<u64>| limit.map_or(u64::MAX, |bytes| bytes / PAGE_SIZE);
+        let group = |name: &str, max, high| Memcg {
+            name: name.to_owned(),
+            usage: 0,
+            max,
+            high,
+            max_events: 0,
+            high_events: 0,
+        };
+        let root = group("", u64::MAX, u64::MAX);
+        let children = groups
+            .iter()
+            .map(|spec| group(&spec.name, pages(spec.max), pages(spec.high)));
+        self.memcontrol = Memcontrol {
+            groups: std::iter::once(root).chain(children).collect(),
+            stocks: vec![Stock::default(); cpus as usize],
+            of_page: vec![ROOT; self.pages.len() as usize],
+            of_slot: vec![ROOT; self.swap.slot_numbers()],
+            of_task: Vec::new(),
+            over_high: Vec::new(),
+        };
+        for _ in 0..groups.len() * self.sets {
+            self.lruvecs.push(Default::default());
+        }
+    }
+
+    /// The LRU lists that a page belongs to: those of its zone or node, and there those of its group. The
+    /// root's come first.
+    #[inline]
+    pub(crate) fn lruvec_of(&self, pfn: Pfn) -> usize {
+        let set = self.zones[self.pages[pfn].zone()].lruvec;
+        set + self.sets * usize::from(self.memcontrol.of_page(pfn))
+    }
+
+    /// The lists of the root on the zone or node of others.
+    #[inline]
+    pub(crate) fn root_lruvec(&self, lruvec: usize) -> usize {
+        lruvec % self.sets
+    }
+
+    /// `NR_ISOLATED_ANON`, `NR_ISOLATED_FILE` of the zone or node.
+    #[inline]
+    pub(crate) fn isolated(&mut self, lruvec: usize) -> &mut [u64; 2] {
+        let root = self.root_lruvec(lruvec);
+        &mut self.lruvecs[root].isolated
+    }
+
+    /// A group's lists on a zone or node.
+    pub(crate) fn memcg_lruvec(&self, lruvec: usize, memcg: MemcgId) -> usize {
+        self.root_lruvec(lruvec) + self.sets * usize::from(memcg)
+    }
+
+    /// Lists and those above them (`parent_lruvec`).
+    pub(crate) fn lruvec_and_root(&self, lruvec: usize) -> impl Iterator<Item = usize> + use<> {
+        let root = self.root_lruvec(lruvec);
+        std::iter::once(lruvec).chain((root != lruvec).then_some(root))
+    }
+
+    /// Lists and those of the groups below: of the root all on its zone or node (`mem_cgroup_iter`).
+    #[inline]
+    pub(crate) fn lruvec_tree(&self, lruvec: usize) -> impl Iterator<Item = usize> + use<> {
+        let groups = match lruvec < self.sets {
+            true => self.memcontrol.len(),
+            false => 1,
+        };
+        (lruvec..).step_by(self.sets).take(groups)
+    }
+}
+
+impl Mm {
+    /// Length of a list, those of the groups below included (`lruvec_page_state`).
+    pub(crate) fn tree_len(&self, lruvec: usize, lru: Lru) -> u64 {
+        let tree = self.lruvec_tree(lruvec);
+        tree.map(|lruvec| self.lruvecs[lruvec].len(lru)).sum()
+    }
+
+    /// Pages that reclaim may find there, of all groups.
+    pub(crate) fn tree_reclaimable(&self, lruvec: usize, swap: bool) -> u64 {
+        let tree = self.lruvec_tree(lruvec);
+        tree.map(|lruvec| self.lruvecs[lruvec].reclaimable(swap))
+            .sum()
+    }
+}
+
+impl World {
+    /// The group of the task that runs.
+    #[inline]
+    pub(crate) fn current_memcg(&self) -> MemcgId {
+        self.mm.memcontrol.of_task(self.sched.current())
+    }
+
+    /// A charged page if that takes neither reclaim nor a wait.
+    #[inline]
+    pub(crate) fn alloc_charged_fast(&mut self, gfp: Gfp, memcg: MemcgId) -> Option<Pfn> {
+        let pfn = self.alloc_page_fast(gfp)?;
+        if memcg == ROOT || self.charge_fast(pfn, memcg) {
+            return Some(pfn);
+        }
+        self.mm.free_page(pfn);
+        None
+    }
+
+    /// Charges a page without reclaim. False: it isn't charged, because of one of the limits.
+    fn charge_fast(&mut self, pfn: Pfn, memcg: MemcgId) -> bool {
+        let cpu = self.mm.cpu;
+        let memcontrol = &mut self.mm.memcontrol;
+        let slow = memcontrol.groups[usize::from(memcg)].high != u64::MAX;
+        if slow || matches!(memcontrol.try_charge(cpu, memcg), Charge::OverMax) {
+            return false;
+        }
+        memcontrol.of_page[pfn as usize] = memcg;
+        true
+    }
+}
+
+/// Allocates a page and charges it to a group.
+#[inline]
+pub(crate) async fn alloc_charged(sys: &Sys, gfp: Gfp, memcg: MemcgId) -> Result<Pfn, OutOfMemory> {
+    let pfn = alloc_page(sys, gfp).await?;
+    if memcg != ROOT {
+        let charged = charge(sys, pfn, gfp, memcg).await;
+        if charged.is_err() {
+            sys.world().mm.free_page(pfn);
+        }
+        charged?;
+    }
+    Ok(pfn)
+}
+
+/// `try_charge_memcg` of one page.
+async fn charge(sys: &Sys, pfn: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), OutOfMemory> {
+    let (mut retries, mut drained) = (MAX_RECLAIM_RETRIES, false);
+    loop {
+        {
+            let world = &mut *sys.world();
+            let (cpu, task) = (world.mm.cpu, world.sched.current());
+            let memcontrol = &mut world.mm.memcontrol;
+            let charge = memcontrol.try_charge(cpu, memcg);
+            if !matches!(charge, Charge::OverMax) {
+                memcontrol.of_page[pfn as usize] = memcg;
+                if let Charge::Batch(pages) = charge
+                    && memcontrol.is_over_high(memcg)
+                    && let Some(over) = memcontrol.over_high.get_mut(task.index())
+                {
+                    *over += pages;
+                }
+                return Ok(());
+            }
+            memcontrol.groups[usize::from(memcg)].max_events += 1;
+        }
+        let reclaimed =
+            vmscan::try_to_free_mem_cgroup_pages(sys, gfp, memcg, SWAP_CLUSTER_MAX).await;
+        let world = &mut *sys.world();
+        let memcontrol = &mut world.mm.memcontrol;
+        let group = &memcontrol.groups[usize::from(memcg)];
+        if group.usage < group.max {
+            continue;
+        }
+        if !drained {
+            memcontrol.drain_all_stock(memcg);
+            drained = true;
+        } else if reclaimed == 0 {
+            if retries == 0 || world.sched.current_killed() {
+                world.out_of_memory(0);
+                return Err(OutOfMemory);
+            }
+            retries -= 1;
+        }
+    }
+}
+
+/// `mem_cgroup_handle_over_high`: on its way out of the kernel, a task that has charged pages beyond
+/// `memory.high` reclaims as many, and waits if that does not help.
+pub(crate) async fn handle_over_high(sys: &Sys) {
+    let (memcg, pages) = {
+        let world = &mut *sys.world();
+        let task = world.sched.current();
+        let over = world.mm.memcontrol.over_high.get_mut(task.index());
+        match over.map(std::mem::take) {
+            None | Some(0) => return,
+            Some(pages) => (world.mm.memcontrol.of_task(task), pages),
+        }
+    };
+    let gfp = Gfp::user(0);
+    let (mut retries, mut want) = (MAX_RECLAIM_RETRIES, pages);
+    loop {
+        {
+            let memcontrol = &mut sys.world().mm.memcontrol;
+            if !memcontrol.is_over_high(memcg) {
+                return;
+            }
+            memcontrol.groups[usize::from(memcg)].high_events += 1;
+        }
+        let reclaimed = vmscan::try_to_free_mem_cgroup_pages(sys, gfp, memcg, want).await;
+        let penalty = {
+            let world = sys.world();
+            let hz = world.hz();
+            let delay = world.mm.memcontrol.high_delay(memcg, pages, hz);
+            // What hardly shows is not worth a sleep.
+            if delay <= hz / 100 || world.sched.current_killed() {
+                return;
+            }
+            SECOND / hz * delay
+        };
+        if reclaimed == 0 && retries == 0 {
+            sys.sleep(penalty).await;
+            return;
+        }
+        retries -= u32::from(reclaimed == 0);
+        want = SWAP_CLUSTER_MAX;
+    }
+}
