@@ -385,7 +385,7 @@ fn the_trace_and_vmstat_agree() {
 #[test]
 fn files_nodes_settings_and_a_cgroup() {
     let _alone = alone();
-    let Some(mut options) = real("6.18") else {
+    let Some(options) = real("6.18") else {
         return;
     };
     let mut scenario = workload(

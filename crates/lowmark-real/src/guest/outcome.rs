@@ -7,7 +7,7 @@ use crate::runner::{Line, series_name};
 use lowmark_record::{Gauges, Outcome, Phase, Recording, RunInfo, Series, System, TaskTimes, Unit};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::PAGE_SIZE;
-use lowmark_spec::workload::TimeUnit;
+use lowmark_spec::workload::{Cgroup, TimeUnit};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Files under `/proc` and `/sys` at one time, by path without the leading slash.
@@ -181,6 +181,7 @@ impl Heard {
                 }
             }
         }
+        counters.extend(self.cgroup_events(&scenario.workload.cgroups));
         let meminfo = self
             .after
             .as_ref()
@@ -240,6 +241,24 @@ impl Heard {
             system: None,
             events: Default::default(),
         })
+    }
+
+    /// `memory.events` of the workload's cgroups, which are new at its beginning, as the model names them.
+    fn cgroup_events(&self, groups: &[Cgroup]) -> BTreeMap<String, u64> {
+        let mut events = BTreeMap::new();
+        for Cgroup { name, .. } in groups {
+            let after = self.after.as_ref();
+            let text = after.and_then(|a| a.get(&format!("sys/fs/cgroup/{name}/memory.events")));
+            for line in text.map_or("", String::as_str).lines() {
+                if let Some((event, count)) = line.split_once(' ')
+                    && let Ok(count) = count.parse()
+                    && ["max", "high"].contains(&event)
+                {
+                    events.insert(format!("cgroup/{name}/memory.events.{event}"), count);
+                }
+            }
+        }
+        events
     }
 
     /// What the kernel said of itself.

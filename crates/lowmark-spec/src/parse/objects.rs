@@ -276,20 +276,27 @@ impl Reader<'_, '_> {
     }
 
     fn cgroup(&mut self, name: &str, span: Span, node: &Node) -> Result<()> {
-        let owner = format!("the cgroup `{name}`");
-        let fields = Fields::open(node, span, &owner, &["max", "high"], self.scope)?;
-        if self.objects.cgroups.len() == CGROUPS_MAX {
+        let index = self.objects.cgroups.len();
+        // Tasks may name it even if its limits are not understood.
+        self.objects.cgroups.push(Cgroup {
+            name: name.to_owned(),
+            max: None,
+            high: None,
+        });
+        if index == CGROUPS_MAX {
             return Err(Problem::new(
                 span,
                 format!("expected at most {CGROUPS_MAX} cgroups, found `{name}` beside them"),
                 "let tasks share a cgroup",
             ));
         }
+        let owner = format!("the cgroup `{name}`");
+        let fields = Fields::open(node, span, &owner, &["max", "high"], self.scope)?;
         let max = fields.maybe("max", Scope::some_size)?;
         let high = fields.maybe("high", Scope::some_size)?;
         self.budget.charge(span, name.len())?;
-        let name = name.to_owned();
-        self.objects.cgroups.push(Cgroup { name, max, high });
+        let group = &mut self.objects.cgroups[index];
+        (group.max, group.high) = (max, high);
         Ok(())
     }
 
