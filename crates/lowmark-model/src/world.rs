@@ -106,8 +106,8 @@ impl World {
         let mut world = World {
             sched: Sched::new(machine.cpus, machine.costs.context_switch_ns),
             mm: Mm::new(machine, &kernel),
-            block: BlockLayer::new(&machine.devices, kernel.mechanisms.plug_flush),
-            mounts: Mounts::new(machine),
+            block: BlockLayer::new(&machine.devices, &kernel.mechanisms),
+            mounts: Mounts::new(machine, kernel.mechanisms.xfs_ahead),
             dirtying: Dirtying::new(machine.cpus),
             trace,
             kernel,

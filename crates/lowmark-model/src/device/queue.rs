@@ -5,9 +5,9 @@ use super::elevator::Elevator;
 use super::request::{Dir, Io, Request, RequestId};
 use super::stripes::Stripes;
 use super::waiting::Next;
-use crate::kernel::PlugFlush;
+use crate::kernel::{Mechanisms, Plug as PlugPlace, PlugFlush};
 use crate::mm::page::Pfn;
-use crate::time::{Nanos, Sched, TaskId, WaitQueue};
+use crate::time::{MSEC, Nanos, Sched, TaskId, WaitQueue};
 use crate::world::Interrupt;
 use lowmark_spec::machine::{Device, PAGE_SIZE};
 
@@ -23,6 +23,11 @@ pub(crate) enum Submitted {
 /// Pages of a request beside which no other is kept in a plug (`BLK_PLUG_FLUSH_SIZE`).
 const PLUG_FLUSH_PAGES: usize = ((128 << 10) / PAGE_SIZE) as usize;
 
+/// Requests at which a plugged queue gives in (`unplug_thresh`).
+const UNPLUG_REQUESTS: usize = 4;
+/// The longest that it holds them back (`unplug_delay`).
+const UNPLUG_DELAY: Nanos = 3 * MSEC;
+
 /// Free requests of one class (`struct request_list`).
 #[derive(Debug, Default)]
 struct RequestList {
@@ -34,6 +39,7 @@ struct RequestList {
 #[derive(Debug)]
 struct Queue {
     disk: Disk,
+    rotational: bool,
     elevator: Elevator,
     requests: Vec<Request>,
     unused: Vec<RequestId>,
@@ -49,6 +55,8 @@ struct Queue {
     /// Time of the armed idle timer, so that it is armed once.
     idle_timer: Option<Nanos>,
     served: Served,
+    /// Nothing is given to the device yet (`QUEUE_FLAG_PLUGGED`, to 2.6.38).
+    plugged: bool,
 }
 
 /// What a device has done.
@@ -90,6 +98,8 @@ pub(crate) struct BlockLayer {
     queues: Vec<Queue>,
     /// Which queues a device has.
     stripes: Vec<Stripes>,
+    /// Queues hold requests back, not tasks.
+    queues_plug: bool,
     plugs: Vec<Plug>,
     /// Requests in a plug are flushed at this many (`BLK_MAX_REQUEST_COUNT`).
     plug_requests: usize,
@@ -100,9 +110,11 @@ pub(crate) struct BlockLayer {
 }
 
 impl BlockLayer {
-    pub(crate) fn new(devices: &[Device], plug_flush: PlugFlush) -> BlockLayer {
+    pub(crate) fn new(devices: &[Device], kernel: &Mechanisms) -> BlockLayer {
+        let plug_flush = kernel.plug_flush;
         let queue = |device: &Device| Queue {
             disk: Disk::new(device),
+            rotational: device.rotational,
             elevator: Elevator::new(device),
             requests: Vec::new(),
             unused: Vec::new(),
@@ -115,11 +127,13 @@ impl BlockLayer {
             in_service: 0,
             idle_timer: None,
             served: Served::default(),
+            plugged: false,
         };
         let members = devices
             .iter()
             .flat_map(|device| (0..device.members).map(move |_| device));
         BlockLayer {
+            queues_plug: kernel.plug == PlugPlace::Queue,
             queues: members.map(queue).collect(),
             stripes: Stripes::of(devices),
             plugs: Vec::new(),
@@ -178,6 +192,9 @@ impl BlockLayer {
 
     /// `blk_start_plug` for the current task; plugs nest.
     pub(crate) fn start_plug(&mut self, sched: &Sched) {
+        if self.queues_plug {
+            return;
+        }
         let task = sched.current().0 as usize;
         if self.plugs.len() <= task {
             self.plugs.resize_with(task + 1, Plug::default);
@@ -187,6 +204,9 @@ impl BlockLayer {
 
     /// `blk_finish_plug`.
     pub(crate) fn finish_plug(&mut self, sched: &mut Sched) {
+        if self.queues_plug {
+            return;
+        }
         let task = sched.current();
         let plug = &mut self.plugs[task.0 as usize];
         plug.depth -= 1;
@@ -269,12 +289,32 @@ impl BlockLayer {
         };
         match plugged {
             Some(_) => self.add_to_plug(sched, task, at, id),
-            None => {
-                queue.insert(id, sched.now());
-                self.run_queue(sched, at);
-            }
+            None => self.add_to_queue(sched, at, id),
         }
         Submitted::Yes
+    }
+
+    /// `__make_request`: the queue of a disk that has nothing waiting is plugged first.
+    fn add_to_queue(&mut self, sched: &mut Sched, device: usize, id: RequestId) {
+        let queue = &mut self.queues[device];
+        queue.insert(id, sched.now());
+        let waiting = queue.waiting();
+        if self.queues_plug && queue.rotational && waiting == 1 && !queue.plugged {
+            queue.plugged = true;
+            sched.interrupt_after(UNPLUG_DELAY, Interrupt::RunQueue { device });
+        }
+        if !queue.plugged || waiting >= UNPLUG_REQUESTS {
+            self.run_queue(sched, device);
+        }
+    }
+
+    /// Somebody waits for a page: what its queue holds back goes out (`sync_page`).
+    pub(crate) fn unplug_queues(&mut self, sched: &mut Sched) {
+        for device in 0..self.queues.len() {
+            if self.queues[device].plugged {
+                self.run_queue(sched, device);
+            }
+        }
     }
 
     /// `blk_add_rq_to_plug`
@@ -296,6 +336,10 @@ impl BlockLayer {
     /// Blocks the current task until a request is free for what found none (`get_request_wait`).
     pub(crate) fn wait_for_request(&mut self, sched: &mut Sched, io: &Io) {
         let (queue, _) = self.stripes[io.device].place(io.position);
+        // __generic_unplug_device
+        if self.queues[queue].plugged {
+            self.run_queue(sched, queue);
+        }
         self.queues[queue].lists[usize::from(io.sync)]
             .wait
             .block(sched, "a free request");
@@ -304,6 +348,7 @@ impl BlockLayer {
     /// Gives the device as many commands as it and the elevator allow (`__blk_run_queue`).
     pub(crate) fn run_queue(&mut self, sched: &mut Sched, at: usize) {
         let queue = &mut self.queues[at];
+        queue.plugged = false;
         while queue.in_service as usize + queue.taken.len() < queue.queue_depth {
             match queue.elevator.next(queue.disk.head(), sched.now()) {
                 Next::Dispatch(id) => queue.taken.push(id),
@@ -383,6 +428,12 @@ impl Queue {
         false
     }
 
+    /// Requests that the device does not have yet.
+    fn waiting(&self) -> usize {
+        let all: u32 = self.lists.iter().map(|list| list.count).sum();
+        all as usize - self.in_service as usize - self.taken.len()
+    }
+
     /// Shows a request to the elevator.
     fn insert(&mut self, id: RequestId, now: Nanos) {
         self.elevator.insert(id, &self.requests[id as usize], now);
@@ -441,5 +492,41 @@ impl Queue {
             list.wait.wake_one(sched);
         }
         uncongested
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{Version, versions};
+
+    /// Requests that a disk has begun or taken after single pages far apart were submitted.
+    fn at_device(version: &str, pages: u64, unplugs: bool) -> usize {
+        let kernel = versions::at(Version::known(version).unwrap());
+        let mut sched = Sched::new(1, 0);
+        let mut layer = BlockLayer::new(&[Device::hdd("sda", 1 << 30)], &kernel);
+        for number in 0..pages {
+            let io = Io {
+                device: 0,
+                dir: Dir::Read,
+                sync: true,
+                position: 1000 * number,
+                pfn: number as Pfn,
+            };
+            assert_eq!(layer.submit(&mut sched, io), Submitted::Yes);
+        }
+        if unplugs {
+            layer.unplug_queues(&mut sched);
+        }
+        let queue = &layer.queues[0];
+        queue.in_service as usize + queue.taken.len()
+    }
+
+    #[test]
+    fn an_empty_queue_waits_for_company_up_to_2_6_38() {
+        assert_eq!(at_device("v2.6.38", 3, false), 0);
+        assert_eq!(at_device("v2.6.38", 3, true), 3);
+        assert_eq!(at_device("v2.6.38", 4, false), 4);
+        assert_eq!(at_device("v2.6.39", 1, false), 1);
     }
 }

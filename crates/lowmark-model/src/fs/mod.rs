@@ -16,6 +16,7 @@ mod space;
 
 pub(crate) use extents::{Extent, Extents};
 
+use crate::kernel::XfsAhead;
 use lowmark_spec::machine::{Device, FileSystem, FsKind, Machine, PAGE_SIZE};
 use space::Space;
 
@@ -46,6 +47,7 @@ pub(crate) struct Mount {
     space: Space,
     /// Pages that are dirty and have no place yet.
     reserved: u64,
+    xfs_ahead: XfsAhead,
 }
 
 /// The mounted file systems of a machine, by their number there; none for those without a device.
@@ -53,9 +55,10 @@ pub(crate) struct Mount {
 pub(crate) struct Mounts(Vec<Option<Mount>>);
 
 impl Mounts {
-    pub(crate) fn new(machine: &Machine) -> Mounts {
+    pub(crate) fn new(machine: &Machine, xfs_ahead: XfsAhead) -> Mounts {
         let mounts = machine.filesystems.iter();
-        Mounts(mounts.map(|spec| Mount::new(machine, spec)).collect())
+        let mount = |spec| Mount::new(machine, spec, xfs_ahead);
+        Mounts(mounts.map(mount).collect())
     }
 
     /// A file system that files lie on.
@@ -90,7 +93,7 @@ fn xfs_groups(device: &Device) -> u64 {
 }
 
 impl Mount {
-    fn new(machine: &Machine, spec: &FileSystem) -> Option<Mount> {
+    fn new(machine: &Machine, spec: &FileSystem, xfs_ahead: XfsAhead) -> Option<Mount> {
         let device = spec.device?;
         let pages = machine.devices[device].size / PAGE_SIZE;
         let group = match spec.kind {
@@ -130,6 +133,7 @@ impl Mount {
             device,
             space: Space::new(&free, pages, group),
             reserved: 0,
+            xfs_ahead,
         })
     }
 
@@ -189,6 +193,7 @@ impl Mount {
                 // The request ends where a file of that unit would.
                 need.max(size.next_multiple_of(unit) - u64::from(request.page))
             }
+            _ if self.xfs_ahead == XfsAhead::Fixed => need + XFS_AHEAD_MIN,
             _ => {
                 let mut ahead = (1 << size.ilog2()).clamp(XFS_AHEAD_MIN, XFS_AHEAD_MAX);
                 // Less when less than a twentieth is free.
@@ -249,7 +254,7 @@ mod tests {
             device: Some(0),
         };
         machine.filesystems = vec![spec.clone()];
-        Mount::new(&machine, &spec).unwrap()
+        Mount::new(&machine, &spec, XfsAhead::FileSize).unwrap()
     }
 
     fn append(mount: &mut Mount, page: u32, need: u32, goal: u64) -> Extent {
@@ -279,6 +284,8 @@ mod tests {
             .map(|(page, need)| append(&mut mount, page, need, 0).length)
             .to_vec();
         assert_eq!(lengths, [16 + 16, 16 + 32, 48 + 128]);
+        mount.xfs_ahead = XfsAhead::Fixed;
+        assert_eq!(append(&mut mount, 500, 48, 0).length, 48 + 16);
     }
 
     #[test]

@@ -220,6 +220,28 @@ mechanisms! {
         /// The same for direct reclaim, which goes through its whole share at the first priority.
         ProportionalDirect = "proportional-direct",
     }
+    /// What becomes of the share of a list that is below a batch (`get_scan_count`).
+    small_scan: SmallScan {
+        /// It is saved up until there are 32 pages (`nr_scan_try_batch`, before 246e87a93934, 3.0).
+        Saved = "saved",
+        /// It is scanned; a batch at least where kswapd had given up.
+        Forced = "forced",
+    }
+    /// Whether a reclaimer waits after a batch with many pages under writeback (`shrink_inactive_list`).
+    batch_stall: BatchStall {
+        /// It goes on (before 92df3a723f84, 3.2).
+        None = "none",
+        /// It waits if a queue is congested: by its priority (3.2), by what it met (3.11).
+        Writeback = "writeback",
+    }
+    /// Where requests are held back so that neighbours come together (`blk_start_plug`).
+    plug: Plug {
+        /// In an empty queue of a disk, until there are four, somebody waits or 3 ms have passed (before
+        /// 7eaceaccab5f, 2.6.39).
+        Queue = "queue",
+        /// With the task that submits them, while it says so.
+        Task = "task",
+    }
     /// Block plug around a reclaim pass: pages written together become one request.
     reclaim_plug: ReclaimPlug {
         /// None, as up to 3.1; commit 3da367c3e5fc brought it.
@@ -253,6 +275,14 @@ mechanisms! {
         /// One pass over the node's lists per priority.
         Node = "node",
     }
+    /// How far above its high watermark kswapd reclaims a zone while another one needs it
+    /// (`KSWAPD_ZONE_BALANCE_GAP_RATIO`).
+    balance_gap: BalanceGap {
+        /// To eight times the watermark (before 8afdcece4911, 2.6.39).
+        EightTimesHigh = "eight-times-high",
+        /// By the low watermark or a hundredth of the zone, the smaller one.
+        LowOrPercent = "low-or-percent",
+    }
     /// What kswapd does below priority 10 when a balancing run gets nowhere.
     kswapd_wait: KswapdWait {
         /// Up to 100 ms in `congestion_wait`, unless a zone is below its min watermark.
@@ -262,6 +292,9 @@ mechanisms! {
     }
     /// When an allocation in its slow path wakes a sleeping kswapd (`wakeup_kswapd`).
     kswapd_wake: KswapdWake {
+        /// The zone is below its low watermark; the tracepoint tells so even if kswapd is awake (before
+        /// 88f5acf88ae6, 2.6.38).
+        Told = "told",
         /// The zone is below its low watermark.
         BelowLow = "below-low",
         /// The zone is below its high watermark.
@@ -476,6 +509,13 @@ mechanisms! {
         /// What the device writes in half a second, an eighth of the limit at most.
         Bandwidth = "bandwidth",
     }
+    /// Which inodes a round of the flusher goes through (`queue_io`).
+    writeback_round: WritebackRound {
+        /// All that are dirty meanwhile, but those of periodic work (before 424b351fe190, 3.1).
+        Open = "open",
+        /// Those that were dirty when it began.
+        Closed = "closed",
+    }
     /// Whether background writing also begins when one device is above its share (`over_bground_thresh`).
     bdi_background: BdiBackground {
         /// Only all of memory counts (before b00949aa2df9, 3.2).
@@ -483,10 +523,17 @@ mechanisms! {
         /// It does.
         On = "on",
     }
+    /// How much XFS allocates behind the end of a file that grows (`xfs_iomap_prealloc_size`).
+    xfs_ahead: XfsAhead {
+        /// 64 KiB (before 055388a3188f, 2.6.38).
+        Fixed = "fixed",
+        /// As much again as the file has, to 8 GiB.
+        FileSize = "file-size",
+    }
     /// Whether stores wait while their page is being written (`wait_on_page_writeback` in `write_begin` and
     /// `page_mkwrite`).
     stable_pages: StablePages {
-        /// They do not: before 3.0. Darrick J. Wong, linux-mm, 27 May 2011, made them wait.
+        /// They do not (before 3d08bcc88775, 3.0; Darrick J. Wong, linux-mm, 27 May 2011).
         Off = "off",
         /// They do.
         Always = "always",

@@ -14,6 +14,7 @@ pub mod versions;
 
 pub use mechanisms::*;
 pub use sysctl::Sysctl;
+pub(crate) use versions::v;
 pub use versions::{Version, versions};
 
 use lowmark_spec::KernelSpec;

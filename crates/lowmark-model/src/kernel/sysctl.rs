@@ -1,6 +1,6 @@
 //! Settings under `/proc/sys/vm` that the model obeys.
 
-use super::{KernelError, Version};
+use super::{KernelError, Version, v};
 use crate::time::{Nanos, SECOND};
 use lowmark_spec::machine::PAGE_SIZE;
 
@@ -49,7 +49,7 @@ impl Default for Sysctl {
 }
 
 /// The first version in which swappiness may favour file pages, by commit c843966c556d.
-const FAVOURS_FILES: Version = Version { major: 5, minor: 8 };
+const FAVOURS_FILES: Version = v(5, 8);
 
 /// Names of the settings with their smallest and largest value.
 const RANGES: [(&str, u64, u64); 10] = [

@@ -6,29 +6,56 @@ use super::mechanisms::*;
 use lowmark_record::Release;
 use std::fmt;
 
-/// A kernel version, `vMAJOR.MINOR`.
+/// A kernel version, `vMAJOR.MINOR`, or `v2.6.PATCH`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// First number.
     pub major: u32,
     /// Second number.
     pub minor: u32,
+    /// Third number, which tells versions apart in 2.6 only; 0 from 3.0 on.
+    pub patch: u32,
 }
 
 impl Version {
     /// The same as a release, by which events are written.
     pub(crate) fn release(self) -> Release {
-        Release::new(self.major as u16, self.minor as u16)
+        match self.major {
+            2 => Release::v2_6(self.patch as u16),
+            _ => Release::new(self.major as u16, self.minor as u16),
+        }
     }
 }
 
-pub(super) const fn v(major: u32, minor: u32) -> Version {
-    Version { major, minor }
+/// Version `major.minor`, 3.0 or later.
+pub(crate) const fn v(major: u32, minor: u32) -> Version {
+    Version {
+        major,
+        minor,
+        patch: 0,
+    }
+}
+
+/// Version `2.6.patch`.
+pub(super) const fn v2_6(patch: u32) -> Version {
+    Version {
+        major: 2,
+        minor: 6,
+        patch,
+    }
 }
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "v{}.{}", self.major, self.minor)
+        let Version {
+            major,
+            minor,
+            patch,
+        } = self;
+        match major {
+            2 => write!(f, "v{major}.{minor}.{patch}"),
+            _ => write!(f, "v{major}.{minor}"),
+        }
     }
 }
 
@@ -53,7 +80,7 @@ impl Change {
     }
 }
 
-/// The oldest kernel of the model: 3.2.
+/// The oldest kernel of the model: 2.6.37.
 fn oldest() -> Mechanisms {
     Mechanisms {
         swapin_readahead: SwapinReadahead::Vanilla,
@@ -71,12 +98,16 @@ fn oldest() -> Mechanisms {
         reclaim_stall: ReclaimStall::CongestionWait,
         hopeless_node: HopelessNode::PagesScanned,
         scan_target: ScanTarget::Unbounded,
-        reclaim_plug: ReclaimPlug::On,
+        small_scan: SmallScan::Saved,
+        batch_stall: BatchStall::None,
+        plug: Plug::Queue,
+        reclaim_plug: ReclaimPlug::Off,
         swapin_plug: SwapinPlug::Off,
         plug_flush: PlugFlush::Requests,
         balance_pgdat: BalancePgdat::EveryPass,
+        balance_gap: BalanceGap::EightTimesHigh,
         kswapd_wait: KswapdWait::CongestionWait,
-        kswapd_wake: KswapdWake::BelowLow,
+        kswapd_wake: KswapdWake::Told,
         tail_writeback: TailWriteback::Keep,
         kswapd_classzone: KswapdClasszone::Vanilla,
         watermark_order: WatermarkOrder::Decay,
@@ -91,7 +122,7 @@ fn oldest() -> Mechanisms {
         dirtyable: Dirtyable::AnonToo,
         dirty_reserve: DirtyReserve::None,
         dirty_ratios: DirtyRatios::Percent,
-        throttle: Throttle::PauseControl,
+        throttle: Throttle::Foreground,
         balanced_rate: BalancedRate::Any,
         position_ratio: PositionRatio::Unbounded,
         strictlimit: Strictlimit::Off,
@@ -102,10 +133,12 @@ fn oldest() -> Mechanisms {
         position_time: PositionTime::AfterSample,
         balance_loop: BalanceLoop::AtEnd,
         dirty_exceeded: DirtyExceeded::Either,
-        writeback_slice: WritebackSlice::Bandwidth,
-        bdi_background: BdiBackground::On,
-        stable_pages: StablePages::Always,
-        reclaim_file_writes: ReclaimFileWrites::KswapdLate,
+        writeback_slice: WritebackSlice::Fixed,
+        writeback_round: WritebackRound::Open,
+        bdi_background: BdiBackground::Off,
+        xfs_ahead: XfsAhead::Fixed,
+        stable_pages: StablePages::Off,
+        reclaim_file_writes: ReclaimFileWrites::Anybody,
         context_readahead: ContextReadahead::AnyPage,
         fault_around: FaultAround::Off,
         alloc_retry: AllocRetry::Always,
@@ -114,6 +147,11 @@ fn oldest() -> Mechanisms {
 
 /// Versions that the model knows, oldest first.
 const VERSIONS: &[Version] = &[
+    v2_6(37),
+    v2_6(38),
+    v2_6(39),
+    v(3, 0),
+    v(3, 1),
     v(3, 2),
     v(3, 3),
     v(3, 4),
@@ -166,7 +204,7 @@ pub fn versions() -> &'static [Version] {
 }
 
 impl Version {
-    /// The version that `text` names, `v3.6` or `3.6`.
+    /// The version that `text` names: `v3.6`, `3.6`, `v2.6.38`.
     ///
     /// # Errors
     ///
@@ -213,6 +251,11 @@ mod tests {
     #[test]
     fn versions_differ_where_history_says() {
         let of = |text| at(Version::known(text).unwrap());
+        assert_eq!(of("v2.6.37").plug, Plug::Queue);
+        assert_eq!(of("2.6.39").plug, Plug::Task);
+        assert_eq!(of("v3.0").throttle, Throttle::Foreground);
+        assert_eq!(of("v3.1").throttle, Throttle::ForegroundBounded);
+        assert_eq!(of("v3.2").throttle, Throttle::PauseControl);
         assert_eq!(of("v3.13").swapin_readahead, SwapinReadahead::Vanilla);
         assert_eq!(of("v3.14").swapin_readahead, SwapinReadahead::SwapinNrPages);
         assert_eq!(of("3.6").swapin_plug, SwapinPlug::On);
@@ -228,6 +271,17 @@ mod tests {
         assert_eq!(of("v6.12").pcp_lists, PcpLists::Tuned);
         assert_eq!(of("v6.12").swap_slots, SwapSlots::Cache);
         assert_eq!(of("v6.18").swap_slots, SwapSlots::Single);
+    }
+
+    #[test]
+    fn versions_of_2_6_have_three_numbers() {
+        let oldest = Version::known("v2.6.37").unwrap();
+        assert_eq!(oldest.to_string(), "v2.6.37");
+        assert_eq!(oldest.release(), Release::v2_6(37));
+        assert!(VERSIONS.is_sorted());
+        for unknown in ["v2.6", "v2.6.36", "v2.6.37.1", "v3.2.0", "2.37"] {
+            assert!(Version::known(unknown).is_err(), "{unknown}");
+        }
     }
 
     #[test]

@@ -12,7 +12,9 @@ use super::vmscan::{
     DEF_PRIORITY, MAX_KSWAPD_FAILURES, SWAP_CLUSTER_MAX, ScanControl, Target, age_active_anon,
     shrink_node,
 };
-use crate::kernel::{BalancePgdat, HopelessNode, KswapdClasszone, KswapdWait, KswapdWake};
+use crate::kernel::{
+    BalanceGap, BalancePgdat, HopelessNode, KswapdClasszone, KswapdWait, KswapdWake,
+};
 use crate::time::{MSEC, Nanos, SECOND, WaitQueue};
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
@@ -36,9 +38,11 @@ impl World {
     /// `wake_all_kswapds`: tells the kswapd of every node that the allocation could use.
     pub(crate) fn wake_all_kswapds(&mut self, gfp: Gfp, order: u32) {
         // Zone kernels tell one that is awake nothing but a higher order.
-        let by_node = self.kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
+        let mechanisms = &self.kernel.mechanisms;
+        let by_node = mechanisms.balance_pgdat == BalancePgdat::Node;
+        let told = mechanisms.kswapd_wake == KswapdWake::Told;
         let awake = |node: &Node| node.kswapd.wait.is_empty();
-        if !by_node && order == 0 && self.mm.nodes.iter().all(awake) {
+        if !by_node && !told && order == 0 && self.mm.nodes.iter().all(awake) {
             return;
         }
         let preferred = self.mm.zones[self.mm.preferred_zone(gfp)].kind;
@@ -63,11 +67,15 @@ impl World {
             let class = preferred as usize;
             kswapd.class = Some(kswapd.class.map_or(class, |old| old.min(class)));
         }
-        if kswapd.wait.is_empty() || self.node_hopeless(node) {
+        let rule = self.kernel.mechanisms.kswapd_wake;
+        let awake = kswapd.wait.is_empty() && rule != KswapdWake::Told;
+        if awake || self.node_hopeless(node) {
             return;
         }
-        let needed = match self.kernel.mechanisms.kswapd_wake {
-            KswapdWake::BelowLow => !self.zone_ok(zone, order, Mark::Low, ZoneType::Dma),
+        let needed = match rule {
+            KswapdWake::Told | KswapdWake::BelowLow => {
+                !self.zone_ok(zone, order, Mark::Low, ZoneType::Dma)
+            }
             KswapdWake::NotBalanced => !self.zone_ok(zone, order, Mark::High, ZoneType::Dma),
             KswapdWake::NodeNotBalanced => !self.node_balanced(node, order, highest as usize),
         };
@@ -458,12 +466,15 @@ async fn balance_pass(
     pass
 }
 
-/// `KSWAPD_ZONE_BALANCE_GAP_RATIO`: kswapd goes on a little above high, so that one zone is not
-/// reclaimed for another's sake.
+/// kswapd goes on above high, so that one zone is not reclaimed for another's sake all the time.
 fn balance_gap(world: &World, zone: usize) -> u64 {
     let zone = &world.mm.zones[zone];
-    zone.mark(Mark::Low)
-        .min(zone.size(&world.kernel).div_ceil(100))
+    match world.kernel.mechanisms.balance_gap {
+        BalanceGap::EightTimesHigh => 7 * zone.mark(Mark::High),
+        BalanceGap::LowOrPercent => zone
+            .mark(Mark::Low)
+            .min(zone.size(&world.kernel).div_ceil(100)),
+    }
 }
 
 /// The highest zone that is below its high watermark; anonymous pages of the zones down to it are aged

@@ -156,6 +156,8 @@ pub(crate) struct Lruvec {
     pub(crate) recent_scanned: [u64; 2],
     /// `recent_rotated` of anon and file.
     pub(crate) recent_rotated: [u64; 2],
+    /// Shares below a batch, by list (to 2.6.39).
+    pub(crate) nr_saved_scan: [u64; 4],
     /// `NR_ISOLATED_ANON`, `NR_ISOLATED_FILE`; those of the root count for all groups.
     pub(crate) isolated: [u64; 2],
     /// Evictions and activations so far, modulo 2^26 (`nonresident_age`, `inactive_age`).

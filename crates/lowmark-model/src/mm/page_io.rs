@@ -120,6 +120,7 @@ pub(crate) async fn wait_on_page(sys: &Sys, pfn: Pfn, flags: u16) {
         if !world.mm.pages[pfn].has(flags) {
             return;
         }
+        world.block.unplug_queues(&mut world.sched);
         world.mm.pages[pfn].set(flag::WAITERS);
         world.page_waiters.block(pfn, &mut world.sched);
     }

@@ -1,7 +1,7 @@
 //! `/proc/vmstat`.
 
 use super::mmzone::{MAX_NR_ZONES, ZoneType};
-use crate::kernel::Version;
+use crate::kernel::{Version, v};
 use std::collections::BTreeMap;
 
 macro_rules! counters {
@@ -89,24 +89,15 @@ counters! {
 }
 
 /// Counters that are gone, with the first version without them.
-const GONE: [(&str, Version); 1] = [(
-    "kswapd_skip_congestion_wait",
-    Version {
-        major: 3,
-        minor: 11,
-    },
-)];
+const GONE: [(&str, Version); 1] = [("kswapd_skip_congestion_wait", v(3, 11))];
 
 /// From this version on counters have the names of their kernel; recordings of older ones keep the sums
 /// over zones and the counters of later kernels that they have always had.
-const ERA_NAMES: Version = Version {
-    major: 4,
-    minor: 13,
-};
+const ERA_NAMES: Version = v(4, 13);
 
 /// Counters of anon and file pages came with commit 497a6c1b0990 (5.8), those of anon refaults with
 /// 170b04b7ae49 (5.9).
-const BY_KIND: Version = Version { major: 5, minor: 9 };
+const BY_KIND: Version = v(5, 9);
 
 impl VmStat {
     /// Every counter by the name that it has in a version. `highest` is what the zone type above Normal is

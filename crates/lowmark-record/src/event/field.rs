@@ -255,10 +255,20 @@ fields! {
     Index = "index": Unsigned from "writeback_index";
     /// Pages that were allowed.
     ToWrite = "to_write": Signed from "nr_to_write";
+    /// Pages passed over.
+    PagesSkipped = "pages_skipped": Signed;
+    /// For reclaim.
+    ForReclaim = "for_reclaim": Signed;
+    /// There is more to write.
+    MoreIo = "more_io": Signed;
+    /// First byte of the range.
+    RangeStart = "range_start": Unsigned;
+    /// Last byte of the range; 0 for all.
+    RangeEnd = "range_end": Unsigned;
     /// Pages that were written.
     Wrote = "wrote": Unsigned;
     /// Dirtied before this, jiffies.
-    Older = "older": Unsigned;
+    Older = "older": Unsigned from "older_than_this";
     /// Inodes queued.
     Enqueue = "enqueue": Signed from "moved";
     /// Flags of the call, `I_*`.

@@ -159,13 +159,19 @@ events! {
         CongestionWait = "writeback_congestion_wait" until "5.18": CONGESTION;
         /// A task passed `wait_iff_congested`, asleep or not.
         WaitIffCongested = "writeback_wait_iff_congested" until "5.16": CONGESTION;
-        /// A writer is asked to clean pages (`balance_dirty_pages`).
+        /// A writer has to clean pages or to wait (`balance_dirty_pages`).
+        WbcBalanceDirtyStart = "wbc_balance_dirty_start" until "3.1": WRITEBACK_CONTROL;
+        /// A writer has waited (`balance_dirty_pages`).
+        WbcBalanceDirtyWait = "wbc_balance_dirty_wait" until "3.1": WRITEBACK_CONTROL;
+        /// A writer has cleaned pages (`balance_dirty_pages`).
+        WbcBalanceDirtyWritten = "wbc_balance_dirty_written" until "3.1": WRITEBACK_CONTROL;
+        /// A writer has to clean pages or to wait (`balance_dirty_pages`).
         BalanceDirtyStart = "balance_dirty_start" until "3.2": BDI;
-        /// A writer waits (`balance_dirty_pages`).
+        /// A writer has waited (`balance_dirty_pages`).
         BalanceDirtyWait = "balance_dirty_wait" until "3.2": BDI;
         /// A writer has cleaned pages (`balance_dirty_pages`).
         BalanceDirtyWritten = "balance_dirty_written" until "3.2":
-            &[("2.6.36", "bdi {bdi} written {written}")];
+            &[("3.1", "bdi {bdi} written {written}")];
         /// A writer is throttled, or not yet (`balance_dirty_pages`).
         BalanceDirtyPages = "balance_dirty_pages": BALANCE_DIRTY_PAGES;
         /// The rate of a device is set anew (`bdi_update_dirty_ratelimit`).

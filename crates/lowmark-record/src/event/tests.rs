@@ -168,7 +168,13 @@ const REAL: &[(&str, &str, &str)] = &[
         "bdi 8:0: sb_dev 0:0 nr_pages=1024 sync_mode=0 kupdate=0 range_cyclic=1 background=1 \
          reason=background",
     ),
-    ("3.0", "balance_dirty_written", "bdi 8:0 written 32"),
+    ("3.1", "balance_dirty_written", "bdi 8:0 written 32"),
+    (
+        "3.0",
+        "wbc_balance_dirty_start",
+        "bdi 8:0: towrt=1536 skip=0 mode=0 kupd=0 bgrd=0 reclm=0 cyclic=1 more=0 older=0x0 \
+         start=0x0 end=0x0",
+    ),
 ];
 
 #[test]

@@ -168,7 +168,14 @@ pub(super) const CONGESTION: Texts = &[(
     "usec_timeout={usec_timeout} usec_delayed={usec_delayed}",
 )];
 
-pub(super) const BDI: Texts = &[("2.6.36", "bdi {bdi}")];
+pub(super) const BDI: Texts = &[("3.1", "bdi {bdi}")];
+
+pub(super) const WRITEBACK_CONTROL: Texts = &[(
+    "2.6.36",
+    "bdi {bdi}: towrt={to_write} skip={pages_skipped} mode={sync_mode} kupd={kupdate} \
+     bgrd={background} reclm={for_reclaim} cyclic={range_cyclic} more={more_io} \
+     older=0x{older:x} start=0x{range_start:x} end=0x{range_end:x}",
+)];
 
 pub(super) const BDI_CGROUP: Texts = &[
     ("2.6.36", "bdi {bdi}"),
@@ -236,7 +243,7 @@ pub(super) const BDI_DIRTY_RATELIMIT: Texts = &[
 
 pub(super) const GLOBAL_DIRTY_STATE: Texts = &[
     (
-        "3.2",
+        "3.1",
         "dirty={dirty} writeback={writeback} unstable={unstable} bg_thresh={bg_thresh} \
          thresh={thresh} limit={limit} dirtied={dirtied} written={written}",
     ),

@@ -1,6 +1,7 @@
 //! Which inode is written next, and where it goes after its turn.
 
 use super::put;
+use crate::kernel::WritebackRound;
 use crate::mm::backing_dev::{Listed, Reason, Work};
 use crate::mm::inode::InodeId;
 use crate::mm::page_tree::Tag;
@@ -9,8 +10,9 @@ use crate::world::World;
 use lowmark_record::{Field, Kind};
 
 impl World {
-    /// `queue_io`, when there is nothing left of the last round: those that wait for their next turn, then
-    /// the dirty ones, for periodic work only those that have been so for long.
+    /// `queue_io`, when there is nothing left of the last round, or whenever there is a new pass (to 3.0):
+    /// those that wait for their next turn, then the dirty ones, for periodic work only those that have been
+    /// so for long.
     pub(super) fn queue_io(&mut self, device: usize, work: &Work) {
         let now = self.sched.now();
         let expire = self.kernel.sysctl.dirty_expire();
@@ -18,8 +20,10 @@ impl World {
             Reason::Periodic => now.checked_sub(expire),
             _ => Some(now),
         };
+        let open = self.kernel.mechanisms.writeback_round == WritebackRound::Open
+            && work.reason != Reason::Periodic;
         let bdi = &mut self.mm.bdis[device];
-        if !bdi.b_io.is_empty() {
+        if !bdi.b_io.is_empty() && !open {
             return;
         }
         let mut moved = 0;

@@ -19,7 +19,7 @@ use crate::time::{Nanos, SECOND};
 use crate::world::{Sys, SysRef, World};
 use lowmark_record::{Field, Kind};
 
-/// Pages of a turn at least, and up to 3.0 (`MAX_WRITEBACK_PAGES`): 4 MiB.
+/// Pages of a turn at least, and of a pass up to 3.0 (`MAX_WRITEBACK_PAGES`): 4 MiB.
 const MIN_WRITEBACK_PAGES: u64 = 1024;
 /// A round looks so often whether it should go on.
 const ROUND: Nanos = SECOND / 10;
@@ -245,7 +245,8 @@ impl World {
             return u64::MAX;
         }
         match self.kernel.mechanisms.writeback_slice {
-            WritebackSlice::Fixed => MIN_WRITEBACK_PAGES.min(work.nr_pages),
+            // A pass has so many pages, whatever the number of its inodes.
+            WritebackSlice::Fixed => work.nr_pages,
             WritebackSlice::Bandwidth => {
                 let bandwidth = self.mm.bdis[device].estimate.avg_write_bandwidth;
                 let pages = (bandwidth / 2)
@@ -254,6 +255,18 @@ impl World {
                 (pages + MIN_WRITEBACK_PAGES) / MIN_WRITEBACK_PAGES * MIN_WRITEBACK_PAGES
             }
         }
+    }
+}
+
+impl World {
+    /// What of a work is done in one pass: all, or the fixed number of pages (`nr_to_write`).
+    fn pass(&self, work: &Work) -> Work {
+        let fixed = self.kernel.mechanisms.writeback_slice == WritebackSlice::Fixed;
+        let nr_pages = match fixed && !work.sync {
+            true => work.nr_pages.min(MIN_WRITEBACK_PAGES),
+            false => work.nr_pages,
+        };
+        Work { nr_pages, ..*work }
     }
 }
 
@@ -268,7 +281,9 @@ async fn writeback(sys: &Sys, device: usize, work: Work) {
             break;
         }
         sys.world().queue_io(device, &work);
-        let written = writeback_round(sys, device, &mut work).await;
+        let pass = sys.world().pass(&work);
+        let written = writeback_round(sys, device, pass).await;
+        work.nr_pages = work.nr_pages.saturating_sub(written);
         let world = &mut *sys.world();
         world.round_update_bandwidth(device, start);
         world.trace_work(Kind::WritebackWritten, device, &work);
@@ -280,15 +295,16 @@ async fn writeback(sys: &Sys, device: usize, work: Work) {
 }
 
 /// `writeback_sb_inodes`: a turn for each inode of `b_io`, until 100 ms have passed. Pages written.
-async fn writeback_round(sys: &Sys, device: usize, work: &mut Work) -> u64 {
+async fn writeback_round(sys: &Sys, device: usize, work: Work) -> u64 {
     let start = sys.world().sched.now();
+    let mut work = work;
     let mut written = 0;
     loop {
         let next = sys.world().next_inode(device);
         let Some(inode) = next else {
             return written;
         };
-        let slice = sys.world().slice(device, work);
+        let slice = sys.world().slice(device, &work);
         let turn = write_single_inode(sys, inode, slice, work.sync).await;
         work.nr_pages = work.nr_pages.saturating_sub(turn);
         written += turn;
@@ -315,13 +331,13 @@ async fn write_single_inode(sys: &Sys, inode: InodeId, slice: u64, sync: bool) -
 /// `writeback_inodes_wb`: a writer of the time before 3.2 writes so many pages itself, through the same
 /// lists. Pages written.
 pub(crate) async fn writeback_inodes_wb(sys: &Sys, device: usize, nr_pages: u64) -> u64 {
-    let mut work = Work {
+    let work = Work {
         nr_pages,
         sync: false,
         reason: Reason::Background,
     };
     sys.world().queue_io(device, &work);
-    writeback_round(sys, device, &mut work).await
+    writeback_round(sys, device, work).await
 }
 
 /// Adds an inode to the list that it is on from now on.

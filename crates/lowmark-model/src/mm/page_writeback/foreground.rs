@@ -53,21 +53,19 @@ pub(super) async fn balance_dirty_pages(sys: &Sys, due: Due) {
             break look;
         }
         sys.world().mm.bdis[due.device].dirty_exceeded = true;
-        sys.world()
-            .trace_bdi(Kind::BalanceDirtyStart, due.device, |_| Vec::new());
+        sys.world().trace_start(due.device, chunk);
+        let mut left = chunk;
         if matches!(look.next, Next::Write) {
-            written += fs_writeback::writeback_inodes_wb(sys, due.device, chunk).await;
-            sys.world()
-                .trace_bdi(Kind::BalanceDirtyWritten, due.device, |_| {
-                    vec![(Field::Written, written)]
-                });
+            let pages = fs_writeback::writeback_inodes_wb(sys, due.device, chunk).await;
+            left = chunk.saturating_sub(pages);
+            written += pages;
+            sys.world().trace_written(due.device, written, left);
             if written >= chunk {
                 break look;
             }
         }
         sleep(sys, pause).await;
-        sys.world()
-            .trace_bdi(Kind::BalanceDirtyWait, due.device, |_| Vec::new());
+        sys.world().trace_wait(due.device, left);
         let waited = sys.world().jiffies_now() - start;
         if bounded && look.bearable && waited > max_pause * 2 {
             break look;
@@ -125,5 +123,31 @@ impl World {
             bearable: at.dirty < at.limit && at.bdi_dirty < (task_thresh + at.bdi_thresh) / 2,
             clear: at.bdi_dirty <= at.bdi_thresh - eighth && at.dirty <= at.thresh,
         }
+    }
+}
+
+/// Tracepoints: each under its name of 3.1 and, up to 3.0, with the whole `struct writeback_control`.
+impl World {
+    fn trace_start(&mut self, device: usize, to_write: u64) {
+        self.trace_bdi(Kind::BalanceDirtyStart, device, |_| Vec::new());
+        self.trace_control(Kind::WbcBalanceDirtyStart, device, to_write);
+    }
+
+    fn trace_written(&mut self, device: usize, written: u64, to_write: u64) {
+        self.trace_bdi(Kind::BalanceDirtyWritten, device, |_| {
+            vec![(Field::Written, written)]
+        });
+        self.trace_control(Kind::WbcBalanceDirtyWritten, device, to_write);
+    }
+
+    fn trace_wait(&mut self, device: usize, to_write: u64) {
+        self.trace_bdi(Kind::BalanceDirtyWait, device, |_| Vec::new());
+        self.trace_control(Kind::WbcBalanceDirtyWait, device, to_write);
+    }
+
+    fn trace_control(&mut self, kind: Kind, device: usize, to_write: u64) {
+        self.trace_bdi(kind, device, |_| {
+            vec![(Field::ToWrite, to_write), (Field::RangeCyclic, 1)]
+        });
     }
 }

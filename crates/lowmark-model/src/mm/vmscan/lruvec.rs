@@ -1,7 +1,7 @@
 //! One pass over a set of LRU lists (`shrink_lruvec`), batch by batch.
 
 use super::{Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, page_list, throttle};
-use crate::kernel::{BalancePgdat, LruUnit, ReclaimPlug, ScanControlTime, ScanTarget};
+use crate::kernel::{BalancePgdat, BatchStall, LruUnit, ReclaimPlug, ScanControlTime, ScanTarget};
 use crate::mm::mmzone::{Lru, MAX_NR_ZONES};
 use crate::mm::page::{Pfn, flag};
 use crate::mm::page_writeback::throttle_vm_writeout;
@@ -259,12 +259,14 @@ async fn stall_on_writeback(
     outcome: &page_list::Outcome,
     sc: &ScanControl,
 ) {
-    let (era, throttles) = {
+    let (era, goes_on) = {
         let world = sys.world();
-        (world.kernel.mechanisms.balance_pgdat, world.throttles())
+        let mechanisms = &world.kernel.mechanisms;
+        // Those that throttle wait after the whole pass.
+        let goes_on = world.throttles() || mechanisms.batch_stall == BatchStall::None;
+        (mechanisms.balance_pgdat, goes_on)
     };
-    // Those wait after the whole pass.
-    if throttles {
+    if goes_on {
         return;
     }
     match era {

@@ -2,7 +2,9 @@
 //! (`inactive_list_is_low`).
 
 use super::{SWAP_CLUSTER_MAX, ScanControl, Target};
-use crate::kernel::{EnoughInactiveFile, InactiveRatio, LruUnit, ScanBalance, ScanControlTime};
+use crate::kernel::{
+    EnoughInactiveFile, InactiveRatio, LruUnit, ScanBalance, ScanControlTime, SmallScan,
+};
 use crate::mm::mmzone::{Lru, Mark};
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
@@ -15,6 +17,15 @@ enum Balance {
     Equal,
     /// Numerators of anon and file, denominator.
     Fraction([u64; 2], u64),
+}
+
+/// Small shares wait until there is a batch of them.
+fn nr_scan_try_batch(scan: u64, saved: &mut u64) -> u64 {
+    *saved += scan;
+    match *saved >= SWAP_CLUSTER_MAX {
+        true => std::mem::take(saved),
+        false => 0,
+    }
 }
 
 impl World {
@@ -50,18 +61,24 @@ impl World {
         // kswapd looks at least at a batch where it had given up before.
         let force = sc.kswapd && self.mm.zones[target.zone].all_unreclaimable;
         let balance = self.scan_balance(target, sc, &sizes, swap);
+        let saves = self.kernel.mechanisms.small_scan == SmallScan::Saved;
+        let saved = &mut self.mm.lruvecs[target.lruvec].nr_saved_scan;
         std::array::from_fn(|list| {
             let mut scan = sizes[list];
             let shifted = sc.priority > 0 || !swap;
             if shifted {
                 scan >>= sc.priority;
-                if scan == 0 && force {
+                if scan == 0 && force && !saves {
                     scan = sizes[list].min(SWAP_CLUSTER_MAX);
                 }
             }
-            match &balance {
+            let scan = match &balance {
                 Balance::Equal => scan,
                 Balance::Fraction(share, denominator) => scan * share[list / 2] / denominator,
+            };
+            match saves {
+                true => nr_scan_try_batch(scan, &mut saved[list]),
+                false => scan,
             }
         })
     }
@@ -166,5 +183,18 @@ impl World {
         zones.fold((0, 0), |(free, high), zone| {
             (free + zone.free, high + zone.mark(Mark::High))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_shares_are_scanned_when_they_make_a_batch() {
+        let mut saved = 0;
+        let scanned = [10, 20, 5, 40, 31].map(|share| nr_scan_try_batch(share, &mut saved));
+        assert_eq!(scanned, [0, 0, 35, 40, 0]);
+        assert_eq!(saved, 31);
     }
 }
