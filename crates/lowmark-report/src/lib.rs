@@ -3,6 +3,7 @@
 pub mod cell;
 pub mod claim;
 pub mod comparison;
+pub mod dirty;
 pub mod evaluation;
 pub mod identities;
 pub mod percent;

@@ -31,7 +31,7 @@ mod sink;
 mod slices;
 mod tasks;
 mod text;
-mod timeline;
+pub(crate) mod timeline;
 
 pub use check::Check;
 pub use compat::{CompatCounts, CompatProcess, CompatReport, CompatSummary};

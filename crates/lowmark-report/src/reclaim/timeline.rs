@@ -12,10 +12,10 @@ use super::slices::Slice;
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Room for the name of a line.
-const LABEL: usize = 15;
+pub(crate) const LABEL: usize = 15;
 
 /// Room for the scale behind it.
-const SCALE: usize = 20;
+pub(crate) const SCALE: usize = 20;
 
 /// Fewest columns that are drawn, however narrow the terminal.
 const COLUMNS_MIN: usize = 10;
@@ -172,7 +172,7 @@ pub(super) fn percent(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
 }
 
-fn bars(values: &[f64], full: f64) -> String {
+pub(crate) fn bars(values: &[f64], full: f64) -> String {
     values.iter().map(|value| bar(*value, full)).collect()
 }
 
@@ -185,7 +185,7 @@ fn bar(value: f64, full: f64) -> char {
 }
 
 /// A number in four characters or so: `812`, `12.3k`, `4.56M`.
-fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     let (scaled, unit) = match value {
         v if v >= 1e9 => (v / 1e9, "G"),
         v if v >= 1e6 => (v / 1e6, "M"),

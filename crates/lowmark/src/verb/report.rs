@@ -5,6 +5,7 @@ use crate::error;
 use crate::output::{self, Page};
 use crate::traces;
 use lowmark_record::{Event, Release, Sink, Tables};
+use lowmark_report::dirty::DirtyReport;
 use lowmark_report::reclaim::{
     self, CompatReport, ReclaimFigures, ReclaimOptions, ReclaimReport, ReportColumn, RunContext,
     VmstatChange,
@@ -12,7 +13,10 @@ use lowmark_report::reclaim::{
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::path::{Path, PathBuf};
 
-/// Reports on reclaim from traces and recordings
+/// Width of a time line where that of the terminal is not known.
+const WIDTH: usize = 100;
+
+/// Reports on reclaim and dirty throttling from traces and recordings
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  lowmark report trace.txt.xz\n  lowmark report trace.dat --format json\n  \
@@ -78,14 +82,22 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     }
     let columns: Vec<ReportColumn<'_>> = reports.iter().map(Read::column).collect();
     match args.printing.format {
-        Format::Json if reports.len() == 1 => output::print_json(&reports[0].figures.json())?,
+        Format::Json if reports.len() == 1 => output::print_json(&reports[0].json())?,
         Format::Json => {
-            let named = reports.iter().map(|r| (r.name.clone(), r.figures.json()));
+            let named = reports.iter().map(|r| (r.name.clone(), r.json()));
             output::print_json(&serde_json::Map::from_iter(named))?;
         }
         Format::Table => {
             let page = Page::stdout();
-            output::print(&reclaim::text(&columns, page.style.as_ref(), page.width))?;
+            let mut text = reclaim::text(&columns, page.style.as_ref(), page.width);
+            for report in reports.iter().filter(|r| !r.dirty.is_empty()) {
+                if reports.len() > 1 {
+                    text += &format!("\n{}", page.title(&report.name));
+                }
+                let width = page.width.unwrap_or(WIDTH);
+                text += &format!("\n{}", report.dirty.text(page.style.as_ref(), width));
+            }
+            output::print(&text)?;
         }
     }
     Ok(if broken { error::EXIT_STATUS } else { 0 })
@@ -95,8 +107,20 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
 pub(crate) struct Read {
     /// Heading of its column.
     pub(crate) name: String,
-    /// What it says.
+    /// What it says of reclaim.
     pub(crate) figures: ReclaimFigures,
+    /// What it says of dirty throttling.
+    dirty: DirtyReport,
+}
+
+/// Events for both reports.
+struct Both<'a>(&'a mut ReclaimReport, &'a mut DirtyReport);
+
+impl Sink for Both<'_> {
+    fn event(&mut self, event: &Event, tables: &Tables) {
+        self.0.event(event, tables);
+        self.1.event(event, tables);
+    }
 }
 
 impl Read {
@@ -107,6 +131,19 @@ impl Read {
             reports: vec![&self.figures],
         }
     }
+
+    /// The report as JSON, with what it says of dirty throttling if that is anything.
+    fn json(&self) -> serde_json::Value {
+        let mut document = self.figures.json();
+        if let Some(fields) = document.as_object_mut()
+            && !self.dirty.is_empty()
+        {
+            // Numbers and names: nothing that JSON cannot hold.
+            let dirty = serde_json::to_value(self.dirty.figures()).unwrap_or_default();
+            fields.insert("dirty_throttling".to_owned(), dirty);
+        }
+        document
+    }
 }
 
 /// Reads a target to its figures. Of a recording the run's own counters and times are known.
@@ -115,9 +152,11 @@ pub(crate) fn figures(target: &str, context: RunContext) -> miette::Result<Read>
         compare_script: true,
         release: None,
     });
-    let (source, recording) = traces::read(target, &mut report)?;
+    let mut dirty = DirtyReport::default();
+    let (source, recording) = traces::read(target, &mut Both(&mut report, &mut dirty))?;
     let mut context = context;
     if let Some(recording) = &recording {
+        dirty.gauges(recording);
         let seconds = |ns: u64| ns as f64 / 1e9;
         let user: u64 = recording.tasks.iter().map(|task| task.user_ns).sum();
         let system: u64 = recording.tasks.iter().map(|task| task.system_ns).sum();
@@ -132,6 +171,7 @@ pub(crate) fn figures(target: &str, context: RunContext) -> miette::Result<Read>
         });
     }
     Ok(Read {
+        dirty,
         name: heading(target),
         figures: report.finish(&source.tables, source.account, context),
     })

@@ -1,0 +1,155 @@
+//! Dirty throttling as a table and as lines of block characters.
+
+use super::{DirtyReport, Slice, joined};
+use crate::reclaim::timeline::{LABEL, SCALE, bars, short};
+use crate::table::{Align, Field, Role, Style, TextTable};
+
+/// Writers that have a line of their own.
+const LINES_MAX: usize = 8;
+/// Fewest columns that are drawn, however narrow the terminal.
+const COLUMNS_MIN: usize = 10;
+const MIB_PER_PAGE: f64 = 4096.0 / (1 << 20) as f64;
+
+impl DirtyReport {
+    /// A table of the figures and a time line, at most `width` characters wide; empty if there was nothing
+    /// of dirty throttling.
+    pub fn text(&self, style: &dyn Style, width: usize) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let title = style.paint(Role::Title, "Dirty throttling");
+        let lines = self.timeline(width);
+        format!("{title}\n{}\n{lines}", self.table(style, width))
+    }
+
+    fn table(&self, style: &dyn Style, width: usize) -> String {
+        let figures = self.figures();
+        let mut table = TextTable::new()
+            .column("", Align::Left)
+            .column("", Align::Right);
+        let mut row = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                table.row([Field::from(name), Field::from(value)]);
+            }
+        };
+        let digits = |digits: usize| move |value: f64| format!("{value:.digits$}");
+        row("Writers", Some(figures.writers.to_string()));
+        row("Looks at the limits", Some(figures.looks.to_string()));
+        row(
+            "First throttled after (ms)",
+            figures.first_ms.map(digits(0)),
+        );
+        row(
+            "Dirty pages then (% of threshold)",
+            figures.first_share.map(digits(1)),
+        );
+        row(
+            "Dirty pages, second half (% of threshold)",
+            figures.mean_share.map(digits(1)),
+        );
+        row("Pause, shortest (ms)", figures.pause_min_ms.map(digits(0)));
+        row("Pause, median (ms)", figures.pause_median_ms.map(digits(0)));
+        row("Pause, longest (ms)", figures.pause_max_ms.map(digits(0)));
+        row("Time waited by all (s)", Some(digits(2)(figures.waited_s)));
+        row("Spread of rates (%)", figures.rate_spread.map(digits(1)));
+        row(
+            "Most pages written by a writer at once",
+            figures.written_max.map(digits(0)),
+        );
+        table.render(style, Some(width))
+    }
+
+    /// Dirty pages between their thresholds, pauses, writers that wait, and what each writer dirties.
+    pub fn timeline(&self, width: usize) -> String {
+        let room = width.saturating_sub(LABEL + SCALE).max(COLUMNS_MIN);
+        let columns = self.columns(room.min(self.slices.len()));
+        let of = |f: &dyn Fn(&(Slice, f64)) -> f64| columns.iter().map(f).collect::<Vec<f64>>();
+        let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+        let mut lines = String::new();
+        let mut line = |label: &str, values: &[f64], full: f64, scale: String| {
+            let text = format!("{label:<LABEL$}{}  {scale}", bars(values, full));
+            lines += text.trim_end();
+            lines.push('\n');
+        };
+        let dirty = of(&|(slice, _)| slice.dirty as f64);
+        let background = of(&|(slice, _)| slice.background as f64);
+        let thresh = of(&|(slice, _)| slice.thresh as f64);
+        let full = most(&thresh).max(most(&dirty));
+        for (label, values) in [
+            ("dirty", &dirty),
+            ("background", &background),
+            ("threshold", &thresh),
+        ] {
+            line(
+                label,
+                values,
+                full,
+                format!("max {} pages", short(most(values))),
+            );
+        }
+        let pause = of(&|(slice, _)| slice.pauses_ms as f64 / slice.pauses.max(1) as f64);
+        if most(&pause) > 0.0 {
+            let longest = most(&pause);
+            line("pause", &pause, longest, format!("max {longest:.0} ms"));
+        }
+        let waiting = of(&|(slice, length)| slice.waited_ns as f64 / length);
+        let number = most(&waiting);
+        line(
+            "waiting",
+            &waiting,
+            number,
+            format!("max {} tasks", short(number)),
+        );
+        for (task, name) in self.busiest() {
+            let rate = of(&|(slice, length)| {
+                let pages = slice.pages.get(&task).copied().unwrap_or(0) as f64;
+                pages * MIB_PER_PAGE / (length / 1e9)
+            });
+            line(
+                &name,
+                &rate,
+                most(&rate),
+                format!("max {} MiB/s", short(most(&rate))),
+            );
+        }
+        let span_s = self.slices.len() as f64 * self.slice_ns as f64 / 1e9;
+        let end = format!("{span_s:.3} s");
+        let middle = columns.len().saturating_sub(end.len() + 1);
+        lines += &format!("{:<LABEL$}0{}{end}\n", "time", " ".repeat(middle));
+        lines
+    }
+
+    /// Writers with the most pages, those with a smaller number first among equals.
+    fn busiest(&self) -> Vec<(u32, String)> {
+        let mut writers: Vec<(u64, u32)> = self
+            .writers
+            .iter()
+            .filter(|(_, writer)| writer.pages > 0)
+            .map(|(task, writer)| (writer.pages, *task))
+            .collect();
+        writers.sort_by_key(|&(pages, task)| (std::cmp::Reverse(pages), task));
+        let name = |task: u32| {
+            let name = self.names.get(&task).cloned().unwrap_or_default();
+            name.chars().take(LABEL - 1).collect()
+        };
+        let tasks = writers.into_iter().take(LINES_MAX).map(|(_, task)| task);
+        tasks.map(|task| (task, name(task))).collect()
+    }
+
+    /// Slices joined into so many columns, each with its length in ns. What was not told in one is as before.
+    fn columns(&self, count: usize) -> Vec<(Slice, f64)> {
+        let bound = |column: usize| column * self.slices.len() / count.max(1);
+        let mut before = Slice::default();
+        let column = |at: usize| {
+            let part = &self.slices[bound(at)..bound(at + 1)];
+            let mut slice = joined(part);
+            if slice.thresh == 0 {
+                slice.dirty = before.dirty;
+                (slice.background, slice.thresh) = (before.background, before.thresh);
+            }
+            before = slice.clone();
+            (slice, part.len().max(1) as f64 * self.slice_ns as f64)
+        };
+        (0..count).map(column).collect()
+    }
+}
