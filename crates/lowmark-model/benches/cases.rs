@@ -5,12 +5,12 @@
 
 use lowmark_model::{Options, run};
 use lowmark_record::Recording;
-use lowmark_spec::Scenario;
 use lowmark_spec::kernel::KernelSpec;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::workload::{
     Access, Amount, End, MapKind, Op, Order, Sharing, Start, Stmt, Task, Touch, Workload,
 };
+use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
 use std::collections::BTreeMap;
 
 /// One mebibyte.
@@ -219,3 +219,24 @@ pub(crate) fn zipf(theta_milli: u32, swapping: bool) -> Case {
 }
 
 const ZIPF_RAM_PAGES: u64 = 101_700;
+
+/// So many times dd for a minute on the kernel in which throttling does no I/O any more, as `workloads/dd-n.toml` has it.
+pub(crate) fn dd(writers: u32) -> Scenario {
+    let source = Source {
+        name: "workloads/dd-n.toml".into(),
+        text: include_str!("../../../workloads/dd-n.toml").into(),
+    };
+    let set = [("n", writers.to_string()), ("length", "60s".into())];
+    let overrides = Overrides {
+        kernels: vec!["v3.2".into()],
+        set: set.map(|(name, value)| (name.into(), value)).to_vec(),
+        ..Overrides::default()
+    };
+    let mut scenarios = parse(&source, &BuiltIn, &overrides).expect("a good workload");
+    scenarios.remove(0)
+}
+
+/// Runs it.
+pub(crate) fn write(scenario: &Scenario) -> Recording {
+    run(scenario, &Options::default(), &mut |_| {}).expect("the model can run it")
+}

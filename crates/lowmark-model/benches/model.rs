@@ -1,5 +1,5 @@
 //! Cost of the model: touches of resident pages, faults under steady reclaim, growth with RAM and with
-//! touches.
+//! touches, writers that the dirty limits hold back.
 //!
 //! `cargo bench -p lowmark-model` (or `make bench`, which also runs the peers).
 
@@ -58,6 +58,16 @@ fn growth_with_ram_64_gib(bencher: Bencher) {
 #[divan::bench(args = [1, 2, 4, 8], sample_count = 5, sample_size = 1)]
 fn growth_with_touches_million(bencher: Bencher, millions: u64) {
     bench_faults(bencher, &sequential(256 * MIB, millions << 20));
+}
+
+/// Writers that are held back for a minute by the dirty limits; items are pages that became dirty.
+#[divan::bench(args = [1, 100, 1000], sample_count = 3, sample_size = 1)]
+fn throttled_writers(bencher: Bencher, writers: u32) {
+    let scenario = cases::dd(writers);
+    let items = cases::write(&scenario).counters["nr_dirtied"];
+    bencher
+        .counter(ItemsCount::new(items))
+        .bench_local(|| cases::write(&scenario));
 }
 
 fn sequential(ram: u64, touches: u64) -> Case {

@@ -1,5 +1,5 @@
 //! Runs the cases whose names begin with one of the arguments (or all), each once, and prints for each:
-//! name, touches, page faults, seconds on the CPU, separated by tabs.
+//! name, touches (of dd, pages dirtied), page faults, seconds on the CPU, separated by tabs.
 //!
 //! Seconds on the CPU, not on the clock: what else runs on the machine makes a run wait, and that is not
 //! what is measured.
@@ -22,6 +22,16 @@ fn main() -> Result<(), Error> {
             let seconds = cpu_seconds()? - start;
             let faults = recording.counters["pgfault"];
             println!("{name}\t{}\t{faults}\t{seconds:.4}", case.touches);
+        }
+    }
+    for writers in [1, 100, 1000] {
+        let name = format!("dd {writers}");
+        if wanted.is_empty() || wanted.iter().any(|want| name.starts_with(want)) {
+            let scenario = cases::dd(writers);
+            let start = cpu_seconds()?;
+            let dirtied = cases::write(&scenario).counters["nr_dirtied"];
+            let seconds = cpu_seconds()? - start;
+            println!("{name}\t{dirtied}\t0\t{seconds:.4}");
         }
     }
     Ok(())

@@ -48,6 +48,8 @@ struct Writer {
     waited_ns: u64,
     /// Since when it waits, in a kernel that tells both ends.
     since: Option<u64>,
+    /// Pages that it was to write itself.
+    to_write: u64,
 }
 
 /// Events on their way to figures.
@@ -61,8 +63,9 @@ pub struct DirtyReport {
     names: BTreeMap<u32, String>,
     /// Pauses by their length in ms.
     pauses: Vec<u64>,
-    /// When somebody was first throttled.
-    first: Option<u64>,
+    /// When somebody was first throttled, and dirty pages and threshold as told just before.
+    first: Option<(u64, Option<(u64, u64)>)>,
+    told: Option<(u64, u64)>,
     /// Most pages that one call wrote itself.
     written: u64,
     looks: u64,
@@ -79,6 +82,7 @@ impl Default for DirtyReport {
             names: BTreeMap::new(),
             pauses: vec![0; PAUSE_MAX + 1],
             first: None,
+            told: None,
             written: 0,
             looks: 0,
             states: false,
@@ -111,6 +115,39 @@ pub struct DirtyFigures {
     pub rate_spread: Option<f64>,
     /// Most pages that a call of `balance_dirty_pages` wrote itself (before 3.2).
     pub written_max: Option<f64>,
+}
+
+impl DirtyFigures {
+    /// Names of the figures that [`Self::get`] gives, with their units.
+    pub const NAMES: [(&'static str, &'static str); 10] = [
+        ("looks", ""),
+        ("first_ms", "ms"),
+        ("first_share", "% of the threshold"),
+        ("mean_share", "% of the threshold"),
+        ("pause_min_ms", "ms"),
+        ("pause_median_ms", "ms"),
+        ("pause_max_ms", "ms"),
+        ("waited_s", "s"),
+        ("rate_spread", "%"),
+        ("written_max", "pages"),
+    ];
+
+    /// A figure by name.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        match name {
+            "looks" => Some(self.looks as f64),
+            "first_ms" => self.first_ms,
+            "first_share" => self.first_share,
+            "mean_share" => self.mean_share,
+            "pause_min_ms" => self.pause_min_ms,
+            "pause_median_ms" => self.pause_median_ms,
+            "pause_max_ms" => self.pause_max_ms,
+            "waited_s" => Some(self.waited_s),
+            "rate_spread" => self.rate_spread,
+            "written_max" => self.written_max,
+            _ => None,
+        }
+    }
 }
 
 impl Sink for DirtyReport {
@@ -171,13 +208,16 @@ impl DirtyReport {
                 let get = |field| event.get(field).unwrap_or(0);
                 let pages = get(Field::Dirty) + get(Field::Writeback) + get(Field::Unstable);
                 self.states = true;
+                self.told = Some((pages, get(Field::Thresh)));
                 self.state(time, pages, get(Field::BgThresh), get(Field::Thresh));
             }
             Kind::BalanceDirtyPages => self.look(event),
             Kind::BalanceDirtyStart | Kind::WbcBalanceDirtyStart => {
                 self.begin(time);
+                let to_write = event.get(Field::ToWrite).unwrap_or(0);
                 if let Some(writer) = self.writer(event.task) {
                     writer.since.get_or_insert(time);
+                    writer.to_write = to_write;
                 }
             }
             Kind::BalanceDirtyWait | Kind::WbcBalanceDirtyWait => {
@@ -190,6 +230,11 @@ impl DirtyReport {
                 let pages = event.get(Field::Written).unwrap_or(0);
                 self.written = self.written.max(pages);
             }
+            Kind::WbcBalanceDirtyWritten => {
+                let left = event.get(Field::ToWrite).unwrap_or(0);
+                let to_write = self.writer(event.task).map_or(0, |w| w.to_write);
+                self.written = self.written.max(to_write.saturating_sub(left));
+            }
             _ => return,
         }
         let (first, last) = self.span.unwrap_or((time, time));
@@ -199,7 +244,7 @@ impl DirtyReport {
     /// A writer is throttled, or asked whether it has to be.
     fn begin(&mut self, time: u64) {
         self.looks += 1;
-        self.first.get_or_insert(time);
+        self.first.get_or_insert((time, self.told));
     }
 
     fn look(&mut self, event: &Event) {
@@ -268,10 +313,13 @@ impl DirtyReport {
     pub fn figures(&self) -> DirtyFigures {
         let share = |slice: &Slice| 100.0 * slice.dirty as f64 / slice.thresh as f64;
         let known = |slice: &&Slice| slice.thresh > 0;
-        let first_slice = self.first.and_then(|time| {
+        let first_share = self.first.and_then(|(time, told)| {
+            if let Some((dirty, thresh)) = told {
+                return Some(100.0 * dirty as f64 / thresh as f64);
+            }
             let upto = (time / self.slice_ns) as usize + 1;
             let before = self.slices.get(..upto.min(self.slices.len()))?;
-            before.iter().rev().find(known)
+            before.iter().rev().find(known).map(share)
         });
         let half = self.slices.len() / 2;
         let later: Vec<f64> = self.slices[half..]
@@ -293,8 +341,8 @@ impl DirtyReport {
             first_ms: self
                 .first
                 .zip(start)
-                .map(|(first, start)| (first - start) as f64 / NS_PER_MS as f64),
-            first_share: first_slice.map(share),
+                .map(|((first, _), start)| (first - start) as f64 / NS_PER_MS as f64),
+            first_share,
             mean_share: crate::stats::amean(&later),
             pause_min_ms: lengths.next(),
             pause_median_ms: self.median_pause(),

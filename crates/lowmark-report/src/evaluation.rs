@@ -296,6 +296,32 @@ impl Evaluation {
     }
 }
 
+impl ProseFigure {
+    /// What the source says, in one line.
+    pub fn sentence(&self) -> String {
+        let about = if self.approx { "about " } else { "" };
+        let unit = &self.unit;
+        let number = |value: f64| format!("{about}{value} {unit}");
+        let said = match (self.before, self.after) {
+            (Some(before), Some(after)) => Some(format!("from {before} to {about}{after} {unit}")),
+            (Some(before), None) => Some(format!("{} before", number(before))),
+            (None, Some(after)) => Some(number(after)),
+            (None, None) => None,
+        };
+        let change = self.change_pct.map(|pct| format!("{about}{pct:+} %"));
+        let factor = self.factor.map(|factor| format!("times {factor}"));
+        let range = self
+            .range
+            .map(|[low, high]| format!("{low} to {high} {unit}"));
+        let at_least = self
+            .at_least
+            .map(|least| format!("at least {}", number(least)));
+        let parts = [said, change, factor, range, at_least];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        format!("{}: {}: {}", self.workload, self.metric, parts.join(", "))
+    }
+}
+
 impl Table {
     /// A row by name.
     pub fn row(&self, name: &str) -> Option<&Row> {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use embedded::{get, ids};
-pub use metric::{Measure, Metric};
+pub use metric::{DEVICE, Measure, Metric, Of};
 
 /// Parameters of a workload by name, as text.
 pub type Settings = BTreeMap<String, String>;
@@ -82,10 +82,16 @@ pub struct Extra {
 pub struct RecipeTable {
     /// Id of the table.
     pub id: String,
+    /// Heading, of a table that is not in print.
+    pub title: Option<String>,
+    /// Workload, if not that of the recipe.
+    pub workload: Option<String>,
     /// Machine.
     pub machine: String,
     /// Parameters.
     pub set: Settings,
+    /// Its rows, if the table is not in print and does not have all of them.
+    pub rows: Vec<String>,
 }
 
 /// A row of the published tables.
@@ -104,8 +110,12 @@ pub struct RecipeRow {
 pub struct ProseTest {
     /// Id of the figure in the evaluation.
     pub id: String,
-    /// Expression over cells of the recipe's tables.
-    pub claim: Claim,
+    /// Expression over cells of the recipe's tables; without one it is not measured.
+    pub claim: Option<Claim>,
+    /// Why it is not measured.
+    pub reason: Option<String>,
+    /// Remark.
+    pub note: Option<String>,
 }
 
 /// How an evaluation is run.
@@ -241,8 +251,8 @@ impl Recipe {
     }
 
     /// How a figure in prose is judged, if the recipe says so.
-    pub fn prose_test(&self, id: &str) -> Option<&Claim> {
-        self.prose.iter().find(|p| p.id == id).map(|p| &p.claim)
+    pub fn prose_test(&self, id: &str) -> Option<&ProseTest> {
+        self.prose.iter().find(|p| p.id == id)
     }
 
     /// Checks that every table, row and column exists in the evaluation and every unit fits.
@@ -255,13 +265,17 @@ impl Recipe {
             let problem = format!("expected `{}`, found `{}`", evaluation.id, self.evaluation);
             return Err(self.mismatch("evaluation", problem));
         }
+        for test in &self.prose {
+            let known = evaluation.prose.iter().map(|p| p.id.as_str());
+            self.known("claim", &test.id, known)?;
+        }
+        // Evaluations in prose have no tables: a recipe then uses names of its own.
+        if evaluation.tables.is_empty() {
+            return self.own_rows_exist();
+        }
         for column in &self.columns {
             let known = evaluation.columns.iter().map(|c| c.id.as_str());
             self.known("column", &column.id, known)?;
-        }
-        // Evaluations in prose have no tables: a recipe may then use names of its own.
-        if evaluation.tables.is_empty() {
-            return Ok(());
         }
         for table in &self.tables {
             self.known(
@@ -297,7 +311,7 @@ impl Recipe {
         self.check(evaluation)?;
         let variant = self.variant(variant)?;
         let cells: Vec<CellId> = if evaluation.tables.is_empty() {
-            self.own_cells(evaluation)
+            self.own_cells()
         } else {
             evaluation.cells().map(|(cell, _)| cell).collect()
         };
@@ -316,17 +330,44 @@ impl Recipe {
         Ok(plans)
     }
 
-    /// Cells of a recipe whose evaluation has no tables: its own tables and rows, the evaluation's
-    /// columns.
-    fn own_cells(&self, evaluation: &Evaluation) -> Vec<CellId> {
+    /// Cells of a recipe whose evaluation has no tables: its own tables, rows and columns.
+    fn own_cells(&self) -> Vec<CellId> {
         let mut cells = Vec::new();
         for table in &self.tables {
-            for row in &self.rows {
-                let columns = evaluation.columns.iter();
+            for row in self.rows_of(table) {
+                let columns = self.columns.iter();
                 cells.extend(columns.map(|c| CellId::new(&table.id, &row.id, &c.id)));
             }
         }
         cells
+    }
+
+    /// Rows of a table that is not in print.
+    pub fn rows_of<'r>(&'r self, table: &'r RecipeTable) -> Vec<&'r RecipeRow> {
+        match table.rows.is_empty() {
+            true => self.rows.iter().collect(),
+            false => {
+                let named = |id: &String| self.rows.iter().find(|row| row.id == *id);
+                table.rows.iter().filter_map(named).collect()
+            }
+        }
+    }
+
+    fn own_rows_exist(&self) -> Result<(), RecipeError> {
+        for table in &self.tables {
+            for row in &table.rows {
+                if !self.rows.iter().any(|known| known.id == *row) {
+                    let problem = format!("no row is called {row}");
+                    return Err(self.mismatch(format!("table {}: rows", table.id), problem));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What of a run a row's cells are.
+    pub fn metric_of<'r>(&'r self, row: &'r RecipeRow) -> &'r Metric {
+        row.metric.as_ref().unwrap_or(&self.metric)
     }
 
     /// The plan of a cell, if its table, row and column are in the recipe.
@@ -346,12 +387,12 @@ impl Recipe {
             set.extend(settings.iter().map(|(k, v)| (k.clone(), v.clone())));
         }
         let run = RunPlan {
-            workload: self.workload.clone(),
+            workload: table.workload.as_ref().unwrap_or(&self.workload).clone(),
             machine: table.machine.clone(),
             kernel: kernel.clone(),
             set,
         };
-        let metric = row.metric.clone().unwrap_or_else(|| self.metric.clone());
+        let metric = self.metric_of(row).clone();
         Some(CellPlan {
             cell,
             run,
@@ -370,7 +411,7 @@ impl Recipe {
                 let Some(own) = self.rows.iter().find(|r| r.id == row.name) else {
                     continue;
                 };
-                let metric = own.metric.as_ref().unwrap_or(&self.metric);
+                let metric = self.metric_of(own);
                 if let Some(problem) = metric.contradicts(&row.unit) {
                     return Err(self.mismatch(format!("row {}", row.name), problem));
                 }

@@ -8,6 +8,8 @@
 //!    cell has no figure; and whether print says the same.
 //! 4. The summary: median and worst of |error|, and counts of claims.
 //!
+//! An evaluation in prose has no tables; then the recipe's own are shown, and every figure that it judges.
+//!
 //! The reproduction succeeds if every claim that holds in print holds in the model. What the recipe adds
 //! to the published claims (kernels that the source speaks of without figures) is judged and shown, but
 //! does not decide.
@@ -17,8 +19,8 @@ mod text;
 
 use crate::cell::{CellId, CellValues, figure};
 use crate::claim::{Compared, Judgement};
-use crate::evaluation::{ClaimTest, Evaluation, Printed, StatedClaim};
-use crate::recipe::{Compare, Extra, Recipe, Variant};
+use crate::evaluation::{ClaimTest, Evaluation, Printed, ProseFigure, StatedClaim};
+use crate::recipe::{Compare, Extra, Recipe, RecipeRow, RecipeTable, Variant};
 use crate::stats;
 use serde::Serialize;
 
@@ -74,6 +76,8 @@ pub struct ClaimResult {
     pub model: Vec<Compared>,
     /// Cells for which the model has no figure.
     pub missing: Vec<CellId>,
+    /// Why it is not measured.
+    pub reason: Option<String>,
     /// Remark.
     pub note: Option<String>,
 }
@@ -139,6 +143,19 @@ pub struct Summary {
     pub additional_claims: ClaimSummary,
 }
 
+/// A table that is not in print: what the model gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnTable {
+    /// Its name in cells.
+    pub id: String,
+    /// Heading.
+    pub title: String,
+    /// Columns.
+    pub columns: Vec<String>,
+    /// Rows: name, unit, a figure for each column.
+    pub rows: Vec<(String, &'static str, Vec<Option<f64>>)>,
+}
+
 /// An evaluation and the model side by side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reproduction {
@@ -158,6 +175,10 @@ pub struct Reproduction {
     pub claims: Vec<ClaimResult>,
     /// Claims of the recipe.
     pub additional_claims: Vec<ClaimResult>,
+    /// Tables of the recipe that are not in print.
+    pub own_tables: Vec<OwnTable>,
+    /// Figures in prose of which the index makes no claim, as the recipe judges them.
+    pub figures: Vec<ClaimResult>,
     /// The whole in a few numbers.
     pub summary: Summary,
 }
@@ -187,6 +208,8 @@ impl Reproduction {
             notes: recipe.map(|r| r.notes.clone()).unwrap_or_default(),
             summary: summary(compare, &cells, &claims, &additional_claims),
             additional_cells: additional_cells(extras, &published, model),
+            own_tables: recipe.map_or(Vec::new(), |r| own_tables(evaluation, r, model)),
+            figures: recipe.map_or(Vec::new(), |r| figures(evaluation, r, model)),
             evaluation: evaluation.clone(),
             variant: None,
             cells,
@@ -297,9 +320,13 @@ fn judge(
     published: &CellValues,
     model: &CellValues,
 ) -> ClaimResult {
+    let test = match &stated.test {
+        ClaimTest::Expr(_) => None,
+        ClaimTest::Prose(id) => recipe.and_then(|r| r.prose_test(id)),
+    };
     let claim = match &stated.test {
         ClaimTest::Expr(claim) => Some(claim),
-        ClaimTest::Prose(id) => recipe.and_then(|r| r.prose_test(id)),
+        ClaimTest::Prose(_) => test.and_then(|t| t.claim.as_ref()),
     };
     let in_print = claim.map(|c| c.judge(|cell| figure(published, cell)));
     let in_model = claim.map(|c| c.judge(|cell| figure(model, cell)));
@@ -312,8 +339,49 @@ fn judge(
         published: compared(in_print.as_ref()),
         model: compared(in_model.as_ref()),
         missing: missing(in_model),
-        note: stated.note.clone(),
+        reason: test.and_then(|t| t.reason.clone()),
+        note: test.and_then(|t| t.note.clone()).or(stated.note.clone()),
     }
+}
+
+/// The recipe's own tables, for an evaluation that prints none.
+fn own_tables(evaluation: &Evaluation, recipe: &Recipe, model: &CellValues) -> Vec<OwnTable> {
+    if !evaluation.tables.is_empty() {
+        return Vec::new();
+    }
+    let columns: Vec<String> = recipe.columns.iter().map(|c| c.id.clone()).collect();
+    let table = |table: &RecipeTable| {
+        let row = |row: &RecipeRow| {
+            let cell = |column| figure(model, &CellId::new(&table.id, &row.id, column));
+            let values = columns.iter().map(cell).collect();
+            (row.id.clone(), recipe.metric_of(row).unit_text(), values)
+        };
+        OwnTable {
+            id: table.id.clone(),
+            title: table.title.clone().unwrap_or_else(|| table.id.clone()),
+            columns: columns.clone(),
+            rows: recipe.rows_of(table).into_iter().map(row).collect(),
+        }
+    };
+    recipe.tables.iter().map(table).collect()
+}
+
+/// Figures in prose that the recipe knows of and the index does not.
+fn figures(evaluation: &Evaluation, recipe: &Recipe, model: &CellValues) -> Vec<ClaimResult> {
+    let claimed = |figure: &&ProseFigure| {
+        let same = |claim: &StatedClaim| claim.test == ClaimTest::Prose(figure.id.clone());
+        !evaluation.claims.iter().any(same) && recipe.prose_test(&figure.id).is_some()
+    };
+    let stated = |figure: &ProseFigure| StatedClaim {
+        text: figure.sentence(),
+        said: "prose".to_owned(),
+        test: ClaimTest::Prose(figure.id.clone()),
+        holds: true,
+        note: figure.note.clone(),
+    };
+    let others = evaluation.prose.iter().filter(claimed);
+    let judged = |figure| judge(&stated(figure), Some(recipe), &CellValues::new(), model);
+    others.map(judged).collect()
 }
 
 /// A claim about a kernel without figures holds in print because the source says so.
@@ -328,6 +396,7 @@ fn judge_extra(extra: &Extra, model: &CellValues) -> ClaimResult {
         published: Vec::new(),
         model: compared(Some(&in_model)),
         missing: missing(Some(in_model)),
+        reason: None,
         note: extra.note.clone(),
     }
 }

@@ -3,7 +3,8 @@
 //! 1. Before anything runs, it is checked that every recording can be written.
 //! 2. A pool of threads takes the runs, those with most touches first. Guests come one at a time, each
 //!    repeat of all before the next, so that whatever else the machine does falls on all alike.
-//! 3. Each recording is written as soon as its run is over; its events are then forgotten.
+//! 3. Each recording is written as soon as its run is over; its events are then forgotten, unless somebody
+//!    asked for them.
 //! 4. The results come in the order of the runs, whatever the number of threads.
 
 use crate::cli::Running;
@@ -30,8 +31,17 @@ pub(crate) fn quietly(quiet: bool) -> Running {
     }
 }
 
-/// Carries out all runs; a recording for each, in the same order.
+/// Carries out all runs; a recording for each, in the same order, without its events.
 pub(crate) fn execute(runs: &[Run], running: &Running) -> miette::Result<Vec<Recording>> {
+    execute_and_keep(runs, running, &vec![false; runs.len()])
+}
+
+/// The same; of runs that are marked in `keep` the events are recorded and kept.
+pub(crate) fn execute_and_keep(
+    runs: &[Run],
+    running: &Running,
+    keep: &[bool],
+) -> miette::Result<Vec<Recording>> {
     if let Some(out) = &running.out {
         check_out(out, runs)?;
     }
@@ -61,7 +71,7 @@ pub(crate) fn execute(runs: &[Run], running: &Running) -> miette::Result<Vec<Rec
                 if failed.load(Ordering::Relaxed) {
                     return;
                 }
-                let result = one(&runs[at], running, display);
+                let result = one(&runs[at], running, keep[at], display);
                 failed.fetch_or(result.is_err(), Ordering::Relaxed);
                 // Nobody else fills this slot.
                 let _ = slots[at].set(result);
@@ -87,18 +97,13 @@ fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn one(run: &Run, running: &Running, display: &Display) -> miette::Result<Recording> {
+fn one(run: &Run, running: &Running, keep: bool, display: &Display) -> miette::Result<Recording> {
+    let events = running.events || keep;
     let mut recording = match &run.guest {
-        None => on_model(run, running, display)?,
+        None => on_model(run, events, display)?,
         Some(guest) => {
             let line = display.begin_guest(&run.name);
-            let result = guests::run(
-                &run.name,
-                &run.scenario,
-                guest,
-                running.events,
-                running.quiet,
-            );
+            let result = guests::run(&run.name, &run.scenario, guest, events, running.quiet);
             display.end(line);
             result?
         }
@@ -119,13 +124,15 @@ fn one(run: &Run, running: &Running, display: &Display) -> miette::Result<Record
     if let Some(out) = &running.out {
         recording.write(&out.join(&run.name)).into_diagnostic()?;
     }
-    recording.events = Default::default();
+    if !keep {
+        recording.events = Default::default();
+    }
     Ok(recording)
 }
 
-fn on_model(run: &Run, running: &Running, display: &Display) -> miette::Result<Recording> {
+fn on_model(run: &Run, events: bool, display: &Display) -> miette::Result<Recording> {
     let options = Options {
-        events: running.events,
+        events,
         ..Options::default()
     };
     let mut line = display.begin(&run.name, &run.scenario.workload);

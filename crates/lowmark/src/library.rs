@@ -17,7 +17,9 @@ macro_rules! workload_files {
 }
 
 workload_files![
+    "dd-kill",
     "dd-n",
+    "dd-rsync",
     "fs-mark",
     "mapped-file-stream",
     "postmark",

@@ -75,7 +75,8 @@ fn pauses_shares_and_rates() {
 #[test]
 fn before_3_2_a_wait_has_a_start_and_an_end() {
     let report = report(&[
-        event(Kind::WbcBalanceDirtyStart, 5, 0, &[]),
+        event(Kind::WbcBalanceDirtyStart, 5, 0, &[(Field::ToWrite, 1600)]),
+        event(Kind::WbcBalanceDirtyWritten, 6, 0, &[(Field::ToWrite, 10)]),
         event(Kind::WbcBalanceDirtyWait, 7, 0, &[]),
         event(Kind::BalanceDirtyStart, 10, 1, &[]),
         event(Kind::BalanceDirtyWritten, 11, 1, &[(Field::Written, 1536)]),
@@ -83,7 +84,7 @@ fn before_3_2_a_wait_has_a_start_and_an_end() {
     ]);
     let figures = report.figures();
     assert!((figures.waited_s - 0.005).abs() < 1e-9);
-    assert_eq!(figures.written_max, Some(1536.0));
+    assert_eq!(figures.written_max, Some(1590.0));
     assert_eq!((figures.pause_max_ms, figures.first_share), (None, None));
 }
 

@@ -12,6 +12,7 @@ macro_rules! files {
 }
 
 files! {
+    "ioless-dirty-2011",
     "swap-readahead",
     "swap-readahead-shaohua-2014",
 }

@@ -1,6 +1,7 @@
 //! Which figure of a recording is a cell.
 
-use crate::vmstat;
+use crate::dirty::{DirtyFigures, DirtyReport};
+use crate::{stats, vmstat};
 use lowmark_record::{Outcome, Recording, Unit};
 use serde::{Deserialize, Serialize};
 
@@ -20,12 +21,60 @@ pub enum Measure {
     Counter,
     /// A row of "MMTests Statistics: vmstat".
     Vmstat,
+    /// System time of all tasks and kernel threads, in percent of one CPU.
+    Cpu,
+    /// What all devices together have written, see [`DEVICE`].
+    Device,
+    /// A series of samples.
+    Series,
+    /// A figure of dirty throttling, by its name in JSON ([`DirtyFigures`]).
+    Dirty,
 }
+
+/// Which figure of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Of {
+    /// Arithmetic mean.
+    #[default]
+    Mean,
+    /// Largest sample.
+    Max,
+    /// Number of samples.
+    Count,
+}
+
+/// Figures of devices with their units: data rate, repositionings and requests by data.
+pub const DEVICE: [(&str, &str); 3] = [
+    ("write-rate", "MB/s"),
+    ("write-seeks", "per GB"),
+    ("write-requests", "per GB"),
+];
+
+const BYTES_PER_SECTOR: f64 = 512.0;
 
 impl Measure {
     fn is_time(self) -> bool {
         matches!(self, Measure::Elapsed | Measure::User | Measure::System)
     }
+}
+
+/// A figure of what all devices together have written; none if that is nothing.
+fn device(recording: &Recording, name: &str) -> Option<f64> {
+    let sum = |what: &str| {
+        let counters = recording.counters.iter();
+        let of_devices =
+            counters.filter(|(key, _)| key.rsplit_once('/').is_some_and(|k| k.1 == what));
+        of_devices.map(|(_, count)| *count as f64).sum::<f64>()
+    };
+    let gigabytes = sum("sectors_written") * BYTES_PER_SECTOR / 1e9;
+    let figure = match name {
+        "write-rate" => 1000.0 * gigabytes / (recording.elapsed_ns as f64 / NANOSECONDS_PER_SECOND),
+        "write-seeks" => sum("write_seeks") / gigabytes,
+        "write-requests" => sum("writes") / gigabytes,
+        _ => return None,
+    };
+    Some(figure).filter(|figure| figure.is_finite())
 }
 
 /// A figure of a recording.
@@ -37,6 +86,8 @@ pub struct Metric {
     pub name: Option<String>,
     /// Unit of a time.
     pub unit: Option<Unit>,
+    /// Which figure of a series.
+    pub of: Of,
 }
 
 /// A metric as written.
@@ -46,6 +97,8 @@ pub(super) struct RawMetric {
     value: Measure,
     name: Option<String>,
     unit: Option<String>,
+    #[serde(default)]
+    of: Of,
 }
 
 const UNITS: [Unit; 5] = [
@@ -82,16 +135,50 @@ impl RawMetric {
                 })?)
             }
         };
-        match (self.value.is_time(), unit, &self.name) {
-            (true, None, _) => Err("a time needs a unit".to_owned()),
-            (true, _, Some(_)) => Err("a time has no name".to_owned()),
-            (false, Some(_), _) => Err("only a time has a unit".to_owned()),
-            _ => Ok(Metric {
-                value: self.value,
-                name: self.name,
-                unit,
-            }),
+        let named = matches!(
+            self.value,
+            Measure::Device | Measure::Series | Measure::Dirty
+        );
+        let counts = self.of == Of::Count;
+        match (self.value, unit, &self.name) {
+            (value, None, _) if value.is_time() => Err("a time needs a unit".to_owned()),
+            (value, _, Some(_)) if value.is_time() => Err("a time has no name".to_owned()),
+            (Measure::Series, None, _) if !counts => Err("a series needs a unit".to_owned()),
+            (value, Some(_), _) if !value.is_time() && (value != Measure::Series || counts) => {
+                Err("only a time has a unit".to_owned())
+            }
+            (_, _, None) if named => Err("name: which figure is it?".to_owned()),
+            (value, ..) if value != Measure::Series && self.of != Of::Mean => {
+                Err("of: only a series has several figures".to_owned())
+            }
+            (value, _, Some(name)) => match known(value) {
+                Some(known) if !known.contains(&name.as_str()) => Err(format!(
+                    "name: expected one of {}, found `{name}`",
+                    known.join(", ")
+                )),
+                _ => Ok(self.metric(unit)),
+            },
+            _ => Ok(self.metric(unit)),
         }
+    }
+
+    fn metric(self, unit: Option<Unit>) -> Metric {
+        Metric {
+            value: self.value,
+            name: self.name,
+            unit,
+            of: self.of,
+        }
+    }
+}
+
+/// Names of the figures of a kind; none if any may be meant.
+fn known(value: Measure) -> Option<Vec<&'static str>> {
+    match value {
+        Measure::Device => Some(DEVICE.map(|(name, _)| name).to_vec()),
+        Measure::Dirty => Some(DirtyFigures::NAMES.map(|(name, _)| name).to_vec()),
+        Measure::Cpu => Some(Vec::new()),
+        _ => None,
     }
 }
 
@@ -115,6 +202,43 @@ impl Metric {
                 let rows = vmstat::rows(&recording.counters, elapsed_s);
                 rows.into_iter().find(|r| r.name == name).map(|r| r.value)
             }
+            Measure::Cpu => {
+                let system: u64 = recording.tasks.iter().map(|t| t.system_ns).sum();
+                Some(100.0 * system as f64 / recording.elapsed_ns as f64)
+            }
+            Measure::Device => device(recording, name),
+            Measure::Series => self.series(recording, name),
+            Measure::Dirty => DirtyReport::of(recording).get(name),
+        }
+    }
+
+    fn series(&self, recording: &Recording, name: &str) -> Option<f64> {
+        let series = recording.series.iter().find(|s| s.name == name)?;
+        let values: Vec<f64> = series.samples.iter().map(|(_, v)| *v as f64).collect();
+        match self.of {
+            Of::Count => Some(values.len() as f64),
+            Of::Mean => self.in_unit(stats::amean(&values)?),
+            Of::Max => self.in_unit(stats::max(&values)?),
+        }
+    }
+
+    /// Whether it comes from the events of a run.
+    pub fn needs_events(&self) -> bool {
+        self.value == Measure::Dirty
+    }
+
+    /// Its unit, for the reader.
+    pub fn unit_text(&self) -> &'static str {
+        let named = |names: &[(&'static str, &'static str)]| {
+            let found = names.iter().find(|(n, _)| Some(*n) == self.name.as_deref());
+            found.map_or("", |(_, unit)| *unit)
+        };
+        match (self.value, self.unit) {
+            (_, Some(unit)) => unit.symbol(),
+            (Measure::Cpu, _) => "% of a CPU",
+            (Measure::Device, _) => named(&DEVICE),
+            (Measure::Dirty, _) => named(&DirtyFigures::NAMES),
+            _ => "",
         }
     }
 

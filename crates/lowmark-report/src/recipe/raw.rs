@@ -25,6 +25,9 @@ struct RawRecipe {
     notes: Vec<String>,
     #[serde(default)]
     variant: BTreeMap<String, RawVariant>,
+    /// Order of columns that are not in print.
+    #[serde(default)]
+    columns: Vec<String>,
     column: BTreeMap<String, RawColumn>,
     #[serde(default)]
     extra: BTreeMap<String, RawExtra>,
@@ -64,9 +67,13 @@ struct RawExtra {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawTable {
+    title: Option<String>,
+    workload: Option<String>,
     machine: String,
     #[serde(default)]
     set: RawSettings,
+    #[serde(default)]
+    rows: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -80,7 +87,9 @@ struct RawRow {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawClaim {
-    expr: String,
+    expr: Option<String>,
+    reason: Option<String>,
+    note: Option<String>,
 }
 
 /// A parameter's value: text or a number, kept as text because the workload says what it is.
@@ -139,38 +148,70 @@ impl Reader<'_> {
         }
         let extras = raw.extra.into_iter().map(|(id, e)| self.extra(id, e));
         let rows = raw.row.into_iter().map(|(id, r)| self.row(id, r));
-        let prose = raw.claim.into_iter().map(|(id, c)| {
-            let claim = self.claim(&format!("claim {id}"), &c.expr)?;
-            Ok(ProseTest { id, claim })
-        });
+        let prose = raw.claim.into_iter().map(|(id, c)| self.prose(id, c));
+        let columns = self.in_order(raw.columns, raw.column)?;
         Ok(Recipe {
             metric: self.metric("metric", raw.metric)?,
             extras: extras.collect::<Result<_, _>>()?,
             rows: rows.collect::<Result<_, _>>()?,
-            prose: prose.collect::<Result<_, RecipeError>>()?,
+            prose: prose.collect::<Result<_, _>>()?,
             variants: self.variants(raw.variant)?,
-            columns: raw
-                .column
-                .into_iter()
-                .map(|(id, c)| RecipeColumn {
-                    id,
-                    kernel: c.kernel,
-                    set: settings(c.set),
-                })
-                .collect(),
+            columns,
             tables: raw
                 .table
                 .into_iter()
                 .map(|(id, t)| RecipeTable {
                     id,
+                    title: t.title,
+                    workload: t.workload,
                     machine: t.machine,
                     set: settings(t.set),
+                    rows: t.rows,
                 })
                 .collect(),
             evaluation: raw.evaluation,
             workload: raw.workload,
             compare: raw.compare,
             notes: raw.notes,
+        })
+    }
+
+    /// Columns in the order asked for, those that are not named there last.
+    fn in_order(
+        &self,
+        order: Vec<String>,
+        raw: BTreeMap<String, RawColumn>,
+    ) -> Result<Vec<RecipeColumn>, RecipeError> {
+        if let Some(unknown) = order.iter().find(|id| !raw.contains_key(*id)) {
+            let problem = format!("there is no [column.{unknown}]");
+            return Err(self.invalid("columns", problem));
+        }
+        let mut columns: Vec<RecipeColumn> = raw
+            .into_iter()
+            .map(|(id, c)| RecipeColumn {
+                id,
+                kernel: c.kernel,
+                set: settings(c.set),
+            })
+            .collect();
+        let place = |column: &RecipeColumn| order.iter().position(|id| *id == column.id);
+        columns.sort_by_key(|column| place(column).unwrap_or(usize::MAX));
+        Ok(columns)
+    }
+
+    /// A figure in prose: either how it is judged or why it is not.
+    fn prose(&self, id: String, raw: RawClaim) -> Result<ProseTest, RecipeError> {
+        let field = format!("claim {id}");
+        if raw.expr.is_some() == raw.reason.is_some() {
+            return Err(self.invalid(field, "expected either `expr` or `reason`"));
+        }
+        let claim = raw.expr.map(|expr| self.claim(&field, &expr)).transpose()?;
+        let (reason, note) = (raw.reason, raw.note);
+        Ok(ProseTest {
+            id,
+            claim,
+            reason,
+            note,
         })
     }
 

@@ -23,6 +23,10 @@ struct Document<'a> {
     additional_claims: Vec<Claim<'a>>,
     cells: Vec<Cell<'a>>,
     additional_cells: Vec<Cell<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    own_cells: Vec<OwnCell<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    figures: Vec<Claim<'a>>,
     summary: Summary<'a>,
     notes: &'a [String],
 }
@@ -39,7 +43,19 @@ struct Claim<'a> {
     said: &'a str,
     expr: Option<&'a str>,
     missing: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
     note: Option<&'a str>,
+}
+
+/// A cell of a table that is not in print.
+#[derive(Serialize)]
+struct OwnCell<'a> {
+    table: &'a str,
+    row: &'a str,
+    column: &'a str,
+    unit: &'a str,
+    model: Option<f64>,
 }
 
 /// One comparison of a claim.
@@ -91,6 +107,8 @@ impl Reproduction {
             additional_claims: self.additional_claims.iter().map(claim).collect(),
             cells: self.cells.iter().map(cell).collect(),
             additional_cells: self.additional_cells.iter().map(cell).collect(),
+            own_cells: self.own_cells(),
+            figures: self.figures.iter().map(claim).collect(),
             summary: Summary {
                 cells: self.summary.cells,
                 modelled: self.summary.modelled,
@@ -104,6 +122,23 @@ impl Reproduction {
         };
         // Strings, numbers and lists: nothing that JSON cannot hold.
         serde_json::to_value(document).unwrap_or_default()
+    }
+
+    fn own_cells(&self) -> Vec<OwnCell<'_>> {
+        let mut cells = Vec::new();
+        for table in &self.own_tables {
+            for (row, unit, values) in &table.rows {
+                let columns = table.columns.iter().zip(values);
+                cells.extend(columns.map(|(column, model)| OwnCell {
+                    table: &table.id,
+                    row,
+                    column,
+                    unit,
+                    model: *model,
+                }));
+            }
+        }
+        cells
     }
 }
 
@@ -119,6 +154,7 @@ fn claim(claim: &ClaimResult) -> Claim<'_> {
         said: &claim.said,
         expr: claim.expr.as_deref(),
         missing: claim.missing.iter().map(ToString::to_string).collect(),
+        reason: claim.reason.as_deref(),
         note: claim.note.as_deref(),
     }
 }

@@ -1,6 +1,9 @@
 //! A reproduction as text.
 
-use super::{CellResult, ClaimResult, ClaimSummary, ErrorSummary, Reproduction, Verdict};
+use super::{
+    CellResult, ClaimResult, ClaimSummary, ErrorSummary, OwnTable, Reproduction, Verdict,
+    claim_summary,
+};
 use crate::claim::{Compared, Side};
 use crate::evaluation::Table;
 use crate::recipe::Compare;
@@ -29,7 +32,11 @@ impl Reproduction {
                 .iter()
                 .filter_map(|t| self.table(t, style, width)),
         );
+        let own = self.own_tables.iter();
+        sections.extend(own.map(|table| own_table(table, style, width)));
         sections.extend(self.claim_section("Claims", &self.claims, style));
+        let title = "Other figures in prose";
+        sections.extend(self.claim_section(title, &self.figures, style));
         let title = "Said of kernels that are not in the tables";
         sections.extend(self.claim_section(title, &self.additional_claims, style));
         sections.push(self.summary_text(style));
@@ -127,7 +134,15 @@ impl Reproduction {
             summary.modelled, summary.cells
         );
         text += &format!("ratios  {}\n", error_text(summary.ratio_errors.as_ref()));
+        if self.evaluation.tables.is_empty() {
+            // Figures in prose have no cells.
+            text = format!("{}\n", style.paint(Role::Title, "Summary"));
+        }
         text += &format!("claims  {}\n", claims_text(summary.claims));
+        if !self.figures.is_empty() {
+            let figures = claims_text(claim_summary(&self.figures));
+            text += &format!("figures {figures}\n");
+        }
         if summary.additional_claims.total > 0 {
             text += &format!("besides {}\n", claims_text(summary.additional_claims));
         }
@@ -143,6 +158,26 @@ impl Reproduction {
         };
         text + &style.paint(role, result) + "\n"
     }
+}
+
+/// A table that is not in print.
+fn own_table(own: &OwnTable, style: &dyn Style, width: Option<usize>) -> String {
+    let mut text = TextTable::new()
+        .column("", Align::Left)
+        .column("", Align::Left);
+    for column in &own.columns {
+        text = text.column(column.as_str(), Align::Right);
+    }
+    for (name, unit, values) in &own.rows {
+        let names = [name.as_str(), unit].map(Field::from);
+        let values = values.iter().map(|value| match value {
+            Some(value) => Field::from(significant(*value, DIGITS_MIN)),
+            None => unknown(),
+        });
+        text.row(names.into_iter().chain(values));
+    }
+    let title = style.paint(Role::Title, &own.title);
+    format!("{title}\n{}", text.render(style, width))
 }
 
 fn unknown() -> Field {
@@ -199,7 +234,11 @@ fn claim_lines(claim: &ClaimResult, style: &dyn Style) -> String {
         line("model", &missing(claim));
     }
     if claim.verdict == Verdict::NotModelled && claim.missing.is_empty() {
-        line("model", "no cell stands for this figure");
+        let why = match &claim.reason {
+            Some(reason) => format!("not measured: {reason}"),
+            None => "no cell stands for this figure".to_owned(),
+        };
+        line("model", &why);
     }
     if let Some(note) = &claim.note {
         line("note ", note);

@@ -22,8 +22,9 @@ macro_rules! machine_files {
 }
 
 /// The files of `machines/`; a test keeps this list complete.
-const MACHINES: [(&str, &str); 9] = machine_files![
+const MACHINES: [(&str, &str); 10] = machine_files![
     "desktop-2g-usb",
+    "desktop-3g-hdd",
     "desktop-900m-hdd",
     "desktop-900m-ssd",
     "guest-256m",

@@ -55,7 +55,15 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         .iter()
         .map(|plan| plan::of_recipe(plan, args.seed))
         .collect::<miette::Result<Vec<Run>>>()?;
-    let recordings = engine::execute(&runs, &args.running)?;
+    let with_events: Vec<bool> = plans
+        .iter()
+        .map(|plan| {
+            cells
+                .iter()
+                .any(|c| c.run == **plan && c.metric.needs_events())
+        })
+        .collect();
+    let recordings = engine::execute_and_keep(&runs, &args.running, &with_events)?;
     for (run, recording) in runs.iter().zip(&recordings) {
         if let Some(verdict) = outcome::verdict(&recording.outcome) {
             remark(args.running.quiet, &format!("{}: {verdict}", run.name));
