@@ -215,6 +215,15 @@ pub const HISTORY: &[Change] = &[
         },
     },
     Change {
+        name: "fewer-isolated-pages",
+        version: v(3, 8),
+        commit: "3cf23841b4b7",
+        summary: "direct reclaim waits when an eighth of the inactive pages is isolated",
+        effect: |m| {
+            m.isolated_limit = IsolatedLimit::Eighth;
+        },
+    },
+    Change {
         name: "no-wait-in-balance-pgdat",
         version: v(3, 9),
         commit: "258401a60c4d",
@@ -530,6 +539,15 @@ pub const HISTORY: &[Change] = &[
         summary: "neighbours in the region are read ahead, not those in swap",
         effect: |m| {
             m.swapin_readahead = SwapinReadahead::Vma;
+        },
+    },
+    Change {
+        name: "bounded-wait-for-isolated-pages",
+        version: v(4, 14),
+        commit: "db73ee0d4637",
+        summary: "direct reclaim waits once for isolated pages, not until they are back",
+        effect: |m| {
+            m.isolated_wait = IsolatedWait::Once;
         },
     },
     Change {

@@ -203,6 +203,20 @@ mechanisms! {
         /// to come back.
         Throttle = "throttle",
     }
+    /// How many pages others may have isolated before a direct reclaimer waits (`too_many_isolated`).
+    isolated_limit: IsolatedLimit {
+        /// As many as are left on the list.
+        All = "all",
+        /// An eighth of those, for reclaimers that may do all I/O, as all of the model may.
+        Eighth = "eighth",
+    }
+    /// How long it waits then (`shrink_inactive_list`).
+    isolated_wait: IsolatedWait {
+        /// Until there are fewer.
+        Fewer = "fewer",
+        /// Once; if there are as many still, it gives up the batch.
+        Once = "once",
+    }
     /// When kswapd leaves a node to direct reclaim.
     hopeless_node: HopelessNode {
         /// When all has been scanned six times and nothing freed.

@@ -52,11 +52,13 @@ impl Default for Sysctl {
 const FAVOURS_FILES: Version = v(5, 8);
 
 /// Names of the settings with their smallest and largest value.
-const RANGES: [(&str, u64, u64); 10] = [
+const RANGES: [(&str, u64, u64); 11] = [
     ("page_cluster", 0, 5),
     ("swappiness", 0, 200),
     ("min_free_kbytes", 128, 1 << 30),
     ("watermark_scale_factor", 1, 1000),
+    // The model never boosts.
+    ("watermark_boost_factor", 0, 0),
     ("dirty_ratio", 1, 100),
     ("dirty_background_ratio", 0, 100),
     ("dirty_bytes", 2 * PAGE_SIZE, 1 << 50),
@@ -110,14 +112,16 @@ impl Sysctl {
             .ok()
             .filter(|n| (min..=max).contains(n))
             .ok_or_else(|| {
-                KernelError::Sysctl(format!(
-                    "{name} = {value}: expected a number from {min} to {max}"
-                ))
+                KernelError::Sysctl(match min == max {
+                    true => format!("{name} = {value}: the model has {min} and nothing else"),
+                    false => format!("{name} = {value}: expected a number from {min} to {max}"),
+                })
             })?;
         match key.as_str() {
             "page_cluster" => self.page_cluster = number as u32,
             "swappiness" => self.swappiness = number as u32,
             "min_free_kbytes" => self.min_free_kbytes = Some(number),
+            "watermark_boost_factor" => {}
             "watermark_scale_factor" => self.watermark_scale_factor = Some(number),
             // Bytes put a ratio out of force, and the other way round.
             "dirty_ratio" => (self.dirty_ratio, self.dirty_bytes) = (number, 0),

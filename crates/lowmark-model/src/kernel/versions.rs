@@ -96,6 +96,8 @@ fn oldest() -> Mechanisms {
         scan_control: ScanControlTime::Batch,
         refault_deactivation: RefaultDeactivation::Off,
         reclaim_stall: ReclaimStall::CongestionWait,
+        isolated_limit: IsolatedLimit::All,
+        isolated_wait: IsolatedWait::Fewer,
         hopeless_node: HopelessNode::PagesScanned,
         scan_target: ScanTarget::Unbounded,
         small_scan: SmallScan::Saved,

@@ -442,18 +442,19 @@ impl World {
         }
     }
 
-    /// `zap_pte`. A page of a file that was touched counts as accessed; what was stored to it made it dirty
-    /// when it was mapped for that.
+    /// `zap_pte`. A page of a file or of shared memory that was touched counts as accessed. What was stored to a
+    /// file's page made it dirty when it was mapped for that.
     fn zap_page(&mut self, pfn: Pfn, pte: Pte) {
         let page = &mut self.mm.pages[pfn];
         page.mapcount -= 1;
         if page.is_anon() {
             self.forget_page(pfn);
-        } else if page.has(flag::SWAPBACKED) {
-            if pte.is_dirty() {
-                page.set(flag::DIRTY);
-            }
-        } else if pte.is_young() {
+            return;
+        }
+        if page.has(flag::SWAPBACKED) && pte.is_dirty() {
+            page.set(flag::DIRTY);
+        }
+        if pte.is_young() {
             self.mark_page_accessed(pfn);
         }
     }

@@ -1,7 +1,10 @@
 //! One pass over a set of LRU lists (`shrink_lruvec`), batch by batch.
 
 use super::{Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, page_list, throttle};
-use crate::kernel::{BalancePgdat, BatchStall, LruUnit, ReclaimPlug, ScanControlTime, ScanTarget};
+use crate::kernel::{
+    BalancePgdat, BatchStall, IsolatedLimit, IsolatedWait, LruUnit, ReclaimPlug, ScanControlTime,
+    ScanTarget,
+};
 use crate::mm::mmzone::{Lru, MAX_NR_ZONES};
 use crate::mm::page::{Pfn, flag};
 use crate::mm::page_writeback::throttle_vm_writeout;
@@ -168,14 +171,21 @@ async fn shrink_inactive_list(
 ) {
     let mut stalled = false;
     while sys.world().too_many_isolated(target, lru, sc) {
-        let throttles = sys.world().throttles();
-        if throttles && stalled {
+        let (wait, throttles) = {
+            let world = sys.world();
+            (world.kernel.mechanisms.isolated_wait, world.throttles())
+        };
+        if wait == IsolatedWait::Once && stalled {
             return;
         }
         stalled = true;
-        match throttles {
-            true => throttle::reclaim_throttle(sys, target, throttle::Reason::Isolated).await,
-            false => sys.congestion_wait(SECOND / 10).await,
+        match (wait, throttles) {
+            (_, true) => throttle::reclaim_throttle(sys, target, throttle::Reason::Isolated).await,
+            (IsolatedWait::Fewer, false) => sys.congestion_wait(SECOND / 10).await,
+            (IsolatedWait::Once, false) => {
+                let tenth = sys.world().jiffies(SECOND / 10);
+                sys.sleep(tenth).await;
+            }
         }
         if sys.world().sched.current_killed() {
             sc.nr_reclaimed += SWAP_CLUSTER_MAX;
@@ -397,11 +407,9 @@ impl World {
         // What counts is the whole node.
         let root = self.mm.root_lruvec(target.lruvec);
         let inactive = self.mm.tree_len(root, lru);
-        // Since 3.10 an eighth is enough for those that may do all I/O; the model's reclaimers of earlier
-        // node kernels never get there.
-        let bearable = match self.throttles() {
-            true => inactive / 8,
-            false => inactive,
+        let bearable = match self.kernel.mechanisms.isolated_limit {
+            IsolatedLimit::Eighth => inactive / 8,
+            IsolatedLimit::All => inactive,
         };
         !sc.kswapd && self.mm.lruvecs[root].isolated[usize::from(lru.is_file())] > bearable
     }
