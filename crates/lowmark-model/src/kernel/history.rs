@@ -715,12 +715,30 @@ pub const HISTORY: &[Change] = &[
         },
     },
     Change {
+        name: "clusters-on-rotating-swap",
+        version: v(6, 14),
+        commit: "bae8a4ef3efb",
+        summary: "rotating swap is allocated by clusters, too, one for all CPUs",
+        effect: |m| {
+            m.rotating_swap = RotatingSwap::Clusters;
+        },
+    },
+    Change {
         name: "no-swap-slot-cache",
         version: v(6, 15),
         commit: "0ff67f990bd4",
         summary: "swap slots are taken one by one again",
         effect: |m| {
             m.swap_slots = SwapSlots::Single;
+        },
+    },
+    Change {
+        name: "nonfull-clusters-first",
+        version: v(6, 18),
+        commit: "60a6a83c0872",
+        summary: "swap clusters with slots that were given up are filled before free ones are begun",
+        effect: |m| {
+            m.swap_allocator = SwapAllocator::NonfullFirst;
         },
     },
 ];

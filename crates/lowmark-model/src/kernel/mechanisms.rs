@@ -100,7 +100,6 @@ mechanisms! {
         Vma = "vma",
     }
     /// How a free slot is found on a solid-state swap area (`scan_swap_map`, `cluster_alloc_swap_entry`).
-    /// Rotating ones are searched from their lowest free slot in every era of the model.
     swap_allocator: SwapAllocator {
         /// First run of 256 free slots from the current position on, else next fit.
         ScanSwapMap = "scan-swap-map",
@@ -109,6 +108,15 @@ mechanisms! {
         /// Aligned clusters of 512 slots; when none is free those that are partly used, before any slot is
         /// searched for.
         FreeFirst = "free-first",
+        /// The same, but those of which slots have been given up come before free ones.
+        NonfullFirst = "nonfull-first",
+    }
+    /// How a free slot is found on a rotating swap area.
+    rotating_swap: RotatingSwap {
+        /// In runs of 256 free slots from the lowest one on, else the lowest one.
+        LowestFree = "lowest-free",
+        /// As on a solid-state one, with one current cluster for all CPUs.
+        Clusters = "clusters",
     }
     /// Whether each CPU takes slots 64 at a time (`get_swap_page`).
     swap_slots: SwapSlots {

@@ -85,6 +85,7 @@ fn oldest() -> Mechanisms {
     Mechanisms {
         swapin_readahead: SwapinReadahead::Vanilla,
         swap_allocator: SwapAllocator::ScanSwapMap,
+        rotating_swap: RotatingSwap::LowestFree,
         swap_slots: SwapSlots::Single,
         lru_unit: LruUnit::Zone,
         new_anon: NewAnon::Active,

@@ -7,9 +7,11 @@
 //!    clusters. A cluster that is free again goes to the end of that list.
 //! 2. 6.12: without a free one, a cluster of which slots have been given up (`nonfull`), else one that was
 //!    taken from that list before (`frag`). There is no other search.
+//! 3. 6.14: the same on rotating areas, where all CPUs share one cluster.
+//! 4. 6.18: `nonfull` clusters come before free ones. Every cluster that a slot was taken from is on `frag`.
 
 use super::swap_map::next_free;
-use crate::kernel::{Kernel, SwapAllocator};
+use crate::kernel::{Kernel, RotatingSwap, SwapAllocator};
 use std::collections::BTreeMap;
 
 /// Where a cluster stands.
@@ -29,8 +31,7 @@ pub(super) struct Clusters {
     size: u32,
     /// Slots of the area.
     slots: u32,
-    /// Whether partly used clusters are on lists, too.
-    lists_all: bool,
+    allocator: SwapAllocator,
     /// Slots in use per cluster, those that do not exist included.
     counts: Vec<u16>,
     /// Where each stands, and its turn there.
@@ -38,7 +39,7 @@ pub(super) struct Clusters {
     /// Clusters by their turn: free, nonfull, frag.
     lists: [BTreeMap<u64, u32>; 3],
     turn: u64,
-    /// Each CPU's cluster: the next offset to try in it, and its end; 0 if the CPU has none.
+    /// Each CPU's cluster, or that of all: the next offset to try in it, and its end; 0 if there is none.
     current: Vec<(u32, u32)>,
 }
 
@@ -49,22 +50,28 @@ const HUGE: u32 = 512;
 
 impl Clusters {
     /// Clusters of an area; none where slots are searched one by one.
-    pub(super) fn new(slots: u32, cpus: u32, kernel: &Kernel) -> Option<Clusters> {
-        let (size, lists_all) = match kernel.mechanisms.swap_allocator {
+    pub(super) fn new(slots: u32, rotating: bool, cpus: u32, kernel: &Kernel) -> Option<Clusters> {
+        let fillers = match (rotating, kernel.mechanisms.rotating_swap) {
+            (false, _) => cpus,
+            (true, RotatingSwap::Clusters) => 1,
+            (true, RotatingSwap::LowestFree) => return None,
+        };
+        let allocator = kernel.mechanisms.swap_allocator;
+        let size = match allocator {
             SwapAllocator::ScanSwapMap => return None,
-            SwapAllocator::ClusterList => (SMALL, false),
-            SwapAllocator::FreeFirst => (HUGE, true),
+            SwapAllocator::ClusterList => SMALL,
+            SwapAllocator::FreeFirst | SwapAllocator::NonfullFirst => HUGE,
         };
         let count = slots.div_ceil(size);
         let mut clusters = Clusters {
             size,
             slots,
-            lists_all,
+            allocator,
             counts: vec![0; count as usize],
             places: vec![(Place::Off, 0); count as usize],
             lists: Default::default(),
             turn: 0,
-            current: vec![(0, 0); cpus as usize],
+            current: vec![(0, 0); fillers as usize],
         };
         // The header's cluster is never wholly free, nor is one that the area ends in.
         let missing = count * size - slots;
@@ -74,19 +81,18 @@ impl Clusters {
             }
         }
         for cluster in 0..count {
-            let used = clusters.counts[cluster as usize];
-            match (used, lists_all) {
-                (0, _) => clusters.put(cluster, Place::Free),
-                (_, true) => clusters.put(cluster, Place::Nonfull),
-                (_, false) => {}
+            match clusters.counts[cluster as usize] {
+                0 => clusters.put(cluster, Place::Free),
+                _ if clusters.are_all() => clusters.put(cluster, Place::Nonfull),
+                _ => {}
             }
         }
         Some(clusters)
     }
 
-    /// Whether there is no other way to a slot.
+    /// Whether there is no other way to a slot: partly used clusters are on lists, too.
     pub(super) fn are_all(&self) -> bool {
-        self.lists_all
+        self.allocator != SwapAllocator::ClusterList
     }
 
     /// Moves a cluster to the end of a list.
@@ -109,36 +115,46 @@ impl Clusters {
     /// The next slot for a CPU (`scan_swap_map_try_ssd_cluster`, `cluster_alloc_swap_entry`).
     #[inline]
     pub(super) fn take(&mut self, used: &[u64], cpu: u32) -> Option<u32> {
+        let filler = cpu as usize % self.current.len();
+        self.begin_anew(filler);
         loop {
-            let current = &mut self.current[cpu as usize];
+            let current = &mut self.current[filler];
             if let Some(offset) = next_free(used, current.0, current.1) {
                 current.0 = offset + 1;
                 return Some(offset);
             }
             *current = (0, 0);
             let first = self.next_cluster()? * self.size;
-            self.current[cpu as usize] = (first, (first + self.size).min(self.slots));
+            self.current[filler] = (first, (first + self.size).min(self.slots));
         }
     }
 
-    /// The cluster that a CPU goes on with.
+    /// From 6.18 on a cluster that has become empty while it was filled is filled from its beginning.
+    #[inline]
+    fn begin_anew(&mut self, filler: usize) {
+        let (next, end) = self.current[filler];
+        if self.allocator != SwapAllocator::NonfullFirst || end == 0 {
+            return;
+        }
+        let cluster = (end - 1) / self.size;
+        if self.counts[cluster as usize] == 0 && next < end {
+            self.current[filler].0 = cluster * self.size;
+        }
+    }
+
+    /// The cluster that a CPU goes on with. A cluster with a free slot is on one of the lists.
     #[cold]
     fn next_cluster(&mut self) -> Option<u32> {
-        if let Some(cluster) = self.first(Place::Free) {
-            self.put(
-                cluster,
-                if self.lists_all {
-                    Place::Nonfull
-                } else {
-                    Place::Off
-                },
-            );
-            return Some(cluster);
-        }
-        // A cluster with a free slot is on one of these lists.
-        let partly_used = [Place::Nonfull, Place::Frag];
-        let cluster = partly_used.iter().find_map(|&place| self.first(place))?;
-        self.put(cluster, Place::Frag);
+        use Place::{Frag, Free, Nonfull, Off};
+        // What is looked at, and where it goes from there.
+        let lists: &[(Place, Place)] = match self.allocator {
+            SwapAllocator::ScanSwapMap | SwapAllocator::ClusterList => &[(Free, Off)],
+            SwapAllocator::FreeFirst => &[(Free, Nonfull), (Nonfull, Frag), (Frag, Frag)],
+            SwapAllocator::NonfullFirst => &[(Nonfull, Frag), (Free, Frag), (Frag, Frag)],
+        };
+        let found = |&(from, to): &(Place, Place)| Some((self.first(from)?, to));
+        let (cluster, to) = lists.iter().find_map(found)?;
+        self.put(cluster, to);
         Some(cluster)
     }
 
@@ -147,8 +163,15 @@ impl Clusters {
     pub(super) fn count_taken(&mut self, offset: u32) {
         let cluster = offset / self.size;
         self.counts[cluster as usize] += 1;
-        if self.lists_all && u32::from(self.counts[cluster as usize]) == self.size {
+        if !self.are_all() {
+            return;
+        }
+        let frag = self.places[cluster as usize].0 == Place::Frag;
+        if u32::from(self.counts[cluster as usize]) == self.size {
             self.put(cluster, Place::Off);
+        } else if self.allocator == SwapAllocator::NonfullFirst && !frag {
+            // relocate_cluster: slots of it were given up while a CPU was filling it.
+            self.put(cluster, Place::Frag);
         }
     }
 
@@ -158,7 +181,7 @@ impl Clusters {
         let count = &mut self.counts[cluster as usize];
         *count -= 1;
         let empty = *count == 0;
-        if self.lists_all {
+        if self.are_all() {
             match (empty, self.places[cluster as usize].0) {
                 (true, _) => self.put(cluster, Place::Free),
                 (false, Place::Nonfull) => {}
@@ -186,7 +209,7 @@ mod tests {
             toggles: Vec::new(),
             sysctl: Default::default(),
         };
-        Clusters::new(slots, 2, &Kernel::resolve(&spec).unwrap()).unwrap()
+        Clusters::new(slots, false, 2, &Kernel::resolve(&spec).unwrap()).unwrap()
     }
 
     /// Takes and frees slots beside a plain map.
@@ -246,9 +269,52 @@ mod tests {
     }
 
     #[test]
+    fn partly_used_clusters_come_before_free_ones() {
+        let mut area = Area::new("v6.18", 4 * 512);
+        // The header's cluster is partly used from the beginning.
+        let taken: Vec<u32> = (0..511 + 512).map(|_| area.take(0).unwrap()).collect();
+        assert_eq!((taken[0], taken[511]), (1, 512));
+        // A hole in one, two in the other, which has had its first for longer.
+        for offset in [700, 5, 600] {
+            area.free(offset);
+        }
+        let next: Vec<u32> = (0..4).map(|_| area.take(0).unwrap()).collect();
+        assert_eq!(next, [600, 700, 5, 1024]);
+        // Given up altogether, it is filled from its beginning.
+        area.free(1024);
+        assert_eq!(area.take(0), Some(1024));
+    }
+
+    #[test]
+    fn all_cpus_share_the_cluster_of_a_rotating_area() {
+        let kernel = |version: &str| {
+            let spec = KernelSpec {
+                text: version.into(),
+                version: version.into(),
+                toggles: Vec::new(),
+                sysctl: Default::default(),
+            };
+            Kernel::resolve(&spec).unwrap()
+        };
+        assert!(Clusters::new(2048, true, 2, &kernel("v6.13")).is_none());
+        let mut clusters = Clusters::new(2048, true, 2, &kernel("v6.14")).unwrap();
+        let used = [0; 32];
+        assert_eq!(
+            [0, 1, 0].map(|cpu| clusters.take(&used, cpu)),
+            [Some(512), Some(513), Some(514)]
+        );
+    }
+
+    #[test]
     fn every_slot_is_found() {
+        for version in ["v6.12", "v6.18"] {
+            finds_every_slot(version);
+        }
+    }
+
+    fn finds_every_slot(version: &str) {
         let slots = 5 * 512 - 100;
-        let mut area = Area::new("v6.12", slots);
+        let mut area = Area::new(version, slots);
         let mut stream = lowmark_spec::random::Stream::new(0, "slots", 0);
         let mut held = Vec::new();
         for round in 0..20_000 {

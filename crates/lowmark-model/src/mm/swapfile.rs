@@ -9,7 +9,8 @@
 //!    lowest free slot (which keeps the used part compact and low), on a solid-state one from where the
 //!    last cluster ended (which sweeps the area).
 //! 3. Without such a run: first fit from the lowest free slot (rotating), next fit (solid state).
-//! 4. From 3.12 on, a solid-state area is cut into aligned clusters ([`super::swap_cluster`]).
+//! 4. From 3.12 on, a solid-state area is cut into aligned clusters, from 6.14 on every area
+//!    ([`super::swap_cluster`]).
 //! 5. From 4.11 to 6.14 each CPU takes 64 slots at a time, so that its pages lie together.
 
 use super::page::Pfn;
@@ -387,10 +388,7 @@ impl Area {
         if let Some(first) = used.first_mut() {
             *first = 1;
         }
-        let clusters = match solid_state {
-            true => Clusters::new(slots, cpus, kernel),
-            false => None,
-        };
+        let clusters = Clusters::new(slots, rotational, cpus, kernel);
         // SYSCALL_DEFINE2(swapon): 1 + random % highest_bit on solid state.
         let start = match solid_state && highest_bit > 0 {
             true => 1 + Stream::new(0, "swapon", index as u64).below(u64::from(highest_bit)) as u32,
