@@ -295,24 +295,24 @@ impl BlockLayer {
     }
 
     /// `__make_request`: the queue of a disk that has nothing waiting is plugged first.
-    fn add_to_queue(&mut self, sched: &mut Sched, device: usize, id: RequestId) {
-        let queue = &mut self.queues[device];
+    fn add_to_queue(&mut self, sched: &mut Sched, at: usize, id: RequestId) {
+        let queue = &mut self.queues[at];
         queue.insert(id, sched.now());
         let waiting = queue.waiting();
         if self.queues_plug && queue.rotational && waiting == 1 && !queue.plugged {
             queue.plugged = true;
-            sched.interrupt_after(UNPLUG_DELAY, Interrupt::RunQueue { device });
+            sched.interrupt_after(UNPLUG_DELAY, Interrupt::RunQueue { queue: at });
         }
         if !queue.plugged || waiting >= UNPLUG_REQUESTS {
-            self.run_queue(sched, device);
+            self.run_queue(sched, at);
         }
     }
 
     /// Somebody waits for a page: what its queue holds back goes out (`sync_page`).
     pub(crate) fn unplug_queues(&mut self, sched: &mut Sched) {
-        for device in 0..self.queues.len() {
-            if self.queues[device].plugged {
-                self.run_queue(sched, device);
+        for at in 0..self.queues.len() {
+            if self.queues[at].plugged {
+                self.run_queue(sched, at);
             }
         }
     }

@@ -291,11 +291,13 @@ fn metrics_of_a_recording() {
         value,
         name: None,
         unit: Some(unit),
+        of: Of::Mean,
     };
     let count = |value, name: Option<&str>| Metric {
         value,
         name: name.map(str::to_owned),
         unit: None,
+        of: Of::Mean,
     };
     let mut recording = recording();
     for (metric, row, expected) in [
