@@ -9,9 +9,16 @@ FUZZ_SECONDS ?= 60
 help: ## what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-demo: ## builds lowmark and compares three kernels swapping: a minute or two, most of it for the build
-	$(CARGO) run --release --quiet --package lowmark --no-default-features -- compare swap-small \
+LOWMARK = $(CARGO) run --release --quiet --package lowmark --no-default-features --
+
+demo: ## builds lowmark, compares kernels swapping and holding writers back: two minutes, most of it for the build
+	$(LOWMARK) compare swap-small \
 		--kernel v3.6 --kernel v3.6+swapin_readahead=hugh-new --kernel v3.14
+	@# Whether every claim holds is not the question here.
+	-@$(LOWMARK) reproduce ioless-dirty-2011 --variant demo --table dd1 --table dd10 --table dd100 || true
+	@runs=$$(mktemp -d) && trap 'rm -rf "$$runs"' EXIT && \
+		$(LOWMARK) run dd-n --set n=4 --set length=30s --kernel v3.2 --events --out "$$runs" --quiet > /dev/null && \
+		$(LOWMARK) report "$$runs"/* | sed -n '/^Dirty throttling/,$$p'
 
 test: ## every test of the workspace, the rules of the house included
 	$(CARGO) test --workspace

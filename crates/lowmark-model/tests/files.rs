@@ -221,6 +221,27 @@ run = [{{ append = "out", block = "4K", count = {pages} }}, {{ sleep = "{time}" 
     record(&scenarios(kernel, &body)[0], false).counters["nr_written"]
 }
 
+/// Nothing is allocated ahead of a file that nobody has open, so that the next one lies behind it.
+#[test]
+fn files_that_are_closed_lie_side_by_side() {
+    for fs in ["data", "other"] {
+        let recording = one(&format!(
+            r#"
+[fileset.s]
+files = 64
+size = "64K"
+fs = "{fs}"
+exists = false
+[task.writer]
+run = [{{ repeat = 64, do = [{{ write = "s" }}] }}, {{ sync = true }}]
+"#
+        ));
+        assert_eq!(recording.counters["sda/sectors_written"], 64 * 128);
+        let seeks = recording.counters["sda/write_seeks"];
+        assert!(seeks <= 4, "{fs}: {seeks}");
+    }
+}
+
 #[test]
 fn old_pages_are_written_after_half_a_minute() {
     assert_eq!(written_after("\"v3.5\"", 100, "29s"), 0);

@@ -21,7 +21,7 @@ const SLICE_NS: u64 = 1_000_000;
 /// Most writers that are told apart.
 pub const WRITERS_MAX: usize = 1 << 12;
 /// Pauses of this and more are counted alike, ms: longer than any kernel makes them.
-const PAUSE_MAX: usize = 1000;
+const PAUSE_MAX: u64 = 1000;
 const NS_PER_MS: u64 = 1_000_000;
 
 /// A stretch of time.
@@ -31,9 +31,10 @@ struct Slice {
     dirty: u64,
     background: u64,
     thresh: u64,
-    /// Pauses of all writers, and how many.
+    /// Pauses of all writers together.
     pauses_ms: u64,
-    pauses: u64,
+    /// Pauses by their length in ms.
+    pauses: BTreeMap<u64, u64>,
     /// Time that writers waited, of all together.
     waited_ns: u64,
     /// Pages dirtied, by writer.
@@ -61,8 +62,6 @@ pub struct DirtyReport {
     span: Option<(u64, u64)>,
     writers: BTreeMap<u32, Writer>,
     names: BTreeMap<u32, String>,
-    /// Pauses by their length in ms.
-    pauses: Vec<u64>,
     /// When somebody was first throttled, and dirty pages and threshold as told just before.
     first: Option<(u64, Option<(u64, u64)>)>,
     told: Option<(u64, u64)>,
@@ -80,7 +79,6 @@ impl Default for DirtyReport {
             span: None,
             writers: BTreeMap::new(),
             names: BTreeMap::new(),
-            pauses: vec![0; PAUSE_MAX + 1],
             first: None,
             told: None,
             written: 0,
@@ -105,13 +103,13 @@ pub struct DirtyFigures {
     pub mean_share: Option<f64>,
     /// Shortest pause that was one, ms; kernels before 3.2 do not tell.
     pub pause_min_ms: Option<f64>,
-    /// Median pause.
+    /// Median pause in the second half.
     pub pause_median_ms: Option<f64>,
     /// Longest pause.
     pub pause_max_ms: Option<f64>,
     /// Time that writers waited, s, all together.
     pub waited_s: f64,
-    /// Standard deviation of the writers' rates over their mean, %; none for one writer.
+    /// Standard deviation of the writers' rates over their mean in the second half, %; none for one writer.
     pub rate_spread: Option<f64>,
     /// Most pages that a call of `balance_dirty_pages` wrote itself (before 3.2).
     pub written_max: Option<f64>,
@@ -262,8 +260,7 @@ impl DirtyReport {
         }
         let slice = self.slice(time);
         slice.pauses_ms += pause;
-        slice.pauses += 1;
-        self.pauses[(pause as usize).min(PAUSE_MAX)] += 1;
+        *slice.pauses.entry(pause.min(PAUSE_MAX)).or_default() += 1;
         self.wait(event.task, time, time.saturating_add(pause * NS_PER_MS));
     }
 
@@ -327,13 +324,12 @@ impl DirtyReport {
             .filter(known)
             .map(share)
             .collect();
-        let pauses = self
-            .pauses
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0);
-        let mut lengths = pauses.clone().map(|(pause, _)| pause as f64);
-        let rates: Vec<f64> = self.writers.values().map(|w| w.pages as f64).collect();
+        let all = joined(&self.slices);
+        let settled = joined(&self.slices[half..]);
+        // A writer that dirtied nothing then counts as well.
+        let pages = |task: &u32| settled.pages.get(task).copied().unwrap_or(0) as f64;
+        let rates: Vec<f64> = self.writers.keys().map(pages).collect();
+        let pause = |pause: Option<&u64>| pause.map(|pause| *pause as f64);
         let start = self.span.map(|(first, _)| first);
         DirtyFigures {
             writers: self.writers.len() as u64,
@@ -344,9 +340,9 @@ impl DirtyReport {
                 .map(|((first, _), start)| (first - start) as f64 / NS_PER_MS as f64),
             first_share,
             mean_share: crate::stats::amean(&later),
-            pause_min_ms: lengths.next(),
-            pause_median_ms: self.median_pause(),
-            pause_max_ms: pauses.last().map(|(pause, _)| pause as f64),
+            pause_min_ms: pause(all.pauses.keys().next()),
+            pause_median_ms: median(&settled.pauses),
+            pause_max_ms: pause(all.pauses.keys().next_back()),
             waited_s: self
                 .writers
                 .values()
@@ -356,16 +352,17 @@ impl DirtyReport {
             written_max: (self.written > 0).then_some(self.written as f64),
         }
     }
+}
 
-    fn median_pause(&self) -> Option<f64> {
-        let all: u64 = self.pauses.iter().sum();
-        let mut seen = 0;
-        let median = self.pauses.iter().position(|count| {
-            seen += count;
-            seen * 2 >= all
-        });
-        median.filter(|_| all > 0).map(|pause| pause as f64)
-    }
+/// Median of values that occur so many times.
+fn median(counts: &BTreeMap<u64, u64>) -> Option<f64> {
+    let all: u64 = counts.values().sum();
+    let mut seen = 0;
+    let found = counts.iter().find(|(_, count)| {
+        seen += *count;
+        seen * 2 >= all
+    });
+    found.map(|(value, _)| *value as f64)
 }
 
 /// Standard deviation over the mean, %.
@@ -383,7 +380,9 @@ fn joined(slices: &[Slice]) -> Slice {
             (all.background, all.thresh) = (slice.background, slice.thresh);
         }
         all.pauses_ms += slice.pauses_ms;
-        all.pauses += slice.pauses;
+        for (pause, count) in &slice.pauses {
+            *all.pauses.entry(*pause).or_default() += count;
+        }
         all.waited_ns += slice.waited_ns;
         for (task, pages) in &slice.pages {
             *all.pages.entry(*task).or_default() += pages;

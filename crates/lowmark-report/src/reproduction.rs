@@ -227,6 +227,24 @@ impl Reproduction {
         }
     }
 
+    /// The same of a part: without claims that need cells of the rest.
+    #[must_use]
+    pub fn of_what_was_run(self) -> Reproduction {
+        let decided = |claims: Vec<ClaimResult>| -> Vec<ClaimResult> {
+            let decided = |c: &ClaimResult| c.verdict != Verdict::NotModelled;
+            claims.into_iter().filter(decided).collect()
+        };
+        let claims = decided(self.claims);
+        let additional_claims = decided(self.additional_claims);
+        Reproduction {
+            summary: summary(self.compare, &self.cells, &claims, &additional_claims),
+            figures: decided(self.figures),
+            claims,
+            additional_claims,
+            ..self
+        }
+    }
+
     /// Exit status of a reproduction: 0 if every claim of the index that holds in print holds in the
     /// model, 1 otherwise. A claim that is not modelled does not hold.
     pub fn exit_status(&self) -> u8 {

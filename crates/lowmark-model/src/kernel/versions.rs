@@ -1,7 +1,8 @@
 //! Which kernel has which mechanism: the oldest one, and what [`HISTORY`] says of later ones.
 
 use super::KernelError;
-pub use super::history::HISTORY;
+use super::early_history::TO_3_2;
+use super::history::SINCE_3_3;
 use super::mechanisms::*;
 use lowmark_record::Release;
 use std::fmt;
@@ -78,6 +79,24 @@ impl Change {
     pub fn apply(&self, mechanisms: &mut Mechanisms) {
         (self.effect)(mechanisms);
     }
+}
+
+const CHANGES: usize = TO_3_2.len() + SINCE_3_3.len();
+
+/// Every change between the oldest and the newest kernel of the model, oldest first.
+pub const HISTORY: &[Change] = &joined();
+
+const fn joined() -> [Change; CHANGES] {
+    let mut all = [TO_3_2[0]; CHANGES];
+    let mut at = 0;
+    while at < CHANGES {
+        all[at] = match at < TO_3_2.len() {
+            true => TO_3_2[at],
+            false => SINCE_3_3[at - TO_3_2.len()],
+        };
+        at += 1;
+    }
+    all
 }
 
 /// The oldest kernel of the model: 2.6.37.

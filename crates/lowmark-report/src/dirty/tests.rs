@@ -57,7 +57,7 @@ fn pauses_shares_and_rates() {
     assert_eq!(figures.pause_median_ms, Some(10.0));
     assert_eq!(figures.pause_max_ms, Some(20.0));
     assert!((figures.waited_s - 0.04).abs() < 1e-9);
-    // 80 and 40 pages.
+    // 20 and 40 pages in the second half.
     let spread = figures.rate_spread.expect("two writers");
     assert!((spread - 100.0 / 3.0).abs() < 1e-9, "{spread}");
     let text = report.text(&PlainStyle, 80);

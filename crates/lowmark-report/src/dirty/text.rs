@@ -48,10 +48,16 @@ impl DirtyReport {
             figures.mean_share.map(digits(1)),
         );
         row("Pause, shortest (ms)", figures.pause_min_ms.map(digits(0)));
-        row("Pause, median (ms)", figures.pause_median_ms.map(digits(0)));
+        row(
+            "Pause, median of the second half (ms)",
+            figures.pause_median_ms.map(digits(0)),
+        );
         row("Pause, longest (ms)", figures.pause_max_ms.map(digits(0)));
         row("Time waited by all (s)", Some(digits(2)(figures.waited_s)));
-        row("Spread of rates (%)", figures.rate_spread.map(digits(1)));
+        row(
+            "Spread of rates, second half (%)",
+            figures.rate_spread.map(digits(1)),
+        );
         row(
             "Most pages written by a writer at once",
             figures.written_max.map(digits(0)),
@@ -87,7 +93,10 @@ impl DirtyReport {
                 format!("max {} pages", short(most(values))),
             );
         }
-        let pause = of(&|(slice, _)| slice.pauses_ms as f64 / slice.pauses.max(1) as f64);
+        let pause = of(&|(slice, _)| {
+            let pauses: u64 = slice.pauses.values().sum();
+            slice.pauses_ms as f64 / pauses.max(1) as f64
+        });
         if most(&pause) > 0.0 {
             let longest = most(&pause);
             line("pause", &pause, longest, format!("max {longest:.0} ms"));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::evaluation;
-use lowmark_record::{Outcome, Recording, RunInfo, TaskTimes, Unit};
+use lowmark_record::{Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
 use std::path::Path;
 
 const SMALL: &str = r#"
@@ -330,5 +330,74 @@ fn metrics_of_a_recording() {
     assert_eq!(
         time(Measure::Elapsed, Unit::Seconds).measure(&recording, "Seq"),
         None
+    );
+}
+
+#[test]
+fn figures_of_devices_and_series() {
+    let mut recording = recording();
+    recording.counters = [
+        ("sda/sectors_written", 2_000_000),
+        ("sdb/sectors_written", 1_906_250),
+        ("sda/write_seeks", 30),
+        ("sdb/writes", 100),
+    ]
+    .map(|(name, count)| (name.to_owned(), count))
+    .into();
+    recording.series = vec![Series {
+        name: "gone".to_owned(),
+        unit: Unit::Milliseconds,
+        samples: vec![(1, 2_000_000), (2, 6_000_000)],
+    }];
+    let figure = |metric: &str| {
+        let text = SMALL.replace("{ value = \"elapsed\", unit = \"s\" }", metric);
+        let recipe = Recipe::parse("small.toml", &text).expect("a recipe");
+        recipe.metric.measure(&recording, "Seq")
+    };
+    // 2 GB in 2.5 s.
+    let device = |name: &str| figure(&format!("{{ value = \"device\", name = \"{name}\" }}"));
+    assert_eq!(device("write-rate"), Some(800.0));
+    assert_eq!(device("write-seeks"), Some(15.0));
+    assert_eq!(device("write-requests"), Some(50.0));
+    let series = |rest: &str| {
+        figure(&format!(
+            "{{ value = \"series\", name = \"gone\", {rest} }}"
+        ))
+    };
+    assert_eq!(series("unit = \"ms\""), Some(4.0));
+    assert_eq!(series("of = \"max\", unit = \"us\""), Some(6000.0));
+    assert_eq!(series("of = \"count\""), Some(2.0));
+    let cpu = figure("{ value = \"cpu\" }").expect("a share");
+    assert!((cpu - 20.0).abs() < 1e-6, "{cpu}");
+    assert_eq!(figure("{ value = \"dirty\", name = \"mean_share\" }"), None);
+}
+
+#[test]
+fn figures_that_there_are_not() {
+    for (metric, problem) in [
+        (
+            "{ value = \"device\", name = \"seeks\" }",
+            "expected one of write-rate",
+        ),
+        ("{ value = \"dirty\" }", "which figure"),
+        (
+            "{ value = \"series\", name = \"gone\" }",
+            "a series needs a unit",
+        ),
+        (
+            "{ value = \"cpu\", unit = \"s\" }",
+            "only a time has a unit",
+        ),
+        ("{ value = \"counter\", of = \"max\" }", "only a series"),
+    ] {
+        let text = SMALL.replace("{ value = \"elapsed\", unit = \"s\" }", metric);
+        let error = Recipe::parse("small.toml", &text).expect_err(metric);
+        assert!(error.to_string().contains(problem), "{error}");
+    }
+    let either = SMALL.to_owned() + "\n[claim.x]\nnote = \"neither\"\n";
+    let error = Recipe::parse("small.toml", &either).expect_err("neither");
+    assert!(
+        error.to_string().contains("either `expr` or `reason`"),
+        "{error}"
     );
 }

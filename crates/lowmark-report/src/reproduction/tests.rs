@@ -147,6 +147,43 @@ claim.dd100-system = { expr = "[dd100::System::after] / [dd100::System::before] 
 }
 
 #[test]
+fn every_figure_in_prose_is_measured_or_says_why_not() {
+    let evaluation = get("ioless-dirty-2011");
+    let recipe = recipe::get("ioless-dirty-2011").expect("embedded");
+    let plans = recipe.cells(&evaluation, "default").expect("cells");
+    let model: CellValues = plans.iter().map(|p| (p.cell.clone(), Some(1.0))).collect();
+    let result = Reproduction::new(&evaluation, Some(&recipe), &model);
+    assert_eq!(
+        result.claims.len() + result.figures.len(),
+        evaluation.prose.len()
+    );
+    for claim in result.claims.iter().chain(&result.figures) {
+        assert!(
+            claim.reason.is_some() != claim.expr.is_some(),
+            "{}",
+            claim.text
+        );
+        assert_eq!(claim.missing, [], "{}: a cell that is not run", claim.text);
+    }
+    let text = result.text(&PlainStyle, None);
+    for part in [
+        "50 dd for 5 minutes",
+        "not measured: the model has no cache lines",
+        "from 2502.17 to 2453.23 seconds",
+        "from 20 to about 17.5 %",
+        "about -55 %",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    let of_one: CellValues = model
+        .into_iter()
+        .filter(|(cell, _)| cell.table == "dd50")
+        .collect();
+    let part = Reproduction::new(&evaluation, Some(&recipe), &of_one).of_what_was_run();
+    assert_eq!((part.claims.len(), part.figures.len()), (2, 0));
+}
+
+#[test]
 fn additional_claims_are_shown_and_do_not_decide() {
     let evaluation = get("swap-readahead");
     let recipe = recipe::get("swap-readahead").expect("embedded");

@@ -32,7 +32,11 @@ impl Reproduction {
                 .iter()
                 .filter_map(|t| self.table(t, style, width)),
         );
-        let own = self.own_tables.iter();
+        let run = |table: &&OwnTable| {
+            let mut values = table.rows.iter().flat_map(|(.., values)| values);
+            values.any(Option::is_some)
+        };
+        let own = self.own_tables.iter().filter(run);
         sections.extend(own.map(|table| own_table(table, style, width)));
         sections.extend(self.claim_section("Claims", &self.claims, style));
         let title = "Other figures in prose";

@@ -7,7 +7,7 @@ use crate::plan::{self, Run};
 use crate::verb::list::evaluations;
 use crate::{engine, outcome};
 use lowmark_record::Recording;
-use lowmark_report::recipe::{CellPlan, DEFAULT_VARIANT, RunPlan};
+use lowmark_report::recipe::{CellPlan, DEFAULT_VARIANT, RecipeTable, RunPlan};
 use lowmark_report::{CellValues, Reproduction, evaluation, recipe};
 use miette::{IntoDiagnostic, miette};
 use std::collections::BTreeMap;
@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  lowmark reproduce swap-readahead-shaohua-2014\n  \
-    lowmark reproduce swap-readahead --variant five-passes --out runs\n\n\
+    lowmark reproduce swap-readahead --variant five-passes --out runs\n  \
+    lowmark reproduce ioless-dirty-2011 --table dd50\n\n\
     Exit status: 0 if every claim that holds in print holds here, else 1; 2 for an error."
 )]
 pub(crate) struct Args {
@@ -25,6 +26,9 @@ pub(crate) struct Args {
     /// Variant of its recipe
     #[arg(long, value_name = "NAME", default_value = DEFAULT_VARIANT)]
     variant: String,
+    /// Only this table of the recipe, and the claims for which it is enough; repeat it for several
+    #[arg(long = "table", value_name = "NAME")]
+    tables: Vec<String>,
     /// Seed of all random choices
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -43,7 +47,20 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     let evaluation = evaluation::get(id).into_diagnostic()?;
     let recipe = recipe::get(id).into_diagnostic()?;
     let variant = recipe.variant(&args.variant).into_diagnostic()?;
-    let cells = recipe.cells(&evaluation, &variant.name).into_diagnostic()?;
+    let mut cells = recipe.cells(&evaluation, &variant.name).into_diagnostic()?;
+    if let Some(unknown) = args.tables.iter().find(|name| {
+        let known = |table: &RecipeTable| table.id == **name;
+        !recipe.tables.iter().any(known)
+    }) {
+        let known: Vec<&str> = recipe.tables.iter().map(|t| t.id.as_str()).collect();
+        return Err(miette!(
+            help = format!("its tables: {}", known.join(", ")),
+            "--table: {id} has no table called {unknown}"
+        ));
+    }
+    if !args.tables.is_empty() {
+        cells.retain(|cell| args.tables.contains(&cell.cell.table));
+    }
 
     let mut plans: Vec<&RunPlan> = Vec::new();
     for cell in &cells {
@@ -70,8 +87,12 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         }
     }
     let by_plan: BTreeMap<&RunPlan, &Recording> = plans.into_iter().zip(&recordings).collect();
-    let reproduction = Reproduction::new(&evaluation, Some(&recipe), &values(&cells, &by_plan)?)
-        .of_variant(variant);
+    let mut reproduction =
+        Reproduction::new(&evaluation, Some(&recipe), &values(&cells, &by_plan)?)
+            .of_variant(variant);
+    if !args.tables.is_empty() {
+        reproduction = reproduction.of_what_was_run();
+    }
     match args.printing.format {
         Format::Json => output::print_json(&reproduction.json())?,
         Format::Table => {
