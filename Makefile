@@ -3,6 +3,7 @@
 CARGO ?= cargo
 PROPTEST_CASES ?= 20000
 FUZZ_SECONDS ?= 60
+TWIN_RUNS ?= 5
 
 .PHONY: help demo test lint bench fuzz reproduce twin docs
 
@@ -43,8 +44,8 @@ reproduce: ## every published evaluation that has a recipe: some minutes
 			reproduce "$$(basename "$$recipe" .toml)" || status=$$?; \
 	done; exit $$status
 
-twin: ## the suite of twin runs on real kernels into docs/twin.md: half an hour to an hour without KVM
-	bin/twin.sh
+twin: ## the suite of twin runs on real kernels, TWIN_RUNS each, into docs/twin.md: an hour or so without KVM
+	bin/twin.sh --repeat $(TWIN_RUNS)
 
 docs: ## docs/events.md from the declarations of the events
 	$(CARGO) run --quiet --package lowmark-record --example document_events > docs/events.md

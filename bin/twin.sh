@@ -2,7 +2,8 @@
 # Twin runs of the suite under workloads/twin: each workload on real kernels and on the model, counter by
 # counter, into docs/twin.md.
 #
-#   bin/twin.sh                    all of it: half an hour to an hour without KVM
+#   bin/twin.sh                    all of it: an hour or so without KVM
+#   bin/twin.sh --repeat N         the same with N runs of each kernel instead of five
 #   bin/twin.sh --short            one workload, one run of each kernel, printed only: what CI does
 #   bin/twin.sh WORKLOAD.toml ...  these, printed only
 #
@@ -14,16 +15,25 @@ cd "$(dirname "$0")/.."
 short=no
 page=docs/twin.md
 repeat=5
+kernels='6.1 6.12 6.18'
 case ${1-} in
     --short) short=yes; shift ;;
-    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
-    -*) echo "twin: unknown argument $1; there is --short" >&2; exit 2 ;;
+    --repeat)
+        repeat=${2-}
+        case $repeat in
+            '' | *[!0-9]*) echo "twin: --repeat needs a number" >&2; exit 2 ;;
+        esac
+        shift 2
+        ;;
+    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -*) echo "twin: unknown argument $1; there are --short and --repeat" >&2; exit 2 ;;
 esac
 if [ $# -gt 0 ]; then
     page=
 elif [ "$short" = yes ]; then
     page=
     repeat=1
+    kernels='6.1 6.18'
     set -- workloads/twin/swap-anon.toml
 else
     set -- workloads/twin/*.toml
@@ -39,7 +49,7 @@ fi
 ${CARGO:-cargo} build --quiet --profile "$profile" --package lowmark --package lowmark-real
 lowmark=${CARGO_TARGET_DIR:-target}/$directory/lowmark
 command -v qemu-system-x86_64 > /dev/null || bin/install-guest-tools.sh --private
-"$lowmark" kernels fetch 6.1 6.18 >&2
+"$lowmark" kernels fetch $kernels >&2
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -66,7 +66,7 @@ const fn counter(name: &'static str, sums: &'static [&'static [&'static str]]) -
 
 /// The metrics in the order in which they are printed. `pgscan_anon` and so on (5.8) count every reclaim,
 /// that of memory cgroups too.
-const METRICS: [Definition; 16] = [
+const METRICS: [Definition; 17] = [
     counter(
         "pgscan",
         &[
@@ -87,6 +87,8 @@ const METRICS: [Definition; 16] = [
     counter("pgsteal_direct", &[&["pgsteal_direct"]]),
     counter("pswpin", &[&["pswpin"]]),
     counter("pswpout", &[&["pswpout"]]),
+    // Pages of zones that were not asked for: they are in pgscan, too.
+    counter("pgskip", &[&["pgskip"]]),
     counter("pgmajfault", &[&["pgmajfault"]]),
     counter("allocstall", &[&["allocstall"]]),
     counter("workingset_refault_anon", &[&["workingset_refault_anon"]]),

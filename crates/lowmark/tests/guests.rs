@@ -83,6 +83,26 @@ fn what_is_missing_is_an_error() {
         .error(&["--on host: not built yet"]);
     std::fs::remove_file(place.path("qemu")).expect("removed");
     guest(&place, &["bzImage"]).error(&["qemu: not found", "install-guest-tools.sh"]);
+    // A kernel whose configuration lies beside it says itself what it lacks.
+    place.write("config", "CONFIG_VIRTIO_PCI=y\nCONFIG_VIRTIO_BLK=y\n");
+    script(&place, "qemu", "echo started > pid");
+    guest(&place, &["bzImage"]).error(&["virtio_console", "modules"]);
+    assert!(!place.path("pid").exists(), "nothing was started");
+    assert_eq!(left_over(&place), Vec::<String>::new());
+}
+
+#[test]
+fn a_disk_without_room_for_swap_is_an_error() {
+    let place = with_qemu("echo started > pid");
+    let text = common::SMALL.replace(
+        "occupied = \"1M\"",
+        "occupied = \"1M\"\nswap = { device = \"sda\", size = \"900T\" }\n\
+         device.sda = { kind = \"ssd\", size = \"1000T\", rate = \"500MB/s\", position_read = \"0ns\", \
+         position_write = \"0ns\", command_read = \"0ns\", command_write = \"0ns\" }",
+    );
+    place.write("small.toml", &text);
+    guest(&place, &["bzImage"]).error(&["scratch", "MB free", "less swap"]);
+    assert!(!place.path("pid").exists(), "nothing was started");
     assert_eq!(left_over(&place), Vec::<String>::new());
 }
 
@@ -92,6 +112,10 @@ fn a_guest_that_started_and_failed_has_a_status_of_its_own() {
         ("echo 'no memory' >&2; exit 1", "QEMU failed"),
         ("kill -9 $$", "QEMU was killed by signal 9"),
         ("echo '[1.0] Kernel panic - not syncing: VFS'", "crashed"),
+        (
+            "echo 'lowmark-runner: the disk swap0 did not appear: does the kernel have its virtio driver?'",
+            "virtio",
+        ),
         ("exit 0", "did not start with 32 MB"),
     ] {
         let place = with_qemu(script);
@@ -204,9 +228,8 @@ fn kernels_are_listed() {
         .error(&["cannot fetch kernel x", "expected a version"]);
 }
 
-/// The whole way on a real kernel, where there is one.
-#[test]
-fn a_workload_runs_on_a_real_kernel() {
+/// A place for runs on a real kernel; none where something for that is lacking, which is said.
+fn with_guests() -> Option<Place> {
     let place = Place::new();
     let doctor = place.lowmark(&["doctor", "--format", "json"]).stdout;
     let doctor: serde_json::Value = serde_json::from_str(&doctor).expect("JSON");
@@ -221,8 +244,44 @@ fn a_workload_runs_on_a_real_kernel() {
         .find(|check| check["state"] != "good");
     if let Some(check) = lacking {
         println!("skipped: {}", check["detail"]);
+        return None;
+    }
+    Some(place)
+}
+
+/// A guest in which a task asks for more than there is ends as the model's runs do.
+#[test]
+fn out_of_memory_in_a_guest_is_an_outcome() {
+    let Some(place) = with_guests() else {
+        return;
+    };
+    std::fs::create_dir(place.path("scratch")).expect("made");
+    let text = common::SMALL.replace("[kernel]", "swap = []\n[kernel]");
+    place.write("small.toml", &text);
+    let mut args = RUN.to_vec();
+    args.extend(["6.18", "--set", "ram=128M", "--set", "size=200M"]);
+    args.extend(["--set", "overcommit_memory=1", "--format", "json"]);
+    let scratch = place.path("scratch").display().to_string();
+    let done = place.lowmark_with(&args, &[("TMPDIR", scratch)]);
+    if done.stderr.contains("no such kernel image") {
+        println!("skipped: {}", done.stderr);
         return;
     }
+    assert_eq!(done.status, 1, "{done:?}");
+    let document: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
+    let run = &document["runs"][0];
+    assert_eq!(run["outcome"], "out-of-memory");
+    let said = format!("{run}{}", done.stderr);
+    assert!(said.contains("the OOM killer ended process"), "{said}");
+    assert_eq!(left_over(&place), Vec::<String>::new());
+}
+
+/// The whole way on a real kernel, where there is one.
+#[test]
+fn a_workload_runs_on_a_real_kernel() {
+    let Some(place) = with_guests() else {
+        return;
+    };
     let args = [
         "run",
         "small.toml",
