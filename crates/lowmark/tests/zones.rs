@@ -1,5 +1,6 @@
-//! The kernel's own arithmetic: what zones keep back, as real kernels say it in `/proc/zoneinfo`, and as the model
-//! computes it from nothing but their present and managed pages. Equal, not near.
+//! The kernel's own arithmetic: what zones keep back, as real kernels say it in `/proc/zoneinfo` and as the model
+//! computes it from nothing but their present and managed pages; and at how many dirty pages writers are held back,
+//! as `/proc/vmstat` says it. Equal, not near.
 //!
 //! What the kernels said lies in `captures/zoneinfo`, so that this is judged everywhere. Where QEMU and the kernels
 //! are, one machine of each boots again and is judged as well. `LOWMARK_BLESS=1 cargo test -p lowmark --test zones`
@@ -7,8 +8,10 @@
 
 use lowmark_model::kernel::Kernel;
 use lowmark_model::mmzone::{ZoneMarks, zone_marks};
+use lowmark_model::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
 use lowmark_real::doctor::{self, State};
 use lowmark_real::guest::{self, GuestOptions, KernelImage};
+use lowmark_real::runner::procfs::parse_vmstat;
 use lowmark_real::zoneinfo::{self, ZoneInfo};
 use lowmark_record::System;
 use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
@@ -179,6 +182,30 @@ fn compare(name: &str, scenario: &Scenario, system: &System) {
             real.name
         );
     }
+
+    compare_dirty_thresholds(name, &computed, system, &kernel);
+}
+
+/// The thresholds that follow from free pages, pages in files, and what the model's zones keep back.
+fn compare_dirty_thresholds(name: &str, zones: &[ZoneMarks], system: &System, kernel: &Kernel) {
+    let vmstat = parse_vmstat(&system.before["proc/vmstat"]);
+    let kept_back = |zone: &ZoneMarks| {
+        let reserve = zone.protection.iter().max().copied().unwrap_or(0);
+        (reserve + zone.high).min(zone.managed)
+    };
+    let memory = Memory {
+        free: vmstat["nr_free_pages"],
+        file: vmstat["nr_inactive_file"] + vmstat["nr_active_file"],
+        anon: 0,
+        reserve: zones.iter().map(kept_back).sum(),
+    };
+    let available = global_dirtyable_memory(&memory, &kernel.mechanisms);
+    let limits = domain_dirty_limits(available, None, &kernel.sysctl, &kernel.mechanisms);
+    assert_eq!(
+        [limits.background, limits.dirty],
+        ["nr_dirty_background_threshold", "nr_dirty_threshold"].map(|field| vmstat[field]),
+        "{name}: background and dirty threshold; left the model"
+    );
 }
 
 #[test]
