@@ -116,6 +116,20 @@ impl World {
         fields.collect()
     }
 
+    /// Writes that failed, on a machine whose devices may: requests of each device, pages of files whose
+    /// content is lost, calls that returned EIO.
+    fn errors(&self, machine: &Machine) -> BTreeMap<String, u64> {
+        let mut errors = BTreeMap::new();
+        for (number, device) in machine.devices.iter().enumerate() {
+            if let Some(failed) = self.block.write_errors(number) {
+                errors.insert(format!("{}/write_errors", device.name), failed);
+                errors.insert("pages_lost".into(), self.mm.nr_lost);
+                errors.insert("fsync_eio".into(), self.mm.nr_eio);
+            }
+        }
+        errors
+    }
+
     pub(crate) fn state(&self) -> BTreeMap<String, u64> {
         let (background, thresh) = self.mm.dirty_thresholds(&self.kernel);
         let list = |lru: Lru| self.mm.lruvecs.iter().map(|lists| lists.len(lru)).sum();
@@ -200,6 +214,7 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
             let mut counters = world.counters();
             counters.extend(world.diskstats(&scenario.machine));
             counters.extend(world.mm.memcontrol.counters());
+            counters.extend(world.errors(&scenario.machine));
             counters
         },
         state: world.state(),

@@ -161,10 +161,10 @@ impl World {
         match interrupt {
             Interrupt::RequestDone { queue, request } => {
                 let mut pages = std::mem::take(&mut self.workload.done_pages);
-                let dir = self
+                let completed = self
                     .block
                     .complete(&mut self.sched, queue, request, &mut pages);
-                self.end_io(dir, &pages);
+                self.end_io(&completed, &pages);
                 pages.clear();
                 self.workload.done_pages = pages;
                 self.block.run_queue(&mut self.sched, queue);

@@ -171,6 +171,24 @@ pub struct Device {
     pub max_ratio: u64,
     /// `/sys/class/bdi/*/strict_limit`: its writers are held back by its own share alone.
     pub strictlimit: bool,
+    /// Writes that fail; none for a device that is well.
+    pub write_errors: Option<WriteErrors>,
+}
+
+/// Which writes to a device fail: of those that touch a region, after the device has written so much, every
+/// so many-th.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteErrors {
+    /// Where the region begins, bytes.
+    pub start: u64,
+    /// Its size, bytes.
+    pub size: u64,
+    /// Bytes that the device takes before the first write fails.
+    pub after: u64,
+    /// Of the requests that would fail, every so many-th does.
+    pub every: u64,
+    /// Requests that fail at most.
+    pub count: u64,
 }
 
 /// A swap area on a device.
@@ -324,6 +342,7 @@ impl Device {
             min_ratio: 0,
             max_ratio: 100,
             strictlimit: false,
+            write_errors: None,
         }
     }
 

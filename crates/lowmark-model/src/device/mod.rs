@@ -16,11 +16,12 @@ mod cfq;
 mod deadline;
 mod disk;
 mod elevator;
+mod errors;
 mod flash;
 mod queue;
 mod request;
 mod stripes;
 mod waiting;
 
-pub(crate) use queue::{BlockLayer, Submitted};
+pub(crate) use queue::{BlockLayer, Completed, Submitted};
 pub(crate) use request::{Dir, Io};

@@ -2,6 +2,7 @@
 
 use super::disk::Disk;
 use super::elevator::Elevator;
+use super::errors::Failing;
 use super::request::{Dir, Io, Request, RequestId};
 use super::stripes::Stripes;
 use super::waiting::Next;
@@ -10,6 +11,7 @@ use crate::mm::page::Pfn;
 use crate::time::{MSEC, Nanos, Sched, TaskId, WaitQueue};
 use crate::world::Interrupt;
 use lowmark_spec::machine::{Device, PAGE_SIZE};
+use std::ops::Range;
 
 /// What became of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +59,15 @@ struct Queue {
     served: Served,
     /// Nothing is given to the device yet (`QUEUE_FLAG_PLUGGED`, to 2.6.38).
     plugged: bool,
+    failing: Option<Failing>,
+}
+
+/// A request that is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Completed {
+    pub(crate) dir: Dir,
+    /// Which of its pages the device did not take.
+    pub(crate) failed: Range<usize>,
 }
 
 /// What a device has done.
@@ -128,6 +139,7 @@ impl BlockLayer {
             idle_timer: None,
             served: Served::default(),
             plugged: false,
+            failing: device.write_errors.map(Failing::new),
         };
         let members = devices
             .iter()
@@ -385,26 +397,36 @@ impl BlockLayer {
         }
     }
 
-    /// A request is done: its pages go to `done` with its direction, its room to whoever waits.
+    /// Requests of a device that failed; none if it cannot.
+    pub(crate) fn write_errors(&self, device: usize) -> Option<u64> {
+        let mut members = self.queues[self.stripes[device].queues()].iter();
+        members.find_map(|queue| queue.failing.as_ref().map(|failing| failing.failed))
+    }
+
+    /// A request is done: its pages go to `done`, which is empty, its room to whoever waits.
     pub(crate) fn complete(
         &mut self,
         sched: &mut Sched,
         queue: usize,
         id: RequestId,
         done: &mut Vec<Pfn>,
-    ) -> Dir {
+    ) -> Completed {
         let queue = &mut self.queues[queue];
         queue.in_service -= 1;
         let now = sched.now();
         let request = &mut queue.requests[id as usize];
         let (dir, sync) = (request.dir, request.sync);
+        let failed = match (&mut queue.failing, dir) {
+            (Some(failing), Dir::Write) => failing.write(request.start, request.pages.len() as u64),
+            _ => 0..0,
+        };
         done.append(&mut request.pages);
         queue.elevator.completed(&queue.requests[id as usize], now);
         queue.unused.push(id);
         if queue.freed_request(sched, sync) {
             self.congestion[usize::from(sync)].wake_all(sched);
         }
-        dir
+        Completed { dir, failed }
     }
 }
 

@@ -270,6 +270,15 @@ pub(super) const SINCE_3_3: &[Change] = &[
         },
     },
     Change {
+        name: "sync-keeps-errors",
+        version: v(4, 4),
+        commit: "aa750fd71c24",
+        summary: "sync(2) leaves errors of writeback to those who can be told",
+        effect: |m| {
+            m.sync_errors = SyncErrors::Kept;
+        },
+    },
+    Change {
         name: "watermark-scale-factor",
         version: v(4, 6),
         commit: "795ae7a0de6b",
@@ -398,6 +407,15 @@ pub(super) const SINCE_3_3: &[Change] = &[
         },
     },
     Change {
+        name: "errseq",
+        version: v(4, 13),
+        commit: "5660e13d2fd6",
+        summary: "every open file is told of an error of writeback once (84cbadadc6ea)",
+        effect: |m| {
+            m.writeback_errors = WritebackErrors::OpenFile;
+        },
+    },
+    Change {
         name: "vma-readahead",
         version: v(4, 14),
         commit: "ec560175c0b6",
@@ -413,6 +431,15 @@ pub(super) const SINCE_3_3: &[Change] = &[
         summary: "direct reclaim waits once for isolated pages, not until they are back",
         effect: |m| {
             m.isolated_wait = IsolatedWait::Once;
+        },
+    },
+    Change {
+        name: "errseq-unseen",
+        version: v(4, 17),
+        commit: "b4678df184b3",
+        summary: "a file opened after an error is told of it, if nobody was before",
+        effect: |m| {
+            m.writeback_errors = WritebackErrors::EveryOpenFile;
         },
     },
     Change {

@@ -524,6 +524,22 @@ mechanisms! {
         /// Both are.
         Both = "both",
     }
+    /// Who is told of an error of writeback (`filemap_check_errors`, `file_check_and_advance_wb_err`).
+    writeback_errors: WritebackErrors {
+        /// Whoever asks first.
+        MappingFlag = "mapping-flag",
+        /// Every file that was open then, once.
+        OpenFile = "open-file",
+        /// The same, and files opened later if nobody was told before.
+        EveryOpenFile = "every-open-file",
+    }
+    /// Whether sync(2), which returns no errors, leaves them to others (`filemap_fdatawait_keep_errors`).
+    sync_errors: SyncErrors {
+        /// It clears them.
+        Cleared = "cleared",
+        /// It keeps them.
+        Kept = "kept",
+    }
     /// Pages that a flusher writes of an inode in its turn (`writeback_chunk_size`).
     writeback_slice: WritebackSlice {
         /// 1024 (before 1a12d8bd7b29, 3.1).

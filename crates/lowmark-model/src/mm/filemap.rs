@@ -29,13 +29,16 @@ pub(crate) struct OpenFile {
     pub(crate) inode: InodeId,
     /// `f_ra`
     pub(crate) readahead: ReadaheadState,
+    /// Errors that it has been told of (`f_wb_err`).
+    pub(crate) told: u64,
 }
 
 impl OpenFile {
-    pub(crate) fn new(inode: InodeId) -> OpenFile {
+    pub(crate) fn new(world: &mut World, inode: InodeId) -> OpenFile {
         OpenFile {
             inode,
             readahead: ReadaheadState::default(),
+            told: world.sample_errors(inode),
         }
     }
 }

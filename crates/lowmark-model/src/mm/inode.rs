@@ -2,6 +2,7 @@
 
 use super::Mm;
 use super::backing_dev::InodeWriteback;
+use super::errseq::WritebackError;
 use super::memory::Pte;
 use super::page::{Page, Pfn};
 use super::page_tree::PageTree;
@@ -37,6 +38,8 @@ pub(crate) struct Inode {
     pub(crate) users: u32,
     /// Its part in writeback.
     pub(crate) writeback: InodeWriteback,
+    /// What went wrong with it.
+    pub(crate) error: WritebackError,
 }
 
 impl Inode {

@@ -1,6 +1,7 @@
 //! Memory management. Each file has the name of the kernel's.
 
 pub(crate) mod backing_dev;
+mod errseq;
 pub(crate) mod fetch;
 pub(crate) mod filemap;
 pub(crate) mod filemap_fault;
@@ -89,6 +90,10 @@ pub(crate) struct Mm {
     pub(crate) nr_dirty: u64,
     /// Dirty pages that were given up: of files cut short or gone.
     pub(crate) nr_cancelled: u64,
+    /// Writes of pages of files that the device did not take.
+    pub(crate) nr_lost: u64,
+    /// Calls of fsync(2) and its like that returned EIO.
+    pub(crate) nr_eio: u64,
     /// Pages of files.
     pub(crate) nr_file_pages: u64,
 }
@@ -123,6 +128,8 @@ impl Mm {
             nr_writeback: 0,
             nr_dirty: 0,
             nr_cancelled: 0,
+            nr_lost: 0,
+            nr_eio: 0,
             nr_file_pages: 0,
         };
         mm.free_boot_memory();

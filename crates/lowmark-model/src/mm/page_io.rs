@@ -1,7 +1,7 @@
 //! Pages to and from swap devices (`mm/page_io.c`), and what happens when the I/O of any page is done.
 
 use super::page::{Pfn, flag};
-use crate::device::{Dir, Io, Submitted};
+use crate::device::{Completed, Dir, Io, Submitted};
 use crate::kernel::TailWriteback;
 use crate::time::{Sched, TaskId};
 use crate::world::{Sys, World};
@@ -63,14 +63,17 @@ impl World {
     }
 
     /// The pages of a finished request (`end_swap_bio_read`, `end_page_writeback` and their like). One written for reclaim
-    /// is moved to where reclaim finds it next.
-    pub(crate) fn end_io(&mut self, dir: Dir, pages: &[Pfn]) {
+    /// is moved to where reclaim finds it next; one that the device did not take stays dirty in swap, and is lost
+    /// in a file.
+    pub(crate) fn end_io(&mut self, completed: &Completed, pages: &[Pfn]) {
+        let dir = completed.dir;
         self.mm.fetch_frames(pages);
         if dir == Dir::Write {
             self.mm.nr_writeback -= pages.len() as u64;
         }
         let active_too = self.kernel.mechanisms.tail_writeback == TailWriteback::Activate;
-        for &pfn in pages {
+        for (number, &pfn) in pages.iter().enumerate() {
+            let failed = completed.failed.contains(&number);
             let page = &mut self.mm.pages[pfn];
             let waited_for = page.test_and_clear(flag::WAITERS);
             match dir {
@@ -79,6 +82,16 @@ impl World {
                     page.clear(flag::WRITEBACK);
                     let (zone, file) = (page.zone(), !page.has(flag::SWAPBACKED));
                     self.account_reclaim_writeback(zone, 1);
+                    let page = &mut self.mm.pages[pfn];
+                    match (failed, file) {
+                        (true, true) => self.mapping_set_error(pfn),
+                        // end_swap_bio_write
+                        (true, false) => {
+                            page.clear(flag::RECLAIM);
+                            page.set(flag::DIRTY);
+                        }
+                        (false, _) => {}
+                    }
                     let page = &mut self.mm.pages[pfn];
                     if page.test_and_clear(flag::RECLAIM) {
                         self.mm.rotate_reclaimable_page(pfn, active_too);

@@ -44,7 +44,18 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
         Op::Fsync { file, .. } => {
             let file = pick(context, stmt, *file);
             if let Some(inode) = existing(context, file) {
+                // A file that is not open is opened for that.
+                let open = context.open.get_mut(&file);
+                let mut open = open.filter(|open| open.inode == inode);
+                let mut told = match &open {
+                    Some(open) => open.told,
+                    None => sys.world().sample_errors(inode),
+                };
                 fs_writeback::fsync_range(&sys, inode, Range::ALL).await;
+                sys.world().report_error(inode, &mut told);
+                if let Some(open) = &mut open {
+                    open.told = told;
+                }
             }
         }
         Op::SyncRange { file, range } => {
@@ -60,6 +71,7 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
                 };
                 fs_writeback::writepages(&sys, inode, range, &mut u64::MAX.clone(), false).await;
                 fs_writeback::wait_on_writeback(&sys, inode, range).await;
+                sys.world().report_flag(inode);
             }
         }
         Op::Sync => fs_writeback::sync(&sys).await,
@@ -141,7 +153,7 @@ fn open(context: &mut Context, file: usize, create: bool) -> Option<OpenFile> {
         false => world.workload.files.inode(file)?,
     };
     world.mm.inodes[inode as usize].users += 1;
-    Some(OpenFile::new(inode))
+    Some(OpenFile::new(world, inode))
 }
 
 /// Keeps a file open, or closes one of a set.
@@ -259,7 +271,7 @@ async fn blocks(
 /// write(2), with O_SYNC also to the device.
 async fn write(
     sys: &Sys,
-    open: &OpenFile,
+    open: &mut OpenFile,
     start: u64,
     end: u64,
     sync: bool,
@@ -272,6 +284,7 @@ async fn write(
             last: ((end - 1) / PAGE_SIZE) as u32,
         };
         fs_writeback::fsync_range(sys, open.inode, range).await;
+        sys.world().report_error(open.inode, &mut open.told);
     }
     Ok(())
 }
@@ -282,7 +295,7 @@ async fn copy(context: &mut Context, from: usize, to: usize, block: u64) -> Resu
     let Some(mut source) = open(context, from, false) else {
         return Ok(());
     };
-    let Some(target) = open(context, to, true) else {
+    let Some(mut target) = open(context, to, true) else {
         return Ok(());
     };
     truncate::truncate(&sys, target.inode, 0).await;
@@ -294,7 +307,7 @@ async fn copy(context: &mut Context, from: usize, to: usize, block: u64) -> Resu
             Ok(read) => read,
             Err(error) => break Err(error.into()),
         };
-        if let Err(stop) = write(&sys, &target, offset, offset + read, false, gfp).await {
+        if let Err(stop) = write(&sys, &mut target, offset, offset + read, false, gfp).await {
             break Err(stop);
         }
         offset += read;

@@ -155,6 +155,7 @@ impl World {
             linked: true,
             users: 0,
             writeback: InodeWriteback::default(),
+            error: Default::default(),
         };
         self.mm.inodes.push(inode);
         self.mm.inodes.len() as InodeId - 1

@@ -32,7 +32,7 @@ pub(super) async fn map_region(
         if let Some((backing, first)) = world.back(kind, vma, pages) {
             let file = match backing {
                 Backing::File { inode, .. } => Some(Box::new(MappedFile {
-                    open: OpenFile::new(inode),
+                    open: OpenFile::new(world, inode),
                     advice: ReadAdvice::Normal,
                 })),
                 _ => None,

@@ -1,6 +1,6 @@
 //! Block devices of a machine: `[device.NAME]`.
 
-use crate::machine::{Device, DeviceKind, Elevator, Machine, PAGE_SIZE};
+use crate::machine::{Device, DeviceKind, Elevator, Machine, PAGE_SIZE, WriteErrors};
 
 use super::error::{Problem, Result};
 use super::fields::Fields;
@@ -29,7 +29,7 @@ pub(super) fn read_all(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -
 }
 
 fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
-    const KEYS: [&str; 25] = [
+    const KEYS: [&str; 26] = [
         "kind",
         "rotational",
         "size",
@@ -55,6 +55,7 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         "min_ratio",
         "max_ratio",
         "strictlimit",
+        "write_errors",
     ];
     const KINDS: [(&str, DeviceKind); 2] = [("hdd", DeviceKind::Hdd), ("ssd", DeviceKind::Ssd)];
     const ELEVATORS: [(&str, Elevator); 3] = [
@@ -67,6 +68,10 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
     let kind = fields.need("kind", "kind = \"hdd\" or \"ssd\"", |scope, node| {
         scope.choice(node, "a kind of device", &KINDS)
     })?;
+    let members = fields.or("members", |scope, node| scope.some_up_to(node, 64), 1)?;
+    if members == 1 {
+        fields.refuse("chunk", "but the device has one member", "add members = 12")?;
+    }
     let page_ns = match transfer(&fields, "page", "rate")? {
         Some(time) => time,
         None => {
@@ -74,16 +79,19 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         }
     };
     let page_write_ns = transfer(&fields, "page_write", "rate_write")?.unwrap_or(page_ns);
+    if members > 1 {
+        fields.refuse(
+            "write_errors",
+            "but the model cannot tell which member fails",
+            "remove `members` or `write_errors`",
+        )?;
+    }
     if fields.node("erase_block").is_none() {
         fields.refuse(
             "open_blocks",
             "but the device hides its erase blocks",
             "add erase_block = \"4M\"",
         )?;
-    }
-    let members = fields.or("members", |scope, node| scope.some_up_to(node, 64), 1)?;
-    if members == 1 {
-        fields.refuse("chunk", "but the device has one member", "add members = 12")?;
     }
     let (min_ratio, max_ratio) = (
         fields.or("min_ratio", percent, 0)?,
@@ -151,6 +159,10 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         min_ratio,
         max_ratio,
         strictlimit: fields.or("strictlimit", Scope::flag, false)?,
+        write_errors: match entry.node.get("write_errors") {
+            Some(node) => Some(write_errors(node, scope)?),
+            None => None,
+        },
     })
 }
 
@@ -167,6 +179,19 @@ pub(super) fn index(scope: &Scope<'_>, node: &Node, devices: &[Device]) -> Resul
                 suggest::help(&name, devices.iter().map(|device| device.name.as_str())),
             )
         })
+}
+
+/// Which writes fail; all of them if nothing is said.
+fn write_errors(node: &Node, scope: &Scope<'_>) -> Result<WriteErrors> {
+    const KEYS: [&str; 5] = ["start", "size", "after", "every", "count"];
+    let fields = Fields::open(node, node.span, "`write_errors`", &KEYS, scope)?;
+    Ok(WriteErrors {
+        start: fields.or("start", Scope::page_offset, 0)?,
+        size: fields.or("size", Scope::pages, u64::MAX)?,
+        after: fields.or("after", Scope::size, 0)?,
+        every: fields.or("every", Scope::some, 1)?,
+        count: fields.or("count", Scope::some, u64::MAX)?,
+    })
 }
 
 /// A part in percent.

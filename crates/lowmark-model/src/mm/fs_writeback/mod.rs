@@ -14,7 +14,7 @@ pub(crate) use pages::{Range, fsync_range, wait_on_writeback, writepages};
 
 use super::backing_dev::{Bdi, Listed, Reason, Work};
 use super::inode::InodeId;
-use crate::kernel::WritebackSlice;
+use crate::kernel::{SyncErrors, WritebackSlice};
 use crate::time::{Nanos, SECOND};
 use crate::world::{Sys, SysRef, World};
 use lowmark_record::{Field, Kind};
@@ -146,6 +146,10 @@ pub(crate) async fn sync(sys: &Sys) {
     let inodes = sys.world().mm.inodes.len();
     for inode in 0..inodes as InodeId {
         fsync_range(sys, inode, Range::ALL).await;
+        let world = &mut *sys.world();
+        if world.kernel.mechanisms.sync_errors == SyncErrors::Cleared {
+            world.forget_error(inode);
+        }
     }
 }
 

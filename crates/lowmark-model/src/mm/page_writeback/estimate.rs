@@ -54,6 +54,16 @@ pub struct Step {
 }
 
 impl Estimate {
+    /// A device of which so much is known: its bandwidth, the base rate, and what that should be.
+    pub fn of(avg_write_bandwidth: u64, dirty_ratelimit: u64, balanced: u64) -> Estimate {
+        Estimate {
+            avg_write_bandwidth,
+            dirty_ratelimit,
+            balanced_dirty_ratelimit: balanced,
+            ..Estimate::default()
+        }
+    }
+
     /// `bdi_update_write_bandwidth`: a sample of `elapsed` jiffies, `written` pages so far.
     pub(super) fn update_write_bandwidth(&mut self, elapsed: u64, written: u64, hz: u64) {
         let period = (3 * hz).next_power_of_two();
