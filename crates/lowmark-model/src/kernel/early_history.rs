@@ -1,10 +1,10 @@
-//! The changes from the oldest kernel of the model to 3.2, one row each.
+//! The changes from the oldest kernel of the model to 3.19, one row each.
 
 use super::mechanisms::*;
 use super::versions::{Change, v, v2_6};
 
-/// Every change up to 3.2, oldest first.
-pub(super) const TO_3_2: &[Change] = &[
+/// Every change before 4.0, oldest first.
+pub(super) const BEFORE_4_0: &[Change] = &[
     Change {
         name: "wake-only-asleep",
         version: v2_6(38),
@@ -138,6 +138,243 @@ pub(super) const TO_3_2: &[Change] = &[
         summary: "the writes of a reclaim pass are merged",
         effect: |m| {
             m.reclaim_plug = ReclaimPlug::On;
+        },
+    },
+    Change {
+        name: "no-reserve-dirtyable",
+        version: v(3, 3),
+        commit: "ab8fabd46f81",
+        summary: "what the allocator keeps back may not become dirty",
+        effect: |m| {
+            m.dirty_reserve = DirtyReserve::Balance;
+        },
+    },
+    Change {
+        name: "think-time",
+        version: v(3, 3),
+        commit: "83712358ba0a",
+        summary: "the time that a writer spends elsewhere is taken off its pause (with 7ccb9ad5364d, 54848d73f9f2)",
+        effect: |m| {
+            m.throttle = Throttle::ThinkTime;
+        },
+    },
+    Change {
+        name: "balanced-below-bandwidth",
+        version: v(3, 3),
+        commit: "bdaac4902a82",
+        summary: "no writer is told to dirty more than the device writes",
+        effect: |m| {
+            m.balanced_rate = BalancedRate::BelowBandwidth;
+        },
+    },
+    Change {
+        name: "strict-dirty-exceeded",
+        version: v(3, 3),
+        commit: "82791940545b",
+        summary: "a device's writers look more often only if memory and device are above their thresholds",
+        effect: |m| {
+            m.dirty_exceeded = DirtyExceeded::Both;
+        },
+    },
+    Change {
+        name: "activate-swap-backed",
+        version: v(3, 5),
+        commit: "e48982734ea0",
+        summary: "a referenced shmem page is activated like an anonymous one",
+        effect: |m| {
+            m.page_references = PageReferences::SwapBacked;
+        },
+    },
+    Change {
+        name: "swapin-plug",
+        version: v(3, 6),
+        commit: "3fb5c298b04e",
+        summary: "the reads of a swap-in window are merged",
+        effect: |m| {
+            m.swapin_plug = SwapinPlug::On;
+        },
+    },
+    Change {
+        name: "flexible-proportions",
+        version: v(3, 6),
+        commit: "eb608e3a344b",
+        summary: "shares of devices are halved every three seconds, and cold at first; the smoothed limit is not",
+        effect: |m| {
+            m.proportions = Proportions::Flex;
+            // 3.5 in fact.
+            m.dirty_limit_start = DirtyLimitStart::Threshold;
+        },
+    },
+    Change {
+        name: "only-evict-file-when-plenty",
+        version: v(3, 8),
+        commit: "e9868505987a",
+        summary: "anon is spared while there are many inactive file pages",
+        effect: |m| {
+            m.enough_inactive_file = EnoughInactiveFile::FileOnly;
+        },
+    },
+    Change {
+        name: "fewer-isolated-pages",
+        version: v(3, 8),
+        commit: "3cf23841b4b7",
+        summary: "direct reclaim waits when an eighth of the inactive pages is isolated",
+        effect: |m| {
+            m.isolated_limit = IsolatedLimit::Eighth;
+        },
+    },
+    Change {
+        name: "no-wait-in-balance-pgdat",
+        version: v(3, 9),
+        commit: "258401a60c4d",
+        summary: "kswapd no longer waits on congestion",
+        effect: |m| {
+            m.kswapd_wait = KswapdWait::None;
+        },
+    },
+    Change {
+        name: "managed-pages",
+        version: v(3, 9),
+        commit: "b40da04946aa",
+        summary: "watermarks and reserves count managed pages",
+        effect: |m| {
+            m.zone_size = ZoneSize::Managed;
+        },
+    },
+    Change {
+        name: "stable-pages-on-demand",
+        version: v(3, 9),
+        commit: "1d1d1a767206",
+        summary: "stores wait for writeback only where the device needs it",
+        effect: |m| {
+            m.stable_pages = StablePages::Device;
+        },
+    },
+    Change {
+        name: "proportional-scan",
+        version: v(3, 11),
+        commit: "e82e0561dae9",
+        summary: "a pass that has reclaimed enough stops, in proportion",
+        effect: |m| {
+            m.scan_target = ScanTarget::Proportional;
+        },
+    },
+    Change {
+        name: "flatten-kswapd-priority-loop",
+        version: v(3, 11),
+        commit: "b8e83b942a16",
+        summary: "kswapd raises its priority only when it did not scan enough",
+        effect: |m| {
+            m.balance_pgdat = BalancePgdat::ScannedTarget;
+        },
+    },
+    Change {
+        name: "tail-dirty",
+        version: v(3, 11),
+        commit: "d43006d503ac",
+        summary: "kswapd writes file pages when it meets nothing but dirty ones",
+        effect: |m| {
+            m.reclaim_file_writes = ReclaimFileWrites::TailDirty;
+        },
+    },
+    Change {
+        name: "ssd-clusters",
+        version: v(3, 12),
+        commit: "2a8f94493432",
+        summary: "solid-state swap is allocated by clusters, one per CPU (ebc2a1a69111)",
+        effect: |m| {
+            m.swap_allocator = SwapAllocator::ClusterList;
+        },
+    },
+    Change {
+        name: "fair-zone-allocator",
+        version: v(3, 12),
+        commit: "81c0a2bb515f",
+        summary: "zones of a node take turns",
+        effect: |m| {
+            m.fair_zones = FairZones::On;
+        },
+    },
+    Change {
+        name: "numa-reclaim-balance",
+        version: v(3, 12),
+        commit: "892f795df1eb",
+        summary: "kswapd is woken below the high watermark",
+        effect: |m| {
+            m.kswapd_wake = KswapdWake::NotBalanced;
+        },
+    },
+    Change {
+        name: "context-readahead",
+        version: v(3, 12),
+        commit: "2cad40180197",
+        summary: "random reads next to pages in memory are no longer taken for streams",
+        effect: |m| {
+            m.context_readahead = ContextReadahead::MoreThanWanted;
+        },
+    },
+    Change {
+        name: "strictlimit",
+        version: v(3, 12),
+        commit: "5a53748568f7",
+        summary: "a device may be held to its share of dirty pages; the position of all of them at most doubles rates",
+        effect: |m| {
+            m.strictlimit = Strictlimit::On;
+            m.position_ratio = PositionRatio::Clamped;
+        },
+    },
+    Change {
+        name: "swapin_nr_pages",
+        version: v(3, 14),
+        commit: "579f82901f6f",
+        summary: "swap-in window from the hits of the last one",
+        effect: |m| {
+            m.swapin_readahead = SwapinReadahead::SwapinNrPages;
+        },
+    },
+    Change {
+        name: "anon-not-dirtyable",
+        version: v(3, 14),
+        commit: "a1c3bfb2f67e",
+        summary: "dirty limits count file pages only",
+        effect: |m| {
+            m.dirtyable = Dirtyable::FileOnly;
+        },
+    },
+    Change {
+        name: "reserve-off-free-pages",
+        version: v(3, 14),
+        commit: "a804552b9a15",
+        summary: "what the allocator keeps back is taken off free memory, not off the cache",
+        effect: |m| {
+            m.dirty_reserve = DirtyReserve::Free;
+        },
+    },
+    Change {
+        name: "file-workingset",
+        version: v(3, 15),
+        commit: "a528910e12ec",
+        summary: "a file page that comes back soon after its eviction starts active",
+        effect: |m| {
+            m.workingset = Workingset::File;
+        },
+    },
+    Change {
+        name: "fault-around",
+        version: v(3, 15),
+        commit: "8c6e50b0290c",
+        summary: "a read fault on a file maps what is in memory around it",
+        effect: |m| {
+            m.fault_around = FaultAround::On;
+        },
+    },
+    Change {
+        name: "proportional-direct-reclaim",
+        version: v(3, 16),
+        commit: "1a501907bbea",
+        summary: "direct reclaim scans in proportion, and its whole share at the first priority",
+        effect: |m| {
+            m.scan_target = ScanTarget::ProportionalDirect;
         },
     },
 ];

@@ -1,8 +1,8 @@
 //! Which kernel has which mechanism: the oldest one, and what [`HISTORY`] says of later ones.
 
 use super::KernelError;
-use super::early_history::TO_3_2;
-use super::history::SINCE_3_3;
+use super::early_history::BEFORE_4_0;
+use super::history::SINCE_4_0;
 use super::mechanisms::*;
 use lowmark_record::Release;
 use std::fmt;
@@ -81,18 +81,18 @@ impl Change {
     }
 }
 
-const CHANGES: usize = TO_3_2.len() + SINCE_3_3.len();
+const CHANGES: usize = BEFORE_4_0.len() + SINCE_4_0.len();
 
 /// Every change between the oldest and the newest kernel of the model, oldest first.
 pub const HISTORY: &[Change] = &joined();
 
 const fn joined() -> [Change; CHANGES] {
-    let mut all = [TO_3_2[0]; CHANGES];
+    let mut all = [BEFORE_4_0[0]; CHANGES];
     let mut at = 0;
     while at < CHANGES {
-        all[at] = match at < TO_3_2.len() {
-            true => TO_3_2[at],
-            false => SINCE_3_3[at - TO_3_2.len()],
+        all[at] = match at < BEFORE_4_0.len() {
+            true => BEFORE_4_0[at],
+            false => SINCE_4_0[at - BEFORE_4_0.len()],
         };
         at += 1;
     }
