@@ -1,8 +1,10 @@
 //! Devices as a workload sees them: what striping over several disks gives, and what it does not.
 
+mod common;
+
 use lowmark_model::{Options, run};
 use lowmark_record::{Event, Field, Kind, Outcome, Recording};
-use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
+use lowmark_spec::Scenario;
 
 /// A workload on a machine with one file system on the device that `fields` describe.
 fn scenario(fields: &str, body: &str) -> Scenario {
@@ -28,14 +30,7 @@ filesystem.data = {{ kind = "xfs", device = "sda" }}
 {body}
 "#
     );
-    let source = Source {
-        name: "devices.toml".into(),
-        text,
-    };
-    match parse(&source, &BuiltIn, &Overrides::default()) {
-        Ok(mut scenarios) => scenarios.remove(0),
-        Err(error) => panic!("{}", error.render_plain()),
-    }
+    common::scenarios(text).remove(0)
 }
 
 fn record(fields: &str, body: &str, check: bool) -> Recording {

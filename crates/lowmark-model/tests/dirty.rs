@@ -1,9 +1,10 @@
 //! Writers held back by the dirty limits, of every era: against what the kernels' own arithmetic and an
 //! independent simulation of the controllers give.
 
+mod common;
+
 use lowmark_model::{Options, run};
 use lowmark_record::{Event, Field, Kind, Outcome, Recording};
-use lowmark_spec::{BuiltIn, Overrides, Source, parse};
 
 /// N times dd on 3 GB and a disk of 80 MiB/s without seeks, as the simulation has it.
 fn dd(n: u64, kernel: &str, length: &str, more: &str, events: bool) -> Recording {
@@ -38,16 +39,12 @@ run = [{{ repeat = "forever", do = [{{ append = "out$idx", block = "1M" }}] }}]
 {more}
 "#
     );
-    let source = Source {
-        name: "dd.toml".into(),
-        text,
-    };
-    let scenario = parse(&source, &BuiltIn, &Overrides::default()).expect("a good workload");
     let options = Options {
         events,
         check: false,
     };
-    let recording = run(&scenario[0], &options, &mut |_| {}).expect("the model can run it");
+    let recording =
+        run(&common::scenarios(text)[0], &options, &mut |_| {}).expect("the model can run it");
     assert_eq!(recording.outcome, Outcome::Completed);
     recording
 }

@@ -1,9 +1,10 @@
 //! Devices that do not take what is written to them: who is told, how often, and that every page that was
 //! ever dirty is on the device, dirty, given up with its file, or counted as lost.
 
+mod common;
+
 use lowmark_model::{Options, run};
 use lowmark_record::{Outcome, Recording};
-use lowmark_spec::{BuiltIn, Overrides, Source, parse};
 
 /// A run on a machine with 12 MB whose disk fails as `errors` says, with all invariants checked.
 fn record(kernel: &str, errors: &str, body: &str) -> Recording {
@@ -33,19 +34,12 @@ use = "{kernel}"
 {body}
 "#
     );
-    let source = Source {
-        name: "errors.toml".into(),
-        text,
-    };
-    let mut scenarios = match parse(&source, &BuiltIn, &Overrides::default()) {
-        Ok(scenarios) => scenarios,
-        Err(error) => panic!("{}", error.render_plain()),
-    };
     let options = Options {
         events: false,
         check: true,
     };
-    let recording = run(&scenarios.remove(0), &options, &mut |_| {}).expect("the model can run it");
+    let recording =
+        run(&common::scenarios(text)[0], &options, &mut |_| {}).expect("the model can run it");
     assert_eq!(recording.outcome, Outcome::Completed);
     recording
 }

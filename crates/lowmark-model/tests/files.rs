@@ -1,10 +1,12 @@
 //! Files through the page cache: against theory, against a naive model of a few lines, and with every
 //! invariant checked after every event.
 
+mod common;
+
 use lowmark_model::{Options, run};
 use lowmark_record::{Outcome, Recording};
+use lowmark_spec::Scenario;
 use lowmark_spec::random::Stream;
-use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
 use std::collections::{HashSet, VecDeque};
 
 /// A workload on a machine with 20 MB, an SSD of 2 GB and swap on that.
@@ -35,11 +37,7 @@ use = [{kernels}]
 {body}
 "#
     );
-    let source = Source {
-        name: "files.toml".into(),
-        text,
-    };
-    parse(&source, &BuiltIn, &Overrides::default()).expect("a good workload")
+    common::scenarios(text)
 }
 
 fn record(scenario: &Scenario, check: bool) -> Recording {

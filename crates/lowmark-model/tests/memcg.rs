@@ -1,8 +1,10 @@
 //! Memory cgroups: who reclaims from whom, against what their limits say.
 
+mod common;
+
 use lowmark_model::{Options, Refusal, check, run};
 use lowmark_record::{Kind, Outcome, Recording};
-use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
+use lowmark_spec::Scenario;
 
 /// A workload on a machine with 64 MB, of which the kernel itself needs little, and an SSD.
 fn scenario(kernel: &str, body: &str) -> Scenario {
@@ -27,12 +29,7 @@ use = "{kernel}"
 {body}
 "#
     );
-    let source = Source {
-        name: "memcg.toml".into(),
-        text,
-    };
-    let mut scenarios = parse(&source, &BuiltIn, &Overrides::default()).expect("a good workload");
-    scenarios.remove(0)
+    common::scenarios(text).remove(0)
 }
 
 /// Runs with every invariant checked after every event.
