@@ -124,6 +124,7 @@ lowmark = 1
 evaluation = "ioless-dirty-2011"
 workload = "dd"
 metric = { value = "elapsed", unit = "s" }
+columns = ["before", "after"]
 column.before = { kernel = "v3.1" }
 column.after = { kernel = "v3.2" }
 table.dd100 = { machine = "m" }
