@@ -7,6 +7,7 @@
 //! To add a mechanism: an enum (or a variant), a row in the history, one `match` where the kernel has
 //! its `if`, a test.
 
+mod declare;
 mod early_history;
 mod history;
 pub mod mechanisms;
