@@ -198,7 +198,7 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
     let stop = snapshot::Stop::default();
     let interval = Duration::from_millis(job.interval_ms.max(1));
     std::thread::scope(|scope| {
-        let series = scope.spawn(|| snapshot::series(port, interval, &stop));
+        let mut series = None;
         let stream = tracing
             .as_ref()
             .zip(trace_port)
@@ -209,6 +209,8 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
             snapshot::fold();
             snapshot::vmstat_into(&mut before)?;
             say_snapshot(port, "before", before)?;
+            // Not before: its pages would come and go while the counters are read.
+            series = Some(scope.spawn(|| snapshot::series(port, interval, &stop)));
             if let Some(mut input) = runner.stdin.take() {
                 input.write_all(b"\n")?;
             }
@@ -228,7 +230,9 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
             tracing.stop();
         }
         let panicked = |_| io::Error::other("a thread of PID 1 panicked");
-        series.join().map_err(panicked)??;
+        if let Some(series) = series {
+            series.join().map_err(panicked)??;
+        }
         if let (Some(stream), Some(tracing)) = (stream, &tracing) {
             let bytes = stream.join().map_err(panicked)??;
             let lost = tracing.lost()?;

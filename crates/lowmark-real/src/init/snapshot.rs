@@ -37,6 +37,10 @@ const CGROUP_FILES: [&str; 6] = [
     "memory.pressure",
 ];
 
+/// Its handler computes all reserves again whether it is written or read, by the pages managed at that time: what
+/// is looked at would no longer be what booting left (`lowmem_reserve_ratio_sysctl_handler`).
+const CHANGED_BY_READING: &str = "lowmem_reserve_ratio";
+
 const VMSTAT: &str = "proc/vmstat";
 
 /// Longest record of the kernel's log (`PRINTKRB_RECORD_MAX` and less before).
@@ -52,7 +56,8 @@ pub(super) fn fold() {
 
 /// Everything but `/proc/vmstat`.
 pub(super) fn files(groups: &[Cgroup]) -> BTreeMap<String, String> {
-    let knobs = SYSCTLS.map(|knob| {
+    let knobs = SYSCTLS.iter().filter(|knob| **knob != CHANGED_BY_READING);
+    let knobs = knobs.map(|knob| {
         procfs::setting_path(knob)
             .trim_start_matches('/')
             .to_owned()
@@ -107,7 +112,7 @@ pub(super) fn boot_into(files: &mut BTreeMap<String, String>) -> io::Result<()> 
 
 /// Reads `/proc/vmstat` into a snapshot.
 pub(super) fn vmstat_into(files: &mut BTreeMap<String, String>) -> io::Result<()> {
-    files.insert(VMSTAT.into(), fs::read_to_string(format!("/{VMSTAT}"))?);
+    files.insert(VMSTAT.into(), procfs::vmstat_text()?);
     Ok(())
 }
 

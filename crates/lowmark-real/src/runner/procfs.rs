@@ -3,11 +3,20 @@
 use lowmark_spec::workload::{Cmp, Condition};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
+
+/// `/proc/vmstat` as it is. Its fields are looked at once for each read(2): a small buffer that grows on the way
+/// would show them at different times, and be among what they count.
+pub fn vmstat_text() -> io::Result<String> {
+    const LENGTH: usize = 64 << 10;
+    let mut text = String::with_capacity(LENGTH);
+    fs::File::open("/proc/vmstat")?.read_to_string(&mut text)?;
+    Ok(text)
+}
 
 /// `/proc/vmstat` by name.
 pub fn vmstat() -> io::Result<BTreeMap<String, u64>> {
-    Ok(parse_vmstat(&fs::read_to_string("/proc/vmstat")?))
+    Ok(parse_vmstat(&vmstat_text()?))
 }
 
 /// The fields of a `/proc/vmstat`. What is no number is left out.
