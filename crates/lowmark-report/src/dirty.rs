@@ -150,10 +150,9 @@ impl DirtyFigures {
 
 impl Sink for DirtyReport {
     fn event(&mut self, event: &Event, tables: &Tables) {
-        let known = self.names.contains_key(&event.task);
+        let known = self.writers.len();
         self.see(event);
-        if !known
-            && self.writers.contains_key(&event.task)
+        if self.writers.len() > known
             && let Some(actor) = tables.actor(event.task)
         {
             self.names
@@ -296,7 +295,7 @@ impl DirtyReport {
     fn slice(&mut self, time: u64) -> &mut Slice {
         while time / self.slice_ns >= SLICES_MAX as u64 {
             let pairs = self.slices.chunks(2);
-            self.slices = pairs.map(|pair| joined(pair)).collect();
+            self.slices = pairs.map(joined).collect();
             self.slice_ns *= 2;
         }
         let at = (time / self.slice_ns) as usize;

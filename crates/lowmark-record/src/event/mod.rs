@@ -236,11 +236,25 @@ pub enum Understood {
     Not,
 }
 
-/// Reads the texts of events. It remembers which era's text each tracepoint had last and tries that first.
+/// Longest text that is remembered as a whole, bytes.
+const READ_MAX: usize = 512;
+
+/// Reads the texts of events. It remembers which era's text each tracepoint had last and tries that first, and
+/// the text itself, as counts of reclaim repeat from batch to batch.
 #[derive(Debug, Clone)]
 pub struct TextParser {
     last: Vec<usize>,
+    read: Vec<Read>,
     memo: memo::Memo,
+}
+
+/// The text of a tracepoint that was read last, and its values.
+#[derive(Debug, Clone, Default)]
+struct Read {
+    /// Empty: none, or one that is not expected to come again.
+    text: Vec<u8>,
+    present: u32,
+    values: [u64; SLOTS],
 }
 
 impl Default for TextParser {
@@ -248,6 +262,7 @@ impl Default for TextParser {
         let kinds = schema().kinds.iter();
         TextParser {
             last: kinds.map(|k| k.templates.len() - 1).collect(),
+            read: vec![Read::default(); Kind::ALL.len()],
             memo: memo::Memo::default(),
         }
     }
@@ -259,8 +274,19 @@ impl TextParser {
     pub fn parse(&mut self, text: &[u8], event: &mut Event, names: &mut Names) -> Understood {
         let schema = &schema().kinds[event.kind as usize];
         let (last, memo) = (&mut self.last[event.kind as usize], &mut self.memo);
+        let read = &mut self.read[event.kind as usize];
+        if !text.is_empty() && read.text == text {
+            (event.present, event.values) = (read.present, read.values);
+            return Understood::Exactly;
+        }
         event.clear();
-        if schema.templates[*last].parse(text, event, names, memo) {
+        let template = &schema.templates[*last];
+        if template.parse(text, event, names, memo) {
+            read.text.clear();
+            if template.repeats() && text.len() <= READ_MAX {
+                read.text.extend_from_slice(text);
+                (read.present, read.values) = (event.present, event.values);
+            }
             return Understood::Exactly;
         }
         for (index, template) in schema.templates.iter().enumerate().rev() {

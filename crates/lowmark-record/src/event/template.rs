@@ -49,6 +49,7 @@ pub(super) struct Template {
     pub(super) since: Release,
     pieces: Vec<Piece>,
     after: &'static str,
+    repeats: bool,
 }
 
 impl Template {
@@ -74,8 +75,12 @@ impl Template {
             });
             rest = tail;
         }
+        let is_page = |piece: &Piece| {
+            piece.field == Field::Pfn || piece.field.spec().value == ValueType::Pointer
+        };
         Template {
             since: since.parse().expect("a release"),
+            repeats: !pieces.iter().any(is_page),
             pieces,
             after: rest,
         }
@@ -86,6 +91,11 @@ impl Template {
         for piece in &mut self.pieces {
             piece.slot = slot_of[piece.field as usize];
         }
+    }
+
+    /// Whether the same text may well come again: it names no page.
+    pub(super) fn repeats(&self) -> bool {
+        self.repeats
     }
 
     /// The fields in the order of the text.
