@@ -78,7 +78,7 @@ fn workspace() -> PathBuf {
 /// Replaces whatever is there.
 fn link(original: &Path, link: &Path) -> io::Result<()> {
     match fs::remove_file(link) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => symlink(original, link),
     }
 }

@@ -3,6 +3,9 @@
 //! This is what a backend carries out. Sizes and offsets are bytes, times are nanoseconds. Random
 //! choices are drawn by the backend from a stream seeded by (run seed, task name, instance).
 
+mod objects;
+
+pub use objects::{Barrier, Cgroup, File, FileKind, FileSet, Series, SizeDist, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 /// A workload with all parameters bound.
@@ -86,109 +89,6 @@ pub type FileSetId = usize;
 pub type TaskId = usize;
 /// Index into [`Workload::cgroups`].
 pub type CgroupId = usize;
-
-/// A file that exists when the run starts, or that a statement creates.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
-    /// Path relative to the file system's root.
-    pub path: String,
-    /// File system by name; the machine's first when empty.
-    pub fs: String,
-    /// What it holds.
-    pub kind: FileKind,
-    /// Size in bytes.
-    pub size: u64,
-    /// Whether it exists before the run (otherwise a `create` or `write` makes it).
-    pub exists: bool,
-    /// Unlinked after opening: its pages go when the last user closes it.
-    pub unlinked: bool,
-}
-
-/// Content of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FileKind {
-    /// Holes: reads give zeroes without I/O.
-    Sparse,
-    /// Written zeroes.
-    Zero,
-    /// Incompressible.
-    Random,
-}
-
-/// Many files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileSet {
-    /// Name.
-    pub name: String,
-    /// File system by name; the machine's first when empty.
-    pub fs: String,
-    /// Directories.
-    pub directories: u64,
-    /// Files in each directory.
-    pub files: u64,
-    /// Size of a file.
-    pub size: SizeDist,
-    /// Content.
-    pub kind: FileKind,
-    /// Whether they exist before the run.
-    pub exists: bool,
-}
-
-/// Sizes of the files of a set, bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SizeDist {
-    /// All alike.
-    Fixed(u64),
-    /// Uniform over the closed interval.
-    Uniform(u64, u64),
-    /// Log-normal with this median and sigma in thousandths.
-    LogNormal(u64, u32),
-}
-
-/// A memory cgroup, a child of the root, as cgroup v2 has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cgroup {
-    /// Name of its directory.
-    pub name: String,
-    /// `memory.max`, bytes: charges beyond it have to reclaim first.
-    pub max: Option<u64>,
-    /// `memory.high`, bytes: tasks beyond it reclaim before they go on, and are slowed down.
-    pub high: Option<u64>,
-}
-
-/// A barrier and how many instances must arrive before it opens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Barrier {
-    /// Name.
-    pub name: String,
-    /// Arrivals that open it.
-    pub parties: u64,
-}
-
-/// A series of samples.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Series {
-    /// Name, as it appears in tables.
-    pub name: String,
-    /// Unit for printing; samples are taken in ns.
-    pub unit: TimeUnit,
-}
-
-/// Unit in which a time is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimeUnit {
-    /// ns
-    Nanoseconds,
-    /// µs
-    Microseconds,
-    /// ms
-    Milliseconds,
-    /// 10 ms, the unit of `times(2)` and of kernel mails
-    Centiseconds,
-    /// s
-    Seconds,
-}
 
 /// A statement and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
