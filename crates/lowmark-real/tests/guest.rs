@@ -525,3 +525,19 @@ fn a_statement_that_fails_in_a_guest_has_its_line() {
     assert!(matches!(error, GuestError::WorkloadFailed { .. }));
     assert!(error.to_string().contains("no_such_setting"), "{error}");
 }
+
+#[test]
+fn devices_that_a_guest_does_not_have_are_refused() {
+    let mut scenario = workload("256M", "64M", SLEEP);
+    assert!(guest::check(&scenario).is_ok());
+    let device = &mut scenario.machine.devices[0];
+    device.members = 12;
+    device.max_ratio = 10;
+    let refusal = guest::check(&scenario)
+        .expect_err("it has neither")
+        .to_string();
+    assert!(
+        refusal.contains("with members") && refusal.contains("max_ratio"),
+        "{refusal}"
+    );
+}
