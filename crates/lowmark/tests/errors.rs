@@ -215,8 +215,8 @@ fn evaluations() {
         .lowmark(&["reproduce", "nothing"])
         .error(&["nothing", "swap-readahead"]);
     place
-        .lowmark(&["reproduce", "ioless-dirty-2011"])
-        .error(&["no recipe runs evaluation `ioless-dirty-2011`"]);
+        .lowmark(&["reproduce", "thp-defrag-2016-stutter"])
+        .error(&["no recipe runs evaluation `thp-defrag-2016-stutter`"]);
     place
         .lowmark(&["reproduce", "swap-readahead", "--variant", "half"])
         .error(&["variant half", "five-passes"]);
