@@ -442,8 +442,9 @@ run = [
     assert!(after["proc/zoneinfo"].contains("Node 1"));
     assert!(after["sys/fs/cgroup/box/memory.events"].contains("max "));
     assert!(
-        outcome.recording.counters["pgscan_file"] > 0,
-        "the limit is felt"
+        outcome.recording.counters["cgroup/box/memory.events.max"] > 0,
+        "the limit is felt: {:?}",
+        after["sys/fs/cgroup/box/memory.events"]
     );
     let names: Vec<&str> = outcome
         .recording
