@@ -163,10 +163,12 @@ impl Resolver<'_> {
         sources: &mut Sources,
     ) -> Result<Machine> {
         let name = scope.text(node)?;
-        if let Some(machine) = self.machines.get(&name) {
+        let Self {
+            machines, library, ..
+        } = self;
+        if let Some(machine) = machines.get(&name) {
             return Ok(Machine::clone(machine));
         }
-        let library = self.library;
         let source = library.machine(&name).ok_or_else(|| {
             let known = library.machines();
             Problem::new(
@@ -176,7 +178,7 @@ impl Resolver<'_> {
             )
         })?;
         let machine = machine_file(&source, sources)?;
-        self.machines.insert(name, Rc::new(machine.clone()));
+        machines.insert(name, Rc::new(machine.clone()));
         Ok(machine)
     }
 
