@@ -43,21 +43,22 @@ impl Mm {
     #[inline]
     fn first_pte(&self, page: Page) -> Pte {
         let (object, index) = self.mappings.of(page.owner);
-        let vma = match (page.is_anon(), page.has(flag::SWAPBACKED)) {
-            (true, _) => object,
-            (_, true) => {
-                let mappers = &self.shmem[object].mappers;
-                mappers.first().map_or(0, |&vma| vma as usize)
-            }
-            (_, false) => {
-                let mappers = &self.inodes[object].mappers;
-                let vma = mappers.first().map_or(0, |&vma| vma as usize);
-                let offset = self.vmas[vma].offset as usize;
-                let pte = self.vmas[vma].ptes.get(index.wrapping_sub(offset));
-                return pte.copied().unwrap_or_default();
-            }
+        let (vma, index) = match page.is_anon() {
+            true => (object, index),
+            false => self.first_mapper(page, object, index),
         };
         self.vmas[vma].ptes.get(index).copied().unwrap_or_default()
+    }
+
+    /// The region that maps a page of a shared object or a file, and its place there; or any.
+    #[inline(never)]
+    fn first_mapper(&self, page: Page, object: usize, index: usize) -> (usize, usize) {
+        let first = |mappers: &[u32]| mappers.first().map_or(0, |&vma| vma as usize);
+        if page.has(flag::SWAPBACKED) {
+            return (first(&self.shmem[object].mappers), index);
+        }
+        let vma = first(&self.inodes[object].mappers);
+        (vma, index.wrapping_sub(self.vmas[vma].offset as usize))
     }
 
     /// The places in their shared objects of pages that seem unused.

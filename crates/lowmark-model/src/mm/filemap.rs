@@ -213,7 +213,10 @@ pub(crate) async fn read(
         }
     }
     file.readahead.end_of_read();
-    memcontrol::handle_over_high(sys).await;
+    let over = sys.world().take_over_high();
+    if let Some(over) = over {
+        memcontrol::handle_over_high(sys, over).await;
+    }
     Ok(at.saturating_sub(pos))
 }
 

@@ -86,7 +86,10 @@ pub(crate) async fn write(
     if let Some(unneeded) = page {
         sys.world().mm.free_page(unneeded);
     }
-    memcontrol::handle_over_high(sys).await;
+    let over = sys.world().take_over_high();
+    if let Some(over) = over {
+        memcontrol::handle_over_high(sys, over).await;
+    }
     result
 }
 

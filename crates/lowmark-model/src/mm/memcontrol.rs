@@ -121,9 +121,14 @@ impl Memcontrol {
     /// Takes back what a page was charged.
     #[inline]
     pub(super) fn uncharge(&mut self, pfn: Pfn) {
-        let Some(place) = self.of_page.get_mut(pfn as usize) else {
-            return;
-        };
+        if !self.of_page.is_empty() {
+            self.uncharge_page(pfn);
+        }
+    }
+
+    #[inline(never)]
+    fn uncharge_page(&mut self, pfn: Pfn) {
+        let place = &mut self.of_page[pfn as usize];
         let memcg = std::mem::replace(place, ROOT);
         if memcg != ROOT {
             self.groups[usize::from(memcg)].usage -= 1;
@@ -224,6 +229,13 @@ impl Memcontrol {
     }
 }
 
+/// Pages that a task has charged beyond its group's `memory.high`.
+#[derive(Debug)]
+pub(crate) struct Over {
+    memcg: MemcgId,
+    pages: u64,
+}
+
 /// How a charge was met.
 enum Charge {
     Stock,
@@ -269,8 +281,11 @@ impl Mm {
     /// root's come first.
     #[inline]
     pub(crate) fn lruvec_of(&self, pfn: Pfn) -> usize {
-        let set = self.zones[self.pages[pfn].zone()].lruvec;
-        set + self.sets * usize::from(self.memcontrol.of_page(pfn))
+        let root = self.zones[self.pages[pfn].zone()].lruvec;
+        match self.memcontrol.of_page(pfn) {
+            ROOT => root,
+            memcg => self.memcg_lruvec(root, memcg),
+        }
     }
 
     /// The lists of the root on the zone or node of others.
@@ -330,15 +345,32 @@ impl World {
         self.mm.memcontrol.of_task(self.sched.current())
     }
 
-    /// A charged page if that takes neither reclaim nor a wait.
+    /// What the task that runs has charged beyond `memory.high` since it was last asked.
     #[inline]
+    pub(crate) fn take_over_high(&mut self) -> Option<Over> {
+        let task = self.sched.current();
+        let pages = std::mem::take(self.mm.memcontrol.over_high.get_mut(task.index())?);
+        let memcg = self.mm.memcontrol.of_task(task);
+        (pages > 0).then_some(Over { memcg, pages })
+    }
+
+    /// A charged page if that takes neither reclaim nor a wait.
+    #[inline(always)]
     pub(crate) fn alloc_charged_fast(&mut self, gfp: Gfp, memcg: MemcgId) -> Option<Pfn> {
         let pfn = self.alloc_page_fast(gfp)?;
-        if memcg == ROOT || self.charge_fast(pfn, memcg) {
-            return Some(pfn);
+        match memcg {
+            ROOT => Some(pfn),
+            _ => self.charged_or_freed(pfn, memcg),
         }
-        self.mm.free_page(pfn);
-        None
+    }
+
+    #[inline(never)]
+    fn charged_or_freed(&mut self, pfn: Pfn, memcg: MemcgId) -> Option<Pfn> {
+        let charged = self.charge_fast(pfn, memcg);
+        if !charged {
+            self.mm.free_page(pfn);
+        }
+        charged.then_some(pfn)
     }
 
     /// Charges a page without reclaim. False: it isn't charged, because of one of the limits.
@@ -410,18 +442,10 @@ async fn charge(sys: &Sys, pfn: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), Out
     }
 }
 
-/// `mem_cgroup_handle_over_high`: on its way out of the kernel, a task that has charged pages beyond
+/// `mem_cgroup_handle_over_high`: on its way out of the kernel, a task that [has charged](Over) pages beyond
 /// `memory.high` reclaims as many, and waits if that does not help.
-pub(crate) async fn handle_over_high(sys: &Sys) {
-    let (memcg, pages) = {
-        let world = &mut *sys.world();
-        let task = world.sched.current();
-        let over = world.mm.memcontrol.over_high.get_mut(task.index());
-        match over.map(std::mem::take) {
-            None | Some(0) => return,
-            Some(pages) => (world.mm.memcontrol.of_task(task), pages),
-        }
-    };
+pub(crate) async fn handle_over_high(sys: &Sys, over: Over) {
+    let Over { memcg, pages } = over;
     let gfp = Gfp::user(0);
     let (mut retries, mut want) = (MAX_RECLAIM_RETRIES, pages);
     loop {

@@ -116,7 +116,14 @@ pub(crate) async fn handle_mm_fault(
         match step {
             Step::Done { cost } | Step::Dirtied { cost } => {
                 dirtied = matches!(step, Step::Dirtied { .. });
-                let fault = sys.world().count_fault(major);
+                let fault = {
+                    let world = &mut *sys.world();
+                    // Somebody else may have brought the page while this fault waited for memory.
+                    if let Some(unneeded) = page.take() {
+                        world.mm.free_page(unneeded);
+                    }
+                    world.count_fault(major)
+                };
                 sys.charge_kernel(fault + cost).await;
                 break Ok(());
             }
@@ -165,7 +172,10 @@ pub(crate) async fn handle_mm_fault(
     if dirtied {
         page_writeback::balance_dirty_pages_ratelimited(sys).await;
     }
-    memcontrol::handle_over_high(sys).await;
+    let over = sys.world().take_over_high();
+    if let Some(over) = over {
+        memcontrol::handle_over_high(sys, over).await;
+    }
     result
 }
 
@@ -192,40 +202,9 @@ impl World {
         }
     }
 
-    /// Goes as far as it goes without sleeping; a page for it is allocated if the fast path has one.
+    /// Goes as far as it goes without sleeping. A page that it needs is `page`, or one of the fast path.
     #[inline]
     fn advance_fault(
-        &mut self,
-        vma: u32,
-        index: u32,
-        write: bool,
-        replay: bool,
-        page: &mut Option<Pfn>,
-    ) -> Step {
-        let mut tried = false;
-        let step = loop {
-            let step = self.fault_step(vma, index, write, replay, page);
-            if tried || !matches!(step, Step::Allocate) {
-                break step;
-            }
-            tried = true;
-            let gfp = Gfp::user(self.mm.vmas[vma as usize].node);
-            *page = self.alloc_charged_fast(gfp, self.current_memcg());
-            if page.is_none() {
-                break step;
-            }
-        };
-        // Somebody else may have brought the page while this fault waited for memory.
-        if matches!(step, Step::Done { .. })
-            && let Some(unneeded) = page.take()
-        {
-            self.mm.free_page(unneeded);
-        }
-        step
-    }
-
-    #[inline]
-    fn fault_step(
         &mut self,
         vma: u32,
         index: u32,
@@ -265,6 +244,15 @@ impl World {
         }
     }
 
+    /// The page that a fault has brought, or one of the fast path.
+    #[inline]
+    pub(super) fn fault_page(&mut self, vma: u32, page: &mut Option<Pfn>) -> Option<Pfn> {
+        page.take().or_else(|| {
+            let gfp = Gfp::user(self.mm.vmas[vma as usize].node);
+            self.alloc_charged_fast(gfp, self.current_memcg())
+        })
+    }
+
     /// First touch of private memory: the page of zeroes for a read, a page of one's own for a write.
     fn do_anonymous_page(
         &mut self,
@@ -277,7 +265,7 @@ impl World {
             self.set_pte(vma, index, Pte::mapped(ZERO_FRAME, false, false));
             return Step::Done { cost: 0 };
         }
-        let Some(pfn) = page.take() else {
+        let Some(pfn) = self.fault_page(vma, page) else {
             return Step::Allocate;
         };
         self.map_anon(vma, index, pfn, true, true);
@@ -363,7 +351,7 @@ impl World {
                 pfn
             }
             ShmemEntry::Hole => {
-                let Some(pfn) = page.take() else {
+                let Some(pfn) = self.fault_page(vma, page) else {
                     return Step::Allocate;
                 };
                 self.add_to_shmem(inode, index, pfn);

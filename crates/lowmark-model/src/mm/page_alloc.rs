@@ -181,17 +181,23 @@ impl Mm {
         gfp: Gfp,
         mark: Mark,
     ) -> Option<Pfn> {
-        let fair = kernel.mechanisms.fair_zones == FairZones::On && mark == Mark::Low;
-        if fair {
-            if let Some(pfn) = self.walk_zonelist(gfp, mark, true) {
-                return Some(pfn);
-            }
-            self.reset_alloc_batches(gfp.node);
+        if kernel.mechanisms.fair_zones == FairZones::On && mark == Mark::Low {
+            return self.share_fairly(gfp, mark);
         }
         self.walk_zonelist(gfp, mark, false)
     }
 
-    #[inline]
+    /// Zones of the node that have had their share are passed over once (3.12 to 4.7).
+    #[inline(never)]
+    fn share_fairly(&mut self, gfp: Gfp, mark: Mark) -> Option<Pfn> {
+        let page = self.walk_zonelist(gfp, mark, true);
+        page.or_else(|| {
+            self.reset_alloc_batches(gfp.node);
+            self.walk_zonelist(gfp, mark, false)
+        })
+    }
+
+    #[inline(always)]
     fn walk_zonelist(&mut self, gfp: Gfp, mark: Mark, fair: bool) -> Option<Pfn> {
         debug_assert_eq!(
             gfp.highest,
@@ -200,18 +206,22 @@ impl Mm {
         );
         for fallback in &self.nodes[gfp.node].fallbacks {
             let zone = &mut self.zones[fallback.zone];
-            if let Some(pcp) = &mut zone.pcp
-                && zone.free <= fallback.keeps[Mark::High as usize]
-            {
-                pcp.note_below_high();
-            }
-            let passed_over = fair && (!fallback.local || zone.alloc_batch <= 0);
-            if passed_over || zone.free <= fallback.keeps[mark as usize] {
+            if fair && (!fallback.local || zone.alloc_batch <= 0) {
                 continue;
             }
-            let page = match zone.pcp {
-                None => zone.take(&mut self.pages),
-                Some(_) => zone.take_from_pcp(self.cpu, &mut self.pages),
+            let enough = zone.free > fallback.keeps[mark as usize];
+            let page = match &mut zone.pcp {
+                None if enough => zone.take(&mut self.pages),
+                None => None,
+                Some(pcp) => {
+                    if zone.free <= fallback.keeps[Mark::High as usize] {
+                        pcp.note_below_high();
+                    }
+                    match enough {
+                        true => zone.take_from_pcp(self.cpu, &mut self.pages),
+                        false => None,
+                    }
+                }
             };
             if let Some(pfn) = page {
                 zone.alloc_batch -= 1;

@@ -201,6 +201,7 @@ impl Swap {
     }
 
     /// `get_swap_pages`: one slot.
+    #[inline]
     fn take_slot(&mut self, cpu: u32) -> Option<u32> {
         if self.free == 0 {
             return None;
