@@ -47,6 +47,8 @@ pub struct Variant {
     pub title: String,
     /// Parameters.
     pub set: Settings,
+    /// Whether its figures decide claims; those of a run that is too short for them do not.
+    pub judged: bool,
 }
 
 /// A column of the published tables.

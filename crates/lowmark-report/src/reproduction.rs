@@ -218,35 +218,46 @@ impl Reproduction {
         }
     }
 
-    /// The same, saying which variant of the recipe was run.
+    /// The same, saying which variant of the recipe was run; without claims if that judges none.
     #[must_use]
     pub fn of_variant(self, variant: &Variant) -> Reproduction {
+        let result = match variant.judged {
+            true => self,
+            false => self.with_claims(|_| false),
+        };
         Reproduction {
             variant: Some(variant.clone()),
-            ..self
+            ..result
         }
+    }
+
+    /// Whether claims are judged at all.
+    pub fn is_judged(&self) -> bool {
+        self.variant.as_ref().is_none_or(|variant| variant.judged)
     }
 
     /// The same of a part: without claims that need cells of the rest.
     #[must_use]
     pub fn of_what_was_run(self) -> Reproduction {
-        let decided = |claims: Vec<ClaimResult>| -> Vec<ClaimResult> {
-            let decided = |c: &ClaimResult| c.verdict != Verdict::NotModelled;
-            claims.into_iter().filter(decided).collect()
-        };
-        let claims = decided(self.claims);
-        let additional_claims = decided(self.additional_claims);
-        Reproduction {
-            summary: summary(self.compare, &self.cells, &claims, &additional_claims),
-            figures: decided(self.figures),
-            claims,
-            additional_claims,
-            ..self
-        }
+        self.with_claims(|claim| claim.verdict != Verdict::NotModelled)
+    }
+
+    /// With these of its claims alone.
+    fn with_claims(mut self, keep: impl Fn(&ClaimResult) -> bool) -> Reproduction {
+        self.claims.retain(&keep);
+        self.additional_claims.retain(&keep);
+        self.figures.retain(&keep);
+        self.summary = summary(
+            self.compare,
+            &self.cells,
+            &self.claims,
+            &self.additional_claims,
+        );
+        self
     }
 
     /// Exit status of a reproduction: 0 if every claim of the index that holds in print holds in the
-    /// model, 1 otherwise. A claim that is not modelled does not hold.
+    /// model or none is judged, 1 otherwise. A claim that is not modelled does not hold.
     pub fn exit_status(&self) -> u8 {
         let kept = |c: &ClaimResult| !c.published_holds || c.holds() == Some(true);
         u8::from(!self.claims.iter().all(kept))

@@ -43,6 +43,7 @@ struct RawVariant {
     title: String,
     #[serde(default)]
     set: RawSettings,
+    judged: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -223,6 +224,7 @@ impl Reader<'_> {
                 name,
                 title: v.title,
                 set: settings(v.set),
+                judged: v.judged.unwrap_or(true),
             })
             .collect();
         if variants.is_empty() {
@@ -231,6 +233,7 @@ impl Reader<'_> {
                 name: DEFAULT_VARIANT.to_owned(),
                 title,
                 set: Settings::new(),
+                judged: true,
             });
         }
         variants.sort_by_key(|v| v.name != DEFAULT_VARIANT);
@@ -239,6 +242,10 @@ impl Reader<'_> {
                 "variant",
                 format!("expected one called `{DEFAULT_VARIANT}`"),
             ));
+        }
+        if !variants[0].judged {
+            let field = format!("variant {DEFAULT_VARIANT}, judged");
+            return Err(self.invalid(field, "expected true: claims are judged by this variant"));
         }
         Ok(variants)
     }

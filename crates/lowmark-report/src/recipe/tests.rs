@@ -167,6 +167,11 @@ fn wrong_recipes_are_refused_with_their_place() {
             "metric: only a time has a unit",
         ),
         (
+            "title = \"as is\"",
+            "title = \"as is\"\njudged = false",
+            "variant default, judged: expected true",
+        ),
+        (
             "[variant.default]",
             "[variant.usual]",
             "variant: expected one called `default`",

@@ -298,6 +298,39 @@ fn the_variant_is_named() {
     );
 }
 
+/// A variant that judges nothing has its tables, and no claim that could decide.
+#[test]
+fn claims_are_judged_if_the_variant_judges() {
+    let evaluation = get("swap-readahead");
+    let recipe = recipe::get("swap-readahead").expect("embedded");
+    let judged = recipe.variant("five-passes").expect("a variant");
+    let shown = recipe::Variant {
+        judged: false,
+        ..judged.clone()
+    };
+    // All rows alike: half of the claims do not hold.
+    let mut model = scaled(&evaluation, 1.0);
+    model.values_mut().for_each(|value| *value = Some(1.0));
+    let result = |variant| {
+        Reproduction::new(&evaluation, Some(&recipe), &model)
+            .of_what_was_run()
+            .of_variant(variant)
+    };
+    let (kept, none) = (result(judged), result(&shown));
+    assert_eq!((kept.exit_status(), none.exit_status()), (1, 0));
+    assert_eq!(kept.json()["judged"], true);
+    let json = none.json();
+    assert_eq!(json["judged"], false);
+    assert_eq!(json["claims"], serde_json::json!([]));
+    assert_eq!(json["cells"], kept.json()["cells"]);
+    let (kept, none) = (kept.text(&PlainStyle, None), none.text(&PlainStyle, None));
+    assert!(kept.contains("contradicts") && kept.contains("\nclaims  "));
+    assert!(!none.contains("contradicts") && !none.contains("\nClaims\n"));
+    assert!(none.ends_with("\nclaims  are not judged by this variant\n"));
+    let tables = |text: &str| text.find("Summary").map(|end| text[..end].len());
+    assert!(tables(&none) > Some(1000), "{none}");
+}
+
 #[test]
 fn narrow_bands_repeat_both_names() {
     let evaluation = get("swap-readahead");

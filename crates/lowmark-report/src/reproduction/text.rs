@@ -142,6 +142,9 @@ impl Reproduction {
             // Figures in prose have no cells.
             text = format!("{}\n", style.paint(Role::Title, "Summary"));
         }
+        if !self.is_judged() {
+            return text + "claims  are not judged by this variant\n";
+        }
         text += &format!("claims  {}\n", claims_text(summary.claims));
         if !self.figures.is_empty() {
             let figures = claims_text(claim_summary(&self.figures));

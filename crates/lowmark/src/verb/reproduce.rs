@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
     after_help = "Examples:\n  lowmark reproduce swap-readahead-shaohua-2014\n  \
     lowmark reproduce swap-readahead --variant five-passes --out runs\n  \
     lowmark reproduce ioless-dirty-2011 --table dd50\n\n\
-    Exit status: 0 if every claim that holds in print holds here, else 1; 2 for an error."
+    Exit status: 0 if every claim that holds in print holds here, or the variant judges none, else 1; 2 for an error."
 )]
 pub(crate) struct Args {
     /// Evaluation to run; without it, those that can be run are listed
