@@ -29,10 +29,10 @@ pub(crate) enum Interrupt {
     RunQueue { queue: usize },
     /// The workload's time is up.
     EndOfRun,
-    /// A device has had dirty pages for a while.
-    WakeFlusher { device: usize },
+    /// A flusher has had dirty pages for a while.
+    WakeFlusher { wb: usize },
     /// Some time after the last page of an inode was written.
-    SampleBandwidth { device: usize },
+    SampleBandwidth { wb: usize },
 }
 
 /// Why a run is over.
@@ -171,8 +171,8 @@ impl World {
             }
             Interrupt::RunQueue { queue } => self.block.run_queue(&mut self.sched, queue),
             Interrupt::EndOfRun => self.over = Some(Verdict::Completed),
-            Interrupt::WakeFlusher { device } => self.wake_flusher(device),
-            Interrupt::SampleBandwidth { device } => self.late_sample(device),
+            Interrupt::WakeFlusher { wb } => self.wake_flusher(wb),
+            Interrupt::SampleBandwidth { wb } => self.late_sample(wb),
         }
     }
 

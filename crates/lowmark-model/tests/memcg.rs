@@ -223,6 +223,44 @@ run = [
     assert!(matches!(recording.outcome, Outcome::OutOfMemory { .. }));
 }
 
+/// Writers in a group and outside, each also to the other's file, one of which is cut short: every dirty page counts
+/// for the group that it is charged to and for the flusher of its file, until it is written or given up.
+#[test]
+fn dirty_pages_of_groups_are_counted_until_they_are_written() {
+    for kernel in ["v6.1", "v6.18", "v6.18+cgroup_writeback=off"] {
+        let recording = record(
+            kernel,
+            r#"
+[cgroup.box]
+max = "6M"
+[barrier.shared]
+[file.a]
+exists = false
+[file.b]
+exists = false
+[task.outside]
+run = [
+  { append = "a", block = "64K", count = 16 },
+  { barrier = "shared" },
+  { append = "b", block = "64K", count = 64 },
+  { fsync = "b" },
+]
+[task.inside]
+cgroup = "box"
+run = [
+  { append = "b", block = "64K", count = 64 },
+  { barrier = "shared" },
+  { append = "a", block = "64K", count = 64 },
+  { truncate = "a" },
+  { append = "a", block = "64K", count = 16 },
+]
+"#,
+        );
+        let [dirtied, written] = ["nr_dirtied", "nr_written"].map(|name| recording.counters[name]);
+        assert!(dirtied >= (64 + 64) * 16 && written >= 64 * 16, "{kernel}");
+    }
+}
+
 #[test]
 fn kernels_whose_groups_the_model_lacks_are_refused() {
     let body =

@@ -9,6 +9,7 @@ use crate::world::World;
 pub(super) fn check(world: &World) {
     pages_know_their_files(world);
     dirty_pages_are_counted(world);
+    groups_count_their_dirty_pages(world);
     dirty_inodes_are_listed(world);
     places_belong_to_one(world);
 }
@@ -86,6 +87,32 @@ fn dirty_pages_are_counted(world: &World) {
         world.mounts.reserved(),
         "room that is kept"
     );
+}
+
+/// A group counts those of its pages that are dirty or being written, and a part of a device the dirty pages of its
+/// inodes.
+fn groups_count_their_dirty_pages(world: &World) {
+    let mm = &world.mm;
+    let mut groups = vec![(0, 0); mm.memcontrol.len()];
+    for pfn in 0..mm.pages.len() {
+        let page = &mm.pages[pfn];
+        let file = !page.has(flag::SWAPBACKED) && !page.has(flag::BUDDY);
+        let group = &mut groups[usize::from(mm.memcontrol.of_page(pfn))];
+        group.0 += u64::from(file && page.has(flag::DIRTY));
+        group.1 += u64::from(page.has(flag::WRITEBACK) && !page.has(flag::BUDDY));
+    }
+    for (memcg, &counted) in groups.iter().enumerate().skip(1) {
+        let found = mm.memcontrol.dirty_and_writeback(memcg as u8);
+        assert_eq!(found, counted, "dirty pages of memory cgroup {memcg}");
+    }
+    let mut wbs = vec![(0, 0); mm.bdis.len()];
+    for inode in &mm.inodes {
+        let wb = &mut wbs[inode.wb()];
+        wb.0 += inode.pages.tagged(Tag::Dirty);
+        wb.1 += inode.pages.tagged(Tag::Writeback);
+    }
+    let counted = mm.bdis.iter().map(|bdi| (bdi.reclaimable, bdi.writeback));
+    assert!(counted.eq(wbs), "pages by flusher");
 }
 
 /// An inode with dirty pages is on one list of its device, or being written.

@@ -24,6 +24,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "cgroup-writeback",
+        version: v(4, 2),
+        commit: "c2aa723a6093",
+        summary: "memory cgroups have dirty limits and flushers of their own (52ebea749aae, 841710aa6e4a)",
+        effect: |m| {
+            m.cgroup_writeback = CgroupWriteback::Domains;
+        },
+    },
+    Change {
         name: "order-0-watermarks",
         version: v(4, 4),
         commit: "97a16fc82a7c",

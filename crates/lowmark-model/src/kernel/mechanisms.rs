@@ -424,6 +424,13 @@ mechanisms! {
         /// The threshold.
         Threshold = "threshold",
     }
+    /// Whether memory cgroups have dirty limits and flushers of their own.
+    cgroup_writeback: CgroupWriteback {
+        /// Their dirty pages are among everybody's.
+        Off = "off",
+        /// Each is a domain with limits that are parts of its memory.
+        Domains = "domains",
+    }
     /// When the bandwidth of a device is measured (`bdi_update_bandwidth`, `wb_update_bandwidth`).
     bandwidth_sampling: BandwidthSampling {
         /// By writers and after each round of the flusher, but for pauses of a second between rounds.

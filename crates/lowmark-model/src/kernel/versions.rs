@@ -151,6 +151,7 @@ fn oldest() -> Mechanisms {
         idle_devices: IdleDevices::Ratio,
         proportions: Proportions::Prop,
         dirty_limit_start: DirtyLimitStart::Zero,
+        cgroup_writeback: CgroupWriteback::Off,
         bandwidth_sampling: BandwidthSampling::Rounds,
         position_time: PositionTime::AfterSample,
         balance_loop: BalanceLoop::AtEnd,

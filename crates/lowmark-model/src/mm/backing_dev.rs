@@ -46,7 +46,7 @@ pub(crate) struct Work {
     pub(crate) reason: Reason,
 }
 
-/// A device.
+/// A device, or a memory cgroup's part of it (`struct bdi_writeback`).
 #[derive(Debug, Default)]
 pub(crate) struct Bdi {
     /// BDI_RECLAIMABLE: dirty pages.
@@ -58,6 +58,8 @@ pub(crate) struct Bdi {
     pub(crate) written: u64,
     /// Pages written of late, halved with everybody's every three seconds.
     pub(crate) completions: u64,
+    /// The same within its memory cgroup.
+    pub(crate) memcg_completions: u64,
     pub(crate) estimate: Estimate,
     /// Inodes with pages under writeback.
     pub(crate) writeback_inodes: u64,
@@ -139,6 +141,9 @@ pub(crate) enum Listed {
 /// What writeback knows of an inode.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InodeWriteback {
+    /// Whose dirty pages its own are (`i_wb`): of the group that the first of them was charged to. None before
+    /// there was one.
+    pub(crate) wb: Option<usize>,
     pub(crate) listed: Listed,
     /// When its first page became dirty.
     pub(crate) dirtied_when: Nanos,

@@ -43,6 +43,11 @@ pub(crate) struct Inode {
 }
 
 impl Inode {
+    /// The part of writeback that its dirty pages belong to (`inode_to_wb`).
+    pub(crate) fn wb(&self) -> usize {
+        self.writeback.wb.unwrap_or(self.device)
+    }
+
     /// Pages up to its end.
     pub(crate) fn len(&self) -> u64 {
         self.size.div_ceil(PAGE_SIZE)

@@ -13,6 +13,7 @@ use super::Mm;
 use super::mmzone::Lru;
 use super::page::Pfn;
 use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::page_writeback::DirtyLimits;
 use super::vmscan::{self, SWAP_CLUSTER_MAX};
 use crate::time::{SECOND, TaskId};
 use crate::world::{Sys, World};
@@ -48,6 +49,12 @@ struct Memcg {
     max_events: u64,
     /// `memory.events`: rounds of reclaim because of `memory.high`.
     high_events: u64,
+    /// `memory.stat`: `file_dirty`, pages.
+    dirty: u64,
+    /// `memory.stat`: `file_writeback` and those of swap, pages.
+    writeback: u64,
+    /// What is remembered of its dirty limits (`cgwb_domain`).
+    limits: DirtyLimits,
 }
 
 /// Pages that a CPU has charged ahead (`memcg_stock_pcp`).
@@ -133,6 +140,72 @@ impl Memcontrol {
         if memcg != ROOT {
             self.groups[usize::from(memcg)].usage -= 1;
         }
+    }
+
+    /// The group of a page, unless that is the root.
+    #[inline]
+    fn group_of(&mut self, pfn: Pfn) -> Option<&mut Memcg> {
+        match self.of_page(pfn) {
+            ROOT => None,
+            memcg => Some(&mut self.groups[usize::from(memcg)]),
+        }
+    }
+
+    /// A page of a file is dirty (`NR_FILE_DIRTY` of its group).
+    #[inline]
+    pub(super) fn count_dirty(&mut self, pfn: Pfn) {
+        if let Some(group) = self.group_of(pfn) {
+            group.dirty += 1;
+        }
+    }
+
+    /// It no longer is.
+    #[inline]
+    pub(super) fn uncount_dirty(&mut self, pfn: Pfn) {
+        if let Some(group) = self.group_of(pfn) {
+            group.dirty -= 1;
+        }
+    }
+
+    /// A page is being written (`NR_WRITEBACK` of its group).
+    #[inline]
+    pub(super) fn count_writeback(&mut self, pfn: Pfn) {
+        if let Some(group) = self.group_of(pfn) {
+            group.writeback += 1;
+        }
+    }
+
+    /// It no longer is.
+    #[inline]
+    pub(super) fn uncount_writeback(&mut self, pfn: Pfn) {
+        if let Some(group) = self.group_of(pfn) {
+            group.writeback -= 1;
+        }
+    }
+
+    /// Dirty pages of a group, and those under writeback.
+    pub(crate) fn dirty_and_writeback(&self, memcg: MemcgId) -> (u64, u64) {
+        let group = &self.groups[usize::from(memcg)];
+        (group.dirty, group.writeback)
+    }
+
+    /// Pages that a group may still be charged (`mem_cgroup_wb_stats`).
+    pub(super) fn headroom(&self, memcg: MemcgId) -> u64 {
+        let group = &self.groups[usize::from(memcg)];
+        group.max.min(group.high).saturating_sub(group.usage)
+    }
+
+    /// What is remembered of the dirty limits of a group that is not the root.
+    pub(super) fn limits(&mut self, memcg: MemcgId) -> &mut DirtyLimits {
+        &mut self.groups[usize::from(memcg)].limits
+    }
+
+    /// The same of all such groups.
+    pub(super) fn all_limits(&mut self) -> impl Iterator<Item = &mut DirtyLimits> {
+        self.groups
+            .iter_mut()
+            .skip(1)
+            .map(|group| &mut group.limits)
     }
 
     /// `consume_stock`
@@ -259,6 +332,9 @@ impl Mm {
             high,
             max_events: 0,
             high_events: 0,
+            dirty: 0,
+            writeback: 0,
+            limits: DirtyLimits::default(),
         };
         let root = group("", u64::MAX, u64::MAX);
         let children = groups

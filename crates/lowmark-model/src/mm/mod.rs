@@ -74,8 +74,10 @@ pub(crate) struct Mm {
     pub(crate) shmem: Vec<ShmemInode>,
     /// Files; an index stays valid when the file is gone.
     pub(crate) inodes: Vec<Inode>,
-    /// Devices, as writeback sees them.
+    /// Devices, as writeback sees them: for the root, then for each memory cgroup (`bdi_writeback`).
     pub(crate) bdis: Vec<Bdi>,
+    /// Devices.
+    pub(crate) devices: usize,
     /// What is remembered of the dirty limits.
     pub(crate) limits: DirtyLimits,
     /// Swap areas and slots.
@@ -121,6 +123,7 @@ impl Mm {
                 .iter()
                 .map(|device| Bdi::new(device, kernel.mechanisms.strictlimit))
                 .collect(),
+            devices: machine.devices.len(),
             limits: DirtyLimits::default(),
             swap: Swap::new(machine, kernel),
             stat: VmStat::default(),

@@ -38,6 +38,7 @@ impl World {
         self.mm.stat.pswpout += 1;
         self.mm.stat.pgpgout += PAGE_SIZE / 1024;
         self.mm.nr_writeback += 1;
+        self.mm.memcontrol.count_writeback(pfn);
         let (device, position) = self.mm.swap.location(self.mm.pages[pfn].private);
         Io {
             device,
@@ -80,6 +81,8 @@ impl World {
                 Dir::Read => page.clear(flag::LOCKED),
                 Dir::Write => {
                     page.clear(flag::WRITEBACK);
+                    self.mm.memcontrol.uncount_writeback(pfn);
+                    let page = &self.mm.pages[pfn];
                     let (zone, file) = (page.zone(), !page.has(flag::SWAPBACKED));
                     self.account_reclaim_writeback(zone, 1);
                     let page = &mut self.mm.pages[pfn];

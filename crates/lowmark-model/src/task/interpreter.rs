@@ -26,11 +26,21 @@ use std::rc::Rc;
 /// The caller has made sure that nothing in it is [`unsupported`].
 pub(crate) fn start(sys: &SysRef, machine: &Machine, workload: &Workload, seed: u64) {
     debug_assert!(unsupported(workload).is_empty());
+    {
+        let world = &mut *sys.world();
+        world.mm.make_cgroups(&workload.cgroups, machine.cpus);
+        world.mm.make_group_wbs(&machine.devices, &world.kernel);
+    }
     if !(workload.files.is_empty() && workload.filesets.is_empty()) {
         let devices = sys.world().mounts.devices();
-        for device in devices {
-            let body = Box::pin(flusher(sys.clone(), device));
-            let name = format!("flush-8:{}", 16 * device);
+        let wbs = sys.world().mm.bdis.len();
+        for wb in (0..wbs).filter(|wb| devices.contains(&(wb % machine.devices.len()))) {
+            let (device, memcg) = sys.world().mm.whose_wb(wb);
+            let name = match memcg {
+                ROOT => format!("flush-8:{}", 16 * device),
+                memcg => format!("flush-8:{}-{memcg}", 16 * device),
+            };
+            let body = Box::pin(flusher(sys.clone(), wb));
             sys.world().spawn(name, true, body);
         }
     }
@@ -40,7 +50,6 @@ pub(crate) fn start(sys: &SysRef, machine: &Machine, workload: &Workload, seed: 
     });
     {
         let world = &mut *sys.world();
-        world.mm.make_cgroups(&workload.cgroups, machine.cpus);
         let files = Files::prepare(world, machine, workload, seed);
         world.workload = Shared {
             files,

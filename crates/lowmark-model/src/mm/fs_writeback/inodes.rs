@@ -13,7 +13,7 @@ impl World {
     /// `queue_io`, when there is nothing left of the last round, or whenever there is a new pass (to 3.0):
     /// those that wait for their next turn, then the dirty ones, for periodic work only those that have been
     /// so for long.
-    pub(super) fn queue_io(&mut self, device: usize, work: &Work) {
+    pub(super) fn queue_io(&mut self, wb: usize, work: &Work) {
         let now = self.sched.now();
         let expire = self.kernel.sysctl.dirty_expire();
         let older = match work.reason {
@@ -22,7 +22,7 @@ impl World {
         };
         let open = self.kernel.mechanisms.writeback_round == WritebackRound::Open
             && work.reason != Reason::Periodic;
-        let bdi = &mut self.mm.bdis[device];
+        let bdi = &mut self.mm.bdis[wb];
         if !bdi.b_io.is_empty() && !open {
             return;
         }
@@ -45,7 +45,7 @@ impl World {
         if self.trace.enabled() {
             let reason = self.trace.name(work.reason.name());
             let jiffy = self.jiffy();
-            self.trace_bdi(Kind::WritebackQueueIo, device, |_| {
+            self.trace_bdi(Kind::WritebackQueueIo, wb, |_| {
                 vec![
                     (Field::Older, older.unwrap_or(0) / jiffy),
                     (Field::Age, (now - older.unwrap_or(now)) * 1000 / SECOND),
@@ -57,8 +57,8 @@ impl World {
     }
 
     /// The oldest inode of the round. It is on no list while it is being written, so nobody else gets it.
-    pub(super) fn next_inode(&mut self, device: usize) -> Option<InodeId> {
-        let inode = self.mm.bdis[device].b_io.pop_front()?;
+    pub(super) fn next_inode(&mut self, wb: usize) -> Option<InodeId> {
+        let inode = self.mm.bdis[wb].b_io.pop_front()?;
         let writeback = &mut self.mm.inodes[inode as usize].writeback;
         writeback.listed = Listed::Clean;
         writeback.sync = true;
@@ -69,7 +69,7 @@ impl World {
     pub(super) fn requeue_inode(&mut self, inode: InodeId, used_up: bool) {
         let now = self.sched.now();
         let file = &mut self.mm.inodes[inode as usize];
-        let device = file.device;
+        let wb = file.wb();
         let dirty = file.pages.tagged(Tag::Dirty) > 0;
         let writeback = &mut file.writeback;
         writeback.sync = false;
@@ -81,13 +81,13 @@ impl World {
         let (listed, dirtied) = (writeback.listed, writeback.dirtied_when);
         if listed == Listed::Dirty {
             // redirty_tail keeps the list in order of age.
-            let last = self.mm.bdis[device].b_dirty.back().copied();
+            let last = self.mm.bdis[wb].b_dirty.back().copied();
             let newest = last.map(|last| self.mm.inodes[last as usize].writeback.dirtied_when);
             if newest.is_some_and(|newest| dirtied < newest) {
                 self.mm.inodes[inode as usize].writeback.dirtied_when = now;
             }
         }
-        let bdi = &mut self.mm.bdis[device];
+        let bdi = &mut self.mm.bdis[wb];
         put(bdi, listed, inode);
         bdi.waiters.wake_all(&mut self.sched);
     }
@@ -96,7 +96,7 @@ impl World {
     pub(crate) fn forget_dirty_inode(&mut self, inode: InodeId) {
         let file = &mut self.mm.inodes[inode as usize];
         let listed = std::mem::take(&mut file.writeback.listed);
-        let bdi = &mut self.mm.bdis[file.device];
+        let bdi = &mut self.mm.bdis[file.wb()];
         let list = match listed {
             Listed::Clean => return,
             Listed::Dirty => &mut bdi.b_dirty,
@@ -108,7 +108,7 @@ impl World {
 
     pub(super) fn trace_single_inode(&mut self, inode: InodeId, slice: u64, wrote: u64) {
         let file = &self.mm.inodes[inode as usize];
-        let (device, writeback) = (file.device, file.writeback.clone());
+        let (wb, writeback) = (file.wb(), file.writeback.clone());
         if !self.trace.enabled() {
             return;
         }
@@ -117,7 +117,7 @@ impl World {
             _ => "I_DIRTY_PAGES",
         });
         let (now, jiffy) = (self.sched.now(), self.jiffy());
-        self.trace_bdi(Kind::WritebackSingleInode, device, |_| {
+        self.trace_bdi(Kind::WritebackSingleInode, wb, |_| {
             vec![
                 (Field::Ino, u64::from(inode)),
                 (Field::State, state),

@@ -26,49 +26,49 @@ const ROUND: Nanos = SECOND / 10;
 
 impl World {
     /// Wakes the flusher of a device.
-    pub(crate) fn wake_flusher(&mut self, device: usize) {
-        self.mm.bdis[device].flusher.wake_all(&mut self.sched);
+    pub(crate) fn wake_flusher(&mut self, wb: usize) {
+        self.mm.bdis[wb].flusher.wake_all(&mut self.sched);
     }
 
     /// `bdi_start_background_writeback`, unless the flusher is at work.
-    pub(crate) fn start_background_writeback(&mut self, device: usize) {
-        if self.mm.bdis[device].running {
+    pub(crate) fn start_background_writeback(&mut self, wb: usize) {
+        if self.mm.bdis[wb].running {
             return;
         }
-        self.trace_bdi(Kind::WritebackWakeBackground, device, |_| Vec::new());
-        self.wake_flusher(device);
+        self.trace_bdi(Kind::WritebackWakeBackground, wb, |_| Vec::new());
+        self.wake_flusher(wb);
     }
 
     /// The same at the end of a call of `balance_dirty_pages`, if there are more dirty pages than the
     /// background threshold.
-    pub(crate) fn start_background_if_due(&mut self, device: usize) {
+    pub(crate) fn start_background_if_due(&mut self, wb: usize) {
         let (background, _) = self.mm.dirty_thresholds(&self.kernel);
         if self.mm.nr_dirty > background {
-            self.start_background_writeback(device);
+            self.start_background_writeback(wb);
         }
     }
 
-    fn queue_work(&mut self, device: usize, work: Work) -> u64 {
-        self.trace_work(Kind::WritebackQueue, device, &work);
-        let bdi = &mut self.mm.bdis[device];
+    fn queue_work(&mut self, wb: usize, work: Work) -> u64 {
+        self.trace_work(Kind::WritebackQueue, wb, &work);
+        let bdi = &mut self.mm.bdis[wb];
         bdi.work.push_back(work);
         bdi.queued += 1;
         let number = bdi.queued;
-        self.wake_flusher(device);
+        self.wake_flusher(wb);
         number
     }
 
     /// `wakeup_flusher_threads`: reclaim found so many dirty pages, or all of them are to be written.
     pub(crate) fn wakeup_flusher_threads(&mut self, nr_pages: Option<u64>) {
         let nr_pages = nr_pages.unwrap_or(self.mm.nr_dirty);
-        for device in 0..self.mm.bdis.len() {
-            if self.mm.bdis[device].has_dirty_io() {
+        for wb in 0..self.mm.bdis.len() {
+            if self.mm.bdis[wb].has_dirty_io() {
                 let work = Work {
-                    nr_pages,
+                    nr_pages: self.mm.part_of_bandwidth(wb, nr_pages),
                     sync: false,
                     reason: Reason::TryToFreePages,
                 };
-                self.queue_work(device, work);
+                self.queue_work(wb, work);
             }
         }
     }
@@ -77,27 +77,30 @@ impl World {
     pub(crate) fn trace_bdi(
         &mut self,
         kind: Kind,
-        device: usize,
+        wb: usize,
         values: impl Fn(&World) -> Vec<(Field, u64)>,
     ) {
         if !self.trace.enabled() {
             return;
         }
+        let (device, memcg) = self.mm.whose_wb(wb);
         let name = self.trace.name(&format!("8:{}", 16 * device));
+        // The root's inode has the number 1.
+        let cgroup = u64::from(memcg) + 1;
         self.trace(kind, |world| {
-            let mut all = vec![(Field::Bdi, name)];
+            let mut all = vec![(Field::Bdi, name), (Field::CgroupIno, cgroup)];
             all.extend(values(world));
             all
         });
     }
 
-    fn trace_work(&mut self, kind: Kind, device: usize, work: &Work) {
+    fn trace_work(&mut self, kind: Kind, wb: usize, work: &Work) {
         if !self.trace.enabled() {
             return;
         }
         let reason = self.trace.name(work.reason.name());
         let work = *work;
-        self.trace_bdi(kind, device, |_| {
+        self.trace_bdi(kind, wb, |_| {
             vec![
                 // No limit is LONG_MAX.
                 (Field::NrPages, work.nr_pages.min(i64::MAX as u64)),
@@ -123,17 +126,17 @@ pub(crate) async fn sync(sys: &Sys) {
             sync: true,
             reason: Reason::Sync,
         };
-        let devices = 0..world.mm.bdis.len();
-        let dirty = devices.filter(|&device| world.mm.bdis[device].has_dirty_io());
+        let wbs = 0..world.mm.bdis.len();
+        let dirty = wbs.filter(|&wb| world.mm.bdis[wb].has_dirty_io());
         let dirty: Vec<usize> = dirty.collect();
-        let queue = |device| (device, world.queue_work(device, work));
+        let queue = |wb| (wb, world.queue_work(wb, work));
         dirty.into_iter().map(queue).collect()
     };
-    for (device, number) in works {
+    for (wb, number) in works {
         loop {
             {
                 let world = &mut *sys.world();
-                let bdi = &mut world.mm.bdis[device];
+                let bdi = &mut world.mm.bdis[wb];
                 if bdi.done >= number || world.sched.current_killed() {
                     break;
                 }
@@ -154,13 +157,13 @@ pub(crate) async fn sync(sys: &Sys) {
 }
 
 /// The thread. Never returns.
-pub(crate) async fn flusher(sys: SysRef, device: usize) {
+pub(crate) async fn flusher(sys: SysRef, wb: usize) {
     loop {
-        sys.world().mm.bdis[device].running = true;
-        do_writeback(&sys, device).await;
+        sys.world().mm.bdis[wb].running = true;
+        do_writeback(&sys, wb).await;
         {
             let world = &mut *sys.world();
-            let bdi = &mut world.mm.bdis[device];
+            let bdi = &mut world.mm.bdis[wb];
             bdi.running = false;
             if !bdi.work.is_empty() {
                 continue;
@@ -176,51 +179,51 @@ pub(crate) async fn flusher(sys: SysRef, device: usize) {
         sys.suspend().await;
         let world = &mut *sys.world();
         let me = world.sched.current();
-        world.mm.bdis[device].flusher.remove(me);
+        world.mm.bdis[wb].flusher.remove(me);
     }
 }
 
 /// `wb_do_writeback`: everything that there is to do now.
-async fn do_writeback(sys: &Sys, device: usize) {
+async fn do_writeback(sys: &Sys, wb: usize) {
     loop {
         let work = {
             let world = &mut *sys.world();
-            let work = world.mm.bdis[device].work.pop_front();
+            let work = world.mm.bdis[wb].work.pop_front();
             if let Some(work) = &work {
-                world.trace_work(Kind::WritebackExec, device, work);
+                world.trace_work(Kind::WritebackExec, wb, work);
             }
             work
         };
         let Some(work) = work else {
             break;
         };
-        writeback(sys, device, work).await;
+        writeback(sys, wb, work).await;
         let world = &mut *sys.world();
-        let bdi = &mut world.mm.bdis[device];
+        let bdi = &mut world.mm.bdis[wb];
         bdi.done += 1;
         bdi.waiters.wake_all(&mut world.sched);
     }
-    let periodic = sys.world().periodic_work(device);
+    let periodic = sys.world().periodic_work(wb);
     if let Some(work) = periodic {
-        writeback(sys, device, work).await;
+        writeback(sys, wb, work).await;
     }
-    let background = sys.world().over_bground_thresh(device);
+    let background = sys.world().over_bground_thresh(wb);
     if background {
         let work = Work {
             nr_pages: u64::MAX,
             sync: false,
             reason: Reason::Background,
         };
-        writeback(sys, device, work).await;
+        writeback(sys, wb, work).await;
     }
 }
 
 impl World {
     /// `wb_check_old_data_flush`
-    fn periodic_work(&mut self, device: usize) -> Option<Work> {
+    fn periodic_work(&mut self, wb: usize) -> Option<Work> {
         let interval = self.kernel.sysctl.dirty_writeback();
         let now = self.sched.now();
-        let bdi = &mut self.mm.bdis[device];
+        let bdi = &mut self.mm.bdis[wb];
         if interval == 0 || now < bdi.last_old_flush + interval {
             return None;
         }
@@ -236,15 +239,15 @@ impl World {
     }
 
     /// Whether a round of this work ends here.
-    fn round_ends(&mut self, device: usize, work: &Work) -> bool {
+    fn round_ends(&mut self, wb: usize, work: &Work) -> bool {
         let automatic = matches!(work.reason, Reason::Background | Reason::Periodic);
         work.nr_pages == 0
-            || (automatic && !self.mm.bdis[device].work.is_empty())
-            || (work.reason == Reason::Background && !self.over_bground_thresh(device))
+            || (automatic && !self.mm.bdis[wb].work.is_empty())
+            || (work.reason == Reason::Background && !self.over_bground_thresh(wb))
     }
 
     /// `writeback_chunk_size`: pages of one turn.
-    fn slice(&self, device: usize, work: &Work) -> u64 {
+    fn slice(&self, wb: usize, work: &Work) -> u64 {
         if work.sync {
             return u64::MAX;
         }
@@ -252,7 +255,7 @@ impl World {
             // A pass has so many pages, whatever the number of its inodes.
             WritebackSlice::Fixed => work.nr_pages,
             WritebackSlice::Bandwidth => {
-                let bandwidth = self.mm.bdis[device].estimate.avg_write_bandwidth;
+                let bandwidth = self.mm.bdis[wb].estimate.avg_write_bandwidth;
                 let pages = (bandwidth / 2)
                     .min(self.mm.limits.hard_limit() / 8)
                     .min(work.nr_pages);
@@ -275,23 +278,23 @@ impl World {
 }
 
 /// `wb_writeback`: rounds until the work is done.
-async fn writeback(sys: &Sys, device: usize, work: Work) {
+async fn writeback(sys: &Sys, wb: usize, work: Work) {
     let mut work = work;
-    sys.world().trace_work(Kind::WritebackStart, device, &work);
+    sys.world().trace_work(Kind::WritebackStart, wb, &work);
     let start = sys.world().jiffies_now();
     loop {
-        let ends = sys.world().round_ends(device, &work);
+        let ends = sys.world().round_ends(wb, &work);
         if ends {
             break;
         }
-        sys.world().queue_io(device, &work);
+        sys.world().queue_io(wb, &work);
         let pass = sys.world().pass(&work);
-        let written = writeback_round(sys, device, pass).await;
+        let written = writeback_round(sys, wb, pass).await;
         work.nr_pages = work.nr_pages.saturating_sub(written);
         let world = &mut *sys.world();
-        world.round_update_bandwidth(device, start);
-        world.trace_work(Kind::WritebackWritten, device, &work);
-        let bdi = &world.mm.bdis[device];
+        world.round_update_bandwidth(wb, start);
+        world.trace_work(Kind::WritebackWritten, wb, &work);
+        let bdi = &world.mm.bdis[wb];
         if written == 0 && bdi.b_io.is_empty() && bdi.b_more_io.is_empty() {
             break;
         }
@@ -299,16 +302,16 @@ async fn writeback(sys: &Sys, device: usize, work: Work) {
 }
 
 /// `writeback_sb_inodes`: a turn for each inode of `b_io`, until 100 ms have passed. Pages written.
-async fn writeback_round(sys: &Sys, device: usize, work: Work) -> u64 {
+async fn writeback_round(sys: &Sys, wb: usize, work: Work) -> u64 {
     let start = sys.world().sched.now();
     let mut work = work;
     let mut written = 0;
     loop {
-        let next = sys.world().next_inode(device);
+        let next = sys.world().next_inode(wb);
         let Some(inode) = next else {
             return written;
         };
-        let slice = sys.world().slice(device, &work);
+        let slice = sys.world().slice(wb, &work);
         let turn = write_single_inode(sys, inode, slice, work.sync).await;
         work.nr_pages = work.nr_pages.saturating_sub(turn);
         written += turn;
@@ -334,14 +337,14 @@ async fn write_single_inode(sys: &Sys, inode: InodeId, slice: u64, sync: bool) -
 
 /// `writeback_inodes_wb`: a writer of the time before 3.2 writes so many pages itself, through the same
 /// lists. Pages written.
-pub(crate) async fn writeback_inodes_wb(sys: &Sys, device: usize, nr_pages: u64) -> u64 {
+pub(crate) async fn writeback_inodes_wb(sys: &Sys, wb: usize, nr_pages: u64) -> u64 {
     let work = Work {
         nr_pages,
         sync: false,
         reason: Reason::Background,
     };
-    sys.world().queue_io(device, &work);
-    writeback_round(sys, device, work).await
+    sys.world().queue_io(wb, &work);
+    writeback_round(sys, wb, work).await
 }
 
 /// Adds an inode to the list that it is on from now on.

@@ -59,11 +59,11 @@ pub(crate) async fn writepages(
         (false, true) => sys.world().mm.inodes[inode as usize].writeback.index,
         (false, false) => range.first,
     };
-    let device = {
+    let wb = {
         let world = &mut *sys.world();
-        let device = world.mm.inodes[inode as usize].device;
-        world.bandwidth_estimate_start(device);
-        device
+        let wb = world.mm.inodes[inode as usize].wb();
+        world.bandwidth_estimate_start(wb);
+        wb
     };
     // range_cyclic: once round.
     let mut wraps = !sync && range == Range::ALL && at > 0;
@@ -91,7 +91,7 @@ pub(crate) async fn writepages(
     }
     sys.finish_plug();
     let world = &mut *sys.world();
-    world.turn_update_bandwidth(device);
+    world.turn_update_bandwidth(wb);
     if !sync && range == Range::ALL {
         world.mm.inodes[inode as usize].writeback.index = at;
     }

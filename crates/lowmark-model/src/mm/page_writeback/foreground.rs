@@ -8,6 +8,7 @@
 //! 3. Else it sleeps 1, 2, 4 … 100 ms, and looks again. 3.1 lets it go after 200 ms if things are not too
 //!    bad (ffd1f609ab10, bb0822954aab).
 
+use super::domains::Domains;
 use super::throttle::Due;
 use crate::kernel::Throttle;
 use crate::mm::fs_writeback;
@@ -47,25 +48,25 @@ pub(super) async fn balance_dirty_pages(sys: &Sys, due: Due) {
     };
     let (mut pause, mut written) = (1, 0);
     let look = loop {
-        let look = sys.world().look(due.device, start);
+        let look = sys.world().look(due.wb, start);
         sys.charge_kernel(sys.costs.balance_dirty_ns).await;
         if matches!(look.next, Next::Leave) {
             break look;
         }
-        sys.world().mm.bdis[due.device].dirty_exceeded = true;
-        sys.world().trace_start(due.device, chunk);
+        sys.world().mm.bdis[due.wb].dirty_exceeded = true;
+        sys.world().trace_start(due.wb, chunk);
         let mut left = chunk;
         if matches!(look.next, Next::Write) {
-            let pages = fs_writeback::writeback_inodes_wb(sys, due.device, chunk).await;
+            let pages = fs_writeback::writeback_inodes_wb(sys, due.wb, chunk).await;
             left = chunk.saturating_sub(pages);
             written += pages;
-            sys.world().trace_written(due.device, written, left);
+            sys.world().trace_written(due.wb, written, left);
             if written >= chunk {
                 break look;
             }
         }
         sleep(sys, pause).await;
-        sys.world().trace_wait(due.device, left);
+        sys.world().trace_wait(due.wb, left);
         let waited = sys.world().jiffies_now() - start;
         if bounded && look.bearable && waited > max_pause * 2 {
             break look;
@@ -79,9 +80,9 @@ pub(super) async fn balance_dirty_pages(sys: &Sys, due: Due) {
             false => !look.exceeded,
         };
         if clears {
-            world.mm.bdis[due.device].dirty_exceeded = false;
+            world.mm.bdis[due.wb].dirty_exceeded = false;
         }
-        world.start_background_if_due(due.device);
+        world.start_background_if_due(due.wb);
     }
 }
 
@@ -100,8 +101,8 @@ async fn sleep(sys: &Sys, jiffies: u64) {
 }
 
 impl World {
-    fn look(&mut self, device: usize, start: u64) -> Look {
-        let at = self.dirty_position(device);
+    fn look(&mut self, wb: usize, start: u64) -> Look {
+        let at = self.dirty_position(wb);
         let eighth = at.bdi_thresh / 8;
         let recent = self.dirtying.recent.max(1);
         let mine = self.dirtying.task(self.sched.current()).recent;
@@ -109,13 +110,20 @@ impl World {
         let exceeded = at.bdi_dirty > task_thresh || at.dirty > at.thresh;
         let next = if at.is_freerun() || !exceeded {
             Next::Leave
-        } else if self.mm.bdis[device].reclaimable > task_thresh {
+        } else if self.mm.bdis[wb].reclaimable > task_thresh {
             Next::Write
         } else {
             Next::Sleep
         };
         if !matches!(next, Next::Leave) {
-            self.balance_update_bandwidth(device, &at, 0, start);
+            self.balance_update_bandwidth(
+                wb,
+                &Domains {
+                    global: at,
+                    memcg: None,
+                },
+                start,
+            );
         }
         Look {
             next,
@@ -128,25 +136,25 @@ impl World {
 
 /// Tracepoints: each under its name of 3.1 and, up to 3.0, with the whole `struct writeback_control`.
 impl World {
-    fn trace_start(&mut self, device: usize, to_write: u64) {
-        self.trace_bdi(Kind::BalanceDirtyStart, device, |_| Vec::new());
-        self.trace_control(Kind::WbcBalanceDirtyStart, device, to_write);
+    fn trace_start(&mut self, wb: usize, to_write: u64) {
+        self.trace_bdi(Kind::BalanceDirtyStart, wb, |_| Vec::new());
+        self.trace_control(Kind::WbcBalanceDirtyStart, wb, to_write);
     }
 
-    fn trace_written(&mut self, device: usize, written: u64, to_write: u64) {
-        self.trace_bdi(Kind::BalanceDirtyWritten, device, |_| {
+    fn trace_written(&mut self, wb: usize, written: u64, to_write: u64) {
+        self.trace_bdi(Kind::BalanceDirtyWritten, wb, |_| {
             vec![(Field::Written, written)]
         });
-        self.trace_control(Kind::WbcBalanceDirtyWritten, device, to_write);
+        self.trace_control(Kind::WbcBalanceDirtyWritten, wb, to_write);
     }
 
-    fn trace_wait(&mut self, device: usize, to_write: u64) {
-        self.trace_bdi(Kind::BalanceDirtyWait, device, |_| Vec::new());
-        self.trace_control(Kind::WbcBalanceDirtyWait, device, to_write);
+    fn trace_wait(&mut self, wb: usize, to_write: u64) {
+        self.trace_bdi(Kind::BalanceDirtyWait, wb, |_| Vec::new());
+        self.trace_control(Kind::WbcBalanceDirtyWait, wb, to_write);
     }
 
-    fn trace_control(&mut self, kind: Kind, device: usize, to_write: u64) {
-        self.trace_bdi(kind, device, |_| {
+    fn trace_control(&mut self, kind: Kind, wb: usize, to_write: u64) {
+        self.trace_bdi(kind, wb, |_| {
             vec![(Field::ToWrite, to_write), (Field::RangeCyclic, 1)]
         });
     }

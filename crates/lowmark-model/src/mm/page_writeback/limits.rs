@@ -4,21 +4,26 @@ use super::position::Position;
 use super::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
 use crate::kernel::{BdiBackground, DirtyLimitStart, IdleDevices, Kernel, Proportions, Throttle};
 use crate::mm::Mm;
+use crate::mm::backing_dev::{Bdi, Ratios};
+use crate::mm::memcontrol::{MemcgId, ROOT};
 use crate::mm::mmzone::{Lru, Lruvec, Mark, Zone};
 use crate::time::{Nanos, SECOND};
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
 
+/// A ratio of 1 (`BDI_RATIO_SCALE` of a percent).
+const RATIO_SCALE: u64 = 1_000_000;
+
 /// Everybody's completions are halved so often (`VM_COMPLETIONS_PERIOD_LEN`).
 const COMPLETIONS_PERIOD: Nanos = 3 * SECOND;
 
-/// What is remembered of the limits.
+/// What is remembered of the limits of a domain (`struct wb_domain`).
 #[derive(Debug, Default)]
 pub(crate) struct DirtyLimits {
     /// `global_dirty_limit`, and when it was last looked at, jiffies.
     pub(super) limit: u64,
     stamp: u64,
-    /// Pages that all devices have written of late.
+    /// Pages that all devices have written for it of late.
     pub(crate) completions: u64,
     period: Nanos,
     /// Dirty threshold after boot.
@@ -29,6 +34,35 @@ impl DirtyLimits {
     /// The threshold smoothed; 0 before a writer was first held back (`global_dirty_limit`).
     pub(crate) fn hard_limit(&self) -> u64 {
         self.limit
+    }
+
+    /// Halves what its devices have written once in a while.
+    fn age(&mut self, now: Nanos, bdis: &mut [Bdi], written: impl Fn(&mut Bdi) -> &mut u64) {
+        while now >= self.period + COMPLETIONS_PERIOD {
+            self.period += COMPLETIONS_PERIOD;
+            self.completions = 0;
+            for bdi in &mut *bdis {
+                *written(bdi) /= 2;
+                self.completions += *written(bdi);
+            }
+            if self.completions == 0 {
+                self.period = now;
+            }
+        }
+    }
+
+    /// `domain_update_dirty_limit`, at `now` jiffies: up at once, down slowly.
+    pub(super) fn update(&mut self, at: &Position, now: u64, hz: u64) {
+        if now < self.stamp + (hz / 5).max(1) {
+            return;
+        }
+        self.stamp = now;
+        if self.limit < at.thresh {
+            self.limit = at.thresh;
+        } else {
+            let target = at.thresh.max(at.dirty);
+            self.limit -= self.limit.saturating_sub(target) >> 5;
+        }
     }
 
     /// Pages after which the tasks' shares of dirtying are halved (`calc_period_shift`).
@@ -59,26 +93,59 @@ impl Mm {
         }
     }
 
+    /// Pages that may become dirty.
+    pub(super) fn dirtyable_memory(&self, kernel: &Kernel) -> u64 {
+        global_dirtyable_memory(&self.dirtyable(kernel), &kernel.mechanisms)
+    }
+
     /// Background and dirty threshold in pages (`global_dirty_limits`).
     pub(crate) fn dirty_thresholds(&self, kernel: &Kernel) -> (u64, u64) {
-        let available = global_dirtyable_memory(&self.dirtyable(kernel), &kernel.mechanisms);
+        let available = self.dirtyable_memory(kernel);
         let limits = domain_dirty_limits(available, None, &kernel.sysctl, &kernel.mechanisms);
         (limits.background, limits.dirty)
     }
 
-    /// `bdi_dirty_limit`, `__wb_calc_thresh`: the share of a device in `thresh`, by what it has written of late,
-    /// within its `min_ratio` and `max_ratio`; `dirty` is what is dirty of all memory. Before anything has been
-    /// written: all of it in kernels whose shares move slowly, else nothing.
-    fn bdi_dirty_limit(&self, device: usize, thresh: u64, dirty: u64, kernel: &Kernel) -> u64 {
-        let (bdi, mechanisms) = (&self.bdis[device], &kernel.mechanisms);
-        let reserved: u64 = self.bdis.iter().map(|bdi| bdi.ratios.min).sum();
+    /// What a wb may and must have of its device's ratios: by its part of the bandwidth, where groups share the device
+    /// (`wb_min_max_ratio`). Parts of [`RATIO_SCALE`].
+    fn ratios_of(&self, wb: usize) -> Ratios {
+        let Ratios { min, max } = self.bdis[wb].ratios;
+        let scaled = |percent: u64| percent * RATIO_SCALE / 100;
+        Ratios {
+            min: self.part_of_bandwidth(wb, scaled(min)),
+            max: match max {
+                100 => scaled(100),
+                max => self.part_of_bandwidth(wb, scaled(max)),
+            },
+        }
+    }
+
+    /// `bdi_dirty_limit`, `__wb_calc_thresh`: the share of a device, or of a group's part of it, in `thresh` of a domain,
+    /// by what it has written of late, within its `min_ratio` and `max_ratio`; `dirty` is what is dirty of all of the
+    /// domain. Before anything has been written: all of it in kernels whose shares move slowly, else nothing.
+    pub(super) fn wb_share(
+        &mut self,
+        wb: usize,
+        memcg: MemcgId,
+        thresh: u64,
+        dirty: u64,
+        kernel: &Kernel,
+    ) -> u64 {
+        let all = self.limits_of(memcg).completions;
+        let (bdi, mechanisms) = (&self.bdis[wb], &kernel.mechanisms);
+        let written = match memcg {
+            ROOT => bdi.completions,
+            _ => bdi.memcg_completions,
+        };
+        let devices = self.bdis[..self.devices].iter();
+        let reserved: u64 = devices.map(|bdi| bdi.ratios.min).sum();
         let common = thresh * 100u64.saturating_sub(reserved) / 100;
-        let fraction = match (self.limits.completions, mechanisms.proportions) {
+        let fraction = match (all, mechanisms.proportions) {
             (0, Proportions::Prop) => common,
             (0, Proportions::Flex) => 0,
-            (all, _) => common * bdi.completions / all,
+            (all, _) => common * written / all,
         };
-        let mut share = fraction + thresh * bdi.ratios.min / 100;
+        let ratios = self.ratios_of(wb);
+        let mut share = fraction + thresh * ratios.min / RATIO_SCALE;
         if mechanisms.idle_devices == IdleDevices::Threshold {
             let part = match bdi.strict {
                 true => 100,
@@ -86,25 +153,34 @@ impl Mm {
             };
             share = share.max(thresh.saturating_sub(dirty) / part);
         }
-        share.min(thresh * bdi.ratios.max / 100)
+        share.min(thresh * ratios.max / RATIO_SCALE)
     }
 
-    /// A device has written a page (`bdi_writeout_inc`): it counts for its share, up to its `max_ratio`.
-    pub(super) fn count_completion(&mut self, device: usize) {
-        let bdi = &mut self.bdis[device];
-        let all = self.limits.completions;
+    /// A device has written a page (`wb_domain_writeout_add`): it counts for its share in memory, and in the group for which
+    /// it was, up to its `max_ratio`.
+    pub(super) fn count_completion(&mut self, wb: usize) {
+        let (_, memcg) = self.whose_wb(wb);
+        let bdi = &mut self.bdis[wb];
+        let max = bdi.ratios.max;
         // __prop_inc_percpu_max, __fprop_add_percpu_max
-        if bdi.ratios.max < 100 && bdi.completions * 100 > all * bdi.ratios.max {
-            return;
+        let counts = |own: u64, all: u64| max == 100 || own * 100 <= all * max;
+        if counts(bdi.completions, self.limits.completions) {
+            bdi.completions += 1;
+            self.limits.completions += 1;
         }
-        bdi.completions += 1;
-        self.limits.completions += 1;
+        if memcg != ROOT {
+            let all = &mut self.memcontrol.limits(memcg).completions;
+            if counts(bdi.memcg_completions, *all) {
+                bdi.memcg_completions += 1;
+                *all += 1;
+            }
+        }
     }
 }
 
 impl World {
     /// What a writer to a device or its flusher sees; the tracepoint says it too.
-    pub(crate) fn dirty_position(&mut self, device: usize) -> Position {
+    pub(crate) fn dirty_position(&mut self, wb: usize) -> Position {
         self.age_completions();
         let (bg_thresh, thresh) = self.mm.dirty_thresholds(&self.kernel);
         self.trace(Kind::GlobalDirtyState, |world| {
@@ -120,61 +196,41 @@ impl World {
             ]
         });
         let dirty = self.mm.nr_dirty + self.mm.nr_writeback;
-        let bdi = &self.mm.bdis[device];
+        let bdi_thresh = self.mm.wb_share(wb, ROOT, thresh, dirty, &self.kernel);
+        let bdi = &self.mm.bdis[wb];
         Position {
             thresh,
             bg_thresh,
             dirty,
             limit: thresh.max(self.mm.limits.limit),
-            bdi_thresh: self.mm.bdi_dirty_limit(device, thresh, dirty, &self.kernel),
+            bdi_thresh,
             bdi_dirty: bdi.dirty(),
             strict: bdi.strict,
         }
     }
 
     /// `over_bground_thresh`: the flusher has something to do. Pages that are being written do not count.
-    pub(crate) fn over_bground_thresh(&mut self, device: usize) -> bool {
-        let at = self.dirty_position(device);
+    pub(crate) fn over_bground_thresh(&mut self, wb: usize) -> bool {
+        let at = self.dirty_position(wb);
         if self.mm.nr_dirty > at.bg_thresh {
             return true;
         }
         let share = self
             .mm
-            .bdi_dirty_limit(device, at.bg_thresh, at.dirty, &self.kernel);
-        self.kernel.mechanisms.bdi_background == BdiBackground::On
-            && self.mm.bdis[device].reclaimable > share
+            .wb_share(wb, ROOT, at.bg_thresh, at.dirty, &self.kernel);
+        let own = self.kernel.mechanisms.bdi_background == BdiBackground::On;
+        (own && self.mm.bdis[wb].reclaimable > share) || self.memcg_over_bground_thresh(wb)
     }
 
     /// Everybody's completions fade: what was written long ago says nothing of shares.
     fn age_completions(&mut self) {
-        let now = self.sched.now();
-        while now >= self.mm.limits.period + COMPLETIONS_PERIOD {
-            self.mm.limits.period += COMPLETIONS_PERIOD;
-            self.mm.limits.completions = 0;
-            for bdi in &mut self.mm.bdis {
-                bdi.completions /= 2;
-                self.mm.limits.completions += bdi.completions;
-            }
-            if self.mm.limits.completions == 0 {
-                self.mm.limits.period = now;
-            }
-        }
-    }
-
-    /// `update_dirty_limit`: up at once, down slowly.
-    pub(super) fn update_dirty_limit(&mut self, at: &Position) {
-        let now = self.jiffies_now();
-        let hz = self.hz();
-        let limits = &mut self.mm.limits;
-        if now < limits.stamp + (hz / 5).max(1) {
-            return;
-        }
-        limits.stamp = now;
-        if limits.limit < at.thresh {
-            limits.limit = at.thresh;
-        } else {
-            let target = at.thresh.max(at.dirty);
-            limits.limit -= limits.limit.saturating_sub(target) >> 5;
+        let (now, mm) = (self.sched.now(), &mut self.mm);
+        mm.limits.age(now, &mut mm.bdis, |bdi| &mut bdi.completions);
+        for (number, limits) in mm.memcontrol.all_limits().enumerate() {
+            let own = mm.bdis.chunks_mut(mm.devices).nth(number + 1);
+            limits.age(now, own.unwrap_or_default(), |bdi| {
+                &mut bdi.memcg_completions
+            });
         }
     }
 

@@ -7,6 +7,7 @@
 //!    3.2, [`foreground`] before).
 //! 3. Above half of what is allowed the device's flusher writes (`mm/fs_writeback`).
 
+mod domains;
 pub mod estimate;
 mod foreground;
 mod limits;
@@ -127,10 +128,12 @@ impl World {
         }
         file.pages.set_tag(index, Tag::Dirty);
         let device = file.device;
+        let wb = self.mm.attach_wb(inode, pfn);
         self.mm.pages[pfn].set(flag::DIRTY);
         self.mm.nr_dirty += 1;
+        self.mm.memcontrol.count_dirty(pfn);
         self.mm.stat.nr_dirtied += 1;
-        let bdi = &mut self.mm.bdis[device];
+        let bdi = &mut self.mm.bdis[wb];
         bdi.reclaimable += 1;
         bdi.dirtied += 1;
         self.count_dirtied(device);
@@ -166,15 +169,15 @@ impl World {
         }
         file.writeback.listed = Listed::Dirty;
         file.writeback.dirtied_when = now;
-        let device = file.device;
-        let bdi = &mut self.mm.bdis[device];
+        let wb = file.wb();
+        let bdi = &mut self.mm.bdis[wb];
         let first = !bdi.has_dirty_io();
         bdi.b_dirty.push_back(inode as u32);
         // bdi_wakeup_thread_delayed
         if first && self.kernel.sysctl.dirty_writeback_centisecs > 0 {
             let after = self.kernel.sysctl.dirty_writeback();
             self.sched
-                .interrupt_after(after, Interrupt::WakeFlusher { device });
+                .interrupt_after(after, Interrupt::WakeFlusher { wb });
         }
     }
 
@@ -196,8 +199,10 @@ impl World {
         let first = file.pages.tagged(Tag::Writeback) == 0;
         file.pages.set_tag(index, Tag::Writeback);
         self.mm.nr_dirty -= 1;
+        self.mm.memcontrol.uncount_dirty(pfn);
         self.mm.nr_writeback += 1;
-        let bdi = &mut self.mm.bdis[file.device];
+        self.mm.memcontrol.count_writeback(pfn);
+        let bdi = &mut self.mm.bdis[file.wb()];
         bdi.writeback_inodes += u64::from(first);
         bdi.reclaimable -= 1;
         bdi.writeback += 1;
@@ -211,14 +216,14 @@ impl World {
         let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
         let file = &mut self.mm.inodes[inode];
         file.pages.clear_tag(index, Tag::Writeback);
-        let (device, last) = (file.device, file.pages.tagged(Tag::Writeback) == 0);
+        let (wb, last) = (file.wb(), file.pages.tagged(Tag::Writeback) == 0);
         self.mm.stat.nr_written += 1;
-        let bdi = &mut self.mm.bdis[device];
+        let bdi = &mut self.mm.bdis[wb];
         bdi.writeback -= 1;
         bdi.written += 1;
-        self.mm.count_completion(device);
+        self.mm.count_completion(wb);
         if last {
-            self.inode_writeback_end(device);
+            self.inode_writeback_end(wb);
         }
     }
 
@@ -233,8 +238,10 @@ impl World {
             self.mounts.get(file.fs).unreserve(1);
         }
         file.pages.clear_tag(index, Tag::Dirty);
+        let wb = file.wb();
         self.mm.nr_dirty -= 1;
+        self.mm.memcontrol.uncount_dirty(pfn);
         self.mm.nr_cancelled += 1;
-        self.mm.bdis[file.device].reclaimable -= 1;
+        self.mm.bdis[wb].reclaimable -= 1;
     }
 }

@@ -10,11 +10,12 @@
 //! 2. When the last page of an inode is written, one is taken 200 ms later.
 //! 3. A turn that finds nothing under writeback and the last sample older than a second begins anew.
 
+use super::domains::Domains;
 use super::estimate::Step;
 use super::foreground;
-use super::position::Position;
 use super::throttle::kilobytes;
 use crate::kernel::{BandwidthSampling, Throttle};
+use crate::mm::memcontrol::ROOT;
 use crate::world::{Interrupt, World};
 use lowmark_record::{Field, Kind};
 
@@ -25,8 +26,8 @@ impl World {
     }
 
     /// Whether the last sample is old enough (`time_is_before_jiffies`).
-    fn sample_is_due(&self, device: usize) -> bool {
-        let stamp = self.mm.bdis[device].estimate.stamp;
+    fn sample_is_due(&self, wb: usize) -> bool {
+        let stamp = self.mm.bdis[wb].estimate.stamp;
         self.jiffies_now() > stamp + self.bandwidth_interval()
     }
 
@@ -34,117 +35,111 @@ impl World {
         self.kernel.mechanisms.bandwidth_sampling == BandwidthSampling::Completions
     }
 
-    /// A throttled writer's sample, if it is time; it was held back by `ratio` since `start`, jiffies.
-    pub(super) fn balance_update_bandwidth(
-        &mut self,
-        device: usize,
-        at: &Position,
-        ratio: u64,
-        start: u64,
-    ) {
+    /// A throttled writer's sample, if it is time; it has been held back since `start`, jiffies.
+    pub(super) fn balance_update_bandwidth(&mut self, wb: usize, at: &Domains, start: u64) {
         match self.by_completions() {
-            false => self.bdi_update_bandwidth(device, Some((at, ratio)), start),
-            true if self.sample_is_due(device) => self.take_sample(device, Some((at, ratio))),
+            false => self.bdi_update_bandwidth(wb, Some(at), start),
+            true if self.sample_is_due(wb) => self.take_sample(wb, Some(at)),
             true => {}
         }
     }
 
-    /// `__bdi_update_bandwidth`, at most every 200 ms for a device; position and ratio are known to a
-    /// throttled writer, and not to the flusher. `start` is when the caller began.
-    fn bdi_update_bandwidth(
-        &mut self,
-        device: usize,
-        writer: Option<(&Position, u64)>,
-        start: u64,
-    ) {
+    /// `__bdi_update_bandwidth`, at most every 200 ms for a device; positions are known to a throttled writer, and
+    /// not to the flusher. `start` is when the caller began.
+    fn bdi_update_bandwidth(&mut self, wb: usize, writer: Option<&Domains>, start: u64) {
         // Up to 3.0 nobody asks.
         if self.kernel.mechanisms.throttle == Throttle::Foreground {
             return;
         }
-        let elapsed = self.jiffies_now() - self.mm.bdis[device].estimate.stamp;
+        let elapsed = self.jiffies_now() - self.mm.bdis[wb].estimate.stamp;
         if elapsed < self.bandwidth_interval() {
             return;
         }
-        let idle = elapsed > self.hz() && self.mm.bdis[device].estimate.stamp < start;
+        let idle = elapsed > self.hz() && self.mm.bdis[wb].estimate.stamp < start;
         match idle {
-            true => self.begin_sample(device),
-            false => self.take_sample(device, writer),
+            true => self.begin_sample(wb),
+            false => self.take_sample(wb, writer),
         }
     }
 
     /// After a round of the flusher that began at `start`.
-    pub(crate) fn round_update_bandwidth(&mut self, device: usize, start: u64) {
+    pub(crate) fn round_update_bandwidth(&mut self, wb: usize, start: u64) {
         if !self.by_completions() {
-            self.bdi_update_bandwidth(device, None, start);
+            self.bdi_update_bandwidth(wb, None, start);
         }
     }
 
     /// `wb_bandwidth_estimate_start`, before an inode's turn.
-    pub(crate) fn bandwidth_estimate_start(&mut self, device: usize) {
-        let bdi = &self.mm.bdis[device];
+    pub(crate) fn bandwidth_estimate_start(&mut self, wb: usize) {
+        let bdi = &self.mm.bdis[wb];
         let elapsed = self.jiffies_now() - bdi.estimate.stamp;
         if self.by_completions() && elapsed > self.hz() && bdi.writeback_inodes == 0 {
-            self.begin_sample(device);
+            self.begin_sample(wb);
         }
     }
 
     /// After an inode's turn.
-    pub(crate) fn turn_update_bandwidth(&mut self, device: usize) {
-        if self.by_completions() && self.sample_is_due(device) {
-            self.take_sample(device, None);
+    pub(crate) fn turn_update_bandwidth(&mut self, wb: usize) {
+        if self.by_completions() && self.sample_is_due(wb) {
+            self.take_sample(wb, None);
         }
     }
 
     /// `wb_inode_writeback_end`: a device has one inode less under writeback.
-    pub(crate) fn inode_writeback_end(&mut self, device: usize) {
+    pub(crate) fn inode_writeback_end(&mut self, wb: usize) {
         let interval = self.bandwidth_interval() * self.jiffy();
         let later = self.by_completions();
-        let bdi = &mut self.mm.bdis[device];
+        let bdi = &mut self.mm.bdis[wb];
         bdi.writeback_inodes -= 1;
         if later && !std::mem::replace(&mut bdi.sample_is_coming, true) {
             self.sched
-                .interrupt_after(interval, Interrupt::SampleBandwidth { device });
+                .interrupt_after(interval, Interrupt::SampleBandwidth { wb });
         }
     }
 
     /// `wb_update_bandwidth_workfn`
-    pub(crate) fn late_sample(&mut self, device: usize) {
-        self.mm.bdis[device].sample_is_coming = false;
-        self.take_sample(device, None);
+    pub(crate) fn late_sample(&mut self, wb: usize) {
+        self.mm.bdis[wb].sample_is_coming = false;
+        self.take_sample(wb, None);
     }
 
-    fn begin_sample(&mut self, device: usize) {
+    fn begin_sample(&mut self, wb: usize) {
         let now = self.jiffies_now();
-        let bdi = &mut self.mm.bdis[device];
+        let bdi = &mut self.mm.bdis[wb];
         bdi.estimate.stamp = now;
         bdi.estimate.dirtied = bdi.dirtied;
         bdi.estimate.written = bdi.written;
     }
 
     /// Moves the limit, the base rate and the bandwidth, the first two only for a throttled writer.
-    fn take_sample(&mut self, device: usize, writer: Option<(&Position, u64)>) {
+    fn take_sample(&mut self, wb: usize, writer: Option<&Domains>) {
         let (now, hz) = (self.jiffies_now(), self.hz());
         let mechanisms = &self.kernel.mechanisms;
         let (throttle, rule) = (mechanisms.throttle, mechanisms.balanced_rate);
-        let bdi = &self.mm.bdis[device];
+        let bdi = &self.mm.bdis[wb];
         let (dirtied, written) = (bdi.dirtied, bdi.written);
         let elapsed = (now - bdi.estimate.stamp).max(1);
-        if let Some((at, ratio)) = writer {
-            self.update_dirty_limit(at);
+        let (_, memcg) = self.mm.whose_wb(wb);
+        for (domain, at) in [ROOT, memcg]
+            .into_iter()
+            .zip(writer.iter().flat_map(|at| at.iter()))
+        {
+            self.mm.limits_of(domain).update(at, now, hz);
             if !foreground::is(throttle) {
-                let estimate = &mut self.mm.bdis[device].estimate;
+                let ratio = self.position_ratio(wb, at);
+                let estimate = &mut self.mm.bdis[wb].estimate;
                 let step = estimate.update_dirty_ratelimit(at, ratio, dirtied, elapsed, hz, rule);
-                self.trace_ratelimit(device, step);
+                self.trace_ratelimit(wb, step);
             }
         }
-        let estimate = &mut self.mm.bdis[device].estimate;
+        let estimate = &mut self.mm.bdis[wb].estimate;
         estimate.update_write_bandwidth(elapsed, written, hz);
-        self.begin_sample(device);
+        self.begin_sample(wb);
     }
 
-    fn trace_ratelimit(&mut self, device: usize, step: Step) {
-        self.trace_bdi(Kind::BdiDirtyRatelimit, device, |world| {
-            let estimate = &world.mm.bdis[device].estimate;
+    fn trace_ratelimit(&mut self, wb: usize, step: Step) {
+        self.trace_bdi(Kind::BdiDirtyRatelimit, wb, |world| {
+            let estimate = &world.mm.bdis[wb].estimate;
             [
                 (Field::WriteBw, estimate.write_bandwidth),
                 (Field::AwriteBw, estimate.avg_write_bandwidth),

@@ -7,9 +7,11 @@
 //! 4. The pages until its next look follow from the pause: steered (3.2), or computed (3.3). Since 3.3 the
 //!    time that it spent elsewhere is taken off the pause.
 
+use super::domains::Domains;
 use super::position::{Position, RATELIMIT_CALC_SHIFT};
 use super::{foreground, pause};
 use crate::kernel::{BalanceLoop, DirtyExceeded, PositionTime, Throttle};
+use crate::mm::memcontrol::ROOT;
 use crate::time::Nanos;
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
@@ -21,7 +23,7 @@ const EXCEEDED_PAGES: u64 = (32 << 10) / PAGE_SIZE;
 /// A look that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Due {
-    pub(super) device: usize,
+    pub(super) wb: usize,
     /// Pages since the last one.
     pub(super) pages: u64,
 }
@@ -32,7 +34,8 @@ impl World {
         let (task, cpu) = (self.sched.current(), self.sched.current_cpu() as usize);
         let dirt = *self.dirtying.task(task);
         let device = self.dirtying.devices[task.0 as usize];
-        let exceeded = self.mm.bdis[device].dirty_exceeded;
+        let wb = self.mm.wb_of(device, self.current_memcg());
+        let exceeded = self.mm.bdis[wb].dirty_exceeded;
         let throttle = self.kernel.mechanisms.throttle;
         let on_cpu = self.dirtying.cpus[cpu];
         if foreground::is(throttle) {
@@ -45,10 +48,7 @@ impl World {
             }
             self.dirtying.cpus[cpu] = 0;
             self.dirtying.task(task).nr_dirtied = 0;
-            return Some(Due {
-                device,
-                pages: on_cpu,
-            });
+            return Some(Due { wb, pages: on_cpu });
         }
         let mut limit = dirt.nr_dirtied_pause;
         if exceeded {
@@ -67,10 +67,7 @@ impl World {
             dirtied += leaked;
             self.dirtying.task(task).nr_dirtied = dirtied;
         }
-        (dirtied >= limit).then_some(Due {
-            device,
-            pages: dirtied,
-        })
+        (dirtied >= limit).then_some(Due { wb, pages: dirtied })
     }
 }
 
@@ -125,7 +122,7 @@ async fn pause_if_needed(sys: &Sys, due: Due) {
     }
     let world = &mut *sys.world();
     if world.kernel.mechanisms.balance_loop == BalanceLoop::AtEnd {
-        world.start_background_if_due(due.device);
+        world.start_background_if_due(due.wb);
     }
 }
 
@@ -159,42 +156,54 @@ impl World {
         }
     }
 
-    fn position_ratio(&self, device: usize, at: &Position) -> u64 {
-        let bandwidth = self.mm.bdis[device].estimate.avg_write_bandwidth;
+    pub(super) fn position_ratio(&self, wb: usize, at: &Position) -> u64 {
+        let bandwidth = self.mm.bdis[wb].estimate.avg_write_bandwidth;
         at.ratio(bandwidth, &self.kernel.mechanisms)
+    }
+
+    /// The domain that holds a writer back more, and its position ratio.
+    fn stricter(&self, wb: usize, domains: &Domains) -> (Position, u64) {
+        let (global, ratio) = (domains.global, self.position_ratio(wb, &domains.global));
+        let memcg = domains.memcg.map(|at| (at, self.position_ratio(wb, &at)));
+        memcg
+            .filter(|&(_, lower)| lower < ratio)
+            .unwrap_or((global, ratio))
     }
 
     /// One look.
     fn balance_round(&mut self, call: &Call) -> Round {
-        let device = call.due.device;
-        let at = self.dirty_position(device);
+        let wb = call.due.wb;
+        let domains = self.domains(wb);
         let task = self.sched.current();
         let order = self.kernel.mechanisms.balance_loop;
-        if order == BalanceLoop::AtBegin && self.mm.nr_dirty > at.bg_thresh {
-            self.start_background_writeback(device);
+        if order == BalanceLoop::AtBegin && self.mm.nr_dirty > domains.global.bg_thresh {
+            self.start_background_writeback(wb);
         }
-        if at.is_freerun() {
+        let exceeded = domains.iter().any(|at| self.dirty_exceeded(at));
+        if domains.iter().all(Position::is_freerun) {
             let now = self.jiffies_now();
-            let (dirty, thresh) = at.poll();
+            let intervals = domains.iter().map(|at| {
+                let (dirty, thresh) = at.poll();
+                pause::dirty_poll_interval(dirty, thresh)
+            });
             let dirt = self.dirtying.task(task);
             dirt.nr_dirtied = 0;
-            dirt.nr_dirtied_pause = pause::dirty_poll_interval(dirty, thresh);
+            dirt.nr_dirtied_pause = intervals.min().unwrap_or(1);
             dirt.paused_when = now;
             if order == BalanceLoop::AtEnd {
-                self.mm.bdis[device].dirty_exceeded &= self.dirty_exceeded(&at);
+                self.mm.bdis[wb].dirty_exceeded &= exceeded;
             }
             return Round::Leave;
         }
-        self.start_background_writeback(device);
-        let exceeded = self.dirty_exceeded(&at);
-        self.mm.bdis[device].dirty_exceeded |= exceeded;
-        let before = self.position_ratio(device, &at);
-        self.balance_update_bandwidth(device, &at, before, call.start);
-        let ratio = match self.kernel.mechanisms.position_time {
-            PositionTime::AfterSample => self.position_ratio(device, &at),
+        self.start_background_writeback(wb);
+        self.mm.bdis[wb].dirty_exceeded |= exceeded;
+        let before = self.stricter(wb, &domains);
+        self.balance_update_bandwidth(wb, &domains, call.start);
+        let (at, ratio) = match self.kernel.mechanisms.position_time {
+            PositionTime::AfterSample => self.stricter(wb, &domains),
             PositionTime::BeforeSample => before,
         };
-        let estimate = &self.mm.bdis[device].estimate;
+        let estimate = &self.mm.bdis[wb].estimate;
         let rate = (estimate.dirty_ratelimit * ratio) >> RATELIMIT_CALC_SHIFT;
         let round = match self.kernel.mechanisms.throttle {
             Throttle::ThinkTime => self.round_of_3_3(call, &at, rate),
@@ -203,7 +212,7 @@ impl World {
         };
         let leaves = !matches!(round, Round::Sleep { again: true, .. });
         if (leaves || order == BalanceLoop::AtBegin) && !exceeded {
-            self.mm.bdis[device].dirty_exceeded = false;
+            self.mm.bdis[wb].dirty_exceeded = false;
         }
         round
     }
@@ -234,7 +243,7 @@ impl World {
 
     fn round_of_3_2(&mut self, call: &Call, at: &Position, rate: u64) -> Round {
         let hz = self.hz();
-        let estimate = self.mm.bdis[call.due.device].estimate.clone();
+        let estimate = self.mm.bdis[call.due.wb].estimate.clone();
         let longest = pause::bdi_max_pause(&estimate, at.bdi_dirty, hz);
         let jiffies = match rate {
             0 => longest,
@@ -263,7 +272,7 @@ impl World {
 
     fn round_of_3_3(&mut self, call: &Call, at: &Position, rate: u64) -> Round {
         let (hz, mut now) = (self.hz(), self.jiffies_now());
-        let estimate = &self.mm.bdis[call.due.device].estimate;
+        let estimate = &self.mm.bdis[call.due.wb].estimate;
         let longest = pause::think_max_pause(estimate, at.bdi_dirty, hz);
         let target = pause::think_min_pause(estimate, rate, longest, hz);
         let pages = call.due.pages;
@@ -317,14 +326,18 @@ impl World {
     ) {
         let task = self.sched.current();
         let dirt = *self.dirtying.task(task);
-        self.trace_bdi(Kind::BalanceDirtyPages, call.due.device, |world| {
+        self.trace_bdi(Kind::BalanceDirtyPages, call.due.wb, |world| {
             let (hz, now) = (world.hz(), world.jiffies_now());
             let ms = |jiffies: u64| jiffies * 1000 / hz;
             let think = match dirt.paused_when {
                 0 => 0,
                 when => now.saturating_sub(when),
             };
-            let limit = world.mm.limits.limit;
+            let limit = match world.mm.whose_wb(call.due.wb) {
+                (_, ROOT) => world.mm.limits.limit,
+                // That of the group, where it is the stricter one (since 6.15; before it was that of all memory).
+                _ => at.limit,
+            };
             vec![
                 (Field::Limit, limit),
                 (Field::Setpoint, (limit + at.freerun()) / 2),
@@ -333,7 +346,7 @@ impl World {
                 (Field::BdiDirty, at.bdi_dirty),
                 (
                     Field::DirtyRatelimit,
-                    kilobytes(world.mm.bdis[call.due.device].estimate.dirty_ratelimit),
+                    kilobytes(world.mm.bdis[call.due.wb].estimate.dirty_ratelimit),
                 ),
                 (Field::TaskRatelimit, kilobytes(rate)),
                 (Field::Dirtied, call.due.pages),
