@@ -28,43 +28,24 @@ struct Head {
 
 /// The head of the last line that had one. Most lines begin as the one before, and comparing costs less than
 /// reading.
-#[derive(Debug)]
-pub(super) struct Last {
-    bytes: [u8; HEAD],
-    head: Head,
-}
-
-impl Default for Last {
-    fn default() -> Self {
-        let none = Head {
-            start: 0,
-            pid: 0,
-            cpu: 0,
-            flags: 0,
-            end: HEAD,
-        };
-        // A name begins with no NUL: no line has this head.
-        Last {
-            bytes: [0; HEAD],
-            head: none,
-        }
-    }
-}
+#[derive(Debug, Default)]
+pub(super) struct Last(Option<([u8; HEAD], Head)>);
 
 impl Last {
     /// A line with its head in the usual columns; [`EventLine::again`] says whether it is the one before.
     #[inline(always)]
     pub(super) fn parse<'a>(&mut self, line: &'a [u8]) -> Option<EventLine<'a>> {
-        let head = line.first_chunk::<HEAD>()?;
-        let end = self.head.end;
-        let again = head[..end] == self.bytes[..end];
-        if !again {
-            self.head = Head::read(head)?;
-            self.bytes = *head;
+        let bytes = line.first_chunk::<HEAD>()?;
+        if let Some((last, head)) = &self.0
+            && bytes[..head.end] == last[..head.end]
+        {
+            let mut event = head.event(line)?;
+            event.again = true;
+            return Some(event);
         }
-        let mut event = self.head.event(line)?;
-        event.again = again;
-        Some(event)
+        let head = Head::read(bytes)?;
+        self.0 = Some((*bytes, head));
+        head.event(line)
     }
 }
 

@@ -90,8 +90,9 @@ pub(super) fn other(line: &[u8], why: Why) -> Line<'_> {
     if is_stack(line) {
         return Line::StackEntry;
     }
-    let control = |&byte: &u8| byte < b' ' && byte != b'\t' || byte == 0x7f;
-    if line.iter().any(control) {
+    let control = |byte: u8| (byte < b' ') & (byte != b'\t') | (byte == 0x7f);
+    // All of it at once: that is many bytes at a time.
+    if line.iter().fold(false, |any, &byte| any | control(byte)) {
         return Line::Other(Why::NotText);
     }
     if why == Why::NoCpu && !has_pid(line) {
