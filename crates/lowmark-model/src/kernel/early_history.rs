@@ -53,7 +53,7 @@ pub(super) const BEFORE_4_0: &[Change] = &[
     Change {
         name: "stable-pages",
         version: v(3, 0),
-        commit: "3d08bcc88775",
+        commit: "3d08bcc887a1",
         summary: "stores wait while their page is being written",
         effect: |m| {
             m.stable_pages = StablePages::Always;

@@ -399,7 +399,7 @@ pub(super) const SINCE_4_0: &[Change] = &[
     Change {
         name: "nonfull-clusters-first",
         version: v(6, 18),
-        commit: "60a6a83c0872",
+        commit: "9a42aed48421",
         summary: "swap clusters with slots that were given up are filled before free ones are begun",
         effect: |m| {
             m.swap_allocator = SwapAllocator::NonfullFirst;

@@ -507,7 +507,7 @@ mechanisms! {
     /// Whether stores wait while their page is being written (`wait_on_page_writeback` in `write_begin` and
     /// `page_mkwrite`).
     stable_pages: StablePages {
-        /// They do not (before 3d08bcc88775, 3.0; Darrick J. Wong, linux-mm, 27 May 2011).
+        /// They do not (before 3d08bcc887a1, 3.0; Darrick J. Wong, linux-mm, 27 May 2011).
         Off = "off",
         /// They do.
         Always = "always",
