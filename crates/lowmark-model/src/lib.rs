@@ -96,6 +96,7 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
         sys.world().spawn(format!("kswapd{node}"), true, body);
     }
     task::start(&sys, &scenario.machine, &scenario.workload, scenario.seed);
+    sys.world().start_flushing_stats();
     Ok(sys)
 }
 

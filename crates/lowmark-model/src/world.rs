@@ -33,6 +33,8 @@ pub(crate) enum Interrupt {
     WakeFlusher { wb: usize },
     /// Some time after the last page of an inode was written.
     SampleBandwidth { wb: usize },
+    /// Two seconds after counters of memory cgroups were last added up.
+    FlushMemcgStats,
 }
 
 /// Why a run is over.
@@ -173,6 +175,7 @@ impl World {
             Interrupt::EndOfRun => self.over = Some(Verdict::Completed),
             Interrupt::WakeFlusher { wb } => self.wake_flusher(wb),
             Interrupt::SampleBandwidth { wb } => self.late_sample(wb),
+            Interrupt::FlushMemcgStats => self.flush_stats_periodically(),
         }
     }
 

@@ -84,6 +84,7 @@ const LOADS: [Load; 5] = [
             ("pgmajfault", 1_822, 35),
             ("workingset_refault_anon", 1_859, 40),
             ("workingset_activate_anon", 216, 60),
+            ("pgdeactivate", 0, 0),
             ("pgactivate", 3_968, 45),
         ],
     },

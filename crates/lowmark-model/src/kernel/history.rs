@@ -325,6 +325,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "refaults-read-old-counters",
+        version: v(5, 18),
+        commit: "9b3016154c91",
+        summary: "refaults do not bring the counters of memory cgroups up to date",
+        effect: |m| {
+            m.lruvec_stats = LruvecStats::BeforeReclaim;
+        },
+    },
+    Change {
         name: "background-before-pause",
         version: v(6, 0),
         commit: "ea6813be07dc",
@@ -358,6 +367,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         summary: "solid-state swap is allocated by clusters alone, free ones first (d07a46a4ac18)",
         effect: |m| {
             m.swap_allocator = SwapAllocator::FreeFirst;
+        },
+    },
+    Change {
+        name: "reclaim-reads-old-counters",
+        version: v(6, 12),
+        commit: "90a6f2a8f442",
+        summary: "reclaim does not bring the counters of memory cgroups up to date either",
+        effect: |m| {
+            m.lruvec_stats = LruvecStats::Periodic;
         },
     },
     Change {

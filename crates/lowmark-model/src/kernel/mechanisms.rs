@@ -132,6 +132,16 @@ mechanisms! {
         /// Those of file and of anonymous pages, each for its own list.
         All = "all",
     }
+    /// How old the counters of LRU lists are by which reclaim and refaults decide (`lruvec_page_state`). From 5.15
+    /// on CPUs count for themselves until somebody flushes that, every two seconds at least.
+    lruvec_stats: LruvecStats {
+        /// As of now. From 5.15 to 5.17 everybody flushes first, if enough has changed.
+        Current = "current",
+        /// As of the last flush. Reclaim flushes before it decides, if enough has changed.
+        BeforeReclaim = "before-reclaim",
+        /// As of the last flush, two seconds at most.
+        Periodic = "periodic",
+    }
     /// What a reclaimer does that gets nowhere (`reclaim_throttle`).
     reclaim_stall: ReclaimStall {
         /// It waits for congestion to pass.

@@ -9,6 +9,10 @@
 //!
 //! The pages of a group are on LRU lists of their own: see [`Mm::lruvec_of`].
 
+mod stats;
+
+pub(crate) use stats::LruvecCounts;
+
 use super::Mm;
 use super::mmzone::Lru;
 use super::page::Pfn;
@@ -79,6 +83,8 @@ pub(crate) struct Memcontrol {
     of_task: Vec<MemcgId>,
     /// Pages that each task has charged beyond `memory.high` since it last paid for it.
     over_high: Vec<u64>,
+    /// Changes of counters that are flushed already.
+    updates_flushed: u64,
 }
 
 impl Memcontrol {
@@ -347,6 +353,7 @@ impl Mm {
             of_slot: vec![ROOT; self.swap.slot_numbers()],
             of_task: Vec::new(),
             over_high: Vec::new(),
+            updates_flushed: 0,
         };
         for _ in 0..groups.len() * self.sets {
             self.lruvecs.push(Default::default());
@@ -400,7 +407,7 @@ impl Mm {
 }
 
 impl Mm {
-    /// Length of a list, those of the groups below included (`lruvec_page_state`).
+    /// Length of a list, those of the groups below included.
     pub(crate) fn tree_len(&self, lruvec: usize, lru: Lru) -> u64 {
         let tree = self.lruvec_tree(lruvec);
         tree.map(|lruvec| self.lruvecs[lruvec].len(lru)).sum()

@@ -1,6 +1,7 @@
 //! Nodes, zones, reserves and watermarks (`include/linux/mmzone.h`, `setup_per_zone_wmarks`).
 
 use super::lru_list::LruList;
+use super::memcontrol::LruvecCounts;
 use super::page::{FreeList, Pfn};
 use super::pcp::Pcp;
 use crate::kernel::{FirstMegabyte, Kernel, LruUnit, ZoneSize};
@@ -164,8 +165,10 @@ pub(crate) struct Lruvec {
     pub(crate) nonresident_age: u32,
     /// `WORKINGSET_ACTIVATE` of anon and file.
     pub(crate) activations: [u64; 2],
-    /// The same when reclaim last ended (`refaults`).
+    /// The same when reclaim last ended, as far as it was known (`refaults`).
     pub(crate) refaults: [u64; 2],
+    /// Counters when they were last flushed (`lruvec_stats`).
+    pub(crate) flushed: LruvecCounts,
     /// `anon_cost`, `file_cost`.
     pub(crate) cost: [u64; 2],
     /// ZONE_WRITEBACK, PGDAT_WRITEBACK: a whole batch was under writeback (3.11 and later).

@@ -100,6 +100,14 @@ const ERA_NAMES: Version = v(4, 13);
 const BY_KIND: Version = v(5, 9);
 
 impl VmStat {
+    /// About how often counters of memory cgroups have changed (`memcg_rstat_updated`). A fault counts itself, a
+    /// charge, a mapping and a page on a list; a scanned page counts itself and leaves its list; a reclaimed
+    /// one counts itself and is mapped no more.
+    pub(crate) fn memcg_updates(&self) -> u64 {
+        let sum = |by_kind: &[u64; 2]| by_kind.iter().sum::<u64>();
+        4 * self.pgfault + 2 * sum(&self.pgscan_kind) + 2 * sum(&self.pgsteal_kind)
+    }
+
     /// Every counter by the name that it has in a version. `highest` is what the zone type above Normal is
     /// called.
     pub(crate) fn by_name(&self, version: Version, highest: &str) -> BTreeMap<String, u64> {

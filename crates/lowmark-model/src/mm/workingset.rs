@@ -129,7 +129,7 @@ impl World {
     /// Pages that one coming back would have to displace: there is no point in activating what could not
     /// stay even if they all went.
     fn competing_pages(&self, lruvec: usize, file: bool) -> u64 {
-        let len = |lru| self.mm.tree_len(lruvec, lru);
+        let len = |lru| self.lruvec_page_state(lruvec, lru);
         let active_file = len(Lru::ActiveFile);
         if self.kernel.mechanisms.workingset != Workingset::All {
             return active_file;

@@ -329,6 +329,11 @@ impl Sched {
         self.push(self.now + after, Timer::Interrupt(interrupt));
     }
 
+    /// Whether anything will happen without another interrupt.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.timers.is_empty() || !self.ready.is_empty()
+    }
+
     /// The next task to poll, which becomes current.
     pub(super) fn next_ready(&mut self) -> Option<TaskId> {
         let id = self.ready.pop_front()?;

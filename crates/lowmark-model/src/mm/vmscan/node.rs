@@ -53,12 +53,13 @@ pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl)
     let reclaimed = sc.nr_reclaimed;
     sc.found = Found::default();
     let groups = {
-        let world = sys.world();
+        let mut world = sys.world();
         let whole = Target {
             lruvec: world.mm.memcg_lruvec(target.lruvec, sc.memcg),
             ..target
         };
         if world.kernel.mechanisms.scan_control == ScanControlTime::Node {
+            world.flush_before_reclaim();
             world.prepare_scan_control(whole, sc);
         }
         world.mm.lruvec_tree(whole.lruvec)
@@ -75,13 +76,15 @@ pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl)
 impl World {
     /// `prepare_scan_control`, `prepare_scan_count`
     fn prepare_scan_control(&self, target: Target, sc: &mut ScanControl) {
-        let len = |lru| self.mm.tree_len(target.lruvec, lru);
         for file in [false, true] {
             let due = || self.refaulted(target, file) || self.inactive_is_low(target, file, sc);
             sc.plan.deactivate[usize::from(file)] = sc.plan.forced || due();
         }
         let [anon_due, file_due] = sc.plan.deactivate;
-        sc.plan.cache_trim = len(Lru::InactiveFile) >> sc.priority > 0 && !file_due;
+        let inactive_file = self.lruvec_page_state(target.lruvec, Lru::InactiveFile);
+        sc.plan.cache_trim = inactive_file >> sc.priority > 0 && !file_due;
+        // node_page_state: that of the whole node, at this moment.
+        let len = |lru| self.mm.tree_len(target.lruvec, lru);
         let file = len(Lru::InactiveFile) + len(Lru::ActiveFile);
         let (free, high) = self.free_and_high(target);
         let anon = len(Lru::InactiveAnon) >> sc.priority > 0;
@@ -97,23 +100,14 @@ impl World {
         };
         let kind = usize::from(file);
         let before = self.mm.lruvecs[target.lruvec].refaults[kind];
-        counts && self.activations(target.lruvec)[kind] != before
-    }
-
-    /// Pages activated as they came back, those of the groups below included.
-    fn activations(&self, lruvec: usize) -> [u64; 2] {
-        let tree = self.mm.lruvec_tree(lruvec);
-        tree.fold([0; 2], |[anon, file], lruvec| {
-            let of_group = self.mm.lruvecs[lruvec].activations;
-            [anon + of_group[0], file + of_group[1]]
-        })
+        counts && self.workingset_activations(target.lruvec)[kind] != before
     }
 
     /// `snapshot_refaults`: a reclaimer of the group is through.
     pub(crate) fn snapshot_refaults(&mut self, targets: &[Target], memcg: MemcgId) {
         for target in targets {
             let lruvec = self.mm.memcg_lruvec(target.lruvec, memcg);
-            self.mm.lruvecs[lruvec].refaults = self.activations(lruvec);
+            self.mm.lruvecs[lruvec].refaults = self.workingset_activations(lruvec);
         }
     }
 

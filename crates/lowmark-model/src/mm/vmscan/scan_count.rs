@@ -35,10 +35,11 @@ impl World {
             return false;
         }
         let tree = || self.mm.lruvec_tree(target.lruvec);
-        let size = |lru| {
-            tree()
+        let size = |lru| match self.kernel.mechanisms.scan_control {
+            ScanControlTime::Node => self.lruvec_page_state(target.lruvec, lru),
+            ScanControlTime::Batch => tree()
                 .map(|lruvec| self.lru_size(Target { lruvec, ..target }, lru, sc))
-                .sum::<u64>()
+                .sum(),
         };
         let inactive = size(Lru::new(file, false));
         let active = size(Lru::new(file, true));
@@ -163,7 +164,7 @@ impl World {
             ScanBalance::WorkCost => io * SWAP_CLUSTER_MAX + rotated,
         };
         for lruvec in self.mm.lruvec_and_root(lruvec) {
-            let len = |&lru: &Lru| self.mm.tree_len(lruvec, lru);
+            let len = |&lru: &Lru| self.lruvec_page_state(lruvec, lru);
             let size: u64 = Lru::EVICTABLE.iter().map(len).sum();
             let lists = &mut self.mm.lruvecs[lruvec];
             lists.cost[usize::from(file)] += cost;

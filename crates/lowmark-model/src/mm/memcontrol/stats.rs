@@ -1,0 +1,204 @@
+//! Counters of LRU lists as reclaim and refaults read them (`lruvec_page_state`).
+//!
+//! 1. Each CPU counts for itself. What it has counted is added to the counters of the group and of the root
+//!    when these are *flushed*, and only then can it be read: that of the root, too.
+//! 2. A worker flushes everything every two seconds (`flush_memcg_stats_dwork`).
+//! 3. Up to 6.11 reclaim flushes before it decides, if enough has changed; a refault takes what is there.
+//!
+//! What counts for a node as a whole (`node_page_state`) and how much of a list can be scanned
+//! (`lruvec_lru_size`) are never old. The worker is always on time, so that nobody has to flush in its stead.
+
+use super::CHARGE_BATCH;
+use crate::kernel::LruvecStats;
+use crate::mm::Mm;
+use crate::mm::mmzone::Lru;
+use crate::time::{Nanos, SECOND};
+use crate::world::{Interrupt, World};
+
+/// `FLUSH_TIME`
+const FLUSH_TIME: Nanos = 2 * SECOND;
+
+/// Counters of LRU lists, those of the groups below included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LruvecCounts {
+    /// Lengths, by list.
+    len: [u64; 4],
+    /// `WORKINGSET_ACTIVATE` of anon and file.
+    activations: [u64; 2],
+}
+
+impl Mm {
+    /// The counters as they would be if they were flushed now.
+    fn current_counts(&self, lruvec: usize) -> LruvecCounts {
+        let mut counts = LruvecCounts {
+            len: Lru::EVICTABLE.map(|lru| self.tree_len(lruvec, lru)),
+            ..Default::default()
+        };
+        for lruvec in self.lruvec_tree(lruvec) {
+            let of_group = self.lruvecs[lruvec].activations;
+            counts.activations = [0, 1].map(|kind| counts.activations[kind] + of_group[kind]);
+        }
+        counts
+    }
+
+    /// Flushes the counters of all groups.
+    fn flush_stats(&mut self) {
+        for lruvec in 0..self.lruvecs.len() {
+            self.lruvecs[lruvec].flushed = self.current_counts(lruvec);
+        }
+        self.memcontrol.updates_flushed = self.stat.memcg_updates();
+    }
+}
+
+impl World {
+    /// Length of a list, those of the groups below included, as far as it is known (`lruvec_page_state`).
+    #[inline]
+    pub(crate) fn lruvec_page_state(&self, lruvec: usize, lru: Lru) -> u64 {
+        match self.kernel.mechanisms.lruvec_stats {
+            LruvecStats::Current => self.mm.tree_len(lruvec, lru),
+            LruvecStats::BeforeReclaim | LruvecStats::Periodic => {
+                self.mm.lruvecs[lruvec].flushed.len[lru as usize]
+            }
+        }
+    }
+
+    /// Anon and file pages activated as they came back, those of the groups below included, as far as it is
+    /// known (`lruvec_page_state`).
+    pub(crate) fn workingset_activations(&self, lruvec: usize) -> [u64; 2] {
+        match self.kernel.mechanisms.lruvec_stats {
+            LruvecStats::Current => self.mm.current_counts(lruvec).activations,
+            LruvecStats::BeforeReclaim | LruvecStats::Periodic => {
+                self.mm.lruvecs[lruvec].flushed.activations
+            }
+        }
+    }
+
+    /// What a reclaimer does about old counters before it decides by them (`prepare_scan_control`). Up to 6.7
+    /// changes of all groups together have to be more than 64 for each CPU and one more.
+    pub(crate) fn flush_before_reclaim(&mut self) {
+        let changed = self.mm.stat.memcg_updates() - self.mm.memcontrol.updates_flushed;
+        match self.kernel.mechanisms.lruvec_stats {
+            LruvecStats::Current | LruvecStats::Periodic => {}
+            LruvecStats::BeforeReclaim if changed / CHARGE_BATCH <= self.sched.cpus() => {}
+            LruvecStats::BeforeReclaim => self.mm.flush_stats(),
+        }
+    }
+
+    /// The worker runs since boot. Where between two of its runs a workload begins is chance: midway.
+    pub(crate) fn start_flushing_stats(&mut self) {
+        if self.kernel.mechanisms.lruvec_stats != LruvecStats::Current {
+            self.mm.flush_stats();
+            let next = Interrupt::FlushMemcgStats;
+            self.sched.interrupt_after(FLUSH_TIME / 2, next);
+        }
+    }
+
+    /// `flush_memcg_stats_dwork`, as long as anything else happens at all.
+    pub(crate) fn flush_stats_periodically(&mut self) {
+        self.mm.flush_stats();
+        if self.sched.goes_on() {
+            let next = Interrupt::FlushMemcgStats;
+            self.sched.interrupt_after(FLUSH_TIME, next);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+    use crate::mm::page::flag;
+    use crate::mm::page_alloc::Gfp;
+    use crate::trace::Trace;
+    use crate::world::{Sys, Verdict};
+    use lowmark_spec::{KernelSpec, Machine};
+
+    fn world(version: &str) -> World {
+        let spec = KernelSpec {
+            text: version.into(),
+            version: version.into(),
+            toggles: Vec::new(),
+            sysctl: Default::default(),
+        };
+        let machine = Machine::small(64 << 20, 64 << 20);
+        World::new(&machine, Kernel::resolve(&spec).unwrap(), Trace::new(None))
+    }
+
+    /// So many more pages on the inactive anon list, none of which came by a fault.
+    fn add_pages(world: &mut World, pages: u64) {
+        for _ in 0..pages {
+            let pfn = world.alloc_page_fast(Gfp::user(0)).unwrap();
+            world.mm.pages[pfn].set(flag::SWAPBACKED);
+            world.mm.lru_add(pfn);
+        }
+    }
+
+    fn known(world: &World) -> u64 {
+        world.lruvec_page_state(0, Lru::InactiveAnon)
+    }
+
+    #[test]
+    fn how_old_counters_are_depends_on_the_kernel() {
+        // What is read after ten pages, after a reclaimer's flush, and after that of the worker.
+        for (version, expected) in [
+            ("v5.16", [10, 10, 10]),
+            ("v6.1", [0, 10, 10]),
+            ("v6.18", [0, 0, 10]),
+        ] {
+            let mut world = world(version);
+            world.start_flushing_stats();
+            add_pages(&mut world, 10);
+            let at_once = known(&world);
+            world.mm.stat.pgfault += 1000;
+            world.flush_before_reclaim();
+            let flushed = known(&world);
+            world.flush_stats_periodically();
+            assert_eq!([at_once, flushed, known(&world)], expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn reclaim_flushes_only_what_has_changed_enough() {
+        let mut world = world("v6.1");
+        let enough = CHARGE_BATCH * (world.sched.cpus() + 1);
+        let per_fault = {
+            world.mm.stat.pgfault += 1;
+            world.mm.stat.memcg_updates()
+        };
+        world.start_flushing_stats();
+        add_pages(&mut world, 10);
+        world.mm.stat.pgfault += enough / per_fault - 1;
+        world.flush_before_reclaim();
+        assert_eq!(known(&world), 0);
+        world.mm.stat.pgfault += 1;
+        world.flush_before_reclaim();
+        assert_eq!(known(&world), 10);
+    }
+
+    #[test]
+    fn the_worker_alone_keeps_no_run_going() {
+        let mut world = world("v6.18");
+        world.start_flushing_stats();
+        let sys = Sys::new(world);
+        let body = {
+            let sys = sys.clone();
+            async move {
+                sys.world().sched.block("nothing");
+                sys.suspend().await;
+            }
+        };
+        sys.world().spawn("stuck".into(), false, Box::pin(body));
+        let verdict = crate::time::run_until_idle(&sys, &mut |_| {});
+        assert!(matches!(verdict, Verdict::Deadlock { .. }), "{verdict:?}");
+    }
+
+    #[test]
+    fn refaults_that_nobody_has_counted_yet_do_not_count() {
+        let mut world = world("v6.18");
+        world.start_flushing_stats();
+        world.mm.lruvecs[0].activations = [3, 4];
+        assert_eq!(world.workingset_activations(0), [0, 0]);
+        world.flush_stats_periodically();
+        assert_eq!(world.workingset_activations(0), [3, 4]);
+    }
+}
