@@ -178,6 +178,7 @@ impl World {
             let zone = &mut self.mm.zones[zone];
             zone.congested = false;
             self.mm.lruvecs[zone.lruvec].tail_dirty = false;
+            self.mm.lruvecs[zone.lruvec].congested = false;
         }
     }
 

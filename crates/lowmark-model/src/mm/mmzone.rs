@@ -175,6 +175,9 @@ pub(crate) struct Lruvec {
     pub(crate) all_writeback: bool,
     /// ZONE_TAIL_LRU_DIRTY, PGDAT_DIRTY: a whole batch was dirty and nobody writes it (3.11 and later).
     pub(crate) tail_dirty: bool,
+    /// LRUVEC_CONGESTED: all dirty pages of a pass were under writeback and had come round again (5.16 and
+    /// later).
+    pub(crate) congested: bool,
 }
 
 impl Lruvec {

@@ -61,7 +61,9 @@ impl World {
         outcome.unqueued += u64::from(!writeback);
         let again = writeback && page.has(flag::RECLAIM);
         let device = self.mm.inodes[self.mm.file_of(page).0].device;
-        outcome.congested += u64::from(again || self.block.is_congested(device, false));
+        // The queues of kernels that throttle do not know of congestion.
+        let queue = || !self.throttles() && self.block.is_congested(device, false);
+        outcome.congested += u64::from(again || queue());
     }
 
     /// A dirty page that this reclaimer does not write: it is marked, so that the end of its writeback moves
@@ -129,13 +131,15 @@ impl World {
         if outcome.dirty == 0 {
             return;
         }
-        if outcome.dirty == outcome.congested {
+        // Those that throttle judge by the whole pass.
+        let by_batch = !self.throttles();
+        if by_batch && outcome.dirty == outcome.congested {
             self.mm.zones[target.zone].congested = true;
         }
         let by_zone = self.kernel.mechanisms.balance_pgdat == BalancePgdat::EveryPass;
         if !by_zone && outcome.unqueued == taken {
             let node = self.mm.root_lruvec(target.lruvec);
-            self.mm.lruvecs[node].tail_dirty = true;
+            self.mm.lruvecs[node].tail_dirty |= by_batch;
             if self.kernel.mechanisms.reclaim_file_writes == ReclaimFileWrites::SeenTwice {
                 self.wakeup_flusher_threads(None);
             }

@@ -238,6 +238,10 @@ async fn shrink_inactive_list(
         sc.found.taken += taken;
         sc.found.writeback += outcome.writeback;
         sc.found.immediate += outcome.immediate;
+        sc.found.file_taken += if lru.is_file() { taken } else { 0 };
+        sc.found.dirty += outcome.dirty;
+        sc.found.unqueued += outcome.unqueued;
+        sc.found.congested += outcome.congested;
         world.trace(Kind::LruShrinkInactive, |world| {
             vec![
                 (Field::Nid, world.mm.zones[target.zone].node as u64),

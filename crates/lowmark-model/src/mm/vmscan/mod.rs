@@ -176,6 +176,7 @@ async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 
         }
         let done = go_through_priorities(sys, gfp, &targets, sc).await;
         sys.world().snapshot_refaults(&targets, sc.memcg);
+        sys.world().forget_congestion(&targets, sc);
         if done || sc.nr_reclaimed > 0 {
             return sc.nr_reclaimed;
         }

@@ -46,6 +46,14 @@ pub(crate) struct Found {
     pub(super) writeback: u64,
     /// Those for the second time.
     pub(super) immediate: u64,
+    /// Pages of files taken off the inactive lists.
+    pub(super) file_taken: u64,
+    /// Those that were dirty or under writeback.
+    pub(super) dirty: u64,
+    /// Dirty ones that nobody writes yet.
+    pub(super) unqueued: u64,
+    /// Those under writeback that had been marked for reclaim.
+    pub(super) congested: u64,
 }
 
 /// A pass at the current priority.

@@ -3,6 +3,7 @@
 //! | reason | who waits | until | at most |
 //! |---|---|---|---|
 //! | writeback | kswapd that met pages whose writeback it had met before | 32 pages for each waiter have been written | 100 ms |
+//! | congested | a direct reclaimer of a node or group in which a pass met no dirty pages but those that had come round under writeback | | a tick |
 //! | no progress | a direct reclaimer that freed nothing near the last priority while much is being written | another frees an eighth of what it scans | a tick |
 //! | isolated | a direct reclaimer when others hold more pages than are left | fewer are held | 20 ms |
 
@@ -19,6 +20,7 @@ pub(super) enum Reason {
     Writeback,
     Isolated,
     NoProgress,
+    Congested,
 }
 
 impl Reason {
@@ -32,7 +34,7 @@ impl Reason {
 #[derive(Debug, Default)]
 pub(crate) struct Throttled {
     /// `reclaim_wait` by [`Reason`].
-    waiting: [WaitQueue; 3],
+    waiting: [WaitQueue; 4],
     /// `nr_writeback_throttled`
     for_writeback: u64,
     /// Pages written since the first of them began to wait (`NR_THROTTLED_WRITTEN`).
@@ -50,9 +52,11 @@ pub(super) async fn reclaim_throttle(sys: &Sys, target: Target, reason: Reason) 
         let timeout = match reason {
             Reason::Writeback => SECOND / 10,
             Reason::Isolated => SECOND / 50,
-            Reason::NoProgress if world.skip_throttle_noprogress(node) => return,
+            Reason::NoProgress | Reason::Congested if world.skip_throttle_noprogress(node) => {
+                return;
+            }
             // One jiffy, whatever it is.
-            Reason::NoProgress => 1,
+            Reason::NoProgress | Reason::Congested => 1,
         };
         let timeout = world.jiffies(timeout);
         let throttled = &mut world.mm.nodes[node].throttled;
@@ -85,16 +89,30 @@ pub(super) async fn reclaim_throttle(sys: &Sys, target: Target, reason: Reason) 
     });
 }
 
-/// What a pass over the node found may make kswapd wait (the end of `shrink_node`).
+/// What a pass over the node found may make its reclaimer wait, or others later (the end of `shrink_node`).
 pub(super) async fn after_pass(sys: &Sys, target: Target, sc: &ScanControl) {
-    if !sc.kswapd || !sys.world().throttles() {
+    if !sys.world().throttles() {
         return;
     }
-    if sc.found.writeback > 0 && sc.found.writeback == sc.found.taken {
-        sys.world().mm.lruvecs[target.lruvec].all_writeback = true;
+    let found = sc.found;
+    if sc.kswapd {
+        let node = &mut sys.world().mm.lruvecs[target.lruvec];
+        node.all_writeback |= found.writeback > 0 && found.writeback == found.taken;
+        node.tail_dirty |= found.unqueued > 0 && found.unqueued == found.file_taken;
     }
-    if sc.found.immediate > 0 {
+    if sc.kswapd && found.immediate > 0 {
         reclaim_throttle(sys, target, Reason::Writeback).await;
+    }
+    let congested = {
+        let mut world = sys.world();
+        let mm = &mut world.mm;
+        let lruvec = mm.memcg_lruvec(target.lruvec, sc.memcg);
+        let all = found.dirty > 0 && found.dirty == found.congested;
+        mm.lruvecs[lruvec].congested |= all && (sc.kswapd || sc.cgroup_reclaim());
+        mm.lruvecs[lruvec].congested
+    };
+    if congested && !sc.kswapd {
+        reclaim_throttle(sys, target, Reason::Congested).await;
     }
 }
 
@@ -136,7 +154,16 @@ impl World {
             .map(|&lruvec| self.mm.tree_reclaimable(lruvec, swap))
             .sum();
         self.mm.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES
-            || 2 * self.mm.nr_writeback <= reclaimable
+            || 2 * (self.mm.nr_dirty + self.mm.nr_writeback) <= reclaimable
+    }
+
+    /// A group's reclaimer is through: the next one finds out for itself. What is true of a node holds until
+    /// kswapd sleeps.
+    pub(super) fn forget_congestion(&mut self, targets: &[Target], sc: &ScanControl) {
+        for target in targets.iter().filter(|_| sc.cgroup_reclaim()) {
+            let lruvec = self.mm.memcg_lruvec(target.lruvec, sc.memcg);
+            self.mm.lruvecs[lruvec].congested = false;
+        }
     }
 
     /// `acct_reclaim_writeback`: pages of a node have been written while its reclaimers wait for that.
@@ -160,5 +187,134 @@ impl World {
             let queue = &mut self.mm.nodes[node].throttled.waiting[Reason::Isolated as usize];
             queue.wake_all(&mut self.sched);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+    use crate::mm::memcontrol::{MemcgId, ROOT};
+    use crate::mm::mmzone::ZoneType;
+    use crate::time;
+    use crate::trace::Trace;
+    use lowmark_spec::workload::Cgroup;
+    use lowmark_spec::{KernelSpec, Machine};
+
+    const TARGET: Target = Target { lruvec: 0, zone: 0 };
+    const KSWAPD: (bool, MemcgId) = (true, ROOT);
+    const DIRECT: (bool, MemcgId) = (false, ROOT);
+    const GROUP: (bool, MemcgId) = (false, 1);
+
+    /// What a reclaimer does in a test.
+    #[derive(Clone, Copy)]
+    enum Step {
+        /// Ends a pass that met so many dirty pages of files, of which so many had come round under writeback.
+        Pass((bool, MemcgId), u64, u64),
+        /// A group's reclaimer is through.
+        Through,
+        /// All that was dirty is written.
+        Written,
+    }
+
+    /// Each step's reasons to wait and for how many ticks, on a machine with a group where much is dirty.
+    fn waits(version: &str, steps: &'static [Step]) -> Vec<Option<(u64, u64)>> {
+        let spec = KernelSpec {
+            text: version.into(),
+            version: version.into(),
+            toggles: Vec::new(),
+            sysctl: Default::default(),
+        };
+        let kernel = Kernel::resolve(&spec).unwrap();
+        let trace = Trace::new(Some(kernel.version.release()));
+        let mut world = World::new(&Machine::small(64 << 20, 64 << 20), kernel, trace);
+        let group = Cgroup {
+            name: "box".into(),
+            max: Some(1 << 20),
+            high: None,
+        };
+        world.mm.make_cgroups(&[group], 1);
+        world.mm.nr_dirty = 1000;
+        let tick_us = world.jiffy() / 1000;
+        let sys = Sys::new(world);
+        let seen = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+        let body = {
+            let (sys, seen) = (sys.clone(), seen.clone());
+            async move {
+                for &step in steps {
+                    take(&sys, step).await;
+                    let events = sys.world().trace.take();
+                    let wait = events.iter().find(|event| event.kind == Kind::Throttled);
+                    let field = |field| wait.as_ref().and_then(|wait| wait.get(field));
+                    let wait = field(Field::ThrottleReason).zip(field(Field::UsecDelayed));
+                    seen.borrow_mut()
+                        .push(wait.map(|(reason, usec)| (reason, usec / tick_us)));
+                }
+            }
+        };
+        sys.world().spawn("task".into(), false, Box::pin(body));
+        time::run_until_idle(&sys, &mut |_| {});
+        seen.take()
+    }
+
+    async fn take(sys: &Sys, step: Step) {
+        let control = |(kswapd, memcg)| {
+            let mut sc = ScanControl::new(kswapd, SWAP_CLUSTER_MAX, 0, ZoneType::High);
+            sc.memcg = memcg;
+            sc
+        };
+        match step {
+            Step::Pass(who, dirty, congested) => {
+                let mut sc = control(who);
+                (sc.found.dirty, sc.found.congested) = (dirty, congested);
+                after_pass(sys, TARGET, &sc).await;
+            }
+            Step::Through => sys.world().forget_congestion(&[TARGET], &control(GROUP)),
+            Step::Written => sys.world().mm.nr_dirty = 0,
+        }
+    }
+
+    use Step::{Pass, Through, Written};
+    /// VMSCAN_THROTTLE_CONGESTED for a tick.
+    const TICK: Option<(u64, u64)> = Some((8, 1));
+
+    #[test]
+    fn direct_reclaim_waits_a_tick_for_a_node_that_kswapd_found_congested() {
+        // What a direct reclaimer finds says nothing of the node, nor does a pass with other dirty pages.
+        let before = waits(
+            "v6.1",
+            &[Pass(DIRECT, 8, 8), Pass(KSWAPD, 8, 7), Pass(DIRECT, 0, 0)],
+        );
+        assert_eq!(before, [None; 3]);
+        // In the end there is nothing left to wait for.
+        let after = waits(
+            "v6.1",
+            &[
+                Pass(KSWAPD, 8, 8),
+                Pass(DIRECT, 0, 0),
+                Pass(GROUP, 0, 0),
+                Written,
+                Pass(DIRECT, 0, 0),
+            ],
+        );
+        assert_eq!(after, [None, TICK, None, None, None]);
+    }
+
+    #[test]
+    fn a_group_waits_for_what_its_own_reclaim_found_until_that_is_over() {
+        let steps = &[
+            Pass(GROUP, 8, 8),
+            Pass(GROUP, 0, 0),
+            Pass(DIRECT, 0, 0),
+            Through,
+            Pass(GROUP, 0, 0),
+        ];
+        assert_eq!(waits("v6.18", steps), [TICK, TICK, None, None, None]);
+    }
+
+    #[test]
+    fn older_kernels_do_not_wait_here() {
+        let steps = &[Pass(KSWAPD, 8, 8), Pass(DIRECT, 8, 8)];
+        assert_eq!(waits("v5.15", steps), [None, None]);
     }
 }
