@@ -415,6 +415,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "one-cluster-of-a-cpu",
+        version: v(6, 15),
+        commit: "1b7e90020eb7",
+        summary: "swap areas of one priority take turns when a CPU has filled its cluster",
+        effect: |m| {
+            m.swap_turns = SwapTurns::Cluster;
+        },
+    },
+    Change {
         name: "nonfull-clusters-first",
         version: v(6, 18),
         commit: "9a42aed48421",

@@ -55,6 +55,13 @@ mechanisms! {
         /// to 64 of them back, too.
         Cache = "cache",
     }
+    /// When swap areas of one priority take turns (`get_swap_pages`, `swap_alloc_slow`).
+    swap_turns: SwapTurns {
+        /// After each slot, or after 64 where as many are taken at once.
+        Allocation = "allocation",
+        /// On solid-state areas when a CPU has filled its cluster, of which it has one at a time.
+        Cluster = "cluster",
+    }
     /// Whose LRU lists (and kswapd's idea of balance).
     lru_unit: LruUnit {
         /// Five lists per zone.

@@ -106,6 +106,7 @@ fn oldest() -> Mechanisms {
         swap_allocator: SwapAllocator::ScanSwapMap,
         rotating_swap: RotatingSwap::LowestFree,
         swap_slots: SwapSlots::Single,
+        swap_turns: SwapTurns::Allocation,
         lru_unit: LruUnit::Zone,
         new_anon: NewAnon::Active,
         workingset: Workingset::Off,

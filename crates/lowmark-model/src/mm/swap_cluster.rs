@@ -129,6 +129,12 @@ impl Clusters {
         }
     }
 
+    /// Whether the cluster that a CPU fills has a slot left.
+    pub(super) fn goes_on(&self, used: &[u64], cpu: u32) -> bool {
+        let (next, end) = self.current[cpu as usize % self.current.len()];
+        next_free(used, next, end).is_some()
+    }
+
     /// From 6.18 on a cluster that has become empty while it was filled is filled from its beginning.
     #[inline]
     fn begin_anew(&mut self, filler: usize) {

@@ -17,7 +17,7 @@ use super::page::Pfn;
 use super::swap_cluster::Clusters;
 use super::swap_map::{CLUSTER, free_run, next_free};
 use super::workingset::Shadow;
-use crate::kernel::{Kernel, SwapSlots, Workingset};
+use crate::kernel::{Kernel, SwapSlots, SwapTurns, Workingset};
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::random::Stream;
 
@@ -96,6 +96,8 @@ pub(crate) struct Swap {
     taken_ahead: Vec<Vec<u32>>,
     /// Whether it does at present (`swap_slot_cache_active`).
     takes_ahead: bool,
+    /// The area in which each CPU fills a cluster (`percpu_swap_cluster`); no entries where there is no choice.
+    filled: Vec<Option<usize>>,
     /// What the read-ahead variants remember.
     pub(crate) readahead: super::swap_state::Readahead,
 }
@@ -147,6 +149,10 @@ impl Swap {
                 SwapSlots::Cache => vec![Vec::new(); machine.cpus as usize],
             },
             takes_ahead: false,
+            filled: match kernel.mechanisms.swap_turns {
+                SwapTurns::Cluster if machine.swap.len() > 1 => vec![None; machine.cpus as usize],
+                SwapTurns::Allocation | SwapTurns::Cluster => Vec::new(),
+            },
             readahead: Default::default(),
         }
     }
@@ -192,30 +198,51 @@ impl Swap {
         if !self.takes_ahead {
             return self.take_slot(cpu);
         }
-        let mut slots: Vec<u32> = (0..SLOTS_AHEAD)
-            .map_while(|_| self.take_slot(cpu))
-            .collect();
-        slots.reverse();
-        self.taken_ahead[cpu as usize] = slots;
-        self.taken_ahead[cpu as usize].pop()
+        // All of them from one area (get_swap_pages).
+        let (area, first) = self.take_from_next(cpu)?;
+        let more = (1..SLOTS_AHEAD).map_while(|_| self.take_from(area, cpu));
+        let mut ahead: Vec<u32> = more.collect();
+        ahead.reverse();
+        self.taken_ahead[cpu as usize] = ahead;
+        Some(first)
     }
 
-    /// `get_swap_pages`: one slot.
+    /// One slot: of the cluster that the CPU fills (`swap_alloc_fast`), else of the next area.
     #[inline]
     fn take_slot(&mut self, cpu: u32) -> Option<u32> {
+        let filled = self.filled.get(cpu as usize).copied().flatten();
+        if let Some(area) = filled.filter(|&area| self.areas[area].cluster_goes_on(cpu)) {
+            return self.take_from(area, cpu);
+        }
+        let (area, slot) = self.take_from_next(cpu)?;
+        if let Some(filled) = self.filled.get_mut(cpu as usize) {
+            *filled = self.areas[area].solid_state.then_some(area);
+        }
+        Some(slot)
+    }
+
+    /// A slot of the first area that has one, which goes behind the others of its priority.
+    #[inline]
+    fn take_from_next(&mut self, cpu: u32) -> Option<(usize, u32)> {
         if self.free == 0 {
             return None;
         }
         for at in 0..self.order.len() {
-            let area = &mut self.areas[self.order[at]];
-            if let Some(offset) = area.take(cpu) {
-                let slot = area.base + offset;
-                self.free -= 1;
+            let area = self.order[at];
+            if let Some(slot) = self.take_from(area, cpu) {
                 self.take_turns(at);
-                return Some(slot);
+                return Some((area, slot));
             }
         }
         None
+    }
+
+    #[inline]
+    fn take_from(&mut self, area: usize, cpu: u32) -> Option<u32> {
+        let area = &mut self.areas[area];
+        let slot = area.base + area.take(cpu)?;
+        self.free -= 1;
+        Some(slot)
     }
 
     /// The area just used goes behind the others of its priority.
@@ -441,6 +468,12 @@ impl Area {
         Some(offset)
     }
 
+    /// Whether the CPU's cluster has a slot left.
+    fn cluster_goes_on(&self, cpu: u32) -> bool {
+        let clusters = self.clusters.as_ref();
+        clusters.is_some_and(|clusters| clusters.goes_on(&self.used, cpu))
+    }
+
     fn free(&mut self, offset: u32) {
         self.used[offset as usize / 64] &= !(1 << (offset % 64));
         self.in_use -= 1;
@@ -476,68 +509,4 @@ impl Area {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn swap(rotational: bool, slots: u64) -> Swap {
-        let mut machine = Machine::small(64 << 20, slots * PAGE_SIZE);
-        machine.devices[0].rotational = rotational;
-        let spec = lowmark_spec::KernelSpec {
-            text: "v3.6".into(),
-            version: "v3.6".into(),
-            toggles: Vec::new(),
-            sysctl: Default::default(),
-        };
-        Swap::new(&machine, &Kernel::resolve(&spec).unwrap())
-    }
-
-    fn fill(swap: &mut Swap, count: u32) -> Vec<u32> {
-        (0..count)
-            .map(|pfn| swap.allocate(pfn, 0).unwrap())
-            .collect()
-    }
-
-    #[test]
-    fn a_rotating_area_is_filled_from_its_start() {
-        let mut swap = swap(true, 4096);
-        assert_eq!(fill(&mut swap, 600), (1..=600).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_rotating_area_returns_to_the_lowest_free_run() {
-        let mut swap = swap(true, 4096);
-        let slots = fill(&mut swap, 1024);
-        for &slot in &slots[256..640] {
-            swap.clear_cached(slot);
-        }
-        // The current cluster is used up after 1024 = 4 · 256; the next one is the hole at 257.
-        assert_eq!(swap.allocate(0, 0), Some(257));
-    }
-
-    #[test]
-    fn without_a_free_run_rotating_areas_fill_single_holes_from_the_start() {
-        let mut swap = swap(true, 2048);
-        let slots = fill(&mut swap, 2047);
-        assert_eq!(swap.allocate(0, 0), None);
-        for &slot in slots.iter().step_by(4) {
-            swap.clear_cached(slot);
-        }
-        let first = swap.allocate(0, 0).unwrap();
-        let second = swap.allocate(0, 0).unwrap();
-        assert!(
-            second > first && second - first == 4,
-            "{first} then {second}"
-        );
-    }
-
-    #[test]
-    fn solid_state_sweeps_the_area() {
-        let mut swap = swap(false, 4096);
-        let slots = fill(&mut swap, 512);
-        for &slot in &slots {
-            swap.clear_cached(slot);
-        }
-        let next = swap.allocate(0, 0).unwrap();
-        assert!(!slots.contains(&next), "the freed part is behind");
-    }
-}
+mod tests;
