@@ -10,7 +10,7 @@
 
 use super::{Batch, ScanControl};
 use crate::device::{Io, Submitted};
-use crate::kernel::{PageReferences, TailWriteback};
+use crate::kernel::{PageReferences, RotatingSwap, SwapSlots, TailWriteback};
 use crate::mm::page::{Pfn, UNMAPPED, flag};
 use crate::mm::page_io;
 use crate::mm::shmem::ShmemSlot;
@@ -62,6 +62,14 @@ struct Progress {
     outcome: Outcome,
 }
 
+/// Why others run before a batch is through.
+enum Pause {
+    /// The write of a page finds no free request: the current task is waiting for one.
+    QueueFull(Io),
+    /// The next slot may be another CPU's.
+    Turn,
+}
+
 /// Works off a batch; what is left of it are the survivors.
 pub(super) async fn shrink_page_list(sys: &Sys, batch: &mut Batch, sc: &ScanControl) -> Outcome {
     let mut progress = Progress {
@@ -73,12 +81,18 @@ pub(super) async fn shrink_page_list(sys: &Sys, batch: &mut Batch, sc: &ScanCont
         },
     };
     loop {
-        let blocked = sys.world().shrink_pages(batch, sc, &mut progress);
-        let Some(io) = blocked else {
-            break;
-        };
-        sys.suspend().await;
-        page_io::submit(sys, io).await;
+        let pause = sys.world().shrink_pages(batch, sc, &mut progress);
+        match pause {
+            None => break,
+            Some(Pause::QueueFull(io)) => {
+                sys.suspend().await;
+                page_io::submit(sys, io).await;
+            }
+            Some(Pause::Turn) => {
+                let cost = std::mem::take(&mut progress.outcome.cost);
+                sys.charge_kernel(cost).await;
+            }
+        }
     }
     batch.truncate(progress.survivors);
     sys.charge_kernel(progress.outcome.cost).await;
@@ -86,18 +100,18 @@ pub(super) async fn shrink_page_list(sys: &Sys, batch: &mut Batch, sc: &ScanCont
 }
 
 impl World {
-    /// Works on as far as it goes without sleeping. A page whose write finds no free request: the current
-    /// task is waiting for one.
+    /// Works on as far as it goes without others.
     fn shrink_pages(
         &mut self,
         batch: &mut Batch,
         sc: &ScanControl,
         progress: &mut Progress,
-    ) -> Option<Io> {
+    ) -> Option<Pause> {
+        let turns = self.slots_are_taken_in_turn();
         let (mut next, mut survivors) = (progress.next, progress.survivors);
         let mut outcome = progress.outcome;
-        let mut blocked = None;
-        while next < batch.len() && blocked.is_none() {
+        let mut pause = None;
+        while next < batch.len() && pause.is_none() {
             let pfn = batch[next];
             next += 1;
             match self.shrink_page(pfn, sc, &mut outcome) {
@@ -117,7 +131,9 @@ impl World {
                     let io = self.write_out(pfn, &mut outcome.cost);
                     if self.block.submit(&mut self.sched, io) == Submitted::QueueFull {
                         self.block.wait_for_request(&mut self.sched, &io);
-                        blocked = Some(io);
+                        pause = Some(Pause::QueueFull(io));
+                    } else if turns {
+                        pause = Some(Pause::Turn);
                     }
                 }
             }
@@ -129,7 +145,15 @@ impl World {
             survivors,
             outcome,
         };
-        blocked
+        pause
+    }
+
+    /// Whether all CPUs take slots one by one from the same cluster, so that it matters how the pages of several
+    /// reclaimers alternate. Where a CPU has slots of its own, a batch goes through at once.
+    fn slots_are_taken_in_turn(&self) -> bool {
+        self.kernel.mechanisms.rotating_swap == RotatingSwap::Clusters
+            && self.kernel.mechanisms.swap_slots == SwapSlots::Single
+            && self.mm.swap.rotates()
     }
 
     /// Begins to write a page that is marked as under writeback already.
