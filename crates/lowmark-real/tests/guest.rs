@@ -148,6 +148,22 @@ fn the_time_is_limited_and_qemu_does_not_survive_it() {
 }
 
 #[test]
+fn a_disk_that_fails_outweighs_what_follows() {
+    let lost =
+        "echo '[9.1] I/O error, dev vda, sector 8 op 0x1:(WRITE)'; echo '[9.2] Kernel panic'";
+    for script in [lost.to_owned(), format!("{lost}; exec sleep 60")] {
+        let scenario = workload("128M", "64M", SLEEP);
+        let (error, left) = with_script(&script, &scenario, Duration::from_secs(2));
+        assert!(
+            matches!(&error, GuestError::DisksLost { problem, .. } if problem.contains("vda, sector 8")),
+            "{error}"
+        );
+        assert!(error.started());
+        assert_eq!(left, Vec::<PathBuf>::new());
+    }
+}
+
+#[test]
 fn what_is_missing_is_said_before_anything_starts() {
     let image = |path: &str| KernelImage::find(path).expect_err("no kernel");
     assert!(matches!(
@@ -513,6 +529,39 @@ fn too_little_ram_and_no_drivers_are_told_apart() {
     options.image.config = None;
     let error = guest::run(&workload("128M", "64M", SLEEP), &options).expect_err("no virtio_blk");
     assert!(matches!(error, GuestError::NoVirtio { .. }), "{error}");
+}
+
+#[test]
+fn a_host_that_cannot_write_the_disks_is_told() {
+    let _alone = alone();
+    let Some(mut options) = real("6.18") else {
+        return;
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let scratch = directory.path().join("scratch");
+    std::fs::create_dir(&scratch).expect("a directory");
+    // As a disk that runs full: the host's write fails, at 8 MiB of each file.
+    let qemu = guest::find_qemu().expect("it is there");
+    let limited = directory.path().join("qemu");
+    let script = format!(
+        "#!/bin/sh\ntrap '' XFSZ\nulimit -f 16384\nexec '{}' \"$@\"\n",
+        qemu.display()
+    );
+    std::fs::write(&limited, script).expect("written");
+    std::fs::set_permissions(&limited, std::fs::Permissions::from_mode(0o755)).expect("permitted");
+    options.qemu = Some(limited);
+    options.scratch = Some(scratch.clone());
+    let run = "[task.main]\nrun = [\n  { map = \"m\", kind = \"anon-private\", size = \"160M\" },\n  \
+        { touch = \"m\", access = \"write\" },\n]\n";
+    let error = guest::run(&workload("128M", "256M", run), &options).expect_err("swap is lost");
+    let text = error.to_string();
+    assert!(
+        matches!(&error, GuestError::DisksLost { problem, .. } if problem.contains("WRITE")),
+        "{text}"
+    );
+    assert!(text.contains("ulimit -f"), "{text}");
+    let left = std::fs::read_dir(&scratch).expect("a directory");
+    assert_eq!(left.count(), 0, "nothing is left behind");
 }
 
 #[test]

@@ -29,6 +29,13 @@ pub(super) fn no_virtio(problem: &str, console: &[String]) -> Option<GuestError>
     })
 }
 
+/// The first line that tells of a request that a disk did not serve. QEMU passes the host's errors on
+/// (`werror=report`), and a guest's disks have no others.
+pub(super) fn disk_error(console: &[String]) -> Option<&str> {
+    let told = |line: &&String| line.contains("I/O error, dev vd");
+    console.iter().find(told).map(|line| line.trim())
+}
+
 /// Texts of the kernel when there is not even memory to start in.
 const TOO_SMALL: [&str; 6] = [
     "System is deadlocked on memory",
@@ -126,6 +133,19 @@ mod tests {
         );
         assert!(diagnose_text("", false).contains("never started its first program"));
         assert!(diagnose_text("", true).contains("(nothing)"));
+    }
+
+    #[test]
+    fn errors_of_disks_are_found() {
+        // 6.x, and as blk_update_request said it before.
+        for line in [
+            "[   12.3] I/O error, dev vda, sector 8 op 0x1:(WRITE) flags 0x800 phys_seg 1 prio class 2",
+            "[   12.3] blk_update_request: I/O error, dev vdb, sector 8 op 0x1:(WRITE)",
+        ] {
+            let console = ["[ 1.0] fine".to_owned(), line.to_owned()];
+            assert_eq!(disk_error(&console), Some(line));
+        }
+        assert_eq!(disk_error(&["[ 1.0] I/O error, dev sr0".to_owned()]), None);
     }
 
     #[test]

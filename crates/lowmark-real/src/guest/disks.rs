@@ -203,12 +203,17 @@ fn make_ext4(path: &Path, size: u64) -> Result<(), GuestError> {
     }
 }
 
+/// Bytes that are free for files in a directory.
+pub(super) fn room(directory: &Path) -> Result<u64, GuestError> {
+    let stat = rustix::fs::statvfs(directory)
+        .map_err(|error| GuestError::io(directory, io::Error::from(error)))?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
 /// Refuses if the file system of a directory has too little room; half of it in reserve would be better,
 /// but sparse files seldom fill up.
 pub(super) fn check_room(directory: &Path, needed: u64) -> Result<(), GuestError> {
-    let stat = rustix::fs::statvfs(directory)
-        .map_err(|error| GuestError::io(directory, io::Error::from(error)))?;
-    let available = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let available = room(directory)?;
     match available < needed {
         true => Err(GuestError::DiskFull {
             path: fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned()),

@@ -152,6 +152,22 @@ pub enum GuestError {
         /// Largest use.
         needed_mb: u64,
     },
+    /// While the guest ran, the host could not write to the files that are its disks.
+    #[error(
+        "{}: {problem}, {available_mb} MB are free now; what the guest wrote to its disks is lost, so that its \
+         result would be wrong. Make room, choose another directory with TMPDIR, raise the limit on the size of \
+         files (ulimit -f), or take a machine with less swap. The console said last:\n{console}", path.display()
+    )]
+    DisksLost {
+        /// Directory of the images.
+        path: PathBuf,
+        /// What tells of it.
+        problem: String,
+        /// Room that is left there.
+        available_mb: u64,
+        /// Last lines.
+        console: String,
+    },
     /// The program that makes file systems is missing or failed.
     #[error("cannot make a file system for the guest: {problem}")]
     NoFileSystem {
@@ -179,6 +195,7 @@ impl GuestError {
             | GuestError::Crashed { .. }
             | GuestError::NoResult { .. }
             | GuestError::WorkloadFailed { .. }
+            | GuestError::DisksLost { .. }
             | GuestError::TimedOut { .. } => true,
             GuestError::NoVirtio { console, .. } => !console.is_empty(),
             GuestError::NoQemu { .. }

@@ -26,11 +26,10 @@ mod runner_files;
 pub use disks::Bandwidth;
 pub use error::GuestError;
 pub use kernels::KernelImage;
-pub use qemu::Accel;
+pub use qemu::{Accel, find as find_qemu};
 
 pub(crate) use accel::kvm_known;
 pub(crate) use disks::mke2fs;
-pub(crate) use qemu::find as find_qemu;
 pub(crate) use runner_files::find as find_runner;
 
 use crate::protocol::{JOB_FILE, Job, MODULES_DIRECTORY, Setting};
@@ -217,18 +216,20 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     let text = fs::read(&results).unwrap_or_default();
     let heard = Heard::read(&String::from_utf8_lossy(&text));
     let tail = || console::tail(&ended.console);
+    let full = (watch == Watch::DiskFull).then_some("the disk ran full");
+    if let Some(problem) = full.or(console::disk_error(&ended.console)) {
+        return Err(GuestError::DisksLost {
+            path: scratch.clone(),
+            problem: problem.to_owned(),
+            available_mb: disks::room(&scratch)? >> 20,
+            console: tail(),
+        });
+    }
     match watch {
-        Watch::Ended => {}
+        Watch::Ended | Watch::DiskFull => {}
         Watch::TimedOut => {
             return Err(GuestError::TimedOut {
                 limit: options.timeout,
-                console: tail(),
-            });
-        }
-        Watch::DiskFull => {
-            disks::check_room(directory.path(), disks::bytes_max(scenario))?;
-            return Err(GuestError::NoResult {
-                problem: format!("{} ran full", scratch.display()),
                 console: tail(),
             });
         }

@@ -47,7 +47,11 @@ impl Accel {
 }
 
 /// Finds QEMU: `LOWMARK_QEMU`, the PATH, the cache.
-pub(crate) fn find() -> Result<PathBuf, GuestError> {
+///
+/// # Errors
+///
+/// [`GuestError::NoQemu`] when it is nowhere.
+pub fn find() -> Result<PathBuf, GuestError> {
     if let Some(named) = std::env::var_os(VARIABLE) {
         let path = PathBuf::from(named);
         let program = path.display().to_string();
