@@ -80,13 +80,12 @@ fn four_writers_are_held_back_as_by_6_18() {
                 .collect(),
         )
     };
+    judge("looks", looks.len() as u64, 1_911, 5);
     judge("elapsed ms", recording.elapsed_ns / 1_000_000, 8_757, 5);
     judge("pause ms", median(pauses), 28, 15);
-    judge(
-        "task_ratelimit",
-        median_of(Field::TaskRatelimit),
-        11_024,
-        15,
-    );
+    // This close to the limit 16 dirty pages more or less, which is a step of these writers, are a third of the rate.
+    let rate = median_of(Field::TaskRatelimit);
+    judge("task_ratelimit", rate, 11_024, 20);
+    judge("pages between looks", median_of(Field::Dirtied), 32, 0);
     judge("dirty", median_of(Field::Dirty), 4_032, 2);
 }

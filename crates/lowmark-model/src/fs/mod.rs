@@ -16,7 +16,7 @@ mod space;
 
 pub(crate) use extents::{Extent, Extents};
 
-use crate::kernel::XfsAhead;
+use crate::kernel::{WriteFolios, XfsAhead};
 use lowmark_spec::machine::{Device, FileSystem, FsKind, Machine, PAGE_SIZE};
 use space::Space;
 
@@ -135,6 +135,15 @@ impl Mount {
             reserved: 0,
             xfs_ahead,
         })
+    }
+
+    /// Whether writes to it go into large folios.
+    pub(crate) fn writes_large_folios(&self, folios: WriteFolios) -> bool {
+        match self.kind {
+            FsKind::Xfs => folios != WriteFolios::Pages,
+            FsKind::Ext4 => folios == WriteFolios::XfsAndExt4,
+            FsKind::Tmpfs => false,
+        }
     }
 
     /// Where the first page of a new file in a directory should lie.

@@ -352,6 +352,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "large-folios-in-writes",
+        version: v(6, 6),
+        commit: "d6bb59a9444d",
+        summary: "XFS writes in large folios (5d8edfb900d5; it has had them since 6795801366da, 5.18)",
+        effect: |m| {
+            m.write_folios = WriteFolios::Xfs;
+        },
+    },
+    Change {
         name: "pcp-high-auto-tuning",
         version: v(6, 7),
         commit: "51a755c56dc0",
@@ -421,6 +430,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         summary: "swap areas of one priority take turns when a CPU has filled its cluster",
         effect: |m| {
             m.swap_turns = SwapTurns::Cluster;
+        },
+    },
+    Change {
+        name: "large-folios-in-ext4",
+        version: v(6, 16),
+        commit: "7ac67301e82f",
+        summary: "ext4 writes in large folios, too (9aac777aaf94, 6.11)",
+        effect: |m| {
+            m.write_folios = WriteFolios::XfsAndExt4;
         },
     },
     Change {

@@ -441,6 +441,17 @@ mechanisms! {
         /// The threshold.
         Threshold = "threshold",
     }
+    /// How much of a write goes into the page cache at once (`generic_perform_write`, `iomap_write_iter`), after
+    /// which the writer looks whether it has to wait.
+    write_folios: WriteFolios {
+        /// A page.
+        Pages = "pages",
+        /// On XFS as many pages as a large folio has: a power of two to which its place in the file is aligned,
+        /// 2 MiB at most.
+        Xfs = "xfs",
+        /// On ext4 as well.
+        XfsAndExt4 = "xfs-and-ext4",
+    }
     /// Whether memory cgroups have dirty limits and flushers of their own.
     cgroup_writeback: CgroupWriteback {
         /// Their dirty pages are among everybody's.

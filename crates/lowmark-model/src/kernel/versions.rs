@@ -153,6 +153,7 @@ fn oldest() -> Mechanisms {
         idle_devices: IdleDevices::Ratio,
         proportions: Proportions::Prop,
         dirty_limit_start: DirtyLimitStart::Zero,
+        write_folios: WriteFolios::Pages,
         cgroup_writeback: CgroupWriteback::Off,
         bandwidth_sampling: BandwidthSampling::Rounds,
         position_time: PositionTime::AfterSample,
@@ -220,11 +221,13 @@ const VERSIONS: &[Version] = &[
     v(6, 0),
     v(6, 1),
     v(6, 2),
+    v(6, 6),
     v(6, 7),
     v(6, 12),
     v(6, 13),
     v(6, 14),
     v(6, 15),
+    v(6, 16),
     v(6, 18),
 ];
 

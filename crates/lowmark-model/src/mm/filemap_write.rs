@@ -1,7 +1,8 @@
 //! Writing through the page cache (`generic_file_buffered_write`, `generic_perform_write`).
 //!
 //! Page by page: a page is found or made (and read first if only part of it is written and the file has
-//! data there), it gets its bytes, becomes dirty, and the writer looks whether it has to wait.
+//! data there), it gets its bytes and becomes dirty. At the end of each folio, which is a page or, by kernel and
+//! file system, as many as the write fills, the writer looks whether it has to wait.
 
 use super::filemap::{OpenFile, page_cache_read};
 use super::memcontrol::{self, alloc_charged};
@@ -13,6 +14,20 @@ use crate::kernel::StablePages;
 use crate::time::Mode;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
+
+/// Largest order of a folio of the page cache (`MAX_PAGECACHE_ORDER`): 2 MiB.
+const FOLIO_ORDER_MAX: u32 = 9;
+
+/// Where the folio ends that a write from `at` to `end` begins with (`fgf_set_order`, `__filemap_get_folio`): as large
+/// as what is left to write, and aligned.
+fn folio_end(at: u64, end: u64, large: bool) -> u64 {
+    let (first, bytes) = (at / PAGE_SIZE, end - at);
+    let order = match (bytes / PAGE_SIZE).checked_ilog2() {
+        Some(order) if large => order.min(FOLIO_ORDER_MAX).min(first.trailing_zeros()),
+        _ => 0,
+    };
+    end.min((first + (1 << order)) * PAGE_SIZE)
+}
 
 /// Why a write cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +69,12 @@ pub(crate) async fn write(
     gfp: Gfp,
 ) -> Result<u64, WriteError> {
     let memcg = sys.world().current_memcg();
-    let (mut at, mut page) = (pos, None);
+    let (mut at, mut folio, mut page) = (pos, pos, None);
     sys.charge_kernel(sys.costs.syscall_ns).await;
     let result = loop {
-        let stopped = sys.world().write_cached(file, &mut at, end, gfp, &mut page);
+        let stopped = sys
+            .world()
+            .write_cached(file, (&mut at, &mut folio), end, gfp, &mut page);
         match stopped {
             Stopped::Done => break Ok(at - pos),
             Stopped::Time => sys.suspend().await,
@@ -94,18 +111,24 @@ pub(crate) async fn write(
 }
 
 impl World {
-    /// Writes as far as it goes without sleeping.
+    /// Writes as far as it goes without sleeping: `at` is how far it is, `folio` where the current folio ends.
     fn write_cached(
         &mut self,
         file: &OpenFile,
-        at: &mut u64,
+        (at, folio): (&mut u64, &mut u64),
         end: u64,
         gfp: Gfp,
         spare: &mut Option<Pfn>,
     ) -> Stopped {
         let undisturbed = self.sched.undisturbed();
         let (mut spent, mut stopped) = (0, Stopped::Done);
+        let fs = self.mm.inodes[file.inode as usize].fs;
+        let folios = self.kernel.mechanisms.write_folios;
+        let large = self.mounts.get(fs).writes_large_folios(folios);
         while *at < end && spent <= undisturbed {
+            if *at >= *folio {
+                *folio = folio_end(*at, end, large);
+            }
             let index = (*at / PAGE_SIZE) as u32;
             let bytes = (PAGE_SIZE - *at % PAGE_SIZE).min(end - *at);
             let pfn = match self.page_to_write(file, index, bytes, gfp, spare) {
@@ -125,7 +148,9 @@ impl World {
             inode.size = inode.size.max(*at);
             spent +=
                 (self.costs.copy_page_ns * bytes).div_ceil(PAGE_SIZE) + self.costs.file_page_ns;
-            if let Some(due) = self.dirty_check() {
+            if *at >= *folio
+                && let Some(due) = self.dirty_check()
+            {
                 stopped = Stopped::Look(due, true);
                 break;
             }
@@ -175,5 +200,38 @@ impl World {
             return Err(Stopped::NoSpace);
         }
         Ok(pfn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folio_end;
+
+    /// Bytes from and to, in pages; where the folios of the write end.
+    #[test]
+    fn folios_are_as_large_as_what_is_written_and_aligned() {
+        let folios = |from: u64, to: u64, large| {
+            let (mut at, mut ends) = (from, Vec::new());
+            while at < to {
+                at = folio_end(at, to, large);
+                ends.push(at);
+            }
+            ends
+        };
+        const PAGE: u64 = 4096;
+        assert_eq!(folios(0, 16 * PAGE, true), [16 * PAGE]);
+        assert_eq!(folios(0, 3 * PAGE, false), [PAGE, 2 * PAGE, 3 * PAGE]);
+        // Not aligned: one page, two, and so on; what is left over likewise.
+        assert_eq!(
+            folios(PAGE, 16 * PAGE, true),
+            [2, 4, 8, 16].map(|page| page * PAGE)
+        );
+        assert_eq!(
+            folios(16 * PAGE, 23 * PAGE + 5, true),
+            [20, 22, 23, 24].map(|page| (page * PAGE).min(23 * PAGE + 5))
+        );
+        // Within a page up to its end.
+        assert_eq!(folios(100, 3 * PAGE, true), [2 * PAGE, 3 * PAGE]);
+        assert_eq!(folios(0, 1 << 22, true), [1 << 21, 1 << 22]);
     }
 }
