@@ -21,6 +21,7 @@ mod gauges;
 mod invariants;
 pub mod kernel;
 mod mm;
+mod nfs;
 mod output;
 mod refuse;
 mod task;

@@ -98,7 +98,9 @@ impl World {
     /// can count.
     fn diskstats(&self, machine: &Machine) -> BTreeMap<String, u64> {
         let devices = machine.devices.iter().zip(self.block.served());
-        let fields = devices.flat_map(|(device, served)| {
+        let fields = devices.enumerate().flat_map(|(number, (device, local))| {
+            let remote = self.nfs.counts(number);
+            let served = remote.map_or(local, |counts| counts.served);
             let [reads, writes] = served.requests;
             let [pages_read, pages_written] = served.pages;
             let [read_seeks, write_seeks] = served.seeks;
@@ -110,6 +112,25 @@ impl World {
                 ("sectors_written", pages_written * SECTORS_PER_PAGE),
                 ("write_seeks", write_seeks),
                 ("io_ticks_ms", served.busy / MSEC),
+            ];
+            fields.map(|(name, value)| (format!("{}/{name}", device.name), value))
+        });
+        fields.collect()
+    }
+
+    /// What was asked of servers, as `/proc/self/mountstats` counts it, with the pages of the largest COMMIT and
+    /// those that a server wrote because somebody waited for it.
+    fn mountstats(&self, machine: &Machine) -> BTreeMap<String, u64> {
+        let devices = machine.devices.iter().enumerate();
+        let remote = devices.filter_map(|(at, device)| Some((device, self.nfs.counts(at)?)));
+        let fields = remote.flat_map(|(device, counts)| {
+            let fields = [
+                ("rpc_read", counts.calls.reads),
+                ("rpc_write", counts.calls.writes),
+                ("rpc_write_stable", counts.calls.stable_writes),
+                ("rpc_commit", counts.calls.commits),
+                ("commit_pages_max", counts.commit_pages_max),
+                ("synced_pages", counts.synced),
             ];
             fields.map(|(name, value)| (format!("{}/{name}", device.name), value))
         });
@@ -145,6 +166,7 @@ impl World {
             ("nr_file_pages", self.mm.nr_file_pages),
             ("nr_dirty", self.mm.nr_dirty),
             ("nr_writeback", self.mm.nr_writeback),
+            ("nr_unstable", self.mm.nr_unstable),
             ("nr_dirty_threshold", thresh),
             ("nr_dirty_background_threshold", background),
             ("swap_used", self.mm.swap.in_use()),
@@ -215,6 +237,7 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
             counters.extend(world.diskstats(&scenario.machine));
             counters.extend(world.mm.memcontrol.counters());
             counters.extend(world.errors(&scenario.machine));
+            counters.extend(world.mountstats(&scenario.machine));
             counters
         },
         state: world.state(),

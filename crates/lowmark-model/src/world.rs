@@ -11,6 +11,7 @@ use crate::mm::Mm;
 use crate::mm::page_io::PageWaiters;
 use crate::mm::page_writeback::Dirtying;
 use crate::mm::vmscan::Batch;
+use crate::nfs::{Nfs, Signal};
 use crate::time::{BoxFuture, Mode, Nanos, RwSem, SECOND, Sched, Suspend, TaskId};
 use crate::trace::Trace;
 use lowmark_record::{Event, Field, Kind};
@@ -35,6 +36,8 @@ pub(crate) enum Interrupt {
     SampleBandwidth { wb: usize },
     /// Two seconds after counters of memory cgroups were last added up.
     FlushMemcgStats,
+    /// Something on the way to a server or back.
+    Nfs { device: usize, signal: Signal },
 }
 
 /// Why a run is over.
@@ -63,6 +66,8 @@ pub(crate) struct World {
     pub(crate) block: BlockLayer,
     /// File systems.
     pub(crate) mounts: Mounts,
+    /// Servers of devices that are not the machine's own.
+    pub(crate) nfs: Nfs,
     /// Who makes pages dirty.
     pub(crate) dirtying: Dirtying,
     /// Events.
@@ -105,11 +110,14 @@ impl Spawned {
 
 impl World {
     pub(crate) fn new(machine: &Machine, kernel: Kernel, trace: Trace) -> World {
+        let mm = Mm::new(machine, &kernel);
+        let memory = mm.zones.iter().map(|zone| zone.managed).sum();
         let mut world = World {
             sched: Sched::new(machine.cpus, machine.costs.context_switch_ns),
-            mm: Mm::new(machine, &kernel),
+            mm,
             block: BlockLayer::new(&machine.devices, &kernel.mechanisms),
             mounts: Mounts::new(machine, kernel.mechanisms.xfs_ahead),
+            nfs: Nfs::new(machine, memory),
             dirtying: Dirtying::new(machine.cpus),
             trace,
             kernel,
@@ -176,6 +184,7 @@ impl World {
             Interrupt::WakeFlusher { wb } => self.wake_flusher(wb),
             Interrupt::SampleBandwidth { wb } => self.late_sample(wb),
             Interrupt::FlushMemcgStats => self.flush_stats_periodically(),
+            Interrupt::Nfs { device, signal } => self.nfs_interrupt(device, signal),
         }
     }
 

@@ -173,6 +173,26 @@ pub struct Device {
     pub strictlimit: bool,
     /// Writes that fail; none for a device that is well.
     pub write_errors: Option<WriteErrors>,
+    /// The NFS server that the device is in; none for a device of the machine itself.
+    pub server: Option<Server>,
+}
+
+/// An NFS server with one disk, and the network on the way to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    /// Time that a call without data and its reply are on the network, ns.
+    pub round_trip_ns: u64,
+    /// Transfer time of a page on the network, ns; both directions are independent.
+    pub page_ns: u64,
+    /// Calls under way at once (`sunrpc.tcp_slot_table_entries`).
+    pub slots: u32,
+    /// Most that one call reads or writes, bytes (`rsize`, `wsize`).
+    pub wsize: u64,
+    /// Calls that the server works on at once (threads of nfsd).
+    pub threads: u32,
+    /// Memory of the server for files, bytes: above a tenth of it dirty it writes to its disk, above a fifth
+    /// writes wait for that.
+    pub ram: u64,
 }
 
 /// Which writes to a device fail: of those that touch a region, after the device has written so much, every
@@ -343,6 +363,7 @@ impl Device {
             max_ratio: 100,
             strictlimit: false,
             write_errors: None,
+            server: None,
         }
     }
 

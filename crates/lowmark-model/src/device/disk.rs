@@ -14,7 +14,7 @@ use lowmark_spec::machine::{Device, DeviceKind, PAGE_SIZE};
 
 /// A device's moving parts.
 #[derive(Debug)]
-pub(super) struct Disk {
+pub(crate) struct Disk {
     spec: Device,
     /// Page after the last one transferred.
     head: u64,
@@ -29,7 +29,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    pub(super) fn new(spec: &Device) -> Disk {
+    pub(crate) fn new(spec: &Device) -> Disk {
         Disk {
             spec: spec.clone(),
             head: 0,
@@ -60,7 +60,7 @@ impl Disk {
 
     /// Begins to serve `pages` from `start` now: the time until that is done, and whether the device had
     /// to reposition.
-    pub(super) fn serve(&mut self, dir: Dir, start: u64, pages: u64, now: Nanos) -> (Nanos, bool) {
+    pub(crate) fn serve(&mut self, dir: Dir, start: u64, pages: u64, now: Nanos) -> (Nanos, bool) {
         let spec = &self.spec;
         let (command, reposition, page_ns) = match dir {
             Dir::Read => (spec.command_read_ns, spec.position_read_ns, spec.page_ns),

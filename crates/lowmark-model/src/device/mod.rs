@@ -23,5 +23,6 @@ mod request;
 mod stripes;
 mod waiting;
 
-pub(crate) use queue::{BlockLayer, Completed, Submitted};
+pub(crate) use disk::Disk;
+pub(crate) use queue::{BlockLayer, Completed, Served, Submitted};
 pub(crate) use request::{Dir, Io};

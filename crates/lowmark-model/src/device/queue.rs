@@ -191,6 +191,21 @@ impl BlockLayer {
             .any(|queue| queue.lists[usize::from(sync)].congested)
     }
 
+    /// `set_bdi_congested` of a device that has no request queue of its own here, for async requests.
+    pub(crate) fn set_congested(&mut self, device: usize) {
+        for queue in &mut self.queues[self.stripes[device].queues()] {
+            queue.lists[0].congested = true;
+        }
+    }
+
+    /// `clear_bdi_congested` of such a device: who waits for the end of congestion is woken.
+    pub(crate) fn clear_congested(&mut self, sched: &mut Sched, device: usize) {
+        for queue in &mut self.queues[self.stripes[device].queues()] {
+            queue.lists[0].congested = false;
+        }
+        self.congestion[0].wake_all(sched);
+    }
+
     /// Blocks the current task until an async request is done on a queue that is not congested, at most
     /// for `timeout` (`congestion_wait`).
     pub(crate) fn block_for_congestion(&mut self, sched: &mut Sched, timeout: Nanos) {

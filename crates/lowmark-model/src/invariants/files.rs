@@ -1,6 +1,9 @@
 //! Invariants of the page cache, of dirty pages and of places on devices.
 
+use crate::kernel::NfsUnstable;
+use crate::mm::Mm;
 use crate::mm::backing_dev::Listed;
+use crate::mm::inode::Inode;
 use crate::mm::page::flag;
 use crate::mm::page_tree::Tag;
 use crate::world::World;
@@ -10,6 +13,7 @@ pub(super) fn check(world: &World) {
     pages_know_their_files(world);
     dirty_pages_are_counted(world);
     groups_count_their_dirty_pages(world);
+    unstable_pages_are_kept(world);
     dirty_inodes_are_listed(world);
     places_belong_to_one(world);
 }
@@ -53,6 +57,12 @@ fn pages_know_their_files(world: &World) {
     assert_eq!(pages, mm.nr_file_pages, "pages of files");
 }
 
+/// Pages that wait for a COMMIT.
+pub(super) fn unstable(mm: &Mm) -> u64 {
+    let pages = |inode: &Inode| inode.commit_info.pages().len() as u64;
+    mm.inodes.iter().map(pages).sum()
+}
+
 /// Nothing is lost: what became dirty is dirty, on its way, written, or was given up.
 fn dirty_pages_are_counted(world: &World) {
     let mm = &world.mm;
@@ -71,9 +81,15 @@ fn dirty_pages_are_counted(world: &World) {
     );
     let reclaimable: u64 = mm.bdis.iter().map(|bdi| bdi.reclaimable).sum();
     let on_the_way: u64 = mm.bdis.iter().map(|bdi| bdi.writeback).sum();
+    let unstable = unstable(mm);
+    let apart = match world.kernel.mechanisms.nfs_unstable {
+        NfsUnstable::Reclaimable => unstable,
+        NfsUnstable::Writeback => 0,
+    };
+    assert_eq!(mm.nr_unstable, apart, "unstable pages");
     assert_eq!(
         (reclaimable, on_the_way),
-        (dirty, writeback),
+        (dirty + apart, writeback + unstable - apart),
         "pages by device"
     );
     let homeless = mm.inodes.iter().flat_map(|inode| {
@@ -110,9 +126,42 @@ fn groups_count_their_dirty_pages(world: &World) {
         let wb = &mut wbs[inode.wb()];
         wb.0 += inode.pages.tagged(Tag::Dirty);
         wb.1 += inode.pages.tagged(Tag::Writeback);
+        let unstable = inode.commit_info.pages().len() as u64;
+        match world.kernel.mechanisms.nfs_unstable {
+            NfsUnstable::Reclaimable => wb.0 += unstable,
+            NfsUnstable::Writeback => wb.1 += unstable,
+        }
     }
     let counted = mm.bdis.iter().map(|bdi| (bdi.reclaimable, bdi.writeback));
     assert!(counted.eq(wbs), "pages by flusher");
+}
+
+/// What a server may still lose is in memory: unstable, on its way there, dirty again, or of a file cut short.
+/// And unstable pages are clean pages of the page cache.
+fn unstable_pages_are_kept(world: &World) {
+    let mm = &world.mm;
+    for (number, inode) in mm.inodes.iter().enumerate() {
+        for index in inode.commit_info.pages() {
+            let pfn = inode.pages.page(index);
+            let clean = |pfn: u32| !mm.pages[pfn].has_any(flag::DIRTY | flag::WRITEBACK);
+            assert!(
+                pfn.is_some_and(clean),
+                "page {index} of file {number} is unstable"
+            );
+        }
+    }
+    let (volatile, dirty) = world.nfs.volatile();
+    assert_eq!(volatile.len() as u64, dirty, "dirty pages of servers");
+    for (number, index) in volatile {
+        let inode = &mm.inodes[number as usize];
+        let again = |pfn: u32| mm.pages[pfn].has_any(flag::DIRTY | flag::WRITEBACK);
+        assert!(
+            inode.commit_info.has(index)
+                || inode.pages.page(index).is_some_and(again)
+                || u64::from(index) >= inode.len(),
+            "page {index} of file {number} is on no disk"
+        );
+    }
 }
 
 /// An inode with dirty pages is on one list of its device, or being written.
@@ -138,7 +187,7 @@ fn dirty_inodes_are_listed(world: &World) {
             "list of file {number}"
         );
         assert!(
-            inode.pages.tagged(Tag::Dirty) == 0
+            (inode.pages.tagged(Tag::Dirty) == 0 && !inode.writeback.datasync)
                 || listed[number] != Listed::Clean
                 || inode.writeback.sync,
             "nobody will write file {number}"

@@ -188,6 +188,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "nfs-commit-after-writeback",
+        version: v(4, 14),
+        commit: "919e3bd9a875",
+        summary: "the end of a turn's writes to a server is followed by a COMMIT; a file may have several at once",
+        effect: |m| {
+            m.nfs_commit = NfsCommit::AfterWriteback;
+        },
+    },
+    Change {
         name: "vma-readahead",
         version: v(4, 14),
         commit: "ec560175c0b6",
@@ -248,6 +257,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         summary: "min_free_kbytes becomes up to 256 MB by itself",
         effect: |m| {
             m.min_free_bound = MinFreeBound::Megabytes256;
+        },
+    },
+    Change {
+        name: "no-nr-unstable-nfs",
+        version: v(5, 8),
+        commit: "8d92890bd6b8",
+        summary: "pages that wait for a COMMIT count as being written, not as dirty",
+        effect: |m| {
+            m.nfs_unstable = NfsUnstable::Writeback;
         },
     },
     Change {
@@ -331,6 +349,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         summary: "refaults do not bring the counters of memory cgroups up to date",
         effect: |m| {
             m.lruvec_stats = LruvecStats::BeforeReclaim;
+        },
+    },
+    Change {
+        name: "nfs-holds-flusher",
+        version: v(5, 18),
+        commit: "6df25e58532b",
+        summary: "while too much is under way to a server the flusher adds nothing",
+        effect: |m| {
+            m.nfs_congestion = NfsCongestion::Flusher;
         },
     },
     Change {

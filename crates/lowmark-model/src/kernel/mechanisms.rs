@@ -504,6 +504,27 @@ mechanisms! {
         /// It keeps them.
         Kept = "kept",
     }
+    /// When a file on a server is committed without anybody waiting (`nfs_write_inode`).
+    nfs_commit: NfsCommit {
+        /// After a turn, once more than half of its pages are written and wait for it.
+        HalfOfWrites = "half-of-writes",
+        /// After the last write of a turn is answered, or after one that finds none under way.
+        AfterWriteback = "after-writeback",
+    }
+    /// What pages that wait for a COMMIT count as.
+    nfs_unstable: NfsUnstable {
+        /// As dirty, by a counter of their own (`NR_UNSTABLE_NFS`).
+        Reclaimable = "reclaimable",
+        /// As being written.
+        Writeback = "writeback",
+    }
+    /// Whom `nfs_congestion_kb` holds back.
+    nfs_congestion: NfsCongestion {
+        /// Reclaim.
+        Reclaim = "reclaim",
+        /// The flusher.
+        Flusher = "flusher",
+    }
     /// Pages that a flusher writes of an inode in its turn (`writeback_chunk_size`).
     writeback_slice: WritebackSlice {
         /// 1024 (before 1a12d8bd7b29, 3.1).

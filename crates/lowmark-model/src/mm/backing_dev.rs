@@ -149,6 +149,8 @@ pub(crate) struct InodeWriteback {
     pub(crate) dirtied_when: Nanos,
     /// I_SYNC: somebody writes it.
     pub(crate) sync: bool,
+    /// I_DIRTY_DATASYNC: `write_inode` has something to do.
+    pub(crate) datasync: bool,
     /// Page at which writing goes on.
     pub(crate) index: u32,
 }

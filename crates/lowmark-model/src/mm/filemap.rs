@@ -117,7 +117,12 @@ impl World {
     }
 
     /// Submits; what is given back has found no free request, for which the current task waits now.
+    #[inline]
     pub(crate) fn try_submit(&mut self, io: Io) -> Option<Io> {
+        if self.nfs.is_remote(io.device) {
+            self.nfs_submit(io);
+            return None;
+        }
         match self.block.submit(&mut self.sched, io) {
             Submitted::Yes => None,
             Submitted::QueueFull => {

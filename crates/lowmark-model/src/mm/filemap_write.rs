@@ -178,7 +178,9 @@ impl World {
         if let Some(pfn) = inode.pages.page(index) {
             let page = &self.mm.pages[pfn];
             let stable = self.kernel.mechanisms.stable_pages == StablePages::Always;
-            return match (page.has(flag::LOCKED), stable && page.has(flag::WRITEBACK)) {
+            // A page on its way to a server waits for the answer (nfs_lock_request).
+            let waits = page.has(flag::WRITEBACK) && (stable || self.nfs.is_remote(inode.device));
+            return match (page.has(flag::LOCKED), waits) {
                 (true, _) => Err(Stopped::Wait(pfn, flag::LOCKED)),
                 (_, true) => Err(Stopped::Wait(pfn, flag::WRITEBACK)),
                 _ => Ok(pfn),

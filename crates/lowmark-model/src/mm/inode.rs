@@ -7,6 +7,7 @@ use super::memory::Pte;
 use super::page::{Page, Pfn};
 use super::page_tree::PageTree;
 use crate::fs::Extents;
+use crate::nfs::CommitInfo;
 use lowmark_spec::machine::PAGE_SIZE;
 
 /// Index of a file; numbers are not used again.
@@ -38,6 +39,8 @@ pub(crate) struct Inode {
     pub(crate) users: u32,
     /// Its part in writeback.
     pub(crate) writeback: InodeWriteback,
+    /// What of it a server may still lose.
+    pub(crate) commit_info: CommitInfo,
     /// What went wrong with it.
     pub(crate) error: WritebackError,
 }

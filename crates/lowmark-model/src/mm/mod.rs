@@ -90,6 +90,9 @@ pub(crate) struct Mm {
     pub(crate) nr_writeback: u64,
     /// Dirty pages of files.
     pub(crate) nr_dirty: u64,
+    /// Pages of files that a server has in its memory only, as far as they count by themselves
+    /// (`NR_UNSTABLE_NFS`).
+    pub(crate) nr_unstable: u64,
     /// Dirty pages that were given up: of files cut short or gone.
     pub(crate) nr_cancelled: u64,
     /// Writes of pages of files that the device did not take.
@@ -130,6 +133,7 @@ impl Mm {
             cpu: 0,
             nr_writeback: 0,
             nr_dirty: 0,
+            nr_unstable: 0,
             nr_cancelled: 0,
             nr_lost: 0,
             nr_eio: 0,

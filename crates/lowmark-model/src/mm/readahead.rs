@@ -20,6 +20,7 @@ use super::page_io;
 use super::page_tree::PageTree;
 use crate::device::Io;
 use crate::kernel::ContextReadahead;
+use crate::nfs::How;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
 
@@ -300,6 +301,7 @@ pub(crate) async fn read_window(
     let mark = (window.ahead > 0).then_some(mark);
     let cost = pages.len() as u64 * sys.costs.file_page_ns;
     sys.start_plug();
+    sys.world().nfs_pageio_init(inode, How::Read);
     let mut pages = pages.into_iter();
     loop {
         let blocked = sys.world().submit_reads(inode, &mut pages, mark);
@@ -309,6 +311,7 @@ pub(crate) async fn read_window(
         sys.suspend().await;
         page_io::submit(sys, io).await;
     }
+    sys.world().nfs_pageio_complete();
     sys.finish_plug();
     sys.charge_kernel(cost).await;
     result

@@ -4,6 +4,7 @@
 //! A page that is being read or written has to be waited for; then it loses its PTEs, what is dirty in it
 //! is given up, and it is free.
 
+use super::fs_writeback::{Range, fsync_range};
 use super::inode::InodeId;
 use super::page::{Pfn, flag};
 use super::page_io;
@@ -39,6 +40,7 @@ impl World {
                 self.mm.unmap_page(pfn);
             }
             self.cancel_dirty_page(pfn);
+            self.nfs_clear_commit(inode as usize, index);
             self.mm.delete_from_page_cache(pfn, None);
             // Isolated by reclaim: it frees what belongs to nobody.
             if self.mm.pages[pfn].has(flag::LRU) {
@@ -58,7 +60,8 @@ impl World {
         for pfn in all {
             let page = &self.mm.pages[pfn];
             let busy = page.has_any(flag::LOCKED | flag::WRITEBACK | flag::DIRTY);
-            if !busy && !page.is_mapped() && page.has(flag::LRU) {
+            let busy = busy || page.is_mapped() || self.is_unstable(pfn);
+            if !busy && self.mm.pages[pfn].has(flag::LRU) {
                 self.mm.delete_from_page_cache(pfn, None);
                 self.mm.release_page(pfn);
             }
@@ -70,6 +73,7 @@ impl World {
         let file = &mut self.mm.inodes[inode as usize];
         let runs = file.extents.cut(page);
         self.mounts.get(file.fs).release(&runs);
+        self.nfs_truncate(inode, page);
     }
 }
 
@@ -126,8 +130,16 @@ pub(crate) async fn unlink(sys: &Sys, inode: InodeId) {
     evict_unused(sys, inode).await;
 }
 
-/// `fput`: a user less.
+/// `fput`: a user less. What was written to a file on a server goes there first (`nfs_file_flush`).
 pub(crate) async fn close(sys: &Sys, inode: InodeId) {
+    let flushes = {
+        let world = sys.world();
+        let device = world.mm.inodes[inode as usize].device;
+        world.nfs.is_remote(device) && !world.sched.current_killed()
+    };
+    if flushes {
+        fsync_range(sys, inode, Range::ALL).await;
+    }
     {
         let world = &mut *sys.world();
         let file = &mut world.mm.inodes[inode as usize];

@@ -155,6 +155,7 @@ impl World {
             linked: true,
             users: 0,
             writeback: InodeWriteback::default(),
+            commit_info: Default::default(),
             error: Default::default(),
         };
         self.mm.inodes.push(inode);

@@ -363,6 +363,7 @@ pub fn check(scenario: &Scenario) -> Result<(), GuestError> {
         for (asked, name) in [
             (device.members > 1, "members"),
             (device.write_errors.is_some(), "write_errors"),
+            (device.server.is_some(), "server"),
             (shares, "min_ratio, max_ratio or strictlimit"),
         ] {
             if asked {

@@ -6,6 +6,7 @@ use super::error::{Problem, Result};
 use super::fields::Fields;
 use super::machine::{named, put};
 use super::scope::Scope;
+use super::server;
 use super::suggest;
 use super::tree::{Entry, Node, shorten};
 
@@ -29,7 +30,7 @@ pub(super) fn read_all(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -
 }
 
 fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
-    const KEYS: [&str; 26] = [
+    const KEYS: [&str; 27] = [
         "kind",
         "rotational",
         "size",
@@ -56,6 +57,7 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         "max_ratio",
         "strictlimit",
         "write_errors",
+        "server",
     ];
     const KINDS: [(&str, DeviceKind); 2] = [("hdd", DeviceKind::Hdd), ("ssd", DeviceKind::Ssd)];
     const ELEVATORS: [(&str, Elevator); 3] = [
@@ -106,6 +108,10 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
             "lower `min_ratio` or raise `max_ratio`",
         ));
     }
+    let server = match entry.node.get("server") {
+        Some(node) => Some(server::read(node, &fields, scope)?),
+        None => None,
+    };
     Ok(Device {
         name: entry.key.clone(),
         kind,
@@ -163,6 +169,7 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
             Some(node) => Some(write_errors(node, scope)?),
             None => None,
         },
+        server,
     })
 }
 
@@ -208,7 +215,7 @@ fn percent(scope: &Scope<'_>, node: &Node) -> Result<u64> {
 }
 
 /// Time of a page, given as such or as a rate.
-fn transfer(fields: &Fields<'_, '_>, time: &str, rate: &str) -> Result<Option<u64>> {
+pub(super) fn transfer(fields: &Fields<'_, '_>, time: &str, rate: &str) -> Result<Option<u64>> {
     fields.either(time, rate)?;
     let of_rate = fields.maybe(rate, Scope::data_rate)?;
     match of_rate {

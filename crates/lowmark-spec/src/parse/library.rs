@@ -22,7 +22,7 @@ macro_rules! machine_files {
 }
 
 /// The files of `machines/`; a test keeps this list complete.
-const MACHINES: [(&str, &str); 10] = machine_files![
+const MACHINES: [(&str, &str); 11] = machine_files![
     "desktop-2g-usb",
     "desktop-3g-hdd",
     "desktop-900m-hdd",
@@ -31,6 +31,7 @@ const MACHINES: [(&str, &str); 10] = machine_files![
     "guest-512m",
     "raid0-12",
     "server-16g-nvme",
+    "server-32g-nfs",
     "server-64g-2node",
     "small-512m-ssd",
 ];

@@ -309,6 +309,19 @@ fn swap_area(
     let device = fields.need("device", "device = \"sda\"", |scope, node| {
         device::index(scope, node, devices)
     })?;
+    if devices
+        .get(device)
+        .is_some_and(|device| device.server.is_some())
+    {
+        let span = fields
+            .node("device")
+            .map_or(node.span, |device| device.span);
+        return Err(Problem::new(
+            span,
+            "expected a device of the machine itself, found one in a server",
+            "swap to a disk of its own: the model does not swap over a network",
+        ));
+    }
     let start = fields.or("start", Scope::page_offset, 0)?;
     let size = fields.need("size", "size = \"1G\"", Scope::page_offset)?;
     let span = fields.node("size").map_or(node.span, |size| size.span);

@@ -22,6 +22,7 @@ mod objects;
 mod overrides;
 mod scenario;
 mod scope;
+mod server;
 mod source;
 mod statement;
 mod suggest;

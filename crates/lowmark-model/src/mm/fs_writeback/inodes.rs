@@ -74,9 +74,9 @@ impl World {
         let writeback = &mut file.writeback;
         writeback.sync = false;
         writeback.listed = match (dirty, used_up) {
-            (false, _) => Listed::Clean,
+            (false, _) if !writeback.datasync => Listed::Clean,
             (true, true) => Listed::MoreIo,
-            (true, false) => Listed::Dirty,
+            (true, false) | (false, _) => Listed::Dirty,
         };
         let (listed, dirtied) = (writeback.listed, writeback.dirtied_when);
         if listed == Listed::Dirty {
@@ -96,6 +96,7 @@ impl World {
     pub(crate) fn forget_dirty_inode(&mut self, inode: InodeId) {
         let file = &mut self.mm.inodes[inode as usize];
         let listed = std::mem::take(&mut file.writeback.listed);
+        file.writeback.datasync = false;
         let bdi = &mut self.mm.bdis[file.wb()];
         let list = match listed {
             Listed::Clean => return,

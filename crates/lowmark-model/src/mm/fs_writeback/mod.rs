@@ -15,6 +15,7 @@ pub(crate) use pages::{Range, fsync_range, wait_on_writeback, writepages};
 use super::backing_dev::{Bdi, Listed, Reason, Work};
 use super::inode::InodeId;
 use crate::kernel::{SyncErrors, WritebackSlice};
+use crate::nfs::nfs_commit_and_wait;
 use crate::time::{Nanos, SECOND};
 use crate::world::{Sys, SysRef, World};
 use lowmark_record::{Field, Kind};
@@ -43,7 +44,7 @@ impl World {
     /// background threshold.
     pub(crate) fn start_background_if_due(&mut self, wb: usize) {
         let (background, _) = self.mm.dirty_thresholds(&self.kernel);
-        if self.mm.nr_dirty > background {
+        if self.mm.nr_reclaimable() > background {
             self.start_background_writeback(wb);
         }
     }
@@ -60,7 +61,7 @@ impl World {
 
     /// `wakeup_flusher_threads`: reclaim found so many dirty pages, or all of them are to be written.
     pub(crate) fn wakeup_flusher_threads(&mut self, nr_pages: Option<u64>) {
-        let nr_pages = nr_pages.unwrap_or(self.mm.nr_dirty);
+        let nr_pages = nr_pages.unwrap_or(self.mm.nr_reclaimable());
         for wb in 0..self.mm.bdis.len() {
             if self.mm.bdis[wb].has_dirty_io() {
                 let work = Work {
@@ -84,7 +85,12 @@ impl World {
             return;
         }
         let (device, memcg) = self.mm.whose_wb(wb);
-        let name = self.trace.name(&format!("8:{}", 16 * device));
+        // A server has an anonymous device number.
+        let major = match self.nfs.is_remote(device) {
+            true => 0,
+            false => 8,
+        };
+        let name = self.trace.name(&format!("{major}:{}", 16 * device));
         // The root's inode has the number 1.
         let cgroup = u64::from(memcg) + 1;
         self.trace(kind, |world| {
@@ -230,7 +236,7 @@ impl World {
         bdi.last_old_flush = now;
         // Inodes count as well: get_nr_dirty_pages.
         let inodes = bdi.b_dirty.len() + bdi.b_io.len() + bdi.b_more_io.len();
-        let nr_pages = self.mm.nr_dirty + inodes as u64;
+        let nr_pages = self.mm.nr_reclaimable() + inodes as u64;
         (nr_pages > 0).then_some(Work {
             nr_pages,
             sync: false,
@@ -328,6 +334,10 @@ async fn write_single_inode(sys: &Sys, inode: InodeId, slice: u64, sync: bool) -
     writepages(sys, inode, Range::ALL, &mut left, sync).await;
     if sync {
         wait_on_writeback(sys, inode, Range::ALL).await;
+        nfs_commit_and_wait(sys, inode).await;
+    } else {
+        let committed = sys.world().nfs_write_inode(inode);
+        left = left.saturating_sub(committed);
     }
     let world = &mut *sys.world();
     world.trace_single_inode(inode, slice, slice - left);

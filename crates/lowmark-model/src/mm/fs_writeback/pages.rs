@@ -10,6 +10,7 @@ use crate::mm::inode::InodeId;
 use crate::mm::page::{Pfn, flag};
 use crate::mm::page_io;
 use crate::mm::page_tree::Tag;
+use crate::nfs::{How, nfs_commit_and_wait};
 use crate::world::{Sys, World};
 
 /// Pages of a file, the last one included.
@@ -67,7 +68,16 @@ pub(crate) async fn writepages(
     };
     // range_cyclic: once round.
     let mut wraps = !sync && range == Range::ALL && at > 0;
+    let congested = sys.world().nfs_holds_flusher(inode, sync);
+    if congested {
+        return;
+    }
     sys.start_plug();
+    let how = match sync {
+        true => How::Sync,
+        false => How::Flush,
+    };
+    sys.world().nfs_pageio_init(inode, how);
     while *left > 0 {
         let before = *left;
         let stopped = sys
@@ -89,6 +99,7 @@ pub(crate) async fn writepages(
         sys.charge_kernel((before - *left) * sys.costs.file_page_ns)
             .await;
     }
+    sys.world().nfs_pageio_complete();
     sys.finish_plug();
     let world = &mut *sys.world();
     world.turn_update_bandwidth(wb);
@@ -204,13 +215,16 @@ pub(crate) async fn wait_on_writeback(sys: &Sys, inode: InodeId, range: Range) {
     }
 }
 
-/// `vfs_fsync_range` of data: writes what is dirty in the range and waits until the device has it.
+/// `vfs_fsync_range` of data: writes what is dirty in the range and waits until the device has it, in a server
+/// its disk.
 pub(crate) async fn fsync_range(sys: &Sys, inode: InodeId, range: Range) {
     writepages(sys, inode, range, &mut u64::MAX.clone(), true).await;
     wait_on_writeback(sys, inode, range).await;
+    nfs_commit_and_wait(sys, inode).await;
     let world = &mut *sys.world();
     let file = &world.mm.inodes[inode as usize];
-    if file.pages.tagged(Tag::Dirty) == 0 && !file.writeback.sync {
+    let clean = file.pages.tagged(Tag::Dirty) == 0 && file.commit_info.pages().len() == 0;
+    if clean && !file.writeback.sync {
         world.forget_dirty_inode(inode);
     }
 }

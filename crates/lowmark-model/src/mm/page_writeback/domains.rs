@@ -109,7 +109,7 @@ impl World {
         let counted = |(dirty, on_the_way)| dirty + if writeback { on_the_way } else { 0 };
         let global = Domain {
             available: self.mm.dirtyable_memory(&self.kernel),
-            dirty: counted((self.mm.nr_dirty, self.mm.nr_writeback)),
+            dirty: counted((self.mm.nr_reclaimable(), self.mm.nr_writeback)),
         };
         let own = Domain {
             available: self.mm.file_pages_of(memcg),

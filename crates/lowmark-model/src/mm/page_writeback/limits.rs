@@ -187,7 +187,7 @@ impl World {
             vec![
                 (Field::Dirty, world.mm.nr_dirty),
                 (Field::Writeback, world.mm.nr_writeback),
-                (Field::Unstable, 0),
+                (Field::Unstable, world.mm.nr_unstable),
                 (Field::BgThresh, bg_thresh),
                 (Field::Thresh, thresh),
                 (Field::Limit, world.mm.limits.limit),
@@ -195,7 +195,7 @@ impl World {
                 (Field::Written, world.mm.stat.nr_written),
             ]
         });
-        let dirty = self.mm.nr_dirty + self.mm.nr_writeback;
+        let dirty = self.mm.nr_reclaimable() + self.mm.nr_writeback;
         let bdi_thresh = self.mm.wb_share(wb, ROOT, thresh, dirty, &self.kernel);
         let bdi = &self.mm.bdis[wb];
         Position {
@@ -212,7 +212,7 @@ impl World {
     /// `over_bground_thresh`: the flusher has something to do. Pages that are being written do not count.
     pub(crate) fn over_bground_thresh(&mut self, wb: usize) -> bool {
         let at = self.dirty_position(wb);
-        if self.mm.nr_dirty > at.bg_thresh {
+        if self.mm.nr_reclaimable() > at.bg_thresh {
             return true;
         }
         let share = self

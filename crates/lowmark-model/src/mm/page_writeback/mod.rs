@@ -21,6 +21,7 @@ pub(crate) use limits::{DirtyLimits, throttle_vm_writeout};
 pub(crate) use throttle::{Due, balance_dirty_pages, balance_dirty_pages_ratelimited};
 
 use super::backing_dev::Listed;
+use super::inode::InodeId;
 use super::memory::Step;
 use super::page::{Pfn, flag};
 use super::page_tree::Tag;
@@ -102,7 +103,8 @@ impl World {
     /// `page_mkwrite`: a page of a file is about to be mapped for stores. A step that is in the way, if any.
     pub(crate) fn page_mkwrite(&mut self, pfn: Pfn) -> Option<Step> {
         let page = &self.mm.pages[pfn];
-        if page.has(flag::WRITEBACK) && self.kernel.mechanisms.stable_pages == StablePages::Always {
+        let stable = self.kernel.mechanisms.stable_pages == StablePages::Always;
+        if page.has(flag::WRITEBACK) && (stable || self.is_remote(pfn)) {
             return Some(Step::Wait {
                 pfn,
                 flags: flag::WRITEBACK,
@@ -112,6 +114,12 @@ impl World {
             true => None,
             false => Some(Step::Sigbus),
         }
+    }
+
+    /// Whether a page belongs to a file on a server.
+    fn is_remote(&self, pfn: Pfn) -> bool {
+        let (inode, _) = self.mm.file_of(&self.mm.pages[pfn]);
+        self.nfs.is_remote(self.mm.inodes[inode].device)
     }
 
     /// `set_page_dirty` of a page of a file, for the current task. False: its file system has no room for
@@ -128,7 +136,12 @@ impl World {
         }
         file.pages.set_tag(index, Tag::Dirty);
         let device = file.device;
-        let wb = self.mm.attach_wb(inode, pfn);
+        // NFS has no writeback by groups (SB_I_CGROUPWB).
+        let wb = match self.nfs.is_remote(device) {
+            true => device,
+            false => self.mm.attach_wb(inode, pfn),
+        };
+        self.nfs_clear_commit(inode, index);
         self.mm.pages[pfn].set(flag::DIRTY);
         self.mm.nr_dirty += 1;
         self.mm.memcontrol.count_dirty(pfn);
@@ -158,6 +171,12 @@ impl World {
                 self.dirtying.recent += dirt.recent;
             }
         }
+    }
+
+    /// `__mark_inode_dirty(inode, I_DIRTY_DATASYNC)`: `write_inode` is to be asked.
+    pub(crate) fn mark_inode_datasync(&mut self, inode: InodeId) {
+        self.mm.inodes[inode as usize].writeback.datasync = true;
+        self.mark_inode_dirty(inode as usize);
     }
 
     /// `__mark_inode_dirty`: an inode that was clean goes on its device's list.

@@ -176,7 +176,7 @@ impl World {
         let domains = self.domains(wb);
         let task = self.sched.current();
         let order = self.kernel.mechanisms.balance_loop;
-        if order == BalanceLoop::AtBegin && self.mm.nr_dirty > domains.global.bg_thresh {
+        if order == BalanceLoop::AtBegin && self.mm.nr_reclaimable() > domains.global.bg_thresh {
             self.start_background_writeback(wb);
         }
         let exceeded = domains.iter().any(|at| self.dirty_exceeded(at));

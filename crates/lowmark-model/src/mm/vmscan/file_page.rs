@@ -32,6 +32,10 @@ impl World {
             self.mm.try_to_unmap(pfn);
         }
         if !self.mm.pages[pfn].has(flag::DIRTY) {
+            if self.is_unstable(pfn) {
+                self.nfs_release_page(pfn);
+                return Fate::Activate;
+            }
             let shadow = self.workingset_eviction(pfn, sc.memcg);
             self.mm.delete_from_page_cache(pfn, shadow);
             return Fate::Free;

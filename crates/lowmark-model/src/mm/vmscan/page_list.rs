@@ -9,7 +9,7 @@
 //! 7. clean: free.
 
 use super::{Batch, ScanControl};
-use crate::device::{Io, Submitted};
+use crate::device::Io;
 use crate::kernel::{PageReferences, RotatingSwap, SwapSlots, TailWriteback};
 use crate::mm::page::{Pfn, UNMAPPED, flag};
 use crate::mm::page_io;
@@ -129,12 +129,10 @@ impl World {
                 Fate::Write => {
                     outcome.pageout += 1;
                     let io = self.write_out(pfn, &mut outcome.cost);
-                    if self.block.submit(&mut self.sched, io) == Submitted::QueueFull {
-                        self.block.wait_for_request(&mut self.sched, &io);
-                        pause = Some(Pause::QueueFull(io));
-                    } else if turns {
-                        pause = Some(Pause::Turn);
-                    }
+                    pause = match self.try_submit(io) {
+                        Some(io) => Some(Pause::QueueFull(io)),
+                        None => turns.then_some(Pause::Turn),
+                    };
                 }
             }
             batch[survivors] = pfn;
