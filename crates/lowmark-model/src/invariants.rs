@@ -2,9 +2,10 @@
 
 mod files;
 
+use crate::kernel::MigrateTypes;
 use crate::mm::Mm;
-use crate::mm::mmzone::Lru;
-use crate::mm::page::flag;
+use crate::mm::mmzone::{Lru, MigrateType};
+use crate::mm::page::{FreeList, flag};
 use crate::world::World;
 
 /// Checks everything; a panic names what is broken.
@@ -19,28 +20,46 @@ pub(crate) fn check(world: &World) {
 /// Every managed frame is free or in use, and each zone counts its free ones right.
 fn pages_are_conserved(mm: &Mm) {
     for (index, zone) in mm.zones.iter().enumerate() {
-        let mut free = 0;
-        for (order, area) in zone.free_area.iter().enumerate() {
-            for pfn in area.iter(&mm.pages) {
-                let page = &mm.pages[pfn];
-                assert!(
-                    page.has(flag::BUDDY),
-                    "a block on a free list is not marked free"
-                );
-                assert_eq!(
-                    page.private as usize, order,
-                    "a block is on the list of another order"
-                );
-                assert_eq!(page.zone(), index, "a block is on the list of another zone");
-                free += 1 << order;
-            }
-        }
+        let by_type = MigrateType::ALL.map(|list| {
+            let blocks = zone.free_area[list as usize].iter().enumerate();
+            let free = blocks.map(|(order, area)| free_on(mm, index, list, order, area));
+            free.sum::<u64>()
+        });
+        let free: u64 = by_type.iter().sum();
         assert_eq!(free, zone.free, "free pages of zone {index}");
         assert!(
             zone.free <= zone.managed,
             "zone {index} has more free pages than pages"
         );
     }
+}
+
+/// Pages on the list of free blocks of a zone, type and order. Each is marked so; from 6.10 on it is in a
+/// pageblock of that type.
+fn free_on(mm: &Mm, zone: usize, list: MigrateType, order: usize, area: &FreeList) -> u64 {
+    let state = &mm.zones[zone];
+    let strays = matches!(state.migrate_types, MigrateTypes::Stolen);
+    let mut blocks = 0;
+    for pfn in area.iter(&mm.pages) {
+        let page = &mm.pages[pfn];
+        assert!(
+            page.is_free_block(order),
+            "a block is not marked as free of its order"
+        );
+        assert_eq!(
+            page.buddy_list(),
+            list as usize,
+            "a block is on the list of another type"
+        );
+        assert_eq!(page.zone(), zone, "a block is on the list of another zone");
+        assert!(
+            strays || state.pageblock_type(pfn) == list,
+            "a block is on a list that its pageblock denies"
+        );
+        blocks += 1;
+    }
+    assert_eq!(blocks, area.len(), "blocks of order {order} of zone {zone}");
+    blocks << order
 }
 
 /// List lengths equal what is on them; a page is on the list that its flags say.

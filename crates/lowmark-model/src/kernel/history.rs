@@ -179,6 +179,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "skipped-pages-count",
+        version: v(4, 12),
+        commit: "791b48b64232",
+        summary: "pages set aside because their zone does not help count as scanned",
+        effect: |m| {
+            m.skipped_pages = SkippedPages::Counted;
+        },
+    },
+    Change {
         name: "errseq",
         version: v(4, 13),
         commit: "5660e13d2fd6",
@@ -224,10 +233,21 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "watermark-boost",
+        version: v(5, 0),
+        commit: "1c30844d2dfe",
+        summary: "watermarks are boosted when pageblocks are mixed (73444bc4d8f9); earlier kernels of the model have no types of blocks and no page tables",
+        effect: |m| {
+            m.migrate_types = MigrateTypes::Stolen;
+            m.watermark_boost = WatermarkBoost::AllZones;
+            m.page_tables = PageTables::Allocated;
+        },
+    },
+    Change {
         name: "kswapd-remembers-class",
         version: v(5, 2),
         commit: "dffcac2cb88e",
-        summary: "kswapd keeps its class when nobody asks for one",
+        summary: "kswapd keeps its class when nobody asks for one, and takes a lower one that is asked for",
         effect: |m| {
             m.kswapd_classzone = KswapdClasszone::Remembers;
         },
@@ -239,6 +259,24 @@ pub(super) const SINCE_4_0: &[Change] = &[
         summary: "which lists to scan and to shrink is decided for a node at once (b910718a948a)",
         effect: |m| {
             m.scan_control = ScanControlTime::Node;
+        },
+    },
+    Change {
+        name: "no-boost-of-small-zones",
+        version: v(5, 7),
+        commit: "14f69140ff9c",
+        summary: "watermarks of zones of less than four pageblocks are not boosted",
+        effect: |m| {
+            m.watermark_boost = WatermarkBoost::FourBlocks;
+        },
+    },
+    Change {
+        name: "dma-pools",
+        version: v(5, 8),
+        commit: "c84dc6e68a1d",
+        summary: "there is a pool for devices in ZONE_DMA, too (1d659236fb43)",
+        effect: |m| {
+            m.dma_pool = DmaPool::EachZone;
         },
     },
     Change {
@@ -397,6 +435,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "pageblocks-by-type",
+        version: v(6, 10),
+        commit: "c0cd6f557b90",
+        summary: "free blocks are on lists of their pageblock's type, always (e6cf9e1c4cde)",
+        effect: |m| {
+            m.migrate_types = MigrateTypes::Claimed;
+        },
+    },
+    Change {
         name: "swap-clusters-free-first",
         version: v(6, 12),
         commit: "5f843a9a3a1e",
@@ -439,6 +486,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         summary: "rotating swap is allocated by clusters, too, one for all CPUs",
         effect: |m| {
             m.rotating_swap = RotatingSwap::Clusters;
+        },
+    },
+    Change {
+        name: "claim-or-smallest",
+        version: v(6, 15),
+        commit: "c2f6ea38fc1b",
+        summary: "single pages come from the smallest block of another type (90abee6d7895)",
+        effect: |m| {
+            m.migrate_types = MigrateTypes::ClaimedFirst;
         },
     },
     Change {

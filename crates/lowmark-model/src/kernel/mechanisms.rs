@@ -286,7 +286,8 @@ mechanisms! {
         Clear = "clear",
         /// Resets to "none"; a node without a zone in the class counts as balanced.
         KeepAwake = "keepawake",
-        /// The same, and keeps its class if none is asked for, in place of zone 0.
+        /// The same, and keeps its class if none is asked for, in place of zone 0; one that is asked for
+        /// while it works or naps counts even if it is lower.
         Remembers = "remembers",
     }
     /// What a watermark means for orders above 0 (`zone_watermark_ok`).
@@ -337,6 +338,49 @@ mechanisms! {
         Used = "used",
         /// All of it, 256 pages.
         All = "all",
+    }
+    /// How free blocks are grouped by what can be done about their pages, and what an allocation takes when there
+    /// are none of its type (`__rmqueue_fallback`).
+    migrate_types: MigrateTypes {
+        /// Kernels have grouped them since 2.6.24, but the model leaves it out: all blocks are movable.
+        LeftOut = "left-out",
+        /// A page of the largest block of another type, with all that is free in its pageblock; movable pages
+        /// come from the smallest one, with the rest of it.
+        Stolen = "stolen",
+        /// The same, but what is free changes its type only with its pageblock.
+        Claimed = "claimed",
+        /// A pageblock to claim is looked for among all blocks; else a page comes from the smallest one.
+        ClaimedFirst = "claimed-first",
+    }
+    /// Whether kswapd is to free more when blocks change their type (`boost_watermark`).
+    watermark_boost: WatermarkBoost {
+        /// It is not.
+        Off = "off",
+        /// It is: watermarks are a pageblock higher until it has been there.
+        AllZones = "all-zones",
+        /// The same in zones of four pageblocks and more.
+        FourBlocks = "four-blocks",
+    }
+    /// Pages of page tables (`pte_alloc`).
+    page_tables: PageTables {
+        /// All kernels have them, but the model leaves them out, or takes them for a part of `occupied`.
+        LeftOut = "left-out",
+        /// One that cannot be moved for each 2 MiB of a region.
+        Allocated = "allocated",
+    }
+    /// Memory for devices that cannot wait (`dma_atomic_pool_init`).
+    dma_pool: DmaPool {
+        /// One pool, which the model does not tell from other memory in use.
+        None = "none",
+        /// One for each zone that devices may be confined to; that of ZONE_DMA matters.
+        EachZone = "each-zone",
+    }
+    /// Whether pages that reclaim meets in zones that do not help count as scanned (`isolate_lru_pages`).
+    skipped_pages: SkippedPages {
+        /// A quarter of them, or all if there was nothing else.
+        Quarter = "quarter",
+        /// All of them.
+        Counted = "counted",
     }
     /// Free pages that each CPU keeps to itself (`struct per_cpu_pages`).
     pcp_lists: PcpLists {

@@ -17,6 +17,8 @@ pub struct Sysctl {
     pub min_free_kbytes: Option<u64>,
     /// Distance between watermarks in 1/10000 of a zone (since 4.6); 10 when absent.
     pub watermark_scale_factor: Option<u64>,
+    /// How far watermarks are boosted at most, in 1/10000 of the high one (since 5.0); 0 for never.
+    pub watermark_boost_factor: u64,
     /// Percent of dirtyable memory at which writers are throttled.
     pub dirty_ratio: u64,
     /// Percent of dirtyable memory at which background writeback begins.
@@ -38,6 +40,7 @@ impl Default for Sysctl {
             swappiness: 60,
             min_free_kbytes: None,
             watermark_scale_factor: None,
+            watermark_boost_factor: 15_000,
             dirty_ratio: 20,
             dirty_background_ratio: 10,
             dirty_bytes: 0,
@@ -57,8 +60,7 @@ const RANGES: [(&str, u64, u64); 11] = [
     ("swappiness", 0, 200),
     ("min_free_kbytes", 128, 1 << 30),
     ("watermark_scale_factor", 1, 1000),
-    // The model never boosts.
-    ("watermark_boost_factor", 0, 0),
+    ("watermark_boost_factor", 0, i32::MAX as u64),
     ("dirty_ratio", 1, 100),
     ("dirty_background_ratio", 0, 100),
     ("dirty_bytes", 2 * PAGE_SIZE, 1 << 50),
@@ -112,16 +114,15 @@ impl Sysctl {
             .ok()
             .filter(|n| (min..=max).contains(n))
             .ok_or_else(|| {
-                KernelError::Sysctl(match min == max {
-                    true => format!("{name} = {value}: the model has {min} and nothing else"),
-                    false => format!("{name} = {value}: expected a number from {min} to {max}"),
-                })
+                KernelError::Sysctl(format!(
+                    "{name} = {value}: expected a number from {min} to {max}"
+                ))
             })?;
         match key.as_str() {
             "page_cluster" => self.page_cluster = number as u32,
             "swappiness" => self.swappiness = number as u32,
             "min_free_kbytes" => self.min_free_kbytes = Some(number),
-            "watermark_boost_factor" => {}
+            "watermark_boost_factor" => self.watermark_boost_factor = number,
             "watermark_scale_factor" => self.watermark_scale_factor = Some(number),
             // Bytes put a ratio out of force, and the other way round.
             "dirty_ratio" => (self.dirty_ratio, self.dirty_bytes) = (number, 0),

@@ -5,6 +5,8 @@
 //! zones, and what is remembered between runs are the mechanisms of [`BalancePgdat`] and
 //! [`KswapdClasszone`].
 
+mod node;
+
 use super::Mm;
 use super::mmzone::{Lru, MAX_NR_ZONES, Mark, Node, ZoneType};
 use super::page_alloc::Gfp;
@@ -54,7 +56,13 @@ impl World {
         }
     }
 
-    fn wakeup_kswapd(&mut self, zone: usize, order: u32, preferred: ZoneType, highest: ZoneType) {
+    pub(super) fn wakeup_kswapd(
+        &mut self,
+        zone: usize,
+        order: u32,
+        preferred: ZoneType,
+        highest: ZoneType,
+    ) {
         let node = self.mm.zones[zone].node;
         let by_node = self.kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
         let kswapd = &mut self.mm.nodes[node].kswapd;
@@ -77,7 +85,10 @@ impl World {
                 !self.zone_ok(zone, order, Mark::Low, ZoneType::Dma)
             }
             KswapdWake::NotBalanced => !self.zone_ok(zone, order, Mark::High, ZoneType::Dma),
-            KswapdWake::NodeNotBalanced => !self.node_balanced(node, order, highest as usize),
+            KswapdWake::NodeNotBalanced => {
+                let class = highest as usize;
+                !self.node_balanced(node, order, class) || self.node_boosted(node, class)
+            }
         };
         if needed {
             self.trace(Kind::WakeupKswapd, |_| {
@@ -262,7 +273,7 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
             Request { order, class }
         };
         done = match by_node {
-            true => balance_node(&sys, node, request).await,
+            true => node::balance_node(&sys, node, request).await,
             false => balance_zones(&sys, node, request).await,
         };
         pass_some_time(&sys, began).await;
@@ -270,8 +281,8 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
             // Position D, then T: what was asked for meanwhile, or the default.
             let asked = sys.world().mm.nodes[node].kswapd.class;
             done.class = match (asked, keeps_class) {
-                (Some(asked), true) => asked.max(request.class),
-                (Some(asked), false) => asked,
+                (Some(asked), true) if !remembers => asked.max(request.class),
+                (Some(asked), _) => asked,
                 (None, true) => request.class,
                 (None, false) => 0,
             };
@@ -306,9 +317,12 @@ async fn try_to_sleep(sys: &Sys, node: usize, done: Request) {
             let kswapd = &mut world.mm.nodes[node].kswapd;
             kswapd.order = kswapd.order.max(done.order);
             if world.kernel.mechanisms.balance_pgdat == BalancePgdat::Node {
-                let class = kswapd
-                    .class
-                    .map_or(done.class, |class| class.max(done.class));
+                let lower = world.kernel.mechanisms.kswapd_classzone == KswapdClasszone::Remembers;
+                let class = match kswapd.class {
+                    Some(class) if lower => class,
+                    Some(class) => class.max(done.class),
+                    None => done.class,
+                };
                 kswapd.class = Some(class);
             }
             return;
@@ -519,58 +533,5 @@ impl World {
     fn due_for_ageing(&self, target: Target, sc: &ScanControl) -> bool {
         self.inactive_is_low(target, false, sc)
             && self.mm.tree_len(target.lruvec, Lru::ActiveAnon) > 0
-    }
-}
-
-/// `balance_pgdat` over node lists (4.8 to 4.12).
-async fn balance_node(sys: &Sys, node: usize, request: Request) -> Request {
-    let (target, nr_to_reclaim) = {
-        let mut world = sys.world();
-        world.mm.stat.pageoutrun += 1;
-        let zones: Vec<usize> = world.zones_up_to(node, request.class).collect();
-        let high = |&zone: &usize| world.mm.zones[zone].mark(Mark::High).max(SWAP_CLUSTER_MAX);
-        let want = zones.iter().map(high).sum::<u64>();
-        let zone = world.mm.nodes[node].zones.last().copied().unwrap_or(0);
-        (Target { lruvec: node, zone }, want)
-    };
-    let mut sc = scan_control(request, nr_to_reclaim);
-    let mut balanced = false;
-    sys.world().set_reclaim_active(node, request.class, true);
-    while sc.priority >= 1 {
-        balanced = sys.world().node_balanced(node, sc.order, request.class);
-        if balanced {
-            // A side effect of the test, up to 4.11.
-            if sys.world().kernel.mechanisms.kswapd_classzone == KswapdClasszone::Vanilla {
-                sys.world().clear_node_flags(node);
-            }
-            break;
-        }
-        sc.nr_scanned = 0;
-        let before = sc.nr_reclaimed;
-        let due = sys.world().due_for_ageing(target, &sc);
-        if due {
-            age_active_anon(sys, target, &sc).await;
-        }
-        shrink_node(sys, target, &mut sc).await;
-        let world = &mut *sys.world();
-        // Later ones forget only when kswapd goes to sleep.
-        if !world.throttles() {
-            world.mm.lruvecs[target.lruvec].all_writeback = false;
-        }
-        if sc.nr_scanned < sc.nr_to_reclaim || sc.nr_reclaimed == before {
-            sc.priority -= 1;
-        }
-    }
-    {
-        let world = &mut *sys.world();
-        world.set_reclaim_active(node, request.class, false);
-        if !balanced {
-            world.count_failure(node, sc.nr_reclaimed);
-        }
-        world.snapshot_refaults(&[target], sc.memcg);
-    }
-    Request {
-        order: sc.order,
-        class: request.class,
     }
 }

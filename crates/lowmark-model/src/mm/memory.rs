@@ -7,6 +7,7 @@ use super::page::{Pfn, UNMAPPED, flag};
 use super::page_alloc::{Gfp, OutOfMemory};
 use super::page_io;
 use super::page_writeback;
+use super::pgtable;
 use super::pte::ZERO_FRAME;
 pub(crate) use super::pte::{MAX_PAYLOAD, Pte};
 use super::shmem::{ShmemEntry, ShmemSlot};
@@ -36,6 +37,8 @@ pub(crate) struct Vma {
     pub(crate) node: usize,
     /// One entry per page; empty after munmap.
     pub(crate) ptes: Vec<Pte>,
+    /// Pages that its tables are in (`super::pgtable`).
+    pub(crate) tables: Vec<Pfn>,
     /// Owner number of its first page if it is private.
     pub(crate) first: u32,
     /// Misses that Shaohua's variant counts in the region's anon_vma.
@@ -55,6 +58,8 @@ pub(crate) enum Step {
     Done { cost: u64 },
     /// A new page is needed first.
     Allocate,
+    /// The page table is needed first.
+    AllocateTable,
     /// Read this slot, then look again.
     Read { slot: u32 },
     /// Wait for this page, then look again.
@@ -131,6 +136,11 @@ pub(crate) async fn handle_mm_fault(
                 Ok(pfn) => page = Some(pfn),
                 Err(error) => break Err(error.into()),
             },
+            Step::AllocateTable => {
+                if let Err(error) = pgtable::alloc_table(sys, vma, index).await {
+                    break Err(error.into());
+                }
+            }
             Step::Miss => {
                 major = true;
                 let read = filemap_fault::read_missing(sys, vma, index, gfp).await;
@@ -238,6 +248,7 @@ impl World {
                 match frame {
                     Some(pfn) if self.mm.pages[pfn].is_anon() => self.do_wp_page(vma, index, pfn),
                     Some(pfn) => self.file_wp_fault(fault, pfn, page),
+                    None if !self.has_table(vma, index) => Step::AllocateTable,
                     None => self.file_fault(fault, page),
                 }
             }
@@ -261,6 +272,9 @@ impl World {
         write: bool,
         page: &mut Option<Pfn>,
     ) -> Step {
+        if !self.has_table(vma, index) {
+            return Step::AllocateTable;
+        }
         if !write {
             self.set_pte(vma, index, Pte::mapped(ZERO_FRAME, false, false));
             return Step::Done { cost: 0 };
@@ -332,6 +346,9 @@ impl World {
         replay: bool,
         page: &mut Option<Pfn>,
     ) -> Step {
+        if !self.has_table(vma, index) {
+            return Step::AllocateTable;
+        }
         let mut cost = 0;
         let pfn = match self.mm.shmem[inode as usize].slots[index as usize].get() {
             ShmemEntry::Page(pfn) => pfn,
@@ -402,6 +419,7 @@ impl World {
     pub(crate) fn unmap_region(&mut self, vma: u32) {
         let region = &mut self.mm.vmas[vma as usize];
         let (ptes, backing) = (std::mem::take(&mut region.ptes), region.backing);
+        let tables = std::mem::take(&mut region.tables);
         let (first, pages) = (region.first, ptes.len() as u64);
         match backing {
             Backing::Anon => {}
@@ -420,6 +438,7 @@ impl World {
                 self.free_swap_cache(slot);
             }
         }
+        self.free_tables(tables);
         match backing {
             Backing::Anon => self.mm.mappings.remove(first, pages),
             Backing::Shmem(inode) if self.mm.shmem[inode as usize].mappers.is_empty() => {

@@ -4,7 +4,7 @@ use super::lru_list::LruList;
 use super::memcontrol::LruvecCounts;
 use super::page::{FreeList, Pfn};
 use super::pcp::Pcp;
-use crate::kernel::{FirstMegabyte, Kernel, LruUnit, ZoneSize};
+use crate::kernel::{FirstMegabyte, Kernel, LruUnit, MigrateTypes, ZoneSize};
 use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
 
 /// Zone types of a node.
@@ -75,14 +75,28 @@ pub(crate) struct Zone {
     pub(crate) start: Pfn,
     /// Frames, reserved ones included (`present_pages`).
     pub(crate) present: u64,
+    /// Frames from the first to the last (`spanned_pages`).
+    pub(crate) spanned: u64,
     /// Frames that the allocator manages (`managed_pages`).
     pub(crate) managed: u64,
+    /// The first of them.
+    pub(crate) first_managed: Pfn,
     /// `NR_FREE_PAGES`
     pub(crate) free: u64,
-    /// Free blocks by order.
-    pub(crate) free_area: [FreeList; MAX_ORDER],
-    /// min, low, high in pages.
+    /// Free blocks by type and order.
+    pub(crate) free_area: [[FreeList; MAX_ORDER]; MigrateType::COUNT],
+    /// By what rule free blocks change hands.
+    pub(crate) migrate_types: MigrateTypes,
+    /// Type of each pageblock; none where blocks are not grouped, and all are movable.
+    pub(crate) pageblocks: Vec<MigrateType>,
+    /// min, low, high in pages, without boost.
     pub(crate) watermark: [u64; 3],
+    /// `watermark_boost`: pages that all watermarks are higher for a while.
+    pub(crate) watermark_boost: u64,
+    /// The most that it becomes; 0 if never boosted.
+    pub(crate) boost_max: u64,
+    /// `ZONE_BOOSTED_WATERMARK`: it was boosted and kswapd is to be told.
+    pub(crate) boosted_watermark: bool,
     /// `lowmem_reserve` by class.
     pub(crate) lowmem_reserve: [u64; MAX_NR_ZONES],
     /// Index of the root's LRU lists for it.
@@ -100,9 +114,14 @@ pub(crate) struct Zone {
 }
 
 impl Zone {
-    /// A watermark in pages.
+    /// A watermark in pages (`wmark_pages`).
     #[inline]
     pub(crate) fn mark(&self, mark: Mark) -> u64 {
+        self.watermark[mark as usize] + self.watermark_boost
+    }
+
+    /// The watermarks as `setup_per_zone_wmarks` left them.
+    pub(crate) fn unboosted(&self, mark: Mark) -> u64 {
         self.watermark[mark as usize]
     }
 
@@ -214,6 +233,8 @@ pub(crate) struct Node {
     pub(crate) zones: Vec<usize>,
     /// Zones in the order in which an allocation that prefers this node tries them.
     pub(crate) zonelist: Vec<usize>,
+    /// Class of an allocation that may use all of them: the type of the first one.
+    pub(crate) class: usize,
     /// The same for one page that may lie in any zone, with what each zone has to keep.
     pub(crate) fallbacks: Vec<Fallback>,
     /// kswapd's state.
@@ -225,11 +246,12 @@ pub(crate) struct Node {
 /// Where the zones of a machine lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Node by node, lowest first; all frames are contiguous.
+    /// Node by node, lowest first.
     zones: Vec<ZoneSpec>,
     nodes: usize,
     cpus: u32,
     thp: bool,
+    arch: Arch,
 }
 
 const DMA_END: u64 = (16 << 20) / PAGE_SIZE;
@@ -252,6 +274,7 @@ impl Layout {
             nodes: machine.nodes.len(),
             cpus: machine.cpus,
             thp: machine.thp,
+            arch: machine.arch,
         }
     }
 
@@ -337,6 +360,7 @@ impl Layout {
             nodes: 1,
             cpus: 1,
             thp,
+            arch: Arch::X86_64,
         }
     }
 
@@ -344,11 +368,6 @@ impl Layout {
     fn cpus_of(&self, node: usize) -> u32 {
         let nodes = self.nodes.max(1) as u32;
         self.cpus / nodes + u32::from((node as u32) < self.cpus % nodes)
-    }
-
-    /// All frames.
-    pub(crate) fn pages(&self) -> u32 {
-        self.zones.iter().map(|zone| zone.present).sum::<u64>() as u32
     }
 
     /// Zones with their reserves and watermarks, nodes with their zonelists, and the LRU lists.
@@ -360,15 +379,35 @@ impl Layout {
                 LruUnit::Zone => index,
                 LruUnit::Node => spec.node,
             };
+            let grouped = kernel.mechanisms.migrate_types != MigrateTypes::LeftOut;
+            // Zones begin and end with a pageblock; what the kernel keeps lies at their beginning, where it
+            // was loaded.
+            let (align, block) = match grouped {
+                true => (1 << (MAX_ORDER - 1), u64::from(PAGEBLOCK_PAGES)),
+                false => (1, 1),
+            };
+            let zone_start = Pfn::next_multiple_of(start, align);
+            let spanned = spec.present.next_multiple_of(block);
+            let kept = match grouped {
+                true => spanned.saturating_sub(spec.managed),
+                false => 0,
+            };
             zones.push(Zone {
                 node: spec.node,
                 kind: spec.kind.into(),
-                start,
+                start: zone_start,
                 present: spec.present,
+                spanned,
+                first_managed: zone_start + kept as Pfn,
                 managed: spec.managed.saturating_sub(spec.initmem),
                 free: 0,
                 free_area: Default::default(),
+                migrate_types: kernel.mechanisms.migrate_types,
+                pageblocks: Vec::new(),
                 watermark: [0; 3],
+                watermark_boost: 0,
+                boost_max: 0,
+                boosted_watermark: false,
                 lowmem_reserve: [0; MAX_NR_ZONES],
                 lruvec,
                 pages_scanned: 0,
@@ -377,9 +416,10 @@ impl Layout {
                 pcp: None,
                 alloc_batch: 0,
             });
-            start += spec.present as Pfn;
+            start = zone_start + spanned as Pfn;
         }
         self.boot(&mut zones, kernel);
+        self.set_pageblocks(&mut zones, kernel);
         for zone in &mut zones {
             zone.pcp = Pcp::new(zone, self.cpus, self.cpus_of(zone.node), kernel);
         }
@@ -418,6 +458,7 @@ fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
     });
     Node {
         zones: of(node),
+        class,
         fallbacks: fallbacks.collect(),
         zonelist,
         kswapd: Default::default(),
@@ -425,8 +466,10 @@ fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
     }
 }
 
+mod pageblocks;
 mod watermarks;
 
+pub(crate) use pageblocks::{MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
 pub use watermarks::{ZoneMarks, zone_marks};
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub(crate) mod page_io;
 pub(crate) mod page_tree;
 pub(crate) mod page_writeback;
 pub(crate) mod pcp;
+mod pgtable;
 pub(crate) mod pte;
 pub(crate) mod readahead;
 pub(crate) mod rmap;
@@ -43,7 +44,7 @@ use mapping::Mappings;
 use memcontrol::Memcontrol;
 use memory::Vma;
 use mmzone::{Lruvec, Node, Zone};
-use page::Pages;
+use page::{Pages, Pfn};
 use page_writeback::DirtyLimits;
 use shmem::ShmemInode;
 use swapfile::Swap;
@@ -84,6 +85,8 @@ pub(crate) struct Mm {
     pub(crate) swap: Swap,
     /// Counters.
     pub(crate) stat: VmStat,
+    /// A zone that has been boosted, of which kswapd does not know yet.
+    pub(crate) boosted_zone: Option<usize>,
     /// CPU of the task that runs.
     pub(crate) cpu: usize,
     /// Pages being written.
@@ -107,8 +110,9 @@ impl Mm {
     /// Memory as it is after boot, `occupied` allocated.
     pub(crate) fn new(machine: &Machine, kernel: &Kernel) -> Mm {
         let layout = mmzone::Layout::of(machine, kernel);
-        let pages = Pages::new(layout.pages());
         let (zones, nodes, lruvecs) = layout.build(kernel);
+        let end = |zone: &Zone| zone.start + zone.spanned as Pfn;
+        let pages = Pages::new(zones.last().map_or(0, end));
         let mut mm = Mm {
             pages,
             zones,
@@ -130,6 +134,7 @@ impl Mm {
             limits: DirtyLimits::default(),
             swap: Swap::new(machine, kernel),
             stat: VmStat::default(),
+            boosted_zone: None,
             cpu: 0,
             nr_writeback: 0,
             nr_dirty: 0,
@@ -140,7 +145,7 @@ impl Mm {
             nr_file_pages: 0,
         };
         mm.free_boot_memory();
-        mm.occupy(machine.occupied / lowmark_spec::machine::PAGE_SIZE);
+        mm.occupy(machine.occupied / lowmark_spec::machine::PAGE_SIZE, kernel);
         mm.stat = VmStat::default();
         mm
     }

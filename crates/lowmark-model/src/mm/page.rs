@@ -1,6 +1,6 @@
 //! `struct page`, 16 bytes, and doubly linked lists of free blocks.
 
-use super::mmzone::Lru;
+use super::mmzone::{Lru, MigrateType};
 use std::ops::{Index, IndexMut};
 
 /// Page frame number.
@@ -50,7 +50,7 @@ pub(crate) const UNMAPPED: u32 = u32::MAX;
 pub(crate) struct Page {
     /// Region or shared object and page offset in it: see [`Mappings`](super::mapping::Mappings).
     pub(crate) owner: u32,
-    /// Swap slot of a swap cache page, order of a free block.
+    /// Swap slot of a swap cache page; order of a free block, and whose list it is on.
     pub(crate) private: u32,
     /// Place on its LRU list.
     pub(crate) position: u32,
@@ -114,6 +114,29 @@ impl Page {
         self.mapcount != 0
     }
 
+    /// PageBuddy: whether it is the first of a free block of this order.
+    #[inline]
+    pub(crate) fn is_free_block(&self, order: usize) -> bool {
+        self.has(flag::BUDDY) && usize::from(self.private as u8) == order
+    }
+
+    /// The same, and on a list of this type.
+    #[inline]
+    pub(crate) fn is_free_block_of(&self, order: usize, list: MigrateType) -> bool {
+        self.has(flag::BUDDY) && self.private == of_free_block(order, list)
+    }
+
+    /// Order of the free block that it is the first page of (`buddy_order`).
+    pub(crate) fn buddy_order(&self) -> usize {
+        usize::from(self.private as u8)
+    }
+
+    /// Number of the type whose list the free block is on that it is the first page of.
+    #[inline]
+    pub(crate) fn buddy_list(&self) -> usize {
+        (self.private >> u8::BITS) as usize
+    }
+
     /// Forgets everything but the zone: the page is about to be free or has just been allocated.
     #[inline]
     pub(crate) fn reset(&mut self) {
@@ -121,6 +144,12 @@ impl Page {
         self.owner = UNMAPPED;
         self.mapcount = 0;
     }
+}
+
+/// `private` of a free block.
+#[inline]
+fn of_free_block(order: usize, list: MigrateType) -> u32 {
+    (list as u32) << u8::BITS | order as u32
 }
 
 /// Every frame of the machine.
@@ -192,13 +221,18 @@ impl FreeList {
         u64::from(self.len)
     }
 
-    /// `list_add` of a block of this order: marks it as free.
+    /// The block at the head.
+    pub(crate) fn first(&self) -> Option<Pfn> {
+        (self.head != NONE).then_some(self.head)
+    }
+
+    /// `list_add` of a block of this order to a list of this type: marks it as free.
     #[inline]
-    pub(crate) fn push(&mut self, pages: &mut Pages, pfn: Pfn, order: usize) {
+    pub(crate) fn push(&mut self, pages: &mut Pages, pfn: Pfn, order: usize, list: MigrateType) {
         let next = std::mem::replace(&mut self.head, pfn);
         let page = &mut pages[pfn];
         page.set(flag::BUDDY);
-        page.private = order as u32;
+        page.private = of_free_block(order, list);
         (page.owner, page.position) = (next, NONE);
         if next != NONE {
             pages[next].position = pfn;

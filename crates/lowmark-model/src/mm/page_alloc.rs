@@ -10,13 +10,20 @@
 //!
 //! Up to 5.13 per-CPU lists of free pages ([`super::pcp`]) are left out. Counters are exact.
 
+mod boost;
+mod boot;
+mod fallback;
+
+pub(super) use fallback::RmqueueMode;
+
 use super::Mm;
-use super::mmzone::{MAX_ORDER, Mark, Zone, ZoneType};
+use super::mmzone::{MAX_ORDER, Mark, MigrateType, Zone, ZoneType};
 use super::page::{Pages, Pfn, flag};
 use super::vmscan;
 use crate::kernel::{AllocRetry, FairZones, Kernel, LruUnit, WatermarkOrder};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
+use lowmark_record::event::gfp;
 
 /// What an allocation may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +32,8 @@ pub(crate) struct Gfp {
     pub(crate) highest: ZoneType,
     /// Node whose zonelist is used.
     pub(crate) node: usize,
+    /// Type of the pageblocks that it belongs in (`gfp_migratetype`).
+    pub(crate) migrate_type: MigrateType,
 }
 
 impl Gfp {
@@ -33,12 +42,26 @@ impl Gfp {
         Gfp {
             highest: ZoneType::High,
             node,
+            migrate_type: MigrateType::Movable,
+        }
+    }
+
+    /// GFP_KERNEL on a node: what the kernel allocates for itself.
+    pub(crate) fn kernel(node: usize) -> Gfp {
+        Gfp {
+            highest: ZoneType::Normal,
+            node,
+            migrate_type: MigrateType::Unmovable,
         }
     }
 
     /// The allocation flags, as events hold them.
     pub(crate) fn flags(self) -> u64 {
-        lowmark_record::event::gfp::HIGHUSER_MOVABLE
+        match self.migrate_type {
+            MigrateType::Movable => gfp::HIGHUSER_MOVABLE,
+            MigrateType::Reclaimable => gfp::KERNEL | gfp::RECLAIMABLE,
+            MigrateType::Unmovable => gfp::KERNEL,
+        }
     }
 }
 
@@ -71,27 +94,26 @@ impl Zone {
         order == 0 || self.order_ok(order, mark, after, rule)
     }
 
-    /// `__rmqueue_smallest` for one page: split off the smallest block there is.
+    /// One page that is to be of a type, if need be of another.
     #[inline]
-    pub(super) fn take(&mut self, pages: &mut Pages) -> Option<Pfn> {
-        let mut order = self.free_area.iter().position(|area| area.len() > 0)?;
-        let pfn = self.free_area[order].pop(pages)?;
-        while order > 0 {
-            order -= 1;
-            self.free_area[order].push(pages, pfn + (1 << order), order);
+    pub(super) fn take(&mut self, pages: &mut Pages, list: MigrateType) -> Option<Pfn> {
+        match self.rmqueue_smallest(pages, 0, list) {
+            Some(pfn) => Some(pfn),
+            None => self.rmqueue_fallback(pages, 0, list, &mut RmqueueMode::Normal),
         }
-        pages[pfn].reset();
-        self.free -= 1;
-        Some(pfn)
     }
 
     fn order_ok(&self, order: usize, mark: u64, after: u64, rule: WatermarkOrder) -> bool {
         match rule {
-            WatermarkOrder::FreeBlock => self.free_area[order..].iter().any(|area| area.len() > 0),
+            WatermarkOrder::FreeBlock => {
+                let large = self.free_area.iter().flat_map(|areas| &areas[order..]);
+                large.into_iter().any(|area| area.len() > 0)
+            }
             WatermarkOrder::Decay => {
                 let (mut free, mut mark) = (after, mark);
-                self.free_area[..order].iter().enumerate().all(|(o, area)| {
-                    free = free.saturating_sub(area.len() << o);
+                (0..order).all(|o| {
+                    let blocks: u64 = self.free_area.iter().map(|areas| areas[o].len()).sum();
+                    free = free.saturating_sub(blocks << o);
                     mark >>= 1;
                     free > mark
                 })
@@ -101,45 +123,21 @@ impl Zone {
 }
 
 impl Mm {
-    /// Gives all managed frames to the buddy lists.
-    pub(super) fn free_boot_memory(&mut self) {
-        for index in 0..self.zones.len() {
-            let zone = &self.zones[index];
-            let (start, present, managed) = (zone.start, zone.present as Pfn, zone.managed as Pfn);
-            self.pages.set_zone(start, start + present, index);
-            // Reserved frames are the last ones of the zone. High addresses are freed first, so that
-            // allocation begins low.
-            let mut end = start + managed;
-            while end > start {
-                let order = (end.trailing_zeros() as usize)
-                    .min(MAX_ORDER - 1)
-                    .min((end - start).ilog2() as usize);
-                end -= 1 << order;
-                self.free_block(end, order);
-            }
-        }
-    }
-
-    /// Takes `count` pages out of reach for good: memory that the workload does not describe.
-    pub(super) fn occupy(&mut self, count: u64) {
-        let mut left = count;
-        for zone in self.nodes[0].zonelist.clone() {
-            while left > 0 && self.zones[zone].free > self.zones[zone].mark(Mark::High) {
-                if self.zones[zone].take(&mut self.pages).is_none() {
-                    break;
-                }
-                left -= 1;
-            }
-        }
-    }
-
-    /// `__free_one_page`: merges with free buddies.
+    /// Frees a block to the lists of its pageblock's type.
     #[inline]
     pub(crate) fn free_block(&mut self, pfn: Pfn, order: usize) {
-        let index = self.pages[pfn].zone();
-        let zone = &mut self.zones[index];
+        let zone = self.pages[pfn].zone();
+        let list = self.zones[zone].pageblock_type(pfn);
+        self.free_block_to(zone, pfn, order, list);
+    }
+
+    /// `__free_one_page`: merges with free buddies, and puts the block on a list of the type.
+    #[inline]
+    pub(super) fn free_block_to(&mut self, zone: usize, pfn: Pfn, order: usize, list: MigrateType) {
+        let zone = &mut self.zones[zone];
         zone.free += 1 << order;
-        let (first, managed_end) = (zone.start, zone.start + zone.managed as Pfn);
+        let first = zone.first_managed;
+        let managed_end = first + zone.managed as Pfn;
         let (mut pfn, mut order) = (pfn, order);
         while order < MAX_ORDER - 1 {
             let buddy = pfn ^ (1 << order);
@@ -147,14 +145,17 @@ impl Mm {
                 break;
             }
             let page = &self.pages[buddy];
-            if !page.has(flag::BUDDY) || page.private != order as u32 {
+            if page.is_free_block_of(order, list) {
+                zone.free_area[list as usize][order].remove(&mut self.pages, buddy);
+            } else if page.is_free_block(order) {
+                zone.take_buddy(&mut self.pages, buddy, order, list);
+            } else {
                 break;
             }
-            zone.free_area[order].remove(&mut self.pages, buddy);
             pfn &= buddy;
             order += 1;
         }
-        zone.free_area[order].push(&mut self.pages, pfn, order);
+        zone.free_area[list as usize][order].push(&mut self.pages, pfn, order, list);
     }
 
     /// Frees one page that nobody uses (`free_hot_cold_page`).
@@ -199,10 +200,9 @@ impl Mm {
 
     #[inline(always)]
     fn walk_zonelist(&mut self, gfp: Gfp, mark: Mark, fair: bool) -> Option<Pfn> {
-        debug_assert_eq!(
-            gfp.highest,
-            ZoneType::High,
-            "user pages may lie in any zone"
+        debug_assert!(
+            gfp.highest as usize >= self.nodes[gfp.node].class,
+            "the page may lie in any zone"
         );
         for fallback in &self.nodes[gfp.node].fallbacks {
             let zone = &mut self.zones[fallback.zone];
@@ -211,14 +211,14 @@ impl Mm {
             }
             let enough = zone.free > fallback.keeps[mark as usize];
             let page = match &mut zone.pcp {
-                None if enough => zone.take(&mut self.pages),
+                None if enough => zone.take(&mut self.pages, gfp.migrate_type),
                 None => None,
                 Some(pcp) => {
                     if zone.free <= fallback.keeps[Mark::High as usize] {
                         pcp.note_below_high();
                     }
                     match enough {
-                        true => zone.take_from_pcp(self.cpu, &mut self.pages),
+                        true => zone.take_from_pcp(self.cpu, &mut self.pages, gfp.migrate_type),
                         false => None,
                     }
                 }
@@ -226,6 +226,10 @@ impl Mm {
             if let Some(pfn) = page {
                 zone.alloc_batch -= 1;
                 self.stat.pgalloc[zone.kind as usize] += 1;
+                if zone.boosted_watermark {
+                    let zone = fallback.zone;
+                    self.note_boost(zone);
+                }
                 return Some(pfn);
             }
         }
@@ -245,7 +249,23 @@ impl World {
     /// The fast path.
     #[inline]
     pub(crate) fn alloc_page_fast(&mut self, gfp: Gfp) -> Option<Pfn> {
-        self.mm.get_page_from_freelist(&self.kernel, gfp, Mark::Low)
+        self.get_page(gfp, Mark::Low)
+    }
+
+    /// The same down to another mark; its callers are slow anyway.
+    #[inline(never)]
+    fn alloc_page_down_to(&mut self, gfp: Gfp, mark: Mark) -> Option<Pfn> {
+        self.get_page(gfp, mark)
+    }
+
+    /// A page from a zone that keeps a mark; kswapd hears of it if that boosted the zone.
+    #[inline(always)]
+    fn get_page(&mut self, gfp: Gfp, mark: Mark) -> Option<Pfn> {
+        let page = self.mm.get_page_from_freelist(&self.kernel, gfp, mark);
+        if self.mm.boosted_zone.is_some() {
+            self.wake_kswapd_for_boost();
+        }
+        page
     }
 }
 
@@ -266,10 +286,7 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
         {
             let world = &mut *sys.world();
             world.wake_all_kswapds(gfp, 0);
-            let page = world
-                .mm
-                .get_page_from_freelist(&world.kernel, gfp, Mark::Min);
-            if let Some(pfn) = page {
+            if let Some(pfn) = world.alloc_page_down_to(gfp, Mark::Min) {
                 return Ok(pfn);
             }
         }
@@ -279,15 +296,11 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
             if world.sched.current_killed() {
                 return Err(OutOfMemory);
             }
-            let mut page = world
-                .mm
-                .get_page_from_freelist(&world.kernel, gfp, Mark::Min);
+            let mut page = world.alloc_page_down_to(gfp, Mark::Min);
             if page.is_none() && progress > 0 {
                 // What was reclaimed may be on the lists of CPUs.
                 world.mm.drain_all_pages();
-                page = world
-                    .mm
-                    .get_page_from_freelist(&world.kernel, gfp, Mark::Min);
+                page = world.alloc_page_down_to(gfp, Mark::Min);
             }
             if let Some(pfn) = page {
                 return Ok(pfn);
@@ -348,3 +361,6 @@ impl Mm {
             })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,9 +10,10 @@
 //! allocated and freed in a row.
 
 use super::Mm;
-use super::mmzone::{Mark, Zone, ZoneType};
+use super::mmzone::{Mark, MigrateType, Zone, ZoneType};
 use super::page::{Pages, Pfn};
-use crate::kernel::{Kernel, PcpLists};
+use super::page_alloc::RmqueueMode;
+use crate::kernel::{Kernel, MigrateTypes, PcpLists};
 use lowmark_spec::machine::PAGE_SIZE;
 use std::collections::VecDeque;
 
@@ -21,17 +22,27 @@ const SCALE_MAX: u32 = 5;
 /// `MIN_PERCPU_PAGELIST_HIGH_FRACTION`: the lists of all CPUs hold an eighth of the zone at most.
 const HIGH_FRACTION: u64 = 8;
 
-/// The list of a CPU.
+/// The lists of a CPU.
 #[derive(Debug, Clone, Default)]
 struct List {
-    /// Its pages; the next to be allocated is the last.
-    pages: VecDeque<Pfn>,
+    /// Its pages by type; the next to be allocated is the last.
+    pages: [VecDeque<Pfn>; MigrateType::COUNT],
+    /// How many of all types.
+    count: u32,
     /// Pages above which some are given back.
     high: u32,
     /// How often the batch has been doubled, by allocations in a row.
     alloc_factor: u32,
     /// Frees in a row: how often the batch has been doubled, or from 6.7 on how many pages.
     freed: u32,
+}
+
+impl List {
+    fn pop_oldest(&mut self, migrate_type: MigrateType) -> Option<Pfn> {
+        let oldest = self.pages[migrate_type as usize].pop_front()?;
+        self.count -= 1;
+        Some(oldest)
+    }
 }
 
 /// The lists of a zone.
@@ -89,7 +100,7 @@ impl Pcp {
     /// Pages on the lists of all CPUs.
     #[cfg(test)]
     fn len(&self) -> u64 {
-        self.lists.iter().map(|list| list.pages.len() as u64).sum()
+        self.lists.iter().map(|list| u64::from(list.count)).sum()
     }
 
     /// An allocation finds the zone below its high watermark.
@@ -108,7 +119,7 @@ impl Pcp {
         if !self.below_high {
             list.high = (list.high + wanted).min(self.high_max);
         }
-        let held = list.pages.len() as u32 + self.batch;
+        let held = list.count + self.batch;
         let most = list.high.saturating_sub(held).max(self.batch);
         if wanted <= most && list.alloc_factor < SCALE_MAX {
             list.alloc_factor += 1;
@@ -117,17 +128,18 @@ impl Pcp {
     }
 
     /// A page is freed on the CPU (`free_frozen_page_commit`): how many to give back to the zone.
-    fn push(&mut self, cpu: usize, pfn: Pfn) -> u32 {
+    fn push(&mut self, cpu: usize, pfn: Pfn, migrate_type: MigrateType) -> u32 {
         let (batch, tuned) = (self.batch, self.tuned());
         let list = &mut self.lists[cpu];
-        list.pages.push_back(pfn);
+        list.pages[migrate_type as usize].push_back(pfn);
+        list.count += 1;
         list.alloc_factor >>= 1;
         if tuned && list.freed < batch << SCALE_MAX {
             list.freed += 1;
         }
         let high = self.high_now(cpu);
         let list = &mut self.lists[cpu];
-        if (list.pages.len() as u32) < high {
+        if list.count < high {
             return 0;
         }
         let most = high.saturating_sub(batch).max(batch);
@@ -158,7 +170,7 @@ impl Pcp {
             list.high = shrunk;
             return shrunk.min(batch << 2);
         }
-        let held = list.pages.len() as u32;
+        let held = list.count;
         if self.below_high {
             list.high = shrunk;
             return held.max(low);
@@ -174,23 +186,43 @@ impl Pcp {
 impl Zone {
     /// `rmqueue_pcplist`: a page from the CPU's list.
     #[inline]
-    pub(super) fn take_from_pcp(&mut self, cpu: usize, pages: &mut Pages) -> Option<Pfn> {
+    pub(super) fn take_from_pcp(
+        &mut self,
+        cpu: usize,
+        pages: &mut Pages,
+        migrate_type: MigrateType,
+    ) -> Option<Pfn> {
         let list = &mut self.pcp.as_mut()?.lists[cpu];
         list.freed >>= 1;
-        match list.pages.pop_back() {
-            Some(pfn) => Some(pfn),
-            None => self.fill_pcp(cpu, pages),
+        match list.pages[migrate_type as usize].pop_back() {
+            Some(pfn) => {
+                list.count -= 1;
+                Some(pfn)
+            }
+            None => self.fill_pcp(cpu, pages, migrate_type),
         }
     }
 
     /// `rmqueue_bulk`: fills the CPU's empty list and takes the first page.
-    fn fill_pcp(&mut self, cpu: usize, pages: &mut Pages) -> Option<Pfn> {
+    fn fill_pcp(
+        &mut self,
+        cpu: usize,
+        pages: &mut Pages,
+        migrate_type: MigrateType,
+    ) -> Option<Pfn> {
         let mut pcp = self.pcp.take()?;
-        for _ in 0..pcp.pages_to_fill(cpu) {
-            let Some(pfn) = self.take(pages) else { break };
-            pcp.lists[cpu].pages.push_front(pfn);
+        let wanted = pcp.pages_to_fill(cpu);
+        let list = &mut pcp.lists[cpu];
+        let mut mode = RmqueueMode::Normal;
+        for _ in 0..wanted {
+            let Some(pfn) = self.rmqueue(pages, 0, migrate_type, &mut mode) else {
+                break;
+            };
+            list.pages[migrate_type as usize].push_front(pfn);
+            list.count += 1;
         }
-        let page = pcp.lists[cpu].pages.pop_back();
+        let page = list.pages[migrate_type as usize].pop_back();
+        list.count -= u32::from(page.is_some());
         self.pcp = Some(pcp);
         page
     }
@@ -219,14 +251,15 @@ impl Mm {
 
     fn commit_to_pcp(&mut self, zone: usize, pfn: Pfn) {
         let cpu = self.cpu;
+        let migrate_type = self.zones[zone].pageblock_type(pfn);
         let count = match &mut self.zones[zone].pcp {
-            Some(pcp) => pcp.push(cpu, pfn),
+            Some(pcp) => pcp.push(cpu, pfn, migrate_type),
             None => 0,
         };
         if count == 0 {
             return;
         }
-        self.give_back(zone, cpu, count);
+        self.free_pcppages_bulk(zone, cpu, count, migrate_type);
         let zone = &mut self.zones[zone];
         let enough = zone.mark(Mark::High) + zone.lowmem_reserve[ZoneType::High as usize];
         if zone.free > enough
@@ -236,15 +269,24 @@ impl Mm {
         }
     }
 
-    /// `free_pcppages_bulk`: the oldest pages of a list go back to the zone.
-    fn give_back(&mut self, zone: usize, cpu: usize, count: u32) {
-        for _ in 0..count {
-            let oldest = match &mut self.zones[zone].pcp {
-                Some(pcp) => pcp.lists[cpu].pages.pop_front(),
-                None => None,
-            };
-            let Some(pfn) = oldest else { break };
-            self.free_block(pfn, 0);
+    /// `free_pcppages_bulk`: the oldest pages of a CPU go back to the zone, those of one type first.
+    fn free_pcppages_bulk(&mut self, zone: usize, cpu: usize, count: u32, first: MigrateType) {
+        let types = MigrateType::ALL.into_iter().cycle().skip(first as usize);
+        let mut left = count;
+        for migrate_type in types.take(MigrateType::COUNT) {
+            while left > 0 {
+                let oldest = match &mut self.zones[zone].pcp {
+                    Some(pcp) => pcp.lists[cpu].pop_oldest(migrate_type),
+                    None => None,
+                };
+                let Some(pfn) = oldest else { break };
+                // Up to 6.9 a page keeps the type that its pageblock had when it was freed.
+                match self.zones[zone].migrate_types {
+                    MigrateTypes::Stolen => self.free_block_to(zone, pfn, 0, migrate_type),
+                    _ => self.free_block(pfn, 0),
+                }
+                left -= 1;
+            }
         }
     }
 
@@ -253,7 +295,7 @@ impl Mm {
         for zone in 0..self.zones.len() {
             let cpus = self.zones[zone].pcp.as_ref().map_or(0, |p| p.lists.len());
             for cpu in 0..cpus {
-                self.give_back(zone, cpu, u32::MAX);
+                self.free_pcppages_bulk(zone, cpu, u32::MAX, MigrateType::Unmovable);
             }
         }
     }

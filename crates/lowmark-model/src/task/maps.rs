@@ -37,11 +37,13 @@ pub(super) async fn map_region(
                 })),
                 _ => None,
             };
+            let tables = world.no_tables(pages);
             world.mm.vmas.push(Vma {
                 backing,
                 space: context.space,
                 node: context.node,
                 ptes: vec![Pte::default(); pages],
+                tables,
                 first,
                 swapra_miss: 0,
                 readahead: Default::default(),

@@ -80,7 +80,7 @@ impl Mm {
         };
         let kept_back = |zone: &Zone| {
             let reserve = zone.lowmem_reserve.iter().max().copied().unwrap_or(0);
-            (reserve + zone.mark(Mark::High)).min(zone.size(kernel))
+            (reserve + zone.unboosted(Mark::High)).min(zone.size(kernel))
         };
         Memory {
             free: self.zones.iter().map(|zone| zone.free).sum(),

@@ -96,6 +96,9 @@ impl World {
     fn pageout_file(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
         let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
         let device = self.mm.inodes[inode].device;
+        if !sc.may_writepage {
+            return Fate::Keep;
+        }
         if !sc.kswapd && self.block.is_congested(device, false) {
             outcome.congested += 1;
             return Fate::Keep;

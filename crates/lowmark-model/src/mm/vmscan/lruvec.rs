@@ -3,7 +3,7 @@
 use super::{Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, page_list, throttle};
 use crate::kernel::{
     BalancePgdat, BatchStall, IsolatedLimit, IsolatedWait, LruUnit, ReclaimPlug, ScanControlTime,
-    ScanTarget,
+    ScanTarget, SkippedPages,
 };
 use crate::mm::mmzone::{Lru, MAX_NR_ZONES};
 use crate::mm::page::{Pfn, flag};
@@ -334,11 +334,9 @@ impl World {
         };
         self.mm.fetch_pages(batch, !lru.is_active());
         let scanned = batch.len() as u64;
-        // 4.8 to 4.11: a quarter of the pages set aside counts as scanned, all of them if there was
-        // nothing else.
-        let extra = match batch.is_empty() {
-            true => skipped,
-            false => skipped / 4,
+        let extra = match self.kernel.mechanisms.skipped_pages {
+            SkippedPages::Quarter if !batch.is_empty() => skipped / 4,
+            _ => skipped,
         };
         let kind = usize::from(lru.is_file());
         self.mm.isolated(target.lruvec)[kind] += batch.len() as u64;

@@ -49,6 +49,10 @@ pub(crate) struct ScanControl {
     pub(crate) reclaim_idx: ZoneType,
     /// The group at its limit, whose pages alone help (`target_mem_cgroup`); the root: memory is short.
     pub(crate) memcg: MemcgId,
+    /// Anonymous and shmem pages may go (`may_swap`); a run of kswapd for a boost does not swap.
+    pub(crate) may_swap: bool,
+    /// Pages of files may be written (`may_writepage`).
+    pub(crate) may_writepage: bool,
     /// Inactive pages scanned in this pass.
     pub(crate) nr_scanned: u64,
     /// Pages reclaimed.
@@ -74,6 +78,8 @@ impl ScanControl {
             order,
             reclaim_idx,
             memcg: ROOT,
+            may_swap: true,
+            may_writepage: true,
             nr_scanned: 0,
             nr_reclaimed: 0,
             plan: Default::default(),

@@ -58,7 +58,7 @@ impl World {
     /// Pages to scan of each list in this pass, indexed by [`Lru`].
     pub(super) fn get_scan_count(&mut self, target: Target, sc: &ScanControl) -> [u64; 4] {
         let sizes = Lru::EVICTABLE.map(|lru| self.lru_size(target, lru, sc));
-        let swap = self.mm.swap.free_slots() > 0;
+        let swap = sc.may_swap && self.mm.swap.free_slots() > 0;
         // kswapd looks at least at a batch where it had given up before.
         let force = sc.kswapd && self.mm.zones[target.zone].all_unreclaimable;
         let balance = self.scan_balance(target, sc, &sizes, swap);
