@@ -2,7 +2,7 @@
 //! line and its text in lists.
 
 macro_rules! mechanisms {
-    ($( $(#[doc = $doc:literal])* $field:ident : $name:ident {
+    (; $( $(#[doc = $doc:literal])* $field:ident : $name:ident {
         $( $(#[doc = $vdoc:literal])* $variant:ident = $text:literal, )*
     } )*) => {
         $(

@@ -1,0 +1,239 @@
+//! Reclaim: LRU lists, scan balance, direct reclaim, kswapd.
+
+macro_rules! reclaim {
+    ($next:ident $($others:ident)*; $($before:tt)*) => {
+        $next! { $($others)*;
+            $($before)*
+            /// Whose LRU lists (and kswapd's idea of balance).
+            lru_unit: LruUnit {
+                /// Five lists per zone.
+                Zone = "zone",
+                /// Five lists per node.
+                Node = "node",
+            }
+            /// List on which a new anonymous page starts.
+            new_anon: NewAnon {
+                /// Active.
+                Active = "active",
+                /// Inactive; promoted by its second reference. Merged in v5.9 with commit b518154e59aa.
+                Inactive = "inactive",
+            }
+            /// What is remembered of evicted pages, so that those that come back soon start active
+            /// (`workingset_eviction`, `workingset_refault`).
+            workingset: Workingset {
+                /// Nothing.
+                Off = "off",
+                /// When a file page went. Soon is within as many evictions and activations as there are active
+                /// file pages.
+                File = "file",
+                /// The same of anonymous and shmem pages, in their swap slots. Soon is within the size of all
+                /// lists that the page competes with.
+                All = "all",
+            }
+            /// Which referenced pages at the inactive tail are activated at once (`page_check_references`).
+            page_references: PageReferences {
+                /// Anonymous ones; shmem is treated as file.
+                Anon = "anon",
+                /// All swap-backed ones.
+                SwapBacked = "swap-backed",
+                /// None; anonymous pages, too, have to be found referenced twice.
+                SecondLook = "second-look",
+            }
+            /// How much larger than the inactive list the active anon list may be (`inactive_is_low`).
+            inactive_ratio: InactiveRatio {
+                /// isqrt(10 · GiB of the zone) for anon, 1 for file.
+                ZoneSize = "zone-size",
+                /// isqrt(10 · GiB of the two lists) for both.
+                ListSize = "list-size",
+            }
+            /// Whether plenty of inactive file pages spares anon (`get_scan_count`).
+            enough_inactive_file: EnoughInactiveFile {
+                /// Both types are scanned in proportion.
+                Ignored = "ignored",
+                /// File only while the inactive file list is not low.
+                FileOnly = "file-only",
+            }
+            /// By what anon and file share the scanning where both are scanned (`get_scan_count`).
+            scan_balance: ScanBalance {
+                /// The type of which less was found referenced is scanned more.
+                Rotated = "rotated",
+                /// The type that cost less is: pages written by reclaim, and refaults of pages that had been active.
+                IoCost = "io-cost",
+                /// The same, each of these counted 32 times, and every page scanned in vain once.
+                WorkCost = "work-cost",
+            }
+            /// When it is decided which lists are to be scanned and which active ones shrunk
+            /// (`prepare_scan_control`).
+            scan_control: ScanControlTime {
+                /// Before each batch, by the state of its lists alone.
+                Batch = "batch",
+                /// Before the pass over a node, for all of it. Anon alone is scanned for want of file pages only if
+                /// there is inactive anon and no need to shrink active anon.
+                Node = "node",
+            }
+            /// Whether refaults of pages that are then activated make reclaim shrink the active list, however long
+            /// it is (`snapshot_refaults`).
+            refault_deactivation: RefaultDeactivation {
+                /// They do not.
+                Off = "off",
+                /// Those of file pages.
+                File = "file",
+                /// Those of file and of anonymous pages, each for its own list.
+                All = "all",
+            }
+            /// How old the counters of LRU lists are by which reclaim and refaults decide (`lruvec_page_state`).
+            /// From 5.15 on CPUs count for themselves until somebody flushes that, every two seconds at least.
+            lruvec_stats: LruvecStats {
+                /// As of now. From 5.15 to 5.17 everybody flushes first, if enough has changed.
+                Current = "current",
+                /// As of the last flush. Reclaim flushes before it decides, if enough has changed.
+                BeforeReclaim = "before-reclaim",
+                /// As of the last flush, two seconds at most.
+                Periodic = "periodic",
+            }
+            /// What a reclaimer does that gets nowhere (`reclaim_throttle`).
+            reclaim_stall: ReclaimStall {
+                /// It waits for congestion to pass.
+                CongestionWait = "congestion-wait",
+                /// It waits for what it lacks: for writes to end, for others to make progress, for isolated pages
+                /// to come back.
+                Throttle = "throttle",
+            }
+            /// How many pages others may have isolated before a direct reclaimer waits (`too_many_isolated`).
+            isolated_limit: IsolatedLimit {
+                /// As many as are left on the list.
+                All = "all",
+                /// An eighth of those, for reclaimers that may do all I/O, as all of the model may.
+                Eighth = "eighth",
+            }
+            /// How long it waits then (`shrink_inactive_list`).
+            isolated_wait: IsolatedWait {
+                /// Until there are fewer.
+                Fewer = "fewer",
+                /// Once; if there are as many still, it gives up the batch.
+                Once = "once",
+            }
+            /// When kswapd leaves a node to direct reclaim.
+            hopeless_node: HopelessNode {
+                /// When all has been scanned six times and nothing freed.
+                PagesScanned = "pages-scanned",
+                /// After sixteen runs that reclaimed nothing (`kswapd_failures`).
+                Failures = "failures",
+            }
+            /// When a scan pass over the four lists stops (`shrink_lruvec`).
+            scan_target: ScanTarget {
+                /// Direct reclaim at 32 pages below the first priority; kswapd has no target.
+                Unbounded = "unbounded",
+                /// Target reached: the smaller type stops, the larger is cut in proportion; kswapd aims at the
+                /// high watermark.
+                Proportional = "proportional",
+                /// The same for direct reclaim, which goes through its whole share at the first priority.
+                ProportionalDirect = "proportional-direct",
+            }
+            /// What becomes of the share of a list that is below a batch (`get_scan_count`).
+            small_scan: SmallScan {
+                /// It is saved up until there are 32 pages (`nr_scan_try_batch`, before 246e87a93934, 3.0).
+                Saved = "saved",
+                /// It is scanned; a batch at least where kswapd had given up.
+                Forced = "forced",
+            }
+            /// Whether a reclaimer waits after a batch with many pages under writeback (`shrink_inactive_list`).
+            batch_stall: BatchStall {
+                /// It goes on (before 92df3a723f84, 3.2).
+                None = "none",
+                /// It waits if a queue is congested: by its priority (3.2), by what it met (3.11).
+                Writeback = "writeback",
+            }
+            /// Where requests are held back so that neighbours come together (`blk_start_plug`).
+            plug: Plug {
+                /// In an empty queue of a disk, until there are four, somebody waits or 3 ms have passed (before
+                /// 7eaceaccab5f, 2.6.39).
+                Queue = "queue",
+                /// With the task that submits them, while it says so.
+                Task = "task",
+            }
+            /// Block plug around a reclaim pass: pages written together become one request.
+            reclaim_plug: ReclaimPlug {
+                /// None, as up to 3.1; commit 3da367c3e5fc brought it.
+                Off = "off",
+                /// Held over the pass.
+                On = "on",
+            }
+            /// Block plug around the reads of a swap-in window.
+            swapin_plug: SwapinPlug {
+                /// None: neighbours merge only when the queue is busy.
+                Off = "off",
+                /// Held over the window.
+                On = "on",
+            }
+            /// When a plug is submitted though its holder goes on (`blk_attempt_plug_merge`, `blk_add_rq_to_plug`).
+            plug_flush: PlugFlush {
+                /// At 16 requests.
+                Requests = "requests",
+                /// The same, and when there is another request beside one of 128 KiB.
+                LargeRequest = "large-request",
+                /// The same, at 32 requests.
+                MoreRequests = "more-requests",
+            }
+            /// kswapd's loop over priorities (`balance_pgdat`).
+            balance_pgdat: BalancePgdat {
+                /// Zone by zone up to the end zone, priority raised after every pass, restarted until balanced.
+                EveryPass = "every-pass",
+                /// Raises priority only when a zone was not scanned to its target; waits inside
+                /// `shrink_inactive_list` only.
+                ScannedTarget = "scanned-target",
+                /// One pass over the node's lists per priority.
+                Node = "node",
+            }
+            /// How far above its high watermark kswapd reclaims a zone while another one needs it
+            /// (`KSWAPD_ZONE_BALANCE_GAP_RATIO`).
+            balance_gap: BalanceGap {
+                /// To eight times the watermark (before 8afdcece4911, 2.6.39).
+                EightTimesHigh = "eight-times-high",
+                /// By the low watermark or a hundredth of the zone, the smaller one.
+                LowOrPercent = "low-or-percent",
+            }
+            /// What kswapd does below priority 10 when a balancing run gets nowhere.
+            kswapd_wait: KswapdWait {
+                /// Up to 100 ms in `congestion_wait`, unless a zone is below its min watermark.
+                CongestionWait = "congestion-wait",
+                /// It goes on.
+                None = "none",
+            }
+            /// When an allocation in its slow path wakes a sleeping kswapd (`wakeup_kswapd`).
+            kswapd_wake: KswapdWake {
+                /// The zone is below its low watermark; the tracepoint tells so even if kswapd is awake (before
+                /// 88f5acf88ae6, 2.6.38).
+                Told = "told",
+                /// The zone is below its low watermark.
+                BelowLow = "below-low",
+                /// The zone is below its high watermark.
+                NotBalanced = "not-balanced",
+                /// No zone of the node up to the class is at its high watermark.
+                NodeNotBalanced = "node-not-balanced",
+            }
+            /// Where pages under writeback go when reclaim meets them at the inactive tail.
+            tail_writeback: TailWriteback {
+                /// To the inactive head.
+                Keep = "keep",
+                /// To the active list, from where the end of their writeback brings them back.
+                Activate = "activate",
+            }
+            /// kswapd's classzone index between requests, and what lets it sleep.
+            kswapd_classzone: KswapdClasszone {
+                /// Resets to zone 0; every zone up to the class must pass to sleep, any passing zone clears the
+                /// node's congestion bits.
+                Vanilla = "vanilla",
+                /// Any passing zone is enough to sleep; a node without a zone in the class is never balanced.
+                Clear = "clear",
+                /// Resets to "none"; a node without a zone in the class counts as balanced.
+                KeepAwake = "keepawake",
+                /// The same, and keeps its class if none is asked for, in place of zone 0; one that is asked for
+                /// while it works or naps counts even if it is lower.
+                Remembers = "remembers",
+            }
+        }
+    };
+}
+
+pub(super) use reclaim;

@@ -1,0 +1,120 @@
+//! Zones: watermarks, reserves, allocation.
+
+macro_rules! zones {
+    ($next:ident $($others:ident)*; $($before:tt)*) => {
+        $next! { $($others)*;
+            $($before)*
+            /// What a watermark means for orders above 0 (`zone_watermark_ok`).
+            watermark_order: WatermarkOrder {
+                /// Free pages of each lower order are discounted, the mark halved for each.
+                Decay = "decay",
+                /// One free block of the order is enough.
+                FreeBlock = "free-block",
+            }
+            /// Distance between min, low and high.
+            watermark_gap: WatermarkGap {
+                /// A quarter of min.
+                QuarterOfMin = "quarter-of-min",
+                /// That, or watermark_scale_factor of the zone if more.
+                ScaleFactor = "scale-factor",
+            }
+            /// How large `min_free_kbytes` becomes by itself at most (`calculate_min_free_kbytes`).
+            min_free_bound: MinFreeBound {
+                /// 64 MB.
+                Megabytes64 = "64m",
+                /// 256 MB.
+                Megabytes256 = "256m",
+            }
+            /// What becomes of `min_free_kbytes` where huge pages are off (`set_recommended_min_free_kbytes`).
+            min_free_without_thp: MinFreeWithoutThp {
+                /// It stays as it was computed first.
+                AtBoot = "at-boot",
+                /// It is computed again, without the pages below the high watermarks that have been set by then.
+                Again = "again",
+            }
+            /// Whether reserves against higher classes follow the managed pages (`adjust_managed_page_count`).
+            reserve_update: ReserveUpdate {
+                /// They stay as they were computed while the kernel booted.
+                AtBoot = "at-boot",
+                /// They count the memory of booting as soon as it is free.
+                ManagedPages = "managed-pages",
+            }
+            /// Whether the zones of a node take turns (`NR_ALLOC_BATCH`).
+            fair_zones: FairZones {
+                /// The highest zone first, always.
+                Off = "off",
+                /// In proportion to the gap between low and high.
+                On = "on",
+            }
+            /// How much of the first megabyte of a PC the kernel keeps (`reserve_real_mode`).
+            first_megabyte: FirstMegabyte {
+                /// What firmware and the first kernel structures use, some 120 pages.
+                Used = "used",
+                /// All of it, 256 pages.
+                All = "all",
+            }
+            /// How free blocks are grouped by what can be done about their pages, and what an allocation takes when
+            /// there are none of its type (`__rmqueue_fallback`).
+            migrate_types: MigrateTypes {
+                /// Kernels have grouped them since 2.6.24, but the model leaves it out: all blocks are movable.
+                LeftOut = "left-out",
+                /// A page of the largest block of another type, with all that is free in its pageblock; movable pages
+                /// come from the smallest one, with the rest of it.
+                Stolen = "stolen",
+                /// The same, but what is free changes its type only with its pageblock.
+                Claimed = "claimed",
+                /// A pageblock to claim is looked for among all blocks; else a page comes from the smallest one.
+                ClaimedFirst = "claimed-first",
+            }
+            /// Whether kswapd is to free more when blocks change their type (`boost_watermark`).
+            watermark_boost: WatermarkBoost {
+                /// It is not.
+                Off = "off",
+                /// It is: watermarks are a pageblock higher until it has been there.
+                AllZones = "all-zones",
+                /// The same in zones of four pageblocks and more.
+                FourBlocks = "four-blocks",
+            }
+            /// Pages of page tables (`pte_alloc`).
+            page_tables: PageTables {
+                /// All kernels have them, but the model leaves them out, or takes them for a part of `occupied`.
+                LeftOut = "left-out",
+                /// One that cannot be moved for each 2 MiB of a region.
+                Allocated = "allocated",
+            }
+            /// Memory for devices that cannot wait (`dma_atomic_pool_init`).
+            dma_pool: DmaPool {
+                /// One pool, which the model does not tell from other memory in use.
+                None = "none",
+                /// One for each zone that devices may be confined to; that of ZONE_DMA matters.
+                EachZone = "each-zone",
+            }
+            /// Whether pages that reclaim meets in zones that do not help count as scanned (`isolate_lru_pages`).
+            skipped_pages: SkippedPages {
+                /// A quarter of them, or all if there was nothing else.
+                Quarter = "quarter",
+                /// All of them.
+                Counted = "counted",
+            }
+            /// Free pages that each CPU keeps to itself (`struct per_cpu_pages`).
+            pcp_lists: PcpLists {
+                /// Kernels have had them since 2.5, but the model leaves them out: every free page is the zone's.
+                LeftOut = "left-out",
+                /// Up to a CPU's share of the low watermark, four batches while kswapd is at work.
+                Fixed = "fixed",
+                /// Up to an eighth of the zone, as far as allocations and frees in a row let them grow; batches grow
+                /// as well.
+                Tuned = "tuned",
+            }
+            /// What a zone's size means for watermarks and reserves.
+            zone_size: ZoneSize {
+                /// `present_pages`.
+                Present = "present",
+                /// `managed_pages`.
+                Managed = "managed",
+            }
+        }
+    };
+}
+
+pub(super) use zones;
