@@ -217,7 +217,7 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     let heard = Heard::read(&String::from_utf8_lossy(&text));
     let tail = || console::tail(&ended.console);
     let full = (watch == Watch::DiskFull).then_some("the disk ran full");
-    if let Some(problem) = full.or(console::disk_error(&ended.console)) {
+    if let Some(problem) = console::disk_error(&ended.console).or(full) {
         return Err(GuestError::DisksLost {
             path: scratch.clone(),
             problem: problem.to_owned(),

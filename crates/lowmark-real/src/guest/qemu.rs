@@ -285,11 +285,17 @@ pub(super) enum Watch {
     Ended,
     /// The time was up.
     TimedOut,
-    /// The disk ran full.
+    /// The disk ran full, or a write of the guest's failed: it may go on trying for ever.
     DiskFull,
 }
 
 impl Running {
+    /// Whether the console tells of a disk's error.
+    fn lost_writes(&self) -> bool {
+        let console = self.console.lock().unwrap_or_else(PoisonError::into_inner);
+        super::console::disk_error(&Vec::from(console.clone())).is_some()
+    }
+
     /// Waits for the end, or until the time is up or `directory` has no room left.
     pub(super) fn wait(
         mut self,
@@ -306,7 +312,8 @@ impl Running {
                 break (Watch::Ended, status);
             }
             polls = polls.wrapping_add(1);
-            let full = polls.is_multiple_of(ROOM_POLLS) && check_room(directory, ROOM).is_err();
+            let full = polls.is_multiple_of(ROOM_POLLS)
+                && (check_room(directory, ROOM).is_err() || self.lost_writes());
             if full || start.elapsed() >= limit {
                 let watch = if full {
                     Watch::DiskFull
