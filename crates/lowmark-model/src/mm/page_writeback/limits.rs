@@ -105,8 +105,8 @@ impl Mm {
         (limits.background, limits.dirty)
     }
 
-    /// What a wb may and must have of its device's ratios: by its part of the bandwidth, where groups share the device
-    /// (`wb_min_max_ratio`). Parts of [`RATIO_SCALE`].
+    /// What a wb may and must have of its device's ratios, in parts of [`RATIO_SCALE`]: by its part of the bandwidth,
+    /// where groups share the device (`wb_min_max_ratio`).
     fn ratios_of(&self, wb: usize) -> Ratios {
         let Ratios { min, max } = self.bdis[wb].ratios;
         let scaled = |percent: u64| percent * RATIO_SCALE / 100;
@@ -119,9 +119,9 @@ impl Mm {
         }
     }
 
-    /// `bdi_dirty_limit`, `__wb_calc_thresh`: the share of a device, or of a group's part of it, in `thresh` of a domain,
-    /// by what it has written of late, within its `min_ratio` and `max_ratio`; `dirty` is what is dirty of all of the
-    /// domain. Before anything has been written: all of it in kernels whose shares move slowly, else nothing.
+    /// `bdi_dirty_limit`, `__wb_calc_thresh`: the share of a device, or of a group's part of it, in `thresh` of a
+    /// domain, by what it has written of late, within its `min_ratio` and `max_ratio`; `dirty` is what is dirty of all
+    /// of the domain. Before anything has been written: all of it in kernels whose shares move slowly, else nothing.
     pub(super) fn wb_share(
         &mut self,
         wb: usize,
@@ -156,8 +156,8 @@ impl Mm {
         share.min(thresh * ratios.max / RATIO_SCALE)
     }
 
-    /// A device has written a page (`wb_domain_writeout_add`): it counts for its share in memory, and in the group for which
-    /// it was, up to its `max_ratio`.
+    /// A device has written a page (`wb_domain_writeout_add`): it counts for its share in memory, and in the group for
+    /// which it was, up to its `max_ratio`.
     pub(super) fn count_completion(&mut self, wb: usize) {
         let (_, memcg) = self.whose_wb(wb);
         let bdi = &mut self.bdis[wb];
