@@ -120,10 +120,10 @@ impl Page {
         self.has(flag::BUDDY) && usize::from(self.private as u8) == order
     }
 
-    /// The same, and on a list of this type.
+    /// Whether the free block that it is the first page of is on a list of this type.
     #[inline]
-    pub(crate) fn is_free_block_of(&self, order: usize, list: MigrateType) -> bool {
-        self.has(flag::BUDDY) && self.private == of_free_block(order, list)
+    pub(crate) fn is_on_list_of(&self, list: MigrateType) -> bool {
+        self.buddy_list() == list as usize
     }
 
     /// Order of the free block that it is the first page of (`buddy_order`).

@@ -145,12 +145,12 @@ impl Mm {
                 break;
             }
             let page = &self.pages[buddy];
-            if page.is_free_block_of(order, list) {
-                zone.free_area[list as usize][order].remove(&mut self.pages, buddy);
-            } else if page.is_free_block(order) {
-                zone.take_buddy(&mut self.pages, buddy, order, list);
-            } else {
+            if !page.is_free_block(order) {
                 break;
+            }
+            match page.is_on_list_of(list) {
+                true => zone.free_area[list as usize][order].remove(&mut self.pages, buddy),
+                false => zone.take_buddy(&mut self.pages, buddy, order, list),
             }
             pfn &= buddy;
             order += 1;

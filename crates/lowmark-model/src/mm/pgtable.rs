@@ -28,11 +28,14 @@ impl World {
     /// Whether the table for a page is there; if it is not, one is allocated if the fast path has a page.
     #[inline]
     pub(super) fn has_table(&mut self, vma: u32, index: u32) -> bool {
-        self.kernel.mechanisms.page_tables == PageTables::LeftOut || {
-            let tables = &self.mm.vmas[vma as usize].tables;
-            let lacks = tables.get(index as usize / PTRS_PER_PTE) == Some(&NONE);
-            !lacks || self.alloc_table_fast(vma, index)
-        }
+        self.kernel.mechanisms.page_tables == PageTables::LeftOut || self.pte_alloc(vma, index)
+    }
+
+    #[inline(never)]
+    fn pte_alloc(&mut self, vma: u32, index: u32) -> bool {
+        let tables = &self.mm.vmas[vma as usize].tables;
+        let lacks = tables.get(index as usize / PTRS_PER_PTE) == Some(&NONE);
+        !lacks || self.alloc_table_fast(vma, index)
     }
 
     #[cold]

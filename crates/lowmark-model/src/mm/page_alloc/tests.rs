@@ -24,8 +24,8 @@ fn kernel(text: &str, boost_factor: u64) -> Kernel {
     Kernel::resolve(&spec).unwrap()
 }
 
-/// One zone of 16 pageblocks, all movable and in use but for what `free` names: ranges of frames.
-fn memory(version: &str, free: &[std::ops::Range<Pfn>]) -> Mm {
+/// One zone of 16 pageblocks, all movable and in use but for what `free` names: first frames and numbers of frames.
+fn memory(version: &str, free: &[(Pfn, u32)]) -> Mm {
     let pages = u64::from(BLOCKS * PAGEBLOCK_PAGES);
     let machine = Machine {
         zones: vec![ZoneSpec {
@@ -47,8 +47,8 @@ fn memory(version: &str, free: &[std::ops::Range<Pfn>]) -> Mm {
             take(&mut mm, list);
         }
     }
-    for range in free {
-        for pfn in range.clone() {
+    for &(first, pages) in free {
+        for pfn in first..first + pages {
             mm.free_block(pfn, 0);
         }
     }
@@ -74,7 +74,7 @@ const VERSIONS: [&str; 4] = ["v5.0", "v6.1", "v6.12", "v6.18"];
 #[test]
 fn whole_pageblocks_change_hands_without_a_boost() {
     for version in VERSIONS {
-        let mut mm = memory(version, &[1024..2048, 4096..4096 + 512]);
+        let mut mm = memory(version, &[(1024, 1024), (4096, 512)]);
         // The largest block: two pageblocks at once.
         assert_eq!(take(&mut mm, Unmovable), Some(1024), "{version}");
         let zone = &mm.zones[0];
@@ -88,7 +88,7 @@ fn whole_pageblocks_change_hands_without_a_boost() {
 #[test]
 fn a_pageblock_that_is_half_free_is_claimed() {
     for version in VERSIONS {
-        let mut mm = memory(version, &[512..512 + 256]);
+        let mut mm = memory(version, &[(512, 256)]);
         assert_eq!(take(&mut mm, Unmovable), Some(512), "{version}");
         let zone = &mm.zones[0];
         assert_eq!(free_of(zone), [255, 0, 0], "{version}");
@@ -107,7 +107,7 @@ fn a_page_is_taken_from_a_pageblock_in_use() {
         ("v6.12", [0, 127, 0]),
         ("v6.18", [0, 127, 0]),
     ] {
-        let mut mm = memory(version, &[512..512 + 128]);
+        let mut mm = memory(version, &[(512, 128)]);
         for pfn in 512 + 128..1024 {
             mm.pages[pfn].set(flag::LRU);
         }
@@ -123,7 +123,7 @@ fn a_page_is_taken_from_a_pageblock_in_use() {
 #[test]
 fn what_is_alike_counts() {
     for version in VERSIONS {
-        let mut mm = memory(version, &[512..512 + 128]);
+        let mut mm = memory(version, &[(512, 128)]);
         for pfn in 512 + 128..512 + 384 {
             mm.pages[pfn].set(flag::LRU);
         }
