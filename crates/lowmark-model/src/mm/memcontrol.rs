@@ -474,7 +474,7 @@ impl World {
 pub(crate) async fn alloc_charged(sys: &Sys, gfp: Gfp, memcg: MemcgId) -> Result<Pfn, OutOfMemory> {
     let pfn = alloc_page(sys, gfp).await?;
     if memcg != ROOT {
-        let charged = charge(sys, pfn, gfp, memcg).await;
+        let charged = Box::pin(charge(sys, pfn, gfp, memcg)).await;
         if charged.is_err() {
             sys.world().mm.free_page(pfn);
         }

@@ -93,6 +93,8 @@ impl From<OutOfMemory> for FaultError {
 /// `mmap_sem` is held for reading, except while the fault waits for a page. After everything that may
 /// have slept the fault looks again at what there is, as the kernel does when it finds that the PTE has
 /// changed or replays a fault that had to give up `mmap_sem`. `begun` is where [`World::try_fault`] got.
+///
+/// What few faults need is boxed: the others need not carry the room for it.
 pub(crate) async fn handle_mm_fault(
     sys: &Sys,
     vma: u32,
@@ -137,20 +139,20 @@ pub(crate) async fn handle_mm_fault(
                 Err(error) => break Err(error.into()),
             },
             Step::AllocateTable => {
-                if let Err(error) = pgtable::alloc_table(sys, vma, index).await {
+                if let Err(error) = Box::pin(pgtable::alloc_table(sys, vma, index)).await {
                     break Err(error.into());
                 }
             }
             Step::Miss => {
                 major = true;
-                let read = filemap_fault::read_missing(sys, vma, index, gfp).await;
+                let read = Box::pin(filemap_fault::read_missing(sys, vma, index, gfp)).await;
                 if let Err(error) = read {
                     break Err(error.into());
                 }
                 replay = true;
             }
             Step::Marked => {
-                let read = filemap_fault::read_on(sys, vma, index, gfp).await;
+                let read = Box::pin(filemap_fault::read_on(sys, vma, index, gfp)).await;
                 if let Err(error) = read {
                     break Err(error.into());
                 }
@@ -180,11 +182,11 @@ pub(crate) async fn handle_mm_fault(
     }
     sys.up_read(space);
     if dirtied {
-        page_writeback::balance_dirty_pages_ratelimited(sys).await;
+        Box::pin(page_writeback::balance_dirty_pages_ratelimited(sys)).await;
     }
     let over = sys.world().take_over_high();
     if let Some(over) = over {
-        memcontrol::handle_over_high(sys, over).await;
+        Box::pin(memcontrol::handle_over_high(sys, over)).await;
     }
     result
 }

@@ -67,46 +67,53 @@ impl World {
     /// is moved to where reclaim finds it next; one that the device did not take stays dirty in swap, and is lost
     /// in a file.
     pub(crate) fn end_io(&mut self, completed: &Completed, pages: &[Pfn]) {
-        let dir = completed.dir;
         self.mm.fetch_frames(pages);
-        if dir == Dir::Write {
-            self.mm.nr_writeback -= pages.len() as u64;
-        }
-        let active_too = self.kernel.mechanisms.tail_writeback == TailWriteback::Activate;
-        for (number, &pfn) in pages.iter().enumerate() {
-            let failed = completed.failed.contains(&number);
-            let page = &mut self.mm.pages[pfn];
-            let waited_for = page.test_and_clear(flag::WAITERS);
-            match dir {
-                Dir::Read => page.clear(flag::LOCKED),
-                Dir::Write => {
-                    page.clear(flag::WRITEBACK);
-                    self.mm.memcontrol.uncount_writeback(pfn);
-                    let page = &self.mm.pages[pfn];
-                    let (zone, file) = (page.zone(), !page.has(flag::SWAPBACKED));
-                    self.account_reclaim_writeback(zone, 1);
-                    let page = &mut self.mm.pages[pfn];
-                    match (failed, file) {
-                        (true, true) => self.mapping_set_error(pfn),
-                        // end_swap_bio_write
-                        (true, false) => {
-                            page.clear(flag::RECLAIM);
-                            page.set(flag::DIRTY);
-                        }
-                        (false, _) => {}
-                    }
-                    let page = &mut self.mm.pages[pfn];
-                    if page.test_and_clear(flag::RECLAIM) {
-                        self.mm.rotate_reclaimable_page(pfn, active_too);
-                    }
-                    if file {
-                        self.end_file_writeback(pfn);
-                    }
+        match completed.dir {
+            Dir::Read => {
+                for &pfn in pages {
+                    self.mm.pages[pfn].clear(flag::LOCKED);
+                    self.wake_page(pfn);
                 }
             }
-            if waited_for {
-                self.page_waiters.wake(pfn, &mut self.sched);
+            Dir::Write => {
+                self.mm.nr_writeback -= pages.len() as u64;
+                for (number, &pfn) in pages.iter().enumerate() {
+                    self.end_page_writeback(pfn, completed.failed.contains(&number));
+                    self.wake_page(pfn);
+                }
             }
+        }
+    }
+
+    fn end_page_writeback(&mut self, pfn: Pfn, failed: bool) {
+        self.mm.memcontrol.uncount_writeback(pfn);
+        let page = &mut self.mm.pages[pfn];
+        page.clear(flag::WRITEBACK);
+        let (zone, file) = (page.zone(), !page.has(flag::SWAPBACKED));
+        if failed && !file {
+            // end_swap_bio_write
+            page.clear(flag::RECLAIM);
+            page.set(flag::DIRTY);
+        }
+        self.account_reclaim_writeback(zone, 1);
+        if failed && file {
+            self.mapping_set_error(pfn);
+        }
+        if self.mm.pages[pfn].test_and_clear(flag::RECLAIM) {
+            let tail = self.kernel.mechanisms.tail_writeback;
+            self.mm
+                .rotate_reclaimable_page(pfn, tail == TailWriteback::Activate);
+        }
+        if file {
+            self.end_file_writeback(pfn);
+        }
+    }
+
+    /// Whoever waits for a page looks at it again.
+    #[inline]
+    fn wake_page(&mut self, pfn: Pfn) {
+        if self.mm.pages[pfn].test_and_clear(flag::WAITERS) {
+            self.page_waiters.wake(pfn, &mut self.sched);
         }
     }
 }
