@@ -241,8 +241,8 @@ fn the_commit_alone_rests_as_simulated() {
         (1000, 10_775, 1075),
     ];
     for (n, expected, off) in rows {
-        let recording = dd(n, "v3.1+io-less", "70s", "", true);
-        let [mean, least, most] = share(&recording, 50);
+        let recording = dd(n, "v3.1+io-less", "90s", "", true);
+        let [mean, least, most] = share(&recording, 70);
         assert!(
             mean.abs_diff(expected) <= off,
             "{n} dd: {mean} ({least} to {most})"

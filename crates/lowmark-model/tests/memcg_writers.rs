@@ -88,7 +88,7 @@ fn a_group_is_held_to_its_part_of_its_memory() {
         for look in of_group {
             let (limit, setpoint) = (get(look, Field::Limit), get(look, Field::Setpoint));
             assert!((5118..=5128).contains(&limit), "{kernel}: {look:?}");
-            assert!((4470..=4487).contains(&setpoint), "{kernel}: {look:?}");
+            assert!((4467..=4487).contains(&setpoint), "{kernel}: {look:?}");
             let dirty = get(look, Field::Dirty);
             assert!((3838..=limit + 64).contains(&dirty), "{kernel}: {look:?}");
         }

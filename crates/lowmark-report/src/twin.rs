@@ -3,9 +3,10 @@
 //! 1. A metric is a counter of `/proc/vmstat` under the name of kernels of today, or a sum of such.
 //! 2. Of the kernel's runs the median counts, with the least and the greatest beside it: some runs have two
 //!    ways to go, and a mean would be neither.
-//! 3. The error is what the model has more than the median, as a part of the median. Where the median is 0
-//!    and the model's value is not, it is 1.
-//! 4. Metrics that are 0 everywhere say nothing and are left out of the median and the worst error.
+//! 3. So it is with the model's runs, each on the machine as one run of the kernel reported it.
+//! 4. The error is what the model's median has more than the kernel's, as a part of that. Where the kernel's is 0
+//!    and the model's is not, it is 1.
+//! 5. Metrics that are 0 everywhere say nothing and are left out of the median and the worst error.
 
 use crate::stats;
 use crate::table::{Align, Field, Role, Style, TextTable};
@@ -30,8 +31,11 @@ pub struct Metric {
     pub kernel_min: f64,
     /// Their greatest.
     pub kernel_max: f64,
-    /// What the model says.
+    /// Median of the model's runs.
     pub model: f64,
+    /// Their least and their greatest.
+    #[serde(skip)]
+    pub model_range: [f64; 2],
     /// (model − median) / median.
     pub error: f64,
 }
@@ -113,22 +117,24 @@ impl Definition {
 }
 
 impl Metric {
-    fn of(definition: &Definition, kernel: &[&Recording], model: &Recording) -> Option<Metric> {
-        let values: Option<Vec<f64>> = kernel
-            .iter()
-            .map(|run| Some(definition.value(&run.counters)? as f64))
-            .collect();
-        let values = values?;
-        let median = stats::median(&values)?;
+    fn of(definition: &Definition, kernel: &[&Recording], model: &[&Recording]) -> Option<Metric> {
+        let values = |runs: &[&Recording], missing: Option<u64>| -> Option<Vec<f64>> {
+            let value =
+                |run: &&Recording| Some(definition.value(&run.counters).or(missing)? as f64);
+            runs.iter().map(value).collect()
+        };
+        let kernel = values(kernel, None)?;
         // A counter that the model does not keep never moved there.
-        let model = definition.value(&model.counters).unwrap_or(0) as f64;
+        let model = values(model, Some(0))?;
+        let (kernel_median, model_median) = (stats::median(&kernel)?, stats::median(&model)?);
         Some(Metric {
             name: definition.name,
-            kernel_median: median,
-            kernel_min: stats::min(&values)?,
-            kernel_max: stats::max(&values)?,
-            model,
-            error: error(model, median),
+            kernel_median,
+            kernel_min: stats::min(&kernel)?,
+            kernel_max: stats::max(&kernel)?,
+            model: model_median,
+            model_range: [stats::min(&model)?, stats::max(&model)?],
+            error: error(model_median, kernel_median),
         })
     }
 
@@ -175,9 +181,9 @@ fn error(model: f64, median: f64) -> f64 {
 }
 
 impl Twin {
-    /// Compares a run of the model with runs of a kernel; none if there is no run of the kernel.
-    pub fn new(kernel: &[&Recording], model: &Recording) -> Option<Twin> {
-        let run = &kernel.first()?.run;
+    /// Compares runs of the model with runs of a kernel; none if there is no run of one of them.
+    pub fn new(kernel: &[&Recording], model: &[&Recording]) -> Option<Twin> {
+        let (run, _) = (&kernel.first()?.run, model.first()?);
         let params = run
             .params
             .iter()
@@ -200,12 +206,15 @@ impl Twin {
     /// The twin as a table.
     pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
         let mut table = TextTable::new().column("", Align::Left);
-        for heading in ["median", "min", "max", "spread", "model", "error"] {
+        for heading in [
+            "median", "min", "max", "spread", "model", "min", "max", "error",
+        ] {
             table = table.column(heading, Align::Right);
         }
         for metric in &self.metrics {
-            let counts = [metric.kernel_median, metric.kernel_min, metric.kernel_max];
-            let counts = counts.map(|count| Field::from(format!("{count:.0}")));
+            let count = |count: f64| Field::from(format!("{count:.0}"));
+            let kernel = [metric.kernel_median, metric.kernel_min, metric.kernel_max].map(count);
+            let [least, greatest] = metric.model_range.map(count);
             let role = match (metric.moved(), metric.holds()) {
                 (false, _) => Role::Unknown,
                 (true, true) => Role::Good,
@@ -213,12 +222,14 @@ impl Twin {
             };
             let rest = [
                 Field::from(percent(metric.spread())),
-                Field::from(format!("{:.0}", metric.model)),
+                count(metric.model),
+                least,
+                greatest,
                 Field::with_role(format!("{:+.1}%", metric.error * 100.0), role),
             ];
             table.row(
                 std::iter::once(Field::from(metric.name))
-                    .chain(counts)
+                    .chain(kernel)
                     .chain(rest),
             );
         }
@@ -281,15 +292,22 @@ mod tests {
             ])
         };
         let runs = [run(50, 9, 0), run(54, 1, 0), run(52, 4, 0)];
-        let model = recording(&[
-            ("pgscan_anon", 12),
-            ("pgscan_file", 93),
-            ("pgsteal_anon", 26),
-            ("allocstall_movable", 4),
-            ("pgmajfault", 3),
-            ("swap_ra", 0),
-        ]);
-        Twin::new(&runs.iter().collect::<Vec<_>>(), &model).expect("runs")
+        let model = |stalls| {
+            recording(&[
+                ("pgscan_anon", 12),
+                ("pgscan_file", 93),
+                ("pgsteal_anon", 26),
+                ("allocstall_movable", stalls),
+                ("pgmajfault", 3),
+                ("swap_ra", 0),
+            ])
+        };
+        let models = [model(9), model(4), model(2)];
+        Twin::new(
+            &runs.iter().collect::<Vec<_>>(),
+            &models.iter().collect::<Vec<_>>(),
+        )
+        .expect("runs")
     }
 
     #[test]
@@ -312,6 +330,7 @@ mod tests {
         assert!(steal.repeats() && !steal.holds());
         let stalls = metric("allocstall");
         assert_eq!((stalls.kernel_median, stalls.model), (5.0, 4.0));
+        assert_eq!(stalls.model_range, [2.0, 9.0]);
         assert!(!stalls.repeats() && stalls.holds());
         assert_eq!(metric("pgmajfault").error, 1.0);
         assert!(!metric("pgmajfault").holds());
@@ -371,6 +390,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("as near as asked for: 2 of 4"), "{text}");
-        assert!(Twin::new(&[], &recording(&[])).is_none());
+        assert!(Twin::new(&[], &[&recording(&[])]).is_none());
+        assert!(Twin::new(&[&recording(&[])], &[]).is_none());
     }
 }

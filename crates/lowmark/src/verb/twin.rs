@@ -2,8 +2,8 @@
 //!
 //! 1. What either cannot run is refused before anything runs.
 //! 2. The kernel runs several times in guests, with one seed: its spread is its own.
-//! 3. The model runs once, on the machine as that kernel reported it: zones, and memory in use before the
-//!    first task.
+//! 3. The model runs as often, each time on the machine as that run of the kernel reported it: zones, and memory
+//!    in use before the first task. What a few pages more or less make of a workload shows on both sides then.
 
 use crate::cli::{Ask, Backend, Format, Printing, Running};
 use crate::output::{self, Page, remark};
@@ -28,8 +28,9 @@ const NO_LRU_GEN: &str = "the model has no multi-generational LRU: its counters 
 #[command(
     after_help = "Examples:\n  lowmark twin swap-small --kernel 6.18 --set order=seq\n  \
     lowmark twin my.toml --image path/to/bzImage --repeat 3 --out runs --events\n\n\
-    Of the kernel's runs (5, or --repeat) the median counts; the error is what the model has more than\n\
-    it, as a part of it. All runs have the same seed."
+    The kernel runs 5 times, or as --repeat says, and the model once on the machine of each of them: on what\n\
+    was free and in use there. Medians count; the error is what the model's has more than the kernel's, as a\n\
+    part of that. All runs have the same seed."
 )]
 pub(crate) struct Args {
     /// Workload: a built-in one (see `lowmark list workloads`) or a path to a .toml file
@@ -55,10 +56,15 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     let models = planned
         .iter()
         .zip(&kernels)
-        .map(|(run, recordings)| model(run, recordings))
+        .flat_map(|(run, seen)| {
+            (0..)
+                .zip(*seen)
+                .map(move |(repeat, seen)| model(run, repeat, seen))
+        })
         .collect::<miette::Result<Vec<Run>>>()?;
     let models = engine::execute(&models, &args.running)?;
-    for recording in kernels.iter().copied().flatten().chain(&models) {
+    let models = models.chunks(repeats as usize);
+    for recording in kernels.iter().copied().chain(models.clone()).flatten() {
         if let Some(verdict) = outcome::verdict(&recording.outcome) {
             let run = &recording.run;
             remark(
@@ -67,13 +73,17 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
             );
         }
     }
-    let twins = kernels.iter().zip(&models).filter_map(|(kernel, model)| {
-        let kernel: Vec<&Recording> = kernel.iter().collect();
-        Some((Twin::new(&kernel, model)?, kernel))
-    });
+    let twins = kernels
+        .iter()
+        .zip(models.clone())
+        .filter_map(|(kernel, model)| {
+            let kernel: Vec<&Recording> = kernel.iter().collect();
+            let model: Vec<&Recording> = model.iter().collect();
+            Some((Twin::new(&kernel, &model)?, kernel))
+        });
     print(&twins.collect::<Vec<_>>(), args.printing.format)?;
     Ok(outcome::exit_status(
-        kernels.iter().copied().flatten().chain(&models),
+        kernels.iter().copied().chain(models).flatten(),
     ))
 }
 
@@ -137,26 +147,23 @@ fn for_model(run: &Run) -> Scenario {
     scenario
 }
 
-/// The run of the model on the machine that the kernel saw.
-fn model(run: &Run, kernel: &[Recording]) -> miette::Result<Run> {
+/// The run of the model on the machine that a run of the kernel saw.
+fn model(run: &Run, repeat: u64, kernel: &Recording) -> miette::Result<Run> {
     let mut scenario = for_model(run);
-    if kernel.iter().any(lru_gen) {
+    if lru_gen(kernel) {
         return Err(miette!(
             help = "switch it off in the kernel's command line or configuration",
             "{}: {NO_LRU_GEN}",
             run.name
         ));
     }
-    if let Some(system) = kernel
-        .first()
-        .and_then(|recording| recording.system.as_deref())
-    {
+    if let Some(system) = kernel.system.as_deref() {
         scenario.machine = zoneinfo::observed(&scenario.machine, system);
     }
     Ok(Run {
-        name: format!("{}_model", run.name),
+        name: format!("{}_model{}", run.name, repeat + 1),
         scenario,
-        repeat: 0,
+        repeat,
         guest: None,
     })
 }
@@ -175,7 +182,7 @@ fn print(twins: &[(Twin, Vec<&Recording>)], format: Format) -> miette::Result<()
                     .first()
                     .and_then(|recording| guests::describe(recording));
                 format!(
-                    "{}\n{}; {} runs and the model\n\n{}",
+                    "{}\n{}; {} runs of each\n\n{}",
                     page.title(&title),
                     system.unwrap_or_default(),
                     kernel.len(),
