@@ -182,7 +182,7 @@ fn print(twins: &[(Twin, Vec<&Recording>)], format: Format) -> miette::Result<()
                     .first()
                     .and_then(|recording| guests::describe(recording));
                 format!(
-                    "{}\n{}; {} runs of each\n\n{}",
+                    "{}\n{}; runs of each: {}\n\n{}",
                     page.title(&title),
                     system.unwrap_or_default(),
                     kernel.len(),
