@@ -162,21 +162,7 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Kernel;
     use crate::mm::memcontrol::ROOT;
-    use crate::trace::Trace;
-    use lowmark_spec::{KernelSpec, Machine};
-
-    fn world(version: &str) -> World {
-        let spec = KernelSpec {
-            text: version.into(),
-            version: version.into(),
-            toggles: Vec::new(),
-            sysctl: Default::default(),
-        };
-        let machine = Machine::small(64 << 20, 64 << 20);
-        World::new(&machine, Kernel::resolve(&spec).unwrap(), Trace::new(None))
-    }
 
     /// A page on its list.
     fn page(world: &mut World, flags: u16) -> Pfn {
@@ -223,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_file_page_competes_with_the_active_ones() {
-        let mut world = world("v3.15");
+        let mut world = World::of_version("v3.15");
         for _ in 0..10 {
             page(&mut world, flag::ACTIVE);
         }
@@ -236,7 +222,7 @@ mod tests {
 
     #[test]
     fn an_anonymous_page_competes_with_files_and_active_anon_only() {
-        let mut world = world("v5.9");
+        let mut world = World::of_version("v5.9");
         for _ in 0..10 {
             page(&mut world, flag::SWAPBACKED);
         }
@@ -253,10 +239,10 @@ mod tests {
 
     #[test]
     fn older_kernels_remember_less() {
-        let mut old = world("v3.14");
+        let mut old = World::of_version("v3.14");
         let file = page(&mut old, 0);
         assert_eq!(old.workingset_eviction(file, ROOT), None);
-        let mut files_only = world("v4.12");
+        let mut files_only = World::of_version("v4.12");
         let anon = page(&mut files_only, flag::SWAPBACKED);
         assert_eq!(files_only.workingset_eviction(anon, ROOT), None);
         assert_eq!(files_only.mm.lruvecs[0].nonresident_age, 0);
@@ -264,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_clock_may_go_round() {
-        let mut world = world("v5.9");
+        let mut world = World::of_version("v5.9");
         for _ in 0..10 {
             page(&mut world, flag::SWAPBACKED | flag::ACTIVE);
         }

@@ -106,23 +106,9 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Kernel;
     use crate::mm::page::flag;
     use crate::mm::page_alloc::Gfp;
-    use crate::trace::Trace;
     use crate::world::{Sys, Verdict};
-    use lowmark_spec::{KernelSpec, Machine};
-
-    fn world(version: &str) -> World {
-        let spec = KernelSpec {
-            text: version.into(),
-            version: version.into(),
-            toggles: Vec::new(),
-            sysctl: Default::default(),
-        };
-        let machine = Machine::small(64 << 20, 64 << 20);
-        World::new(&machine, Kernel::resolve(&spec).unwrap(), Trace::new(None))
-    }
 
     /// So many more pages on the inactive anon list, none of which came by a fault.
     fn add_pages(world: &mut World, pages: u64) {
@@ -145,7 +131,7 @@ mod tests {
             ("v6.1", [0, 10, 10]),
             ("v6.18", [0, 0, 10]),
         ] {
-            let mut world = world(version);
+            let mut world = World::of_version(version);
             world.start_flushing_stats();
             add_pages(&mut world, 10);
             let at_once = known(&world);
@@ -159,7 +145,7 @@ mod tests {
 
     #[test]
     fn reclaim_flushes_only_what_has_changed_enough() {
-        let mut world = world("v6.1");
+        let mut world = World::of_version("v6.1");
         let enough = CHARGE_BATCH * (world.sched.cpus() + 1);
         let per_fault = {
             world.mm.stat.pgfault += 1;
@@ -177,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_worker_alone_keeps_no_run_going() {
-        let mut world = world("v6.18");
+        let mut world = World::of_version("v6.18");
         world.start_flushing_stats();
         let sys = Sys::new(world);
         let body = {
@@ -194,7 +180,7 @@ mod tests {
 
     #[test]
     fn refaults_that_nobody_has_counted_yet_do_not_count() {
-        let mut world = world("v6.18");
+        let mut world = World::of_version("v6.18");
         world.start_flushing_stats();
         world.mm.lruvecs[0].activations = [3, 4];
         assert_eq!(world.workingset_activations(0), [0, 0]);
