@@ -3,11 +3,11 @@
 mod common;
 
 use lowmark_model::{Options, run};
-use lowmark_record::{Outcome, Recording};
+use lowmark_record::{Field, Outcome, Recording};
 
-/// Private memory larger than RAM, gone through in order and backward, in a guest with so many pages in use that its
+/// Private memory larger than RAM, gone through in order and then in `order`, in a guest with so many pages in use that its
 /// kernel reported.
-fn record(kernel: &str, occupied: u64) -> Recording {
+fn record(kernel: &str, occupied: u64, order: &str) -> Recording {
     let text = format!(
         r#"
 lowmark = 1
@@ -27,12 +27,16 @@ use = "{kernel}"
 run = [
   {{ map = "m", kind = "anon-private", size = "220M" }},
   {{ touch = "m", access = "write" }},
-  {{ touch = "m", access = "write", order = "reverse" }},
+  {{ touch = "m", access = "write", order = "{order}" }},
 ]
 "#
     );
     let scenario = common::scenarios(text).remove(0);
-    let recording = run(&scenario, &Options::default(), &mut |_| {}).expect("it can run");
+    let options = Options {
+        events: true,
+        check: false,
+    };
+    let recording = run(&scenario, &options, &mut |_| {}).expect("it can run");
     assert_eq!(recording.outcome, Outcome::Completed, "{kernel}");
     recording
 }
@@ -43,7 +47,8 @@ run = [
 #[test]
 fn kswapd_works_for_a_small_zone_that_was_boosted() {
     let occupied = [6250, 6257, 6264, 6271, 6278, 6285];
-    let skipped = |kernel| occupied.map(|pages| record(kernel, pages).counters["pgskip_dma32"]);
+    let skipped =
+        |kernel| occupied.map(|pages| record(kernel, pages, "reverse").counters["pgskip_dma32"]);
     let often = skipped("v6.18");
     assert!(often.iter().any(|&pages| pages > 10_000), "{often:?}");
     assert_eq!(skipped("v6.1"), [0; 6]);
@@ -62,7 +67,29 @@ fn a_factor_of_0_is_no_boost() {
         "v6.18,watermark_boost_factor=0",
         "v6.18+watermark_boost=off",
     ]
-    .map(|kernel| record(kernel, 6250).counters);
+    .map(|kernel| record(kernel, 6250, "reverse").counters);
     assert_eq!(factor, mechanism);
-    assert_ne!(factor, record("v6.18", 6250).counters);
+    assert_ne!(factor, record("v6.18", 6250, "reverse").counters);
+}
+
+/// Since 6.14 one call of `isolate_lru_folios` goes past 32,768 pages at most, and then takes pages of any zone; before,
+/// it went through whole lists.
+#[test]
+fn pages_are_skipped_up_to_a_bound() {
+    let longest = |kernel| {
+        let skipped = |pages| {
+            let events = record(kernel, pages, "seq").events;
+            events
+                .iter()
+                .filter_map(|event| event.get(Field::NrSkipped))
+                .max()
+        };
+        [6250, 6257, 6264, 6271]
+            .map(skipped)
+            .into_iter()
+            .max()
+            .flatten()
+    };
+    assert_eq!(longest("v6.18"), Some(32 << 10));
+    assert!(longest("v6.18+skipped_pages=counted") > Some(32 << 10));
 }

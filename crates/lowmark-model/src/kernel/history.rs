@@ -489,6 +489,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "skipped-pages-bounded",
+        version: v(6, 14),
+        commit: "1c7b17cf0594",
+        summary: "32,768 pages of zones that do not help are skipped in one go at most",
+        effect: |m| {
+            m.skipped_pages = SkippedPages::Bounded;
+        },
+    },
+    Change {
         name: "claim-or-smallest",
         version: v(6, 15),
         commit: "c2f6ea38fc1b",

@@ -89,12 +89,15 @@ macro_rules! zones {
                 /// One for each zone that devices may be confined to; that of ZONE_DMA matters.
                 EachZone = "each-zone",
             }
-            /// Whether pages that reclaim meets in zones that do not help count as scanned (`isolate_lru_pages`).
+            /// Whether pages that reclaim meets in zones that do not help count as scanned, and how many it passes by
+            /// (`isolate_lru_pages`).
             skipped_pages: SkippedPages {
                 /// A quarter of them, or all if there was nothing else.
                 Quarter = "quarter",
                 /// All of them.
                 Counted = "counted",
+                /// All of them, and 32,768 at most in one go: after them, pages of every zone are taken.
+                Bounded = "bounded",
             }
             /// Free pages that each CPU keeps to itself (`struct per_cpu_pages`).
             pcp_lists: PcpLists {

@@ -1,6 +1,9 @@
 //! One pass over a set of LRU lists (`shrink_lruvec`), batch by batch.
 
-use super::{Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target, page_list, throttle};
+use super::{
+    Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX, SWAP_CLUSTER_MAX_SKIPPED, ScanControl, Target,
+    page_list, throttle,
+};
 use crate::kernel::{
     BalancePgdat, BatchStall, IsolatedLimit, IsolatedWait, LruUnit, ReclaimPlug, ScanControlTime,
     ScanTarget, SkippedPages,
@@ -371,6 +374,10 @@ impl World {
         sc: &ScanControl,
         batch: &mut Batch,
     ) -> u64 {
+        let most = match self.kernel.mechanisms.skipped_pages {
+            SkippedPages::Quarter | SkippedPages::Counted => usize::MAX,
+            SkippedPages::Bounded => SWAP_CLUSTER_MAX_SKIPPED,
+        };
         let mut skipped = Batch::new();
         let mut by_zone = [0; MAX_NR_ZONES];
         while (batch.len() as u64) < want {
@@ -378,7 +385,7 @@ impl World {
                 break;
             };
             let kind = self.mm.zones[self.mm.pages[pfn].zone()].kind;
-            if kind > sc.reclaim_idx {
+            if kind > sc.reclaim_idx && skipped.len() < most {
                 by_zone[kind as usize] += 1;
                 skipped.push(pfn);
             } else {

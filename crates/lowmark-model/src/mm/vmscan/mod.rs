@@ -33,6 +33,8 @@ pub(crate) type Batch = Vec<Pfn>;
 pub(crate) const DEF_PRIORITY: u32 = 12;
 /// Pages that are isolated together, and that direct reclaim aims at.
 pub(crate) const SWAP_CLUSTER_MAX: u64 = 32;
+/// Pages that isolation passes by in one go, at most (6.14).
+const SWAP_CLUSTER_MAX_SKIPPED: usize = (SWAP_CLUSTER_MAX as usize) << 10;
 
 /// What a reclaimer wants and what it has got (`struct scan_control`).
 #[derive(Debug, Clone)]
