@@ -149,14 +149,12 @@ impl DirtyFigures {
 }
 
 impl Sink for DirtyReport {
+    #[inline]
     fn event(&mut self, event: &Event, tables: &Tables) {
         let known = self.writers.len();
         self.see(event);
-        if self.writers.len() > known
-            && let Some(actor) = tables.actor(event.task)
-        {
-            self.names
-                .insert(event.task, format!("{}-{}", actor.name, actor.pid));
+        if self.writers.len() > known {
+            self.name(event.task, tables);
         }
     }
 }
@@ -168,6 +166,14 @@ impl DirtyReport {
         recording.events.iter().for_each(|event| report.see(&event));
         report.gauges(recording);
         report.figures()
+    }
+
+    #[cold]
+    fn name(&mut self, task: u32, tables: &Tables) {
+        if let Some(actor) = tables.actor(task) {
+            let name = format!("{}-{}", actor.name, actor.pid);
+            self.names.insert(task, name);
+        }
     }
 
     /// Whether there was anything of dirty throttling.
@@ -198,6 +204,8 @@ impl DirtyReport {
         }
     }
 
+    // Inlined, for most events of most traces are none of these.
+    #[inline]
     fn see(&mut self, event: &Event) {
         let time = event.time_ns;
         match event.kind {
