@@ -5,8 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 . ./targets.sh
 
-# Executions within which it must be found: those that docs/fuzzing.md reports of a target.
-EXECUTIONS_MAX=${EXECUTIONS_MAX:-10000000}
+# Executions within which it must be found.
+EXECUTIONS_MAX=${EXECUTIONS_MAX:-3000000}
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

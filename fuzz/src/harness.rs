@@ -27,7 +27,7 @@ pub type Look<'a> = dyn FnMut(u64) + 'a;
 /// A reader.
 pub type Target = fn(&[u8], &mut Look<'_>);
 
-/// The number that the canary waits for.
+/// The number that the canary waits for; see `lib.rs`.
 pub const CANARY: u64 = 647;
 
 /// All of them, with their names: those of the binaries and of the directories of the corpus.
