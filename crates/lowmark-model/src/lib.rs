@@ -46,8 +46,9 @@ use world::{Sys, SysRef, World};
 pub struct Options {
     /// Record every tracepoint event, and the state of memory over the run.
     pub events: bool,
-    /// Check the invariants after every event: slow, and a panic when one is broken.
-    pub check: bool,
+    /// Check the invariants after every so many events, and at the end; 0 for never. Each check goes through all
+    /// pages. A panic when one is broken.
+    pub check_every: u64,
 }
 
 /// Runs a scenario to its end.
@@ -64,8 +65,11 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Recording, Refusal> {
     let sys = started(scenario, options)?;
-    let mut observer = output::Observer::new(options.check, options.events, progress);
+    let mut observer = output::Observer::new(options, progress);
     let verdict = time::run_until_idle(&sys, &mut |world| observer.observe(world));
+    if options.check_every > 0 {
+        invariants::check(&sys.world());
+    }
     let mut recording = output::recording(&mut sys.world(), scenario, verdict);
     recording.gauges = observer.gauges();
     Ok(recording)

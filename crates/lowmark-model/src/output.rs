@@ -1,5 +1,6 @@
 //! From the state of a finished run to its recording, and progress on the way.
 
+use crate::Options;
 use crate::gauges::Sampler;
 use crate::invariants;
 use crate::mm::mmzone::{Lru, ZoneType};
@@ -24,7 +25,7 @@ pub struct Progress {
 
 /// Looks at the run after every event.
 pub(crate) struct Observer<'a> {
-    check: bool,
+    check_every: u64,
     events: u64,
     sampler: Option<Sampler>,
     progress: &'a mut dyn FnMut(Progress),
@@ -34,22 +35,19 @@ pub(crate) struct Observer<'a> {
 const EVENTS_PER_REPORT: u64 = 1 << 14;
 
 impl<'a> Observer<'a> {
-    pub(crate) fn new(
-        check: bool,
-        gauges: bool,
-        progress: &'a mut dyn FnMut(Progress),
-    ) -> Observer<'a> {
+    pub(crate) fn new(options: &Options, progress: &'a mut dyn FnMut(Progress)) -> Observer<'a> {
         Observer {
-            check,
+            check_every: options.check_every,
             events: 0,
-            sampler: gauges.then(Sampler::new),
+            sampler: options.events.then(Sampler::new),
             progress,
         }
     }
 
     pub(crate) fn observe(&mut self, world: &World) {
         self.events += 1;
-        if self.check {
+        // No number of events is a multiple of 0.
+        if self.events.is_multiple_of(self.check_every) {
             invariants::check(world);
         }
         if let Some(sampler) = &mut self.sampler {

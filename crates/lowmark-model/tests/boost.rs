@@ -34,7 +34,7 @@ run = [
     let scenario = common::scenarios(text).remove(0);
     let options = Options {
         events: true,
-        check: false,
+        check_every: 0,
     };
     let recording = run(&scenario, &options, &mut |_| {}).expect("it can run");
     assert_eq!(recording.outcome, Outcome::Completed, "{kernel}");

@@ -36,7 +36,7 @@ filesystem.data = {{ kind = "xfs", device = "sda" }}
 fn record(fields: &str, body: &str, check: bool) -> Recording {
     let options = Options {
         events: false,
-        check,
+        check_every: u64::from(check),
     };
     let recording = run(&scenario(fields, body), &options, &mut |_| {});
     let recording = recording.expect("the model can run it");
@@ -136,7 +136,7 @@ run = [{{ append = "b", block = "64K", count = 10000 }}]
     scenario.workload.end = lowmark_spec::workload::End::After(10_000_000_000);
     let options = Options {
         events: true,
-        check: false,
+        check_every: 0,
     };
     run(&scenario, &options, &mut |_| {}).expect("the model can run it")
 }

@@ -57,7 +57,7 @@ run = [{run}]
     );
     let options = Options {
         events,
-        check: false,
+        check_every: 0,
     };
     let recording = lowmark_model::run(&common::scenarios(text)[0], &options, &mut |_| {})
         .expect("the model can run it");

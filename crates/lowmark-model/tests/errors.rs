@@ -36,7 +36,7 @@ use = "{kernel}"
     );
     let options = Options {
         events: false,
-        check: true,
+        check_every: 1,
     };
     let recording =
         run(&common::scenarios(text)[0], &options, &mut |_| {}).expect("the model can run it");

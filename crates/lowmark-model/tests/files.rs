@@ -43,7 +43,7 @@ use = [{kernels}]
 fn record(scenario: &Scenario, check: bool) -> Recording {
     let options = Options {
         events: false,
-        check,
+        check_every: u64::from(check),
     };
     let recording = run(scenario, &options, &mut |_| {}).expect("the model can run it");
     assert_eq!(recording.outcome, Outcome::Completed);

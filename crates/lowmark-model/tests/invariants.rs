@@ -186,7 +186,7 @@ proptest! {
 
     #[test]
     fn invariants_hold_between_events(scenario in scenario()) {
-        let options = Options { events: true, check: true };
+        let options = Options { events: true, check_every: 1 };
         let recording = run(&scenario, &options, &mut |_| {}).expect("the model can run it");
         prop_assert!(
             !matches!(recording.outcome, Outcome::Deadlock { .. }),

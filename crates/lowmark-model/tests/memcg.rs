@@ -40,7 +40,7 @@ fn record(kernel: &str, body: &str) -> Recording {
 fn record_with(kernel: &str, body: &str, check: bool) -> Recording {
     let options = Options {
         events: true,
-        check,
+        check_every: u64::from(check),
     };
     let recording = run(&scenario(kernel, body), &options, &mut |_| {}).expect("it can run");
     assert_eq!(recording.outcome, Outcome::Completed, "{kernel}");

@@ -42,7 +42,7 @@ run = [{{ repeat = "forever", do = [{{ append = "free", block = "64K" }}] }}]
     );
     let options = Options {
         events: true,
-        check: false,
+        check_every: 0,
     };
     let recording =
         run(&common::scenarios(text)[0], &options, &mut |_| {}).expect("the model can run it");

@@ -18,7 +18,7 @@ struct Site<'a> {
     disk: &'a str,
     net: &'a str,
     events: bool,
-    check: bool,
+    check_every: u64,
 }
 
 const SITE: Site<'_> = Site {
@@ -27,7 +27,7 @@ const SITE: Site<'_> = Site {
     disk: DISK,
     net: NET,
     events: false,
-    check: false,
+    check_every: 0,
 };
 
 impl Site<'_> {
@@ -79,7 +79,7 @@ use = "{kernel}"
         );
         let options = Options {
             events: self.events,
-            check: self.check,
+            check_every: self.check_every,
         };
         let recording = run(&common::scenarios(text)[0], &options, &mut |_| {});
         let recording = recording.expect("the model can run it");
@@ -244,7 +244,7 @@ run = [{ repeat = 20, do = [{ append = "log", block = "3K" }, { fdatasync = "log
             // Less than is written, so that reclaim meets what waits for a COMMIT.
             ram: "12M",
             disk: "rate = \"20MB/s\"",
-            check: true,
+            check_every: 1,
             ..SITE
         };
         let recording = site.record(body);

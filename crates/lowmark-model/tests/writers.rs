@@ -53,7 +53,7 @@ fn four_writers_are_held_back_as_by_6_18() {
     };
     let options = Options {
         events: true,
-        check: false,
+        check_every: 0,
     };
     let recording = run(&scenario, &options, &mut |_| {}).expect("the model can run it");
     assert_eq!(recording.outcome, Outcome::Completed);
