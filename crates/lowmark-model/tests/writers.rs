@@ -1,14 +1,22 @@
-//! Four writers to a slow disk, against a guest of 6.18 that did the same: how long it took, and how its
-//! writers were held back. The figures are those of the capture `vm-6.18-writers-4x48m-20MBps-db16m`.
+//! Four writers to a slow disk, against guests of 6.18 that did the same: how long it took, and how its writers were
+//! held back. The figures are those of the capture `vm-6.18-writers-4x48m-20MBps-db16m`.
+//!
+//! So close to their limit, by how much writers are held back hangs on what is dirty in the few moments in which the
+//! base rate moves: from guest to guest the median of the rate is between 11.0 and 21.6 MB/s. In the model it differs
+//! with the times at which the writers begin; of several runs the median counts.
 
 use lowmark_model::{Options, run};
 use lowmark_record::{Event, Field, Kind, Outcome};
-use lowmark_spec::{BuiltIn, Overrides, Source, parse};
+use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
 
+/// The costs are what the trace of the capture shows of emulation with ftrace on: 2.6 us more between two looks for
+/// each page that is written between them, and 60 us and what the look takes, which is 35 us, however few they are.
 const WORKLOAD: &str = r#"
 lowmark = 1
 [workload]
 name = "writers"
+[for]
+late = ["0ms", "1ms", "2ms", "3ms", "5ms", "7ms", "11ms"]
 [machine]
 use = "guest-512m"
 [machine.device.vdb]
@@ -24,6 +32,10 @@ elevator = "noop"
 [machine.filesystem.slow]
 kind = "ext4"
 device = "vdb"
+[machine.costs]
+file_page = "2100ns"
+copy_page = "500ns"
+balance_dirty = "95us"
 [kernel]
 use = "v6.18"
 sysctl = { dirty_bytes = 16777216, dirty_background_bytes = 4194304 }
@@ -33,12 +45,44 @@ exists = false
 copies = 4
 [task.writer]
 processes = 4
-run = [{ append = "out$idx", block = "64K", count = 768 }]
+run = [{ sleep = "idx*late" }, { append = "out$idx", block = "64K", count = 768 }]
 "#;
 
 fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values[values.len() / 2]
+}
+
+/// What a run comes to: looks, ms elapsed, and medians over the looks of the pause in ms, the rate in KiB/s, the pages
+/// since the last look and those dirty.
+fn figures(scenario: &Scenario) -> [u64; 6] {
+    let options = Options {
+        events: true,
+        check_every: 0,
+    };
+    let recording = run(scenario, &options, &mut |_| {}).expect("the model can run it");
+    assert_eq!(recording.outcome, Outcome::Completed);
+    let looks: Vec<Event> = recording
+        .events
+        .iter()
+        .filter(|event| event.kind == Kind::BalanceDirtyPages)
+        .collect();
+    let pauses = looks
+        .iter()
+        .filter_map(|event| event.signed(Field::Pause))
+        .filter(|&pause| pause > 0);
+    let median_of = |field| {
+        let values = looks.iter().map(|look| look.get(field).unwrap_or(0));
+        median(values.collect())
+    };
+    [
+        looks.len() as u64,
+        recording.elapsed_ns / 1_000_000,
+        median(pauses.map(|pause| pause as u64).collect()),
+        median_of(Field::TaskRatelimit),
+        median_of(Field::Dirtied),
+        median_of(Field::Dirty),
+    ]
 }
 
 #[test]
@@ -47,45 +91,27 @@ fn four_writers_are_held_back_as_by_6_18() {
         name: "writers.toml".into(),
         text: WORKLOAD.into(),
     };
-    let scenario = match parse(&source, &BuiltIn, &Overrides::default()) {
-        Ok(mut scenarios) => scenarios.remove(0),
+    let runs: Vec<[u64; 6]> = match parse(&source, &BuiltIn, &Overrides::default()) {
+        Ok(scenarios) => scenarios.iter().map(figures).collect(),
         Err(error) => panic!("{}", error.render_plain()),
     };
-    let options = Options {
-        events: true,
-        check_every: 0,
-    };
-    let recording = run(&scenario, &options, &mut |_| {}).expect("the model can run it");
-    assert_eq!(recording.outcome, Outcome::Completed);
-    let looks: Vec<Event> = recording
-        .events
-        .iter()
-        .filter(|event| event.kind == Kind::BalanceDirtyPages)
-        .collect();
-    let pauses: Vec<u64> = looks
-        .iter()
-        .filter_map(|event| event.signed(Field::Pause))
-        .filter(|&pause| pause > 0)
-        .map(|pause| pause as u64)
-        .collect();
-    let judge = |what: &str, model: u64, kernel: u64, percent: u64| {
+    for (figure, (what, kernel, percent)) in [
+        ("looks", 1_911, 5),
+        ("elapsed ms", 8_757, 5),
+        ("pause ms", 28, 15),
+        ("task_ratelimit", 11_024, 15),
+        ("pages between looks", 32, 0),
+        ("dirty", 4_032, 2),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let all: Vec<u64> = runs.iter().map(|run| run[figure]).collect();
+        let model = median(all.clone());
         let error = model.abs_diff(kernel) * 100 / kernel;
-        assert!(error <= percent, "{what}: {model}, of the kernel {kernel}");
-    };
-    let median_of = |field| {
-        median(
-            looks
-                .iter()
-                .map(|look| look.get(field).unwrap_or(0))
-                .collect(),
-        )
-    };
-    judge("looks", looks.len() as u64, 1_911, 5);
-    judge("elapsed ms", recording.elapsed_ns / 1_000_000, 8_757, 5);
-    judge("pause ms", median(pauses), 28, 15);
-    // This close to the limit 16 dirty pages more or less, which is a step of these writers, are a third of the rate.
-    let rate = median_of(Field::TaskRatelimit);
-    judge("task_ratelimit", rate, 11_024, 20);
-    judge("pages between looks", median_of(Field::Dirtied), 32, 0);
-    judge("dirty", median_of(Field::Dirty), 4_032, 2);
+        assert!(
+            error <= percent,
+            "{what}: {model}, of the kernel {kernel}; in runs {all:?}"
+        );
+    }
 }

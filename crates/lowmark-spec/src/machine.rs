@@ -154,8 +154,8 @@ pub struct Device {
     pub queue_depth: u32,
     /// Of these, commands whose fixed costs run side by side; transfers share one link.
     pub parallelism: u32,
-    /// Largest request, bytes (`max_sectors_kb`).
-    pub max_request: u64,
+    /// Largest request that it takes, bytes (`max_hw_sectors_kb`); none: any. The kernel has a bound of its own.
+    pub max_request: Option<u64>,
     /// `queue/nr_requests`, counted for sync and async separately.
     pub nr_requests: u32,
     /// `queue/scheduler`.
@@ -354,7 +354,7 @@ impl Device {
             open_blocks: 1,
             queue_depth: 31,
             parallelism: 1,
-            max_request: 512 << 10,
+            max_request: None,
             nr_requests: 128,
             elevator: Elevator::Cfq,
             members: 1,

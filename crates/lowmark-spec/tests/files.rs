@@ -164,7 +164,10 @@ fn desktop_900m() {
         (disk.position_read_ns, disk.command_read_ns, disk.page_ns),
         (7_300_000, 130_000, 51_000)
     );
-    assert_eq!((disk.size, disk.max_request), (500_000_000_000, 524_288));
+    assert_eq!(
+        (disk.size, disk.max_request),
+        (500_000_000_000, Some(524_288))
+    );
     assert_eq!(disk.elevator, Elevator::Cfq);
     assert_eq!((hdd.swap[0].size, hdd.swap[0].priority), (1 << 30, -1));
     assert_eq!(hdd.costs.swap_page_ns, 2_300);

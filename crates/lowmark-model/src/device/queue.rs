@@ -6,7 +6,7 @@ use super::errors::Failing;
 use super::request::{Dir, Io, Request, RequestId};
 use super::stripes::Stripes;
 use super::waiting::Next;
-use crate::kernel::{Mechanisms, Plug as PlugPlace, PlugFlush};
+use crate::kernel::{MaxSectors, Mechanisms, Plug as PlugPlace, PlugFlush};
 use crate::mm::page::Pfn;
 use crate::time::{MSEC, Nanos, Sched, TaskId, WaitQueue};
 use crate::world::Interrupt;
@@ -123,6 +123,11 @@ pub(crate) struct BlockLayer {
 impl BlockLayer {
     pub(crate) fn new(devices: &[Device], kernel: &Mechanisms) -> BlockLayer {
         let plug_flush = kernel.plug_flush;
+        let max_sectors = match kernel.max_sectors {
+            MaxSectors::Sectors1024 => 512 << 10,
+            MaxSectors::Sectors2560 => 1280 << 10,
+            MaxSectors::Sectors8192 => 4 << 20,
+        };
         let queue = |device: &Device| Queue {
             disk: Disk::new(device),
             rotational: device.rotational,
@@ -131,7 +136,7 @@ impl BlockLayer {
             unused: Vec::new(),
             lists: Default::default(),
             nr_requests: device.nr_requests,
-            max_pages: (device.max_request / PAGE_SIZE).max(1),
+            max_pages: (device.max_request.unwrap_or(u64::MAX).min(max_sectors) / PAGE_SIZE).max(1),
             queue_depth: device.queue_depth as usize,
             parallelism: device.parallelism,
             taken: Vec::new(),

@@ -33,6 +33,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "requests-of-1280k",
+        version: v(4, 3),
+        commit: "d2be537c3ba3",
+        summary: "requests grow to 1280 KiB; those of 3.19 to 4.1, as large as the device takes, are left out",
+        effect: |m| {
+            m.max_sectors = MaxSectors::Sectors2560;
+        },
+    },
+    Change {
         name: "order-0-watermarks",
         version: v(4, 4),
         commit: "97a16fc82a7c",
@@ -95,6 +104,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         summary: "the highest zone comes first again",
         effect: |m| {
             m.fair_zones = FairZones::Off;
+        },
+    },
+    Change {
+        name: "timers-never-early",
+        version: v(4, 8),
+        commit: "500462a9de65",
+        summary: "timers go off a jiffy later, those of 63 jiffies and more up to an eighth",
+        effect: |m| {
+            m.timer_wheel = TimerWheel::Rounded;
         },
     },
     Change {
@@ -531,6 +549,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         summary: "ext4 writes in large folios, too (9aac777aaf94, 6.11)",
         effect: |m| {
             m.write_folios = WriteFolios::XfsAndExt4;
+        },
+    },
+    Change {
+        name: "requests-of-4m",
+        version: v(6, 17),
+        commit: "9b8b84879d4a",
+        summary: "requests grow to 4 MiB",
+        effect: |m| {
+            m.max_sectors = MaxSectors::Sectors8192;
         },
     },
     Change {

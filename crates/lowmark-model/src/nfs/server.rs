@@ -20,6 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// `dirty_expire_centisecs` of the server.
 const EXPIRE: Nanos = 30 * SECOND;
+/// Largest command that its disk gets, bytes, if the machine does not say.
+const COMMAND: u64 = 512 << 10;
 
 /// What of a file is in the server's memory alone.
 #[derive(Debug, Default)]
@@ -82,7 +84,8 @@ impl Server {
         let memory = spec.ram / PAGE_SIZE;
         Server {
             disk: Disk::new(device),
-            command_pages: (device.max_request / PAGE_SIZE).clamp(1, u64::from(u32::MAX)) as u32,
+            command_pages: (device.max_request.unwrap_or(COMMAND) / PAGE_SIZE)
+                .clamp(1, u64::from(u32::MAX)) as u32,
             log: device.size / PAGE_SIZE / 2,
             threads: spec.threads,
             busy: 0,

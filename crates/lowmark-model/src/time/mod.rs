@@ -12,11 +12,13 @@
 mod executor;
 mod rwsem;
 mod sched;
+mod timer;
 mod wait;
 
 pub(crate) use executor::{Suspend, run_until_idle};
 pub(crate) use rwsem::RwSem;
 pub(crate) use sched::{BoxFuture, Mode, Sched, TaskId, TaskState};
+pub(crate) use timer::expiry;
 pub(crate) use wait::WaitQueue;
 
 /// Nanoseconds of virtual time since the run began.

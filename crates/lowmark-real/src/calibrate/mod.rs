@@ -162,7 +162,9 @@ pub fn to_toml(machine: &Machine, source: &str) -> String {
         }
         line(format!("queue_depth = {}", device.queue_depth));
         line(format!("parallelism = {}", device.parallelism));
-        line(format!("max_request = \"{}\"", device.max_request));
+        if let Some(bytes) = device.max_request {
+            line(format!("max_request = \"{bytes}\""));
+        }
         line(format!("nr_requests = {}", device.nr_requests));
         line(format!("elevator = \"{}\"", elevator(device)));
         if device.erase_block > 0 {

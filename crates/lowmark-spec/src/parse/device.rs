@@ -149,7 +149,10 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
             |scope, node| scope.some_up_to(node, 65_536),
             1,
         )?,
-        max_request: fields.or("max_request", Scope::pages, 512 << 10)?,
+        max_request: match entry.node.get("max_request") {
+            Some(node) => Some(scope.pages(node)?),
+            None => None,
+        },
         nr_requests: fields.or(
             "nr_requests",
             |scope, node| scope.some_up_to(node, 65_536),

@@ -101,6 +101,16 @@ macro_rules! writeback {
                 /// On ext4 as well.
                 XfsAndExt4 = "xfs-and-ext4",
             }
+            /// Largest request that the block layer makes, whatever more its device takes (`BLK_DEF_MAX_SECTORS`).
+            /// Its pages are written when all of it is.
+            max_sectors: MaxSectors {
+                /// 512 KiB.
+                Sectors1024 = "512k",
+                /// 1280 KiB.
+                Sectors2560 = "1280k",
+                /// 4 MiB.
+                Sectors8192 = "4m",
+            }
             /// Whether memory cgroups have dirty limits and flushers of their own.
             cgroup_writeback: CgroupWriteback {
                 /// Their dirty pages are among everybody's.
@@ -115,6 +125,14 @@ macro_rules! writeback {
                 /// By writers, after an inode's turn, and after the last page of an inode is written; pauses in
                 /// which nothing is being written are left out.
                 Completions = "completions",
+            }
+            /// When the timer of a throttled writer's pause goes off (`schedule_timeout`).
+            timer_wheel: TimerWheel {
+                /// In time.
+                Cascading = "cascading",
+                /// With the jiffy after that, and of long pauses with a later one, as the levels of the wheel are
+                /// grained.
+                Rounded = "rounded",
             }
             /// By which bandwidth a writer is held back when its look takes a sample.
             position_time: PositionTime {

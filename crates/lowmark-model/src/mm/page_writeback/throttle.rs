@@ -12,7 +12,7 @@ use super::position::{Position, RATELIMIT_CALC_SHIFT};
 use super::{foreground, pause};
 use crate::kernel::{BalanceLoop, DirtyExceeded, PositionTime, Throttle};
 use crate::mm::memcontrol::ROOT;
-use crate::time::Nanos;
+use crate::time::expiry;
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -114,8 +114,7 @@ async fn pause_if_needed(sys: &Sys, due: Due) {
         let Round::Sleep { jiffies, again } = round else {
             break;
         };
-        let time = jiffies * sys.world().jiffy();
-        sleep(sys, time).await;
+        sleep(sys, jiffies).await;
         if !again || sys.world().sched.current_killed() {
             break;
         }
@@ -128,11 +127,13 @@ async fn pause_if_needed(sys: &Sys, due: Due) {
 
 /// `io_schedule_timeout`; a kill ends it in the kernels in which it is killable, which 143dfe8611a6 alone
 /// is not.
-async fn sleep(sys: &Sys, time: Nanos) {
+async fn sleep(sys: &Sys, jiffies: u64) {
     let (killable, end) = {
         let world = sys.world();
-        let killable = world.kernel.mechanisms.throttle != Throttle::IoLess;
-        (killable, world.sched.now() + time)
+        let mechanisms = &world.kernel.mechanisms;
+        let now = world.sched.now();
+        let end = expiry(now, jiffies, world.jiffy(), mechanisms.timer_wheel);
+        (mechanisms.throttle != Throttle::IoLess, end)
     };
     loop {
         let left = end.saturating_sub(sys.world().sched.now());
@@ -329,9 +330,11 @@ impl World {
         self.trace_bdi(Kind::BalanceDirtyPages, call.due.wb, |world| {
             let (hz, now) = (world.hz(), world.jiffies_now());
             let ms = |jiffies: u64| jiffies * 1000 / hz;
+            let signed_ms = |jiffies: i64| (jiffies * 1000 / hz as i64) as u64;
+            // Below 0 where it has been let go although it was early.
             let think = match dirt.paused_when {
                 0 => 0,
-                when => now.saturating_sub(when),
+                when => now as i64 - when as i64,
             };
             let limit = match world.mm.whose_wb(call.due.wb) {
                 (_, ROOT) => world.mm.limits.limit,
@@ -352,9 +355,9 @@ impl World {
                 (Field::Dirtied, call.due.pages),
                 (Field::DirtiedPause, dirt.nr_dirtied_pause),
                 (Field::Paused, ms(now - call.start)),
-                (Field::Pause, (pause * 1000 / hz as i64) as u64),
+                (Field::Pause, signed_ms(pause)),
                 (Field::Period, ms(period.unwrap_or(0))),
-                (Field::Think, ms(think)),
+                (Field::Think, signed_ms(think)),
             ]
         });
     }
