@@ -15,13 +15,18 @@
 //! field", and then everything that other code relies on: each event names a task that exists, times
 //! do not go back, as many events are there as were written.
 
-use crate::event::{Event, EventLog, Names};
+mod events;
+
+pub use events::EventReader;
+
 use crate::layout::ShallowFormatter;
 use crate::recording::Recording;
+use crate::stream::{Passing, Sink, Source};
+use events::{Events, check_events};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Version of the format that this crate writes, and the only one it reads.
@@ -220,20 +225,26 @@ impl Recording {
     /// A [`StoreError`] that names the file, the line and what was expected there.
     pub fn read(dir: &Path) -> Result<Recording, StoreError> {
         let (mut recording, count) = read_document(dir)?;
-        if count > 0 {
-            recording.events = EventReader::open(dir)?.read_all()?;
+        let mut events = Events::of(dir, (count, recording.tasks.len()));
+        while let Some(event) = events.next(&mut recording.events.names)? {
+            recording.events.push(&event);
         }
-        let path = dir.join(EVENTS_FILE);
-        let found = recording.events.len() as u64;
-        if found != count {
-            return Err(StoreError::EventCount {
-                path,
-                expected: count,
-                found,
-            });
-        }
-        check_events(&path, &recording.events, recording.tasks.len())?;
         Ok(recording)
+    }
+
+    /// Reads a recording and lets its events go by, in memory of one of them: [`Recording::events`] is empty.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Recording::read`]. Events before the place of the error have gone by.
+    pub fn stream(dir: &Path, sink: &mut dyn Sink) -> Result<(Recording, Source), StoreError> {
+        let (recording, count) = read_document(dir)?;
+        let mut events = Events::of(dir, (count, recording.tasks.len()));
+        let mut passing = Passing::of(&recording);
+        while let Some(event) = events.next(&mut passing.tables.names)? {
+            passing.pass(event, sink);
+        }
+        Ok((recording, passing.done()))
     }
 
     /// Reads a recording without opening its events: [`Recording::events`] is empty.
@@ -300,81 +311,6 @@ pub fn check_writable(dir: &Path) -> Result<(), StoreError> {
     let trial = ground.join(hidden(&target.name, "try"));
     fs::create_dir(&trial).map_err(StoreError::io(ground, "create a directory here"))?;
     fs::remove_dir(&trial).map_err(StoreError::io(&trial, "remove the trial directory"))
-}
-
-/// Reads the events of a recording one by one, in memory of one line.
-#[derive(Debug)]
-pub struct EventReader {
-    path: PathBuf,
-    input: BufReader<File>,
-    line: usize,
-    buffer: Vec<u8>,
-    names: Names,
-}
-
-impl EventReader {
-    /// Opens the events of the recording in `dir`.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Missing`] if it has none, [`StoreError::Io`] if they cannot be opened.
-    pub fn open(dir: &Path) -> Result<EventReader, StoreError> {
-        let path = dir.join(EVENTS_FILE);
-        let file = open(&path, "the events that recording.json announces")?;
-        Ok(EventReader {
-            path,
-            input: BufReader::new(file),
-            line: 0,
-            buffer: Vec::new(),
-            names: Names::default(),
-        })
-    }
-
-    /// Texts that the events read so far name.
-    pub fn names(&self) -> &Names {
-        &self.names
-    }
-
-    /// All events that are left.
-    ///
-    /// # Errors
-    ///
-    /// As for [`EventReader::next_event`].
-    pub fn read_all(mut self) -> Result<EventLog, StoreError> {
-        let mut log = EventLog::default();
-        while let Some(event) = self.next_event()? {
-            log.push(&event);
-        }
-        log.names = self.names;
-        Ok(log)
-    }
-
-    /// The event of the next line that is not blank, or none at the end.
-    ///
-    /// # Errors
-    ///
-    /// A [`StoreError`] that names the file, the line and what was expected there.
-    pub fn next_event(&mut self) -> Result<Option<Event>, StoreError> {
-        loop {
-            self.buffer.clear();
-            let read = self.input.read_until(b'\n', &mut self.buffer);
-            if read.map_err(StoreError::io(&self.path, "read the events"))? == 0 {
-                return Ok(None);
-            }
-            self.line += 1;
-            let text = std::str::from_utf8(&self.buffer).map_err(|_| StoreError::NotUtf8 {
-                path: self.path.clone(),
-                line: self.line,
-            })?;
-            if !text.trim().is_empty() {
-                return Event::from_json(text, &mut self.names)
-                    .map(Some)
-                    .map_err(|e| {
-                        StoreError::syntax(&self.path, "one event as a JSON object", self.line, &e)
-                    });
-            }
-        }
-    }
 }
 
 /// Where a recording goes.
@@ -544,33 +480,6 @@ fn read_document(dir: &Path) -> Result<(Recording, u64), StoreError> {
     let recording = serde_json::from_str(text)
         .map_err(|e| StoreError::syntax(&path, "a recording of version 1", e.line(), &e))?;
     Ok((recording, header.event_count))
-}
-
-/// Each event names a task that exists, and time does not go back.
-fn check_events(path: &Path, events: &EventLog, tasks: usize) -> Result<(), StoreError> {
-    let mut last = 0;
-    for (index, event) in events.iter().enumerate() {
-        let wrong = |expected: String, found: String| StoreError::Inconsistent {
-            path: path.to_owned(),
-            line: index + 1,
-            expected,
-            found,
-        };
-        if event.task as usize >= tasks {
-            return Err(wrong(
-                format!("the index of one of {tasks} tasks"),
-                format!("task {}", event.task),
-            ));
-        }
-        if event.time_ns < last {
-            return Err(wrong(
-                format!("a time of at least {last} ns"),
-                format!("{}", event.time_ns),
-            ));
-        }
-        last = event.time_ns;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

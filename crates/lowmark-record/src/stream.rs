@@ -196,30 +196,54 @@ pub struct Source {
     pub tables: Tables,
 }
 
+/// The events of a recording on their way to a sink.
+pub(crate) struct Passing {
+    pub(crate) tables: Tables,
+    account: Account,
+    /// Tasks as the tables number them, by those of the recording.
+    indices: Vec<u32>,
+}
+
+impl Passing {
+    pub(crate) fn of(recording: &Recording) -> Passing {
+        let mut tables = Tables::default();
+        let tasks = recording.tasks.iter();
+        let indices = tasks.map(|task| tables.task(task.name.as_bytes(), task.pid.cast_signed()));
+        Passing {
+            indices: indices.collect(),
+            tables,
+            account: Account::default(),
+        }
+    }
+
+    /// Lets an event go by.
+    pub(crate) fn pass(&mut self, mut event: Event, sink: &mut dyn Sink) {
+        let task = self.indices.get(event.task as usize);
+        event.task = task.copied().unwrap_or(u32::MAX);
+        let account = &mut self.account;
+        account.lines += 1;
+        account.understood += 1;
+        let number = account.lines;
+        account.saw(event.time_ns, || format!("event {number}"));
+        sink.event(&event, &self.tables);
+    }
+
+    pub(crate) fn done(self) -> Source {
+        Source {
+            account: self.account,
+            tables: self.tables,
+        }
+    }
+}
+
 impl Recording {
     /// Lets the recording's events go by.
     pub fn replay(&self, sink: &mut dyn Sink) -> Source {
-        let mut tables = Tables {
-            names: self.events.names.clone(),
-            ..Tables::default()
-        };
-        let indices: Vec<u32> = self
-            .tasks
-            .iter()
-            .map(|task| tables.task(task.name.as_bytes(), task.pid.cast_signed()))
-            .collect();
-        let mut account = Account::default();
-        for mut event in &self.events {
-            event.task = indices
-                .get(event.task as usize)
-                .copied()
-                .unwrap_or(u32::MAX);
-            account.lines += 1;
-            account.understood += 1;
-            let number = account.lines;
-            account.saw(event.time_ns, || format!("event {number}"));
-            sink.event(&event, &tables);
+        let mut passing = Passing::of(self);
+        passing.tables.names = self.events.names.clone();
+        for event in &self.events {
+            passing.pass(event, sink);
         }
-        Source { account, tables }
+        passing.done()
     }
 }

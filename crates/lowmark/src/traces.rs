@@ -9,7 +9,8 @@ use std::path::Path;
 /// Name of standard input.
 pub(crate) const STDIN: &str = "-";
 
-/// Lets the events of a recording or trace go by, and gives the recording if it was one.
+/// Lets the events of a recording or trace go by, and gives the recording without them
+/// if it was one.
 pub(crate) fn read(
     target: &str,
     sink: &mut dyn Sink,
@@ -23,14 +24,13 @@ pub(crate) fn read(
         ));
     }
     if path.is_dir() {
-        let recording = Recording::read(path).into_diagnostic()?;
-        if recording.events.is_empty() {
+        let (recording, source) = Recording::stream(path, sink).into_diagnostic()?;
+        if source.account.understood == 0 {
             return Err(miette!(
                 help = "`lowmark run --events --out DIR` records them",
                 "{target}: this recording holds no events"
             ));
         }
-        let source = recording.replay(sink);
         return Ok((source, Some(recording)));
     }
     let input = match target {

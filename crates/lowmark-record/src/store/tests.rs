@@ -1,6 +1,7 @@
 //! Round trips, damage, and destinations that must be left alone.
 
 use super::*;
+use crate::event::{Event, EventLog, Names};
 use crate::event::{Field, Kind};
 use crate::recording::{Outcome, Phase, RunInfo, Series, TaskTimes, Unit};
 use proptest::prelude::*;
@@ -434,5 +435,50 @@ proptest! {
         bytes.splice(start..end, with);
         fs::write(&path, bytes).expect("writable");
         let _ = Recording::read(&dir).map_err(|e| e.to_string());
+    }
+}
+
+/// Counts what goes by, and remembers texts of it.
+#[derive(Default)]
+struct Seen(Vec<(u64, String)>);
+
+impl Sink for Seen {
+    fn event(&mut self, event: &Event, tables: &crate::stream::Tables) {
+        let actor = tables.actor(event.task).expect("a task of the recording");
+        self.0.push((event.time_ns, actor.name.clone()));
+    }
+}
+
+/// What goes by is what a recording replays that was read as a whole; what does not fit is an error in both.
+#[test]
+fn a_stream_is_what_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("r");
+    recording(vec![event(1), event(5), event(5)])
+        .write(&dir)
+        .unwrap();
+    let whole = Recording::read(&dir).unwrap();
+    let (mut replayed, mut streamed) = (Seen::default(), Seen::default());
+    let source = whole.replay(&mut replayed);
+    let (recording, of_stream) = Recording::stream(&dir, &mut streamed).unwrap();
+    assert_eq!(streamed.0, replayed.0);
+    assert_eq!(streamed.0.len(), 3);
+    assert_eq!(of_stream.account, source.account);
+    assert!(recording.events.is_empty());
+    assert_eq!(recording.tasks, whole.tasks);
+
+    let path = dir.join(EVENTS_FILE);
+    let text = fs::read_to_string(&path).unwrap();
+    for wrong in [
+        text.lines().next().unwrap().to_owned(),
+        text.replacen("\"t\":1,", "\"t\":9,", 1),
+        text.replacen("\"task\":", "\"task\":1000,\"x\":", 1),
+    ] {
+        fs::write(&path, wrong).unwrap();
+        let error = |result: Result<(), StoreError>| result.unwrap_err().to_string();
+        assert_eq!(
+            error(Recording::stream(&dir, &mut Seen::default()).map(|_| ())),
+            error(Recording::read(&dir).map(|_| ())),
+        );
     }
 }
