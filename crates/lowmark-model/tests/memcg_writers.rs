@@ -70,10 +70,11 @@ fn get(event: &Event, field: Field) -> u64 {
 
 /// The group's memory is full of its file, so that its limits are 819/4096 and 409/4096 of 100 MB and of what little it
 /// has free: 5118 and 2556 pages. Its writer runs free up to half way between them, 3837 pages, the set point is half
-/// way from there to the upper limit, 4477. The other writer is held where all of memory is.
+/// way from there to the upper limit, 4477. All are a little less, by what each of two CPUs has charged ahead, up to 64
+/// pages, and what is being reclaimed, 32. The other writer is held where all of memory is.
 #[test]
 fn a_group_is_held_to_its_part_of_its_memory() {
-    for kernel in ["v6.1", "v6.18"] {
+    for kernel in ["v6.1", "v6.18+group_dirty_stats=current"] {
         let recording = record(kernel, 20);
         let (boxed, free) = (looks(&recording, BOX), looks(&recording, ROOT));
         // The first look that is held back, at most as many pages late as a writer dirties between two looks.
@@ -87,10 +88,12 @@ fn a_group_is_held_to_its_part_of_its_memory() {
         assert!(of_group.len() >= 10, "{kernel}: {} looks", of_group.len());
         for look in of_group {
             let (limit, setpoint) = (get(look, Field::Limit), get(look, Field::Setpoint));
-            assert!((5118..=5128).contains(&limit), "{kernel}: {look:?}");
-            assert!((4467..=4487).contains(&setpoint), "{kernel}: {look:?}");
+            assert!((5086..=5128).contains(&limit), "{kernel}: {look:?}");
+            assert!((4450..=4487).contains(&setpoint), "{kernel}: {look:?}");
             let dirty = get(look, Field::Dirty);
-            assert!((3838..=limit + 64).contains(&dirty), "{kernel}: {look:?}");
+            let since = get(look, Field::Dirtied);
+            let most = limit + since.max(64);
+            assert!((3815..=most).contains(&dirty), "{kernel}: {look:?}");
         }
         let first = &free[0];
         let (limit, setpoint) = (get(first, Field::Limit), get(first, Field::Setpoint));
@@ -110,4 +113,120 @@ fn without_domains_all_are_held_to_the_limits_of_all_memory() {
     let looks = looks(&recording, ROOT);
     assert!(!looks.is_empty());
     assert!(looks.iter().all(|look| get(look, Field::Limit) > LIMIT));
+}
+
+/// Two writers of 128 MB to a disk of 20 MiB/s, one of them in a group, on the guest of `writers.rs`.
+fn beside_guest(kernel: &str, max: &str) -> Recording {
+    let text = format!(
+        r#"
+lowmark = 1
+[workload]
+name = "group-writers"
+[machine]
+use = "guest-512m"
+[machine.device.vdb]
+kind = "ssd"
+rotational = true
+size = "2G"
+position_read = "0ns"
+position_write = "0ns"
+command_read = "60us"
+command_write = "60us"
+rate = "20971520B/s"
+elevator = "noop"
+[machine.filesystem.slow]
+kind = "ext4"
+device = "vdb"
+[machine.costs]
+file_page = "2100ns"
+copy_page = "500ns"
+balance_dirty = "95us"
+[kernel]
+use = "{kernel}"
+[cgroup.box]
+max = "{max}"
+[file.inside]
+fs = "slow"
+exists = false
+[file.outside]
+fs = "slow"
+exists = false
+[task.inside]
+cgroup = "box"
+run = [{{ append = "inside", block = "64K", count = 2048 }}]
+[task.outside]
+run = [{{ append = "outside", block = "64K", count = 2048 }}]
+"#
+    );
+    let options = Options {
+        events: true,
+        check_every: 0,
+    };
+    run(&common::scenarios(text)[0], &options, &mut |_| {}).expect("the model can run it")
+}
+
+/// Looks of the group's writer that were held back by the group's limits: when, of what length the call was before, and
+/// what it saw.
+fn of_group(recording: &Recording) -> Vec<Event> {
+    let mut looks = looks(recording, BOX);
+    looks.retain(|look| get(look, Field::Limit) < 10_000);
+    looks
+}
+
+fn median(looks: &[Event], field: Field) -> u64 {
+    let mut values: Vec<u64> = looks.iter().map(|look| get(look, field)).collect();
+    values.sort_unstable();
+    values[values.len() / 2]
+}
+
+/// From 6.9 on a writer sees what its group had dirty when counters were last flushed, every two seconds: so long it
+/// runs free, or stands still though all is written. Of five guests of 6.18 with a group of 64 MB the limits of the
+/// group were 3173 to 3238 pages in the median, 3984 to 5824 of its pages dirty, while its flusher had but 48 to 1032;
+/// the longest call took 1.6 to 4.1 s, and the fastest of the guests 10.1 s.
+#[test]
+fn what_a_group_has_dirty_is_known_every_two_seconds() {
+    let recording = beside_guest("v6.18", "64M");
+    assert_eq!(recording.outcome, Outcome::Completed);
+    let seconds = recording.elapsed_ns / 1_000_000_000;
+    assert!((9..=12).contains(&seconds), "{seconds} s");
+    let looks = of_group(&recording);
+    let limit = median(&looks, Field::Limit);
+    assert!((3_010..=3_400).contains(&limit), "{limit}");
+    let dirty = median(&looks, Field::Dirty);
+    assert!((3_790..=6_120).contains(&dirty), "{dirty}");
+    let at_flusher = median(&looks, Field::BdiDirty);
+    assert!(at_flusher < 1_090, "{at_flusher}");
+    let longest = looks.iter().map(|look| get(look, Field::Paused)).max();
+    assert!(
+        (1_500..4_300).contains(&longest.unwrap_or(0)),
+        "{longest:?} ms"
+    );
+    // One value from flush to flush, at 1, 3, 5 s and so on.
+    let flush = |look: &Event| (look.time_ns + 1_000_000_000) / 2_000_000_000;
+    for pair in looks.windows(2) {
+        let [then, now] = [0, 1].map(|at| (flush(&pair[at]), get(&pair[at], Field::Dirty)));
+        assert!(then.0 != now.0 || then.1 == now.1, "{pair:?}");
+    }
+    let current = beside_guest("v6.18+group_dirty_stats=current", "64M");
+    let looks = of_group(&current);
+    let most = looks.iter().map(|look| get(look, Field::Dirty)).max();
+    assert!(most < Some(4_000), "{most:?}");
+}
+
+/// In two guests with a group of 16 MB its writer was killed for want of memory: all of it is dirty before the group
+/// knows. With counters as of now it is not.
+#[test]
+fn a_small_group_runs_out_of_clean_memory_before_it_knows() {
+    let recording = beside_guest("v6.18", "16M");
+    let killed = match &recording.outcome {
+        Outcome::OutOfMemory { task, .. } => task.as_str(),
+        _ => "nobody",
+    };
+    assert_eq!(killed, "inside");
+    let looks = of_group(&recording);
+    let [limit, dirty] = [Field::Limit, Field::Dirty].map(|field| median(&looks, field));
+    assert!((760..=840).contains(&limit), "{limit}, of the kernel 800");
+    assert!(dirty.abs_diff(3_968) < 400, "{dirty}, of the kernel 3968");
+    let current = beside_guest("v6.18+group_dirty_stats=current", "16M");
+    assert_eq!(current.outcome, Outcome::Completed);
 }

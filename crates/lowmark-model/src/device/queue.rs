@@ -25,6 +25,9 @@ pub(crate) enum Submitted {
 /// Pages of a request beside which no other is kept in a plug (`BLK_PLUG_FLUSH_SIZE`).
 const PLUG_FLUSH_PAGES: usize = ((128 << 10) / PAGE_SIZE) as usize;
 
+/// Pieces of memory of a request at most (`BLK_MAX_SEGMENTS`).
+const MAX_SEGMENTS: u64 = 128;
+
 /// Requests at which a plugged queue gives in (`unplug_thresh`).
 const UNPLUG_REQUESTS: usize = 4;
 /// The longest that it holds them back (`unplug_delay`).
@@ -48,7 +51,8 @@ struct Queue {
     /// Async, sync.
     lists: [RequestList; 2],
     nr_requests: u32,
-    max_pages: u64,
+    /// Pages of a request at most: of those that lie one by one in memory, of those in large folios.
+    max_pages: [u64; 2],
     queue_depth: usize,
     parallelism: u32,
     /// Commands that the device has taken but not begun.
@@ -136,7 +140,10 @@ impl BlockLayer {
             unused: Vec::new(),
             lists: Default::default(),
             nr_requests: device.nr_requests,
-            max_pages: (device.max_request.unwrap_or(u64::MAX).min(max_sectors) / PAGE_SIZE).max(1),
+            max_pages: [MAX_SEGMENTS, u64::MAX].map(|segments| {
+                let most = device.max_request.unwrap_or(u64::MAX).min(max_sectors);
+                (most / PAGE_SIZE).min(segments).max(1)
+            }),
             queue_depth: device.queue_depth as usize,
             parallelism: device.parallelism,
             taken: Vec::new(),
@@ -457,7 +464,7 @@ impl Queue {
         let request = &mut self.requests[id as usize];
         let fits = request.dir == io.dir
             && request.sync == io.sync
-            && (request.pages.len() as u64) < self.max_pages;
+            && (request.pages.len() as u64) < self.max_pages[usize::from(io.in_folio)];
         if fits && request.end() == io.position {
             request.pages.push(io.pfn);
             return true;
@@ -554,6 +561,7 @@ mod tests {
                 sync: true,
                 position: 1000 * number,
                 pfn: number as Pfn,
+                in_folio: false,
             };
             assert_eq!(layer.submit(&mut sched, io), Submitted::Yes);
         }

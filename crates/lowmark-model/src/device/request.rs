@@ -25,6 +25,8 @@ pub(crate) struct Io {
     pub(crate) position: u64,
     /// Page of memory.
     pub(crate) pfn: Pfn,
+    /// It is in memory with its neighbours in the file, in a large folio.
+    pub(crate) in_folio: bool,
 }
 
 /// Index of a request in its queue.

@@ -36,7 +36,7 @@ pub(super) const SINCE_4_0: &[Change] = &[
         name: "requests-of-1280k",
         version: v(4, 3),
         commit: "d2be537c3ba3",
-        summary: "requests grow to 1280 KiB; those of 3.19 to 4.1, as large as the device takes, are left out",
+        summary: "requests of large folios, which come later, grow to 1280 KiB",
         effect: |m| {
             m.max_sectors = MaxSectors::Sectors2560;
         },
@@ -453,6 +453,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "writers-read-old-counters",
+        version: v(6, 9),
+        commit: "d9b3ce8769e3",
+        summary: "writers of a memory cgroup do not bring its counters up to date",
+        effect: |m| {
+            m.group_dirty_stats = GroupDirtyStats::Periodic;
+        },
+    },
+    Change {
         name: "pageblocks-by-type",
         version: v(6, 10),
         commit: "c0cd6f557b90",
@@ -555,7 +564,7 @@ pub(super) const SINCE_4_0: &[Change] = &[
         name: "requests-of-4m",
         version: v(6, 17),
         commit: "9b8b84879d4a",
-        summary: "requests grow to 4 MiB",
+        summary: "requests of large folios grow to 4 MiB",
         effect: |m| {
             m.max_sectors = MaxSectors::Sectors8192;
         },

@@ -161,6 +161,7 @@ fn oldest() -> Mechanisms {
         write_folios: WriteFolios::Pages,
         max_sectors: MaxSectors::Sectors1024,
         cgroup_writeback: CgroupWriteback::Off,
+        group_dirty_stats: GroupDirtyStats::Current,
         bandwidth_sampling: BandwidthSampling::Rounds,
         timer_wheel: TimerWheel::Cascading,
         position_time: PositionTime::AfterSample,

@@ -113,6 +113,7 @@ impl World {
             sync: true,
             position,
             pfn,
+            in_folio: false,
         })
     }
 

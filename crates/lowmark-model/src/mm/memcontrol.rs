@@ -57,6 +57,8 @@ struct Memcg {
     dirty: u64,
     /// `memory.stat`: `file_writeback` and those of swap, pages.
     writeback: u64,
+    /// Both as they were when counters were last flushed.
+    flushed: (u64, u64),
     /// What is remembered of its dirty limits (`cgwb_domain`).
     limits: DirtyLimits,
 }
@@ -193,6 +195,11 @@ impl Memcontrol {
     pub(crate) fn dirty_and_writeback(&self, memcg: MemcgId) -> (u64, u64) {
         let group = &self.groups[usize::from(memcg)];
         (group.dirty, group.writeback)
+    }
+
+    /// The same as far as it is known when counters are flushed every two seconds only.
+    pub(crate) fn flushed_dirty_and_writeback(&self, memcg: MemcgId) -> (u64, u64) {
+        self.groups[usize::from(memcg)].flushed
     }
 
     /// Pages that a group may still be charged (`mem_cgroup_wb_stats`).
@@ -340,6 +347,7 @@ impl Mm {
             high_events: 0,
             dirty: 0,
             writeback: 0,
+            flushed: (0, 0),
             limits: DirtyLimits::default(),
         };
         let root = group("", u64::MAX, u64::MAX);

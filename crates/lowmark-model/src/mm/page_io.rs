@@ -46,6 +46,7 @@ impl World {
             sync: false,
             position,
             pfn,
+            in_folio: false,
         }
     }
 
@@ -60,6 +61,7 @@ impl World {
             sync: true,
             position,
             pfn,
+            in_folio: false,
         }
     }
 

@@ -101,8 +101,9 @@ macro_rules! writeback {
                 /// On ext4 as well.
                 XfsAndExt4 = "xfs-and-ext4",
             }
-            /// Largest request that the block layer makes, whatever more its device takes (`BLK_DEF_MAX_SECTORS`).
-            /// Its pages are written when all of it is.
+            /// Largest request that the block layer makes, whatever more its device takes (`BLK_DEF_MAX_SECTORS`). Its
+            /// pages are written when all of it is. Beyond 512 KiB it is for large folios: single pages are a segment
+            /// each.
             max_sectors: MaxSectors {
                 /// 512 KiB.
                 Sectors1024 = "512k",
@@ -117,6 +118,13 @@ macro_rules! writeback {
                 Off = "off",
                 /// Each is a domain with limits that are parts of its memory.
                 Domains = "domains",
+            }
+            /// How old what a memory cgroup has in files and dirty is when its writers look (`mem_cgroup_wb_stats`).
+            group_dirty_stats: GroupDirtyStats {
+                /// As of now. From 5.15 on every look flushes first, if enough has changed.
+                Current = "current",
+                /// As of the last flush, two seconds at most.
+                Periodic = "periodic",
             }
             /// When the bandwidth of a device is measured (`bdi_update_bandwidth`, `wb_update_bandwidth`).
             bandwidth_sampling: BandwidthSampling {

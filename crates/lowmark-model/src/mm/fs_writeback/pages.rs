@@ -123,6 +123,9 @@ impl World {
             false => Tag::Dirty,
         };
         let mut batch = BATCH;
+        let folios = self.kernel.mechanisms.write_folios;
+        let fs = self.mm.inodes[inode as usize].fs;
+        let large = self.mounts.get(fs).writes_large_folios(folios);
         while *left > 0 {
             if batch == 0 {
                 return Stopped::Batch;
@@ -159,6 +162,7 @@ impl World {
                 sync,
                 position,
                 pfn,
+                in_folio: large,
             };
             if let Some(io) = self.try_submit(io) {
                 return Stopped::Blocked(io);

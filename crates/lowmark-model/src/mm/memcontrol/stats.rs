@@ -1,15 +1,16 @@
-//! Counters of LRU lists as reclaim and refaults read them (`lruvec_page_state`).
+//! Counters of LRU lists as reclaim and refaults read them (`lruvec_page_state`), and of dirty pages of groups.
 //!
 //! 1. Each CPU counts for itself. What it has counted is added to the counters of the group and of the root
 //!    when these are *flushed*, and only then can it be read: that of the root, too.
 //! 2. A worker flushes everything every two seconds (`flush_memcg_stats_dwork`).
-//! 3. Up to 6.11 reclaim flushes before it decides, if enough has changed; a refault takes what is there.
+//! 3. Up to 6.8 dirty throttling flushes before it asks what a group has; from then on it takes what is there.
+//! 4. Up to 6.11 reclaim flushes before it decides, if enough has changed; a refault takes what is there.
 //!
 //! What counts for a node as a whole (`node_page_state`) and how much of a list can be scanned
 //! (`lruvec_lru_size`) are never old. The worker is always on time, so that nobody has to flush in its stead.
 
-use super::CHARGE_BATCH;
-use crate::kernel::LruvecStats;
+use super::{CHARGE_BATCH, MemcgId};
+use crate::kernel::{GroupDirtyStats, LruvecStats};
 use crate::mm::Mm;
 use crate::mm::mmzone::Lru;
 use crate::time::{Nanos, SECOND};
@@ -46,11 +47,34 @@ impl Mm {
         for lruvec in 0..self.lruvecs.len() {
             self.lruvecs[lruvec].flushed = self.current_counts(lruvec);
         }
+        for group in &mut self.memcontrol.groups {
+            group.flushed = (group.dirty, group.writeback);
+        }
         self.memcontrol.updates_flushed = self.stat.memcg_updates();
     }
 }
 
 impl World {
+    /// Pages of a group in files, those that are dirty and those under writeback, as far as it is known
+    /// (`mem_cgroup_wb_stats`).
+    pub(crate) fn memcg_wb_stats(&self, memcg: MemcgId) -> (u64, (u64, u64)) {
+        let mm = &self.mm;
+        let current = self.kernel.mechanisms.group_dirty_stats == GroupDirtyStats::Current;
+        let files = (0..mm.sets).map(|set| {
+            let lruvec = &mm.lruvecs[mm.memcg_lruvec(set, memcg)];
+            let lists = [Lru::InactiveFile, Lru::ActiveFile];
+            lists.map(|lru| match current {
+                true => lruvec.len(lru),
+                false => lruvec.flushed.len[lru as usize],
+            })
+        });
+        let dirty = match current {
+            true => mm.memcontrol.dirty_and_writeback(memcg),
+            false => mm.memcontrol.flushed_dirty_and_writeback(memcg),
+        };
+        (files.flatten().sum(), dirty)
+    }
+
     /// Length of a list, those of the groups below included, as far as it is known (`lruvec_page_state`).
     #[inline]
     pub(crate) fn lruvec_page_state(&self, lruvec: usize, lru: Lru) -> u64 {

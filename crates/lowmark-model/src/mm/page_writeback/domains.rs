@@ -15,7 +15,6 @@ use crate::kernel::{CgroupWriteback, Kernel};
 use crate::mm::Mm;
 use crate::mm::backing_dev::Bdi;
 use crate::mm::memcontrol::{MemcgId, ROOT};
-use crate::mm::mmzone::Lru;
 use crate::mm::page::Pfn;
 use crate::world::World;
 use lowmark_spec::machine::Device;
@@ -89,13 +88,6 @@ impl Mm {
             memcg => self.memcontrol.limits(memcg),
         }
     }
-
-    /// Pages of a group in files (`mem_cgroup_wb_stats`).
-    fn file_pages_of(&self, memcg: MemcgId) -> u64 {
-        let sets = (0..self.sets).map(|set| &self.lruvecs[self.memcg_lruvec(set, memcg)]);
-        sets.map(|lists| lists.len(Lru::InactiveFile) + lists.len(Lru::ActiveFile))
-            .sum()
-    }
 }
 
 impl World {
@@ -111,9 +103,10 @@ impl World {
             available: self.mm.dirtyable_memory(&self.kernel),
             dirty: counted((self.mm.nr_reclaimable(), self.mm.nr_writeback)),
         };
+        let (files, dirty) = self.memcg_wb_stats(memcg);
         let own = Domain {
-            available: self.mm.file_pages_of(memcg),
-            dirty: counted(self.mm.memcontrol.dirty_and_writeback(memcg)),
+            available: files,
+            dirty: counted(dirty),
         };
         let headroom = self.mm.memcontrol.headroom(memcg);
         let available = memcg_dirtyable_memory(&own, headroom, &global);

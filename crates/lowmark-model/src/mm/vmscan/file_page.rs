@@ -129,6 +129,7 @@ impl World {
             sync: false,
             position: position.expect("a page that is written has a place"),
             pfn,
+            in_folio: false,
         }
     }
 
