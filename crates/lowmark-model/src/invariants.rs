@@ -1,6 +1,7 @@
 //! Invariants that hold between any two events.
 
 mod files;
+mod objects;
 
 use crate::kernel::MigrateTypes;
 use crate::mm::Mm;
@@ -14,6 +15,7 @@ pub(crate) fn check(world: &World) {
     lists_hold_what_they_say(&world.mm);
     groups_are_charged_for_their_pages(&world.mm);
     slots_and_cache_agree(&world.mm);
+    objects::check(&world.mm, world.kernel.mechanisms.swap_cache_index);
     files::check(world);
 }
 

@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::gauges::Sampler;
 use crate::invariants;
-use crate::mm::mmzone::{Lru, ZoneType};
+use crate::mm::mmzone::{Lru, MigrateType, ZoneType};
 use crate::time::{MSEC, Nanos};
 use crate::world::{Verdict, World};
 use lowmark_record::{Gauges, Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
@@ -169,8 +169,18 @@ impl World {
             ("nr_dirty_background_threshold", background),
             ("swap_used", self.mm.swap.in_use()),
         ];
+        // Kernels whose objects are left out have no such counters.
+        let slab = [
+            ("nr_slab_reclaimable", MigrateType::Reclaimable),
+            ("nr_slab_unreclaimable", MigrateType::Unmovable),
+        ];
+        let slab = slab
+            .into_iter()
+            .filter(|_| self.mm.slub.is_on())
+            .map(|(name, objects)| (name, self.mm.slub.pages(objects)));
         fields
             .into_iter()
+            .chain(slab)
             .map(|(name, value)| (name.to_owned(), value))
             .collect()
     }

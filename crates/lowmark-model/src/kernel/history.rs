@@ -578,4 +578,13 @@ pub(super) const SINCE_4_0: &[Change] = &[
             m.swap_allocator = SwapAllocator::NonfullFirst;
         },
     },
+    Change {
+        name: "swap-tables",
+        version: v(6, 18),
+        commit: "8578e0c00dcf",
+        summary: "the swap cache is a table for each cluster that is in use (07adc4cf1ecd, f83938e4188c)",
+        effect: |m| {
+            m.swap_cache_index = SwapCacheIndex::Tables;
+        },
+    },
 ];

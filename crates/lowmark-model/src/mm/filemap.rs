@@ -16,7 +16,9 @@ use super::page::{Pfn, flag};
 use super::page_alloc::{Gfp, OutOfMemory};
 use super::page_io;
 use super::readahead::{self, ReadaheadState};
+use super::slub::Cache;
 use super::workingset::Shadow;
+use super::xarray::CHUNK_SHIFT;
 use crate::device::{Dir, Io, Submitted};
 use crate::time::Mode;
 use crate::world::{Sys, World};
@@ -47,6 +49,9 @@ impl World {
     /// `add_to_page_cache_lru`: a page of a file, at the inactive head, or active if it was evicted too
     /// early. False: there are no owner numbers left for it.
     pub(crate) fn add_to_page_cache(&mut self, inode: InodeId, index: u32, pfn: Pfn) -> bool {
+        if self.mm.slub.is_on() {
+            self.add_file_nodes(inode, index, pfn);
+        }
         let mm = &mut self.mm;
         let file = &mut mm.inodes[inode as usize];
         let Some((owner, shadow)) = file.pages.insert(&mut mm.mappings, inode, index, pfn) else {
@@ -59,6 +64,21 @@ impl World {
         }
         self.mm.lru_add(pfn);
         true
+    }
+
+    /// The nodes that lead to a page which is about to enter the tree of its file.
+    fn add_file_nodes(&mut self, inode: InodeId, index: u32, pfn: Pfn) {
+        let file = &mut self.mm.inodes[inode as usize];
+        let leaf = index >> CHUNK_SHIFT;
+        if file.pages.has_leaf(leaf) {
+            return;
+        }
+        let mut nodes = std::mem::take(&mut file.nodes);
+        let node = self.mm.node_of(pfn);
+        nodes.add(leaf, || {
+            self.alloc_object(Cache::RadixTreeNode, node, false)
+        });
+        self.mm.inodes[inode as usize].nodes = nodes;
     }
 
     /// `mark_page_accessed`: a second access of an inactive page makes it active.
@@ -81,8 +101,23 @@ impl Mm {
         let (inode, index) = self.file_of(&self.pages[pfn]);
         let file = &mut self.inodes[inode];
         file.pages.remove(&mut self.mappings, index, shadow);
+        if self.slub.is_on() {
+            self.remove_file_nodes(inode, index >> CHUNK_SHIFT);
+        }
         self.pages[pfn].owner = super::page::UNMAPPED;
         self.nr_file_pages -= 1;
+    }
+
+    /// What led to a page that has left the tree of its file: a leaf stays while there are shadows in it.
+    fn remove_file_nodes(&mut self, inode: usize, leaf: u32) {
+        let file = &mut self.inodes[inode];
+        if file.pages.is_shadow_leaf(leaf) {
+            self.add_shadow_node(inode, leaf);
+        } else if !file.pages.has_leaf(leaf) {
+            for object in file.nodes.remove(leaf) {
+                self.free_object(Cache::RadixTreeNode, object);
+            }
+        }
     }
 
     /// `activate_page`: to the head of the active list.

@@ -6,6 +6,7 @@ use super::errseq::WritebackError;
 use super::memory::Pte;
 use super::page::{Page, Pfn};
 use super::page_tree::PageTree;
+use super::xarray::Nodes;
 use crate::fs::Extents;
 use crate::nfs::CommitInfo;
 use lowmark_spec::machine::PAGE_SIZE;
@@ -31,6 +32,8 @@ pub(crate) struct Inode {
     pub(crate) extents: Extents,
     /// Its pages in memory (`i_pages`).
     pub(crate) pages: PageTree,
+    /// What these take themselves.
+    pub(crate) nodes: Nodes,
     /// VMAs that map it (`i_mmap`).
     pub(crate) mappers: Vec<u32>,
     /// It has a name.

@@ -373,6 +373,7 @@ impl World {
                 let Some(pfn) = self.fault_page(vma, page) else {
                     return Step::Allocate;
                 };
+                self.add_shmem_entry(inode, index, pfn);
                 self.add_to_shmem(inode, index, pfn);
                 self.mm.pages[pfn].set(flag::SWAPBACKED);
                 self.mm.lru_add(pfn);
@@ -508,5 +509,6 @@ impl World {
                 }
             }
         }
+        self.free_shmem_tree(inode);
     }
 }

@@ -25,7 +25,9 @@ pub(crate) mod pte;
 pub(crate) mod readahead;
 pub(crate) mod rmap;
 pub(crate) mod shmem;
+pub(crate) mod slub;
 pub(crate) mod swap;
+pub(crate) mod swap_cache;
 mod swap_cluster;
 mod swap_map;
 pub(crate) mod swap_state;
@@ -34,6 +36,7 @@ pub(crate) mod truncate;
 pub(crate) mod vmscan;
 pub(crate) mod vmstat;
 pub(crate) mod workingset;
+pub(crate) mod xarray;
 
 use crate::kernel::Kernel;
 use backing_dev::Bdi;
@@ -43,10 +46,12 @@ use lru_list::Chunks;
 use mapping::Mappings;
 use memcontrol::Memcontrol;
 use memory::Vma;
-use mmzone::{Lruvec, Node, Zone};
+use mmzone::{Lruvec, Node, Zone, ZoneType};
 use page::{Pages, Pfn};
 use page_writeback::DirtyLimits;
 use shmem::ShmemInode;
+use slub::Slub;
+use std::collections::VecDeque;
 use swapfile::Swap;
 use vmstat::VmStat;
 
@@ -81,6 +86,10 @@ pub(crate) struct Mm {
     pub(crate) devices: usize,
     /// What is remembered of the dirty limits.
     pub(crate) limits: DirtyLimits,
+    /// Leaves of files in which there are shadows alone, or were when they were noted, the oldest first.
+    pub(crate) shadow_nodes: VecDeque<(usize, u32)>,
+    /// The kernel's own objects.
+    pub(crate) slub: Slub,
     /// Swap areas and slots.
     pub(crate) swap: Swap,
     /// Counters.
@@ -113,6 +122,7 @@ impl Mm {
         let (zones, nodes, lruvecs) = layout.build(kernel);
         let end = |zone: &Zone| zone.start + zone.spanned as Pfn;
         let pages = Pages::new(zones.last().map_or(0, end));
+        let high = zones.iter().any(|zone| zone.kind == ZoneType::High);
         let mut mm = Mm {
             pages,
             zones,
@@ -132,7 +142,9 @@ impl Mm {
                 .collect(),
             devices: machine.devices.len(),
             limits: DirtyLimits::default(),
-            swap: Swap::new(machine, kernel),
+            shadow_nodes: VecDeque::new(),
+            slub: Slub::new(kernel, machine.cpus, high),
+            swap: Swap::new(machine, kernel, high),
             stat: VmStat::default(),
             boosted_zone: None,
             cpu: 0,

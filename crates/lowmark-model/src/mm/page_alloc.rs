@@ -13,6 +13,7 @@
 mod boost;
 mod boot;
 mod fallback;
+mod nowait;
 
 pub(super) use fallback::RmqueueMode;
 
@@ -169,7 +170,7 @@ impl Mm {
         zone.pages_scanned = 0;
         zone.all_unreclaimable = false;
         self.stat.pgfree += 1;
-        if !self.free_to_pcp(pfn) {
+        if !self.free_to_pcp(pfn, 0) {
             self.free_block(pfn, 0);
         }
     }
@@ -218,7 +219,7 @@ impl Mm {
                         pcp.note_below_high();
                     }
                     match enough {
-                        true => zone.take_from_pcp(self.cpu, &mut self.pages, gfp.migrate_type),
+                        true => zone.take_from_pcp(self.cpu, &mut self.pages, 0, gfp.migrate_type),
                         false => None,
                     }
                 }

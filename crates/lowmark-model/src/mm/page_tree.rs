@@ -8,9 +8,10 @@
 use super::mapping::{BLOCK, Mappings};
 use super::page::Pfn;
 use super::workingset::Shadow;
+use super::xarray::CHUNK_SHIFT;
 
 /// Slots of a leaf (`RADIX_TREE_MAP_SIZE`).
-const LEAF: u32 = 64;
+const LEAF: u32 = 1 << CHUNK_SHIFT;
 const LEAVES: usize = (BLOCK / LEAF) as usize;
 
 /// Tags of a page (`PAGECACHE_TAG_*`).
@@ -63,6 +64,8 @@ struct Leaf {
     tags: [u64; TAGS],
     /// Slots that are not empty.
     used: u32,
+    /// Slots with pages.
+    pages: u32,
 }
 
 impl Leaf {
@@ -71,6 +74,7 @@ impl Leaf {
             slots: [Slot::default(); LEAF as usize],
             tags: [0; TAGS],
             used: 0,
+            pages: 0,
         })
     }
 }
@@ -113,6 +117,24 @@ impl PageTree {
         self.groups.get_mut(group)?.as_mut()?.leaves[leaf].as_deref_mut()
     }
 
+    /// Whether there are pages or shadows in the leaf of this number.
+    #[inline]
+    pub(crate) fn has_leaf(&self, leaf: u32) -> bool {
+        self.leaf(leaf << CHUNK_SHIFT).is_some()
+    }
+
+    /// Whether there is nothing but shadows in the leaf of this number.
+    pub(crate) fn is_shadow_leaf(&self, leaf: u32) -> bool {
+        let leaf = self.leaf(leaf << CHUNK_SHIFT);
+        leaf.is_some_and(|leaf| leaf.pages == 0)
+    }
+
+    /// Forgets a leaf in which there are shadows alone.
+    pub(crate) fn forget_leaf(&mut self, mappings: &mut Mappings, leaf: u32) {
+        debug_assert!(self.is_shadow_leaf(leaf));
+        self.drop_leaf(mappings, leaf << CHUNK_SHIFT);
+    }
+
     /// What is at an offset.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Entry {
@@ -153,6 +175,7 @@ impl PageTree {
         let leaf = group.leaves[leaf].get_or_insert_with(Leaf::new);
         debug_assert!(!matches!(leaf.slots[slot].get(), Entry::Page(_)));
         leaf.used += u32::from(leaf.slots[slot] == Slot::default());
+        leaf.pages += 1;
         let before = std::mem::replace(&mut leaf.slots[slot], Slot::page(pfn));
         Some((group.first + index % BLOCK, Shadow::from_bits(before.0)))
     }
@@ -166,6 +189,7 @@ impl PageTree {
         let Some(leaf) = self.leaf_mut(index) else {
             return;
         };
+        leaf.pages -= u32::from(leaf.slots[slot].is_page());
         leaf.slots[slot] = Slot(shadow.map_or(0, Shadow::bits));
         let empty = shadow.is_none() && {
             leaf.used -= 1;
@@ -379,6 +403,23 @@ mod tests {
         assert_eq!(tree.insert(&mut mappings, 0, 5, 10).unwrap().1, shadow);
         tree.remove(&mut mappings, 5, shadow);
         tree.forget_shadows(&mut mappings, 0);
+        assert!(tree.groups.iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn a_leaf_of_shadows_can_be_forgotten() {
+        let (mut tree, mut mappings) = (PageTree::default(), Mappings::default());
+        let shadow = Shadow::from_bits(crate::mm::workingset::SHADOW | 77);
+        for index in [64, 65] {
+            tree.insert(&mut mappings, 0, index, index).unwrap();
+        }
+        assert_eq!([0, 1].map(|leaf| tree.has_leaf(leaf)), [false, true]);
+        tree.remove(&mut mappings, 64, shadow);
+        assert!(!tree.is_shadow_leaf(1));
+        tree.remove(&mut mappings, 65, None);
+        assert!(tree.is_shadow_leaf(1));
+        tree.forget_leaf(&mut mappings, 1);
+        assert_eq!(tree.get(64), Entry::Empty);
         assert!(tree.groups.iter().all(Option::is_none));
     }
 

@@ -21,13 +21,17 @@ use std::collections::VecDeque;
 const SCALE_MAX: u32 = 5;
 /// `MIN_PERCPU_PAGELIST_HIGH_FRACTION`: the lists of all CPUs hold an eighth of the zone at most.
 const HIGH_FRACTION: u64 = 8;
+/// Blocks up to this order are on the lists (`PAGE_ALLOC_COSTLY_ORDER`).
+pub(super) const LIST_ORDER_MAX: usize = 3;
+/// Lists of a CPU, one for each order and type.
+const LISTS: usize = (LIST_ORDER_MAX + 1) * MigrateType::COUNT;
 
 /// The lists of a CPU.
 #[derive(Debug, Clone, Default)]
 struct List {
-    /// Its pages by type; the next to be allocated is the last.
-    pages: [VecDeque<Pfn>; MigrateType::COUNT],
-    /// How many of all types.
+    /// Its blocks by order and type; the next to be allocated is the last.
+    blocks: [VecDeque<Pfn>; LISTS],
+    /// Pages of all blocks.
     count: u32,
     /// Pages above which some are given back.
     high: u32,
@@ -35,12 +39,19 @@ struct List {
     alloc_factor: u32,
     /// Frees in a row: how often the batch has been doubled, or from 6.7 on how many pages.
     freed: u32,
+    /// The last block that was freed was no single page (`PCPF_PREV_FREE_HIGH_ORDER`).
+    freed_high: bool,
+}
+
+/// `order_to_pindex`
+fn list_index(order: usize, migrate_type: MigrateType) -> usize {
+    order * MigrateType::COUNT + migrate_type as usize
 }
 
 impl List {
-    fn pop_oldest(&mut self, migrate_type: MigrateType) -> Option<Pfn> {
-        let oldest = self.pages[migrate_type as usize].pop_front()?;
-        self.count -= 1;
+    fn pop_oldest(&mut self, index: usize) -> Option<Pfn> {
+        let oldest = self.blocks[index].pop_front()?;
+        self.count -= 1 << (index / MigrateType::COUNT);
         Some(oldest)
     }
 }
@@ -109,15 +120,27 @@ impl Pcp {
         self.below_high = true;
     }
 
-    /// `nr_pcp_alloc`: pages to fill the list with.
-    fn pages_to_fill(&mut self, cpu: usize) -> u32 {
-        if !self.tuned() {
-            return self.batch;
+    /// `nr_pcp_alloc`: blocks to fill the list with.
+    fn blocks_to_fill(&mut self, cpu: usize, order: usize) -> u32 {
+        let pages = match self.tuned() {
+            true => self.pages_to_fill(cpu, order),
+            false => self.batch,
+        };
+        match order > 0 && pages > 1 {
+            true => (pages >> order).max(2),
+            false => pages,
         }
+    }
+
+    fn pages_to_fill(&mut self, cpu: usize, order: usize) -> u32 {
         let list = &mut self.lists[cpu];
-        let wanted = self.batch << list.alloc_factor;
+        let doubled = if order == 0 { list.alloc_factor } else { 0 };
+        let wanted = self.batch << doubled;
         if !self.below_high {
             list.high = (list.high + wanted).min(self.high_max);
+        }
+        if order > 0 {
+            return wanted;
         }
         let held = list.count + self.batch;
         let most = list.high.saturating_sub(held).max(self.batch);
@@ -127,15 +150,23 @@ impl Pcp {
         wanted.min(most)
     }
 
-    /// A page is freed on the CPU (`free_frozen_page_commit`): how many to give back to the zone.
-    fn push(&mut self, cpu: usize, pfn: Pfn, migrate_type: MigrateType) -> u32 {
+    /// A block is freed on the CPU (`free_frozen_page_commit`): how many pages to give back to the zone.
+    fn push(&mut self, cpu: usize, pfn: Pfn, order: usize, migrate_type: MigrateType) -> u32 {
         let (batch, tuned) = (self.batch, self.tuned());
         let list = &mut self.lists[cpu];
-        list.pages[migrate_type as usize].push_back(pfn);
-        list.count += 1;
+        list.blocks[list_index(order, migrate_type)].push_back(pfn);
+        list.count += 1 << order;
         list.alloc_factor >>= 1;
+        let in_a_row = match tuned {
+            true => list.freed_high && list.freed >= batch + self.high_min / 2,
+            false => list.freed > 0,
+        };
+        list.freed_high = order > 0;
         if tuned && list.freed < batch << SCALE_MAX {
-            list.freed += 1;
+            list.freed += 1 << order;
+        }
+        if order > 0 && in_a_row {
+            return self.all_blocks(cpu);
         }
         let high = self.high_now(cpu);
         let list = &mut self.lists[cpu];
@@ -151,6 +182,18 @@ impl Pcp {
             list.freed += 1;
         }
         wanted.clamp(batch, most)
+    }
+
+    /// Blocks that are freed in a row do not stay on the lists (`free_high`): pages to give back.
+    #[cold]
+    fn all_blocks(&mut self, cpu: usize) -> u32 {
+        let (batch, low, tuned) = (self.batch, self.high_min, self.tuned());
+        let list = &mut self.lists[cpu];
+        if !tuned {
+            return list.count;
+        }
+        list.high = list.high.saturating_sub(batch << SCALE_MAX).max(low);
+        list.count.min(batch << SCALE_MAX)
     }
 
     /// `nr_pcp_high`
@@ -184,47 +227,50 @@ impl Pcp {
 }
 
 impl Zone {
-    /// `rmqueue_pcplist`: a page from the CPU's list.
+    /// `rmqueue_pcplist`: a block from the CPU's list.
     #[inline]
     pub(super) fn take_from_pcp(
         &mut self,
         cpu: usize,
         pages: &mut Pages,
+        order: usize,
         migrate_type: MigrateType,
     ) -> Option<Pfn> {
         let list = &mut self.pcp.as_mut()?.lists[cpu];
         list.freed >>= 1;
-        match list.pages[migrate_type as usize].pop_back() {
+        match list.blocks[list_index(order, migrate_type)].pop_back() {
             Some(pfn) => {
-                list.count -= 1;
+                list.count -= 1 << order;
                 Some(pfn)
             }
-            None => self.fill_pcp(cpu, pages, migrate_type),
+            None => self.fill_pcp(cpu, pages, order, migrate_type),
         }
     }
 
-    /// `rmqueue_bulk`: fills the CPU's empty list and takes the first page.
+    /// `rmqueue_bulk`: fills the CPU's empty list and takes the first block.
     fn fill_pcp(
         &mut self,
         cpu: usize,
         pages: &mut Pages,
+        order: usize,
         migrate_type: MigrateType,
     ) -> Option<Pfn> {
         let mut pcp = self.pcp.take()?;
-        let wanted = pcp.pages_to_fill(cpu);
+        let wanted = pcp.blocks_to_fill(cpu, order);
+        let index = list_index(order, migrate_type);
         let list = &mut pcp.lists[cpu];
         let mut mode = RmqueueMode::Normal;
         for _ in 0..wanted {
-            let Some(pfn) = self.rmqueue(pages, 0, migrate_type, &mut mode) else {
+            let Some(pfn) = self.rmqueue(pages, order, migrate_type, &mut mode) else {
                 break;
             };
-            list.pages[migrate_type as usize].push_front(pfn);
-            list.count += 1;
+            list.blocks[index].push_front(pfn);
+            list.count += 1 << order;
         }
-        let page = list.pages[migrate_type as usize].pop_back();
-        list.count -= u32::from(page.is_some());
+        let block = list.blocks[index].pop_back();
+        list.count -= u32::from(block.is_some()) << order;
         self.pcp = Some(pcp);
-        page
+        block
     }
 
     /// kswapd begins or ends to reclaim for the zone (`set_reclaim_active`).
@@ -236,30 +282,30 @@ impl Zone {
 }
 
 impl Mm {
-    /// Puts a free page on the list of the current CPU. False: its zone has no such lists.
+    /// Puts a free block on the list of the current CPU. False: its zone has no such lists.
     #[inline]
-    pub(super) fn free_to_pcp(&mut self, pfn: Pfn) -> bool {
+    pub(super) fn free_to_pcp(&mut self, pfn: Pfn, order: usize) -> bool {
         let zone = self.pages[pfn].zone();
         match self.zones[zone].pcp.is_some() {
             true => {
-                self.commit_to_pcp(zone, pfn);
+                self.commit_to_pcp(zone, pfn, order);
                 true
             }
             false => false,
         }
     }
 
-    fn commit_to_pcp(&mut self, zone: usize, pfn: Pfn) {
+    fn commit_to_pcp(&mut self, zone: usize, pfn: Pfn, order: usize) {
         let cpu = self.cpu;
         let migrate_type = self.zones[zone].pageblock_type(pfn);
         let count = match &mut self.zones[zone].pcp {
-            Some(pcp) => pcp.push(cpu, pfn, migrate_type),
+            Some(pcp) => pcp.push(cpu, pfn, order, migrate_type),
             None => 0,
         };
         if count == 0 {
             return;
         }
-        self.free_pcppages_bulk(zone, cpu, count, migrate_type);
+        self.free_pcppages_bulk(zone, cpu, count, list_index(order, migrate_type));
         let zone = &mut self.zones[zone];
         let enough = zone.mark(Mark::High) + zone.lowmem_reserve[ZoneType::High as usize];
         if zone.free > enough
@@ -269,23 +315,25 @@ impl Mm {
         }
     }
 
-    /// `free_pcppages_bulk`: the oldest pages of a CPU go back to the zone, those of one type first.
-    fn free_pcppages_bulk(&mut self, zone: usize, cpu: usize, count: u32, first: MigrateType) {
-        let types = MigrateType::ALL.into_iter().cycle().skip(first as usize);
+    /// `free_pcppages_bulk`: the oldest blocks of a CPU go back to the zone, those of one list first.
+    fn free_pcppages_bulk(&mut self, zone: usize, cpu: usize, count: u32, first: usize) {
         let mut left = count;
-        for migrate_type in types.take(MigrateType::COUNT) {
+        for index in (0..LISTS).cycle().skip(first).take(LISTS) {
+            let (order, migrate_type) = (index / MigrateType::COUNT, index % MigrateType::COUNT);
             while left > 0 {
                 let oldest = match &mut self.zones[zone].pcp {
-                    Some(pcp) => pcp.lists[cpu].pop_oldest(migrate_type),
+                    Some(pcp) => pcp.lists[cpu].pop_oldest(index),
                     None => None,
                 };
                 let Some(pfn) = oldest else { break };
-                // Up to 6.9 a page keeps the type that its pageblock had when it was freed.
+                // Up to 6.9 a block keeps the type that its pageblock had when it was freed.
                 match self.zones[zone].migrate_types {
-                    MigrateTypes::Stolen => self.free_block_to(zone, pfn, 0, migrate_type),
-                    _ => self.free_block(pfn, 0),
+                    MigrateTypes::Stolen => {
+                        self.free_block_to(zone, pfn, order, MigrateType::ALL[migrate_type]);
+                    }
+                    _ => self.free_block(pfn, order),
                 }
-                left -= 1;
+                left = left.saturating_sub(1 << order);
             }
         }
     }
@@ -295,7 +343,7 @@ impl Mm {
         for zone in 0..self.zones.len() {
             let cpus = self.zones[zone].pcp.as_ref().map_or(0, |p| p.lists.len());
             for cpu in 0..cpus {
-                self.free_pcppages_bulk(zone, cpu, u32::MAX, MigrateType::Unmovable);
+                self.free_pcppages_bulk(zone, cpu, u32::MAX, 0);
             }
         }
     }
@@ -305,8 +353,9 @@ impl Mm {
 mod tests {
     use crate::kernel::{Kernel, PcpLists};
     use crate::mm::Mm;
-    use crate::mm::mmzone::Mark;
+    use crate::mm::mmzone::{Mark, MigrateType};
     use crate::mm::page_alloc::Gfp;
+    use crate::mm::page_alloc::RmqueueMode;
     use lowmark_spec::{KernelSpec, Machine};
 
     fn machine(cpus: u32) -> Machine {
@@ -375,6 +424,40 @@ mod tests {
             mm.drain_all_pages();
             assert_eq!(in_zones(&mm), all - 9);
             assert_eq!(mm.zones.iter().map(|zone| zone.free).sum::<u64>(), all - 9);
+        }
+    }
+
+    /// Blocks of each order come from lists of their own, and none is lost.
+    #[test]
+    fn blocks_of_several_pages_are_kept_too() {
+        for version in ["v6.1", "v6.18"] {
+            let kernel = kernel(version);
+            let mut mm = Mm::new(&machine(1), &kernel);
+            mm.drain_all_pages();
+            let free = |mm: &Mm| mm.zones.iter().map(|zone| zone.free).sum::<u64>();
+            let all = free(&mm);
+            let mut blocks = Vec::new();
+            for order in [0, 1, 3, 1, 4] {
+                let at = mm.nodes[0].zonelist[0];
+                let zone = &mut mm.zones[at];
+                let block = match order {
+                    4 => zone.rmqueue(
+                        &mut mm.pages,
+                        order,
+                        MigrateType::Reclaimable,
+                        &mut RmqueueMode::Normal,
+                    ),
+                    _ => zone.take_from_pcp(0, &mut mm.pages, order, MigrateType::Reclaimable),
+                };
+                blocks.push((block.unwrap(), order));
+            }
+            assert!(blocks.iter().all(|&(pfn, order)| pfn % (1 << order) == 0));
+            assert!(free(&mm) <= all - 29, "{version}");
+            for (pfn, order) in blocks {
+                mm.free_pages(pfn, order);
+            }
+            mm.drain_all_pages();
+            assert_eq!(free(&mm), all, "{version}");
         }
     }
 

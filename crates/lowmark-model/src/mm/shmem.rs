@@ -1,6 +1,9 @@
 //! Shared anonymous memory (`mm/shmem.c`): pages belong to an object, not to a PTE.
 
 use super::page::Pfn;
+use super::slub::Cache;
+use super::xarray::{CHUNK_SHIFT, Nodes};
+use crate::world::World;
 
 /// What an object holds at one offset: nothing, a page, or a swap entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,4 +57,69 @@ pub(crate) struct ShmemInode {
     pub(crate) first: u32,
     /// VMAs that map it from offset 0 (`i_mmap`).
     pub(crate) mappers: Vec<u32>,
+    /// What finds them.
+    pub(crate) tree: ShmemTree,
+}
+
+/// The tree of an object (`i_pages`), as far as it takes memory.
+#[derive(Debug, Default)]
+pub(crate) struct ShmemTree {
+    /// Pages and swap entries of each leaf.
+    entries: Vec<u8>,
+    nodes: Nodes,
+}
+
+impl ShmemTree {
+    /// Its nodes, and how many entries each leaf has.
+    pub(crate) fn parts(&self) -> (&Nodes, &[u8]) {
+        (&self.nodes, &self.entries)
+    }
+}
+
+impl World {
+    /// A page is where a hole was (`shmem_add_to_page_cache`).
+    #[inline]
+    pub(super) fn add_shmem_entry(&mut self, object: u32, index: u32, pfn: Pfn) {
+        if !self.mm.slub.is_on() {
+            return;
+        }
+        let leaf = index >> CHUNK_SHIFT;
+        let tree = &mut self.mm.shmem[object as usize].tree;
+        if tree.entries.len() <= leaf as usize {
+            tree.entries.resize(leaf as usize + 1, 0);
+        }
+        let entries = &mut tree.entries[leaf as usize];
+        *entries += 1;
+        if *entries == 1 {
+            let mut nodes = std::mem::take(&mut tree.nodes);
+            let node = self.mm.node_of(pfn);
+            nodes.add(leaf, || {
+                self.alloc_object(Cache::RadixTreeNode, node, false)
+            });
+            self.mm.shmem[object as usize].tree.nodes = nodes;
+        }
+    }
+
+    /// A hole is where a page was.
+    pub(super) fn remove_shmem_entry(&mut self, object: usize, index: usize) {
+        if !self.mm.slub.is_on() {
+            return;
+        }
+        let tree = &mut self.mm.shmem[object].tree;
+        let leaf = index >> CHUNK_SHIFT;
+        tree.entries[leaf] -= 1;
+        if tree.entries[leaf] == 0 {
+            for node in tree.nodes.remove(leaf as u32) {
+                self.mm.free_object(Cache::RadixTreeNode, node);
+            }
+        }
+    }
+
+    /// All that is left of an object is holes.
+    pub(super) fn free_shmem_tree(&mut self, object: u32) {
+        let tree = std::mem::take(&mut self.mm.shmem[object as usize].tree);
+        for node in tree.nodes.into_objects() {
+            self.mm.free_object(Cache::RadixTreeNode, node);
+        }
+    }
 }

@@ -14,6 +14,7 @@
 //! 5. From 4.11 to 6.14 each CPU takes 64 slots at a time, so that its pages lie together.
 
 use super::page::Pfn;
+use super::swap_cache::SwapCacheMemory;
 use super::swap_cluster::Clusters;
 use super::swap_map::{CLUSTER, free_run, next_free};
 use super::workingset::Shadow;
@@ -98,13 +99,15 @@ pub(crate) struct Swap {
     takes_ahead: bool,
     /// The area in which each CPU fills a cluster (`percpu_swap_cluster`); no entries where there is no choice.
     filled: Vec<Option<usize>>,
+    /// What the swap cache itself needs.
+    pub(crate) memory: SwapCacheMemory,
     /// What the read-ahead variants remember.
     pub(crate) readahead: super::swap_state::Readahead,
 }
 
 impl Swap {
     /// `swapon` of every area of the machine.
-    pub(crate) fn new(machine: &Machine, kernel: &Kernel) -> Swap {
+    pub(crate) fn new(machine: &Machine, kernel: &Kernel, high: bool) -> Swap {
         let mut slots = Vec::new();
         let mut areas = Vec::new();
         for (index, spec) in machine.swap.iter().enumerate() {
@@ -137,6 +140,10 @@ impl Swap {
             Workingset::All => slots.len(),
             _ => 0,
         };
+        let memory = match high {
+            true => SwapCacheMemory::default(),
+            false => SwapCacheMemory::new(slots.len(), kernel),
+        };
         Swap {
             slots,
             shadows: vec![0; remembered],
@@ -153,6 +160,7 @@ impl Swap {
                 SwapTurns::Cluster if machine.swap.len() > 1 => vec![None; machine.cpus as usize],
                 SwapTurns::Allocation | SwapTurns::Cluster => Vec::new(),
             },
+            memory,
             readahead: Default::default(),
         }
     }
@@ -181,6 +189,7 @@ impl Swap {
             false => self.take_cached_slot(cpu),
         }?;
         self.slots[slot as usize].set_page(Some(pfn));
+        self.memory.entry_added(slot);
         Some(slot)
     }
 
@@ -241,6 +250,7 @@ impl Swap {
     fn take_from(&mut self, area: usize, cpu: u32) -> Option<u32> {
         let area = &mut self.areas[area];
         let slot = area.base + area.take(cpu)?;
+        self.memory.slot_taken(slot);
         self.free -= 1;
         Some(slot)
     }
@@ -305,6 +315,7 @@ impl Swap {
     #[inline]
     pub(crate) fn set_cached(&mut self, slot: u32, pfn: Pfn) {
         self.slots[slot as usize].set_page(Some(pfn));
+        self.memory.entry_added(slot);
     }
 
     /// The slot's page leaves the swap cache.
@@ -312,6 +323,7 @@ impl Swap {
     pub(crate) fn clear_cached(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         entry.set_page(None);
+        self.memory.entry_removed(slot);
         if entry.is_free() {
             self.free_slot(slot);
         }
@@ -323,14 +335,24 @@ impl Swap {
     pub(crate) fn set_shadow(&mut self, slot: u32, shadow: Option<Shadow>) {
         let used = !self.slots[slot as usize].is_free();
         if let Some(place) = self.shadows.get_mut(slot as usize) {
-            *place = shadow.filter(|_| used).map_or(0, Shadow::bits);
+            let shadow = shadow.filter(|_| used).map_or(0, Shadow::bits);
+            match (std::mem::replace(place, shadow), shadow) {
+                (0, 0) => {}
+                (0, _) => self.memory.entry_added(slot),
+                (_, 0) => self.memory.entry_removed(slot),
+                _ => {}
+            }
         }
     }
 
     /// What was remembered of the slot's page, which enters the swap cache again.
     #[inline]
     pub(crate) fn take_shadow(&mut self, slot: u32) -> Option<Shadow> {
-        Shadow::from_bits(std::mem::take(self.shadows.get_mut(slot as usize)?))
+        let shadow = std::mem::take(self.shadows.get_mut(slot as usize)?);
+        if shadow != 0 {
+            self.memory.entry_removed(slot);
+        }
+        Shadow::from_bits(shadow)
     }
 
     /// Numbers that slots have: from 0 up to this one.
@@ -374,6 +396,14 @@ impl Swap {
         taken - ahead as u64
     }
 
+    /// Slots with a page or a shadow.
+    pub(crate) fn remembered(&self) -> impl Iterator<Item = u32> + '_ {
+        let shadow = |slot: usize| self.shadows.get(slot).is_some_and(|&bits| bits != 0);
+        let slots = self.slots.iter().enumerate();
+        let with_entry = slots.filter(move |(slot, entry)| entry.page().is_some() || shadow(*slot));
+        with_entry.map(|(slot, _)| slot as u32)
+    }
+
     /// Every slot with its references and cached page, headers left out.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32, Option<Pfn>)> + '_ {
         let entry = |(slot, entry): (usize, &Slot)| (slot as u32, entry.count(), entry.page());
@@ -397,6 +427,7 @@ impl Swap {
         let index = self.area_of(slot);
         let area = &mut self.areas[index];
         area.free(slot - area.base);
+        self.memory.slot_freed(slot);
         self.free += 1;
     }
 }

@@ -8,6 +8,7 @@ use super::fs_writeback::{Range, fsync_range};
 use super::inode::InodeId;
 use super::page::{Pfn, flag};
 use super::page_io;
+use super::slub::Cache;
 use super::{Mm, memory::Pte};
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -94,6 +95,10 @@ async fn truncate_inode_pages(sys: &Sys, inode: InodeId, start: u32) {
     let mm = &mut sys.world().mm;
     let file = &mut mm.inodes[inode as usize];
     file.pages.forget_shadows(&mut mm.mappings, start);
+    let pages = &file.pages;
+    for object in file.nodes.retain(|leaf| pages.has_leaf(leaf)) {
+        mm.free_object(Cache::RadixTreeNode, object);
+    }
 }
 
 /// `drop_caches`: clean pages of all files that nobody maps.

@@ -10,7 +10,9 @@
 
 use super::memcontrol::MemcgId;
 use super::page::{Pfn, flag};
+use super::slub::Cache;
 use crate::kernel::Workingset;
+use crate::mm::Mm;
 use crate::mm::mmzone::Lru;
 use crate::world::World;
 use std::num::NonZeroU32;
@@ -155,6 +157,31 @@ impl World {
     pub(crate) fn age_by_put_back(&mut self, lruvec: usize, active: u64) {
         if self.kernel.mechanisms.workingset == Workingset::All {
             self.age_nonresident(lruvec, active);
+        }
+    }
+}
+
+/// Leaves with shadows alone are kept for an eighth of as many pages as the node has (`count_shadow_nodes`).
+const PAGES_OF_SHADOW_NODE: u64 = 8;
+
+impl Mm {
+    /// A leaf of a file has shadows alone. When there are too many of these the oldest are forgotten, which the kernel
+    /// does with the next reclaim (`scan_shadow_nodes`).
+    pub(super) fn add_shadow_node(&mut self, inode: usize, leaf: u32) {
+        self.shadow_nodes.push_back((inode, leaf));
+        let pages: u64 = self.zones.iter().map(|zone| zone.managed).sum();
+        while self.shadow_nodes.len() as u64 > pages / PAGES_OF_SHADOW_NODE {
+            let Some((inode, leaf)) = self.shadow_nodes.pop_front() else {
+                break;
+            };
+            let file = &mut self.inodes[inode];
+            if !file.pages.is_shadow_leaf(leaf) {
+                continue;
+            }
+            file.pages.forget_leaf(&mut self.mappings, leaf);
+            for object in file.nodes.remove(leaf) {
+                self.free_object(Cache::RadixTreeNode, object);
+            }
         }
     }
 }

@@ -151,6 +151,7 @@ impl World {
             size: 0,
             extents: Extents::default(),
             pages: PageTree::default(),
+            nodes: Default::default(),
             mappers: Vec::new(),
             linked: true,
             users: 0,

@@ -75,6 +75,7 @@ impl World {
                     slots: vec![ShmemSlot::default(); pages],
                     first,
                     mappers: vec![vma],
+                    tree: Default::default(),
                 });
                 Some((Backing::Shmem(object), first))
             }

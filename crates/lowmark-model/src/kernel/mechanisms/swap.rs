@@ -59,6 +59,13 @@ macro_rules! swap {
                 /// On solid-state areas when a CPU has filled its cluster, of which it has one at a time.
                 Cluster = "cluster",
             }
+            /// In what memory the swap cache's pages are found (`swap_address_space`, `swap_table_alloc`).
+            swap_cache_index: SwapCacheIndex {
+                /// A tree for each 64 MiB of swap.
+                Trees = "trees",
+                /// A page for each cluster of 512 slots that is in use.
+                Tables = "tables",
+            }
         }
     };
 }

@@ -82,6 +82,13 @@ macro_rules! zones {
                 /// One that cannot be moved for each 2 MiB of a region.
                 Allocated = "allocated",
             }
+            /// Pages of the kernel's own objects that a workload makes it allocate (`mm/slub.c`).
+            slab_pages: SlabPages {
+                /// All kernels have them, but the model leaves them out, or takes them for a part of `occupied`.
+                LeftOut = "left-out",
+                /// In kernels of 5.0 and later: nodes of the trees in which files, shared memory and swap find their pages, and I/O under way.
+                Allocated = "allocated",
+            }
             /// Memory for devices that cannot wait (`dma_atomic_pool_init`).
             dma_pool: DmaPool {
                 /// One pool, which the model does not tell from other memory in use.

@@ -15,14 +15,14 @@ fn kernel(version: &str) -> Kernel {
 fn swap(rotational: bool, slots: u64) -> Swap {
     let mut machine = Machine::small(64 << 20, slots * PAGE_SIZE);
     machine.devices[0].rotational = rotational;
-    Swap::new(&machine, &kernel("v3.6"))
+    Swap::new(&machine, &kernel("v3.6"), false)
 }
 
 fn two_areas(version: &str, rotational: bool) -> Swap {
     let mut machine = Machine::small(64 << 20, 4096 * PAGE_SIZE);
     machine.devices[0].rotational = rotational;
     machine.swap = vec![machine.swap[0].clone(), machine.swap[0].clone()];
-    Swap::new(&machine, &kernel(version))
+    Swap::new(&machine, &kernel(version), false)
 }
 
 fn fill(swap: &mut Swap, count: u32) -> Vec<u32> {

@@ -288,6 +288,7 @@ impl World {
             // Never written to: it is a hole again.
             let (object, index) = self.mm.mappings.of(page.owner);
             self.mm.shmem[object].slots[index] = ShmemSlot::default();
+            self.remove_shmem_entry(object, index);
         }
     }
 

@@ -1,0 +1,63 @@
+//! Invariants of the kernel's own objects.
+
+use crate::kernel::SwapCacheIndex;
+use crate::mm::Mm;
+use crate::mm::shmem::ShmemEntry;
+use crate::mm::slub::{Cache, NO_OBJECT};
+use crate::mm::xarray::{CHUNK_SHIFT, Nodes};
+
+/// Every object in use is somebody's, and trees have the leaves that their entries need.
+pub(super) fn check(mm: &Mm, index: SwapCacheIndex) {
+    if !mm.slub.is_on() {
+        return;
+    }
+    let in_memory = |nodes: &Nodes| {
+        nodes
+            .objects()
+            .filter(|&object| object != NO_OBJECT)
+            .count()
+    };
+    let shared = mm
+        .shmem
+        .iter()
+        .map(|object| in_memory(object.tree.parts().0));
+    let files = mm.inodes.iter().map(|file| in_memory(&file.nodes));
+    let swap = mm.swap.memory.spaces().iter().map(in_memory);
+    let nodes: usize = shared.chain(files).chain(swap).sum();
+    let in_use = mm.slub.in_use(Cache::RadixTreeNode);
+    assert_eq!(in_use, nodes as u64, "nodes of trees in memory");
+    assert_eq!(mm.slub.in_use(Cache::Bio), mm.slub.bios(), "I/O in memory");
+
+    for (number, object) in mm.shmem.iter().enumerate() {
+        let (nodes, entries) = object.tree.parts();
+        for (leaf, slots) in object.slots.chunks(1 << CHUNK_SHIFT).enumerate() {
+            let used = slots.iter().filter(|slot| slot.get() != ShmemEntry::Hole);
+            let (used, counted) = (used.count(), entries.get(leaf).copied().unwrap_or(0));
+            assert_eq!(used, usize::from(counted), "entries of object {number}");
+            assert_eq!(
+                used > 0,
+                nodes.has(leaf as u32),
+                "leaves of object {number}"
+            );
+        }
+    }
+    for (number, file) in mm.inodes.iter().enumerate() {
+        for (page, _) in file.pages.iter() {
+            assert!(
+                file.nodes.has(page >> CHUNK_SHIFT),
+                "a leaf of file {number} is missing"
+            );
+        }
+    }
+    if index == SwapCacheIndex::Trees {
+        let mut entries = vec![0; mm.swap.memory.entries().len()];
+        for slot in mm.swap.remembered() {
+            entries[(slot >> CHUNK_SHIFT) as usize] += 1;
+        }
+        assert_eq!(
+            entries,
+            mm.swap.memory.entries(),
+            "entries of the swap cache"
+        );
+    }
+}

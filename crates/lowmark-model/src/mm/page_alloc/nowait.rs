@@ -1,0 +1,107 @@
+//! Blocks for the kernel itself, for callers that cannot wait (GFP_NOWAIT).
+
+use super::Gfp;
+use crate::kernel::Kernel;
+use crate::mm::Mm;
+use crate::mm::mmzone::{Mark, MigrateType, Zone};
+use crate::mm::page::{Pages, Pfn};
+use crate::mm::pcp::LIST_ORDER_MAX;
+use crate::world::World;
+
+use super::RmqueueMode;
+
+impl Zone {
+    /// A block of an order, of the CPU's list if that has such blocks.
+    fn take_block(
+        &mut self,
+        cpu: usize,
+        pages: &mut Pages,
+        order: usize,
+        list: MigrateType,
+    ) -> Option<Pfn> {
+        match self.pcp.is_some() && order <= LIST_ORDER_MAX {
+            true => self.take_from_pcp(cpu, pages, order, list),
+            false => self.rmqueue(pages, order, list, &mut RmqueueMode::Normal),
+        }
+    }
+}
+
+impl World {
+    /// Allocates a block of 2^order pages without reclaiming: from a zone that keeps its low watermark, else, after
+    /// waking kswapd, its min watermark. `reserves`: the caller reclaims (PF_MEMALLOC) and may take the last page.
+    #[inline(never)]
+    pub(in crate::mm) fn alloc_pages_nowait(
+        &mut self,
+        gfp: Gfp,
+        order: usize,
+        reserves: bool,
+    ) -> Option<Pfn> {
+        let mut page = self.take_pages(gfp, order, Some(Mark::Low));
+        if page.is_none() {
+            self.wake_all_kswapds(gfp, order as u32);
+            page = self.take_pages(gfp, order, Some(Mark::Min));
+        }
+        if page.is_none() && reserves {
+            page = self.take_pages(gfp, order, None);
+        }
+        page
+    }
+
+    fn take_pages(&mut self, gfp: Gfp, order: usize, mark: Option<Mark>) -> Option<Pfn> {
+        let page = self.mm.take_pages(&self.kernel, gfp, order, mark);
+        self.wake_kswapd_for_boost();
+        page
+    }
+}
+
+impl Mm {
+    /// `get_page_from_freelist` for a block, down to a mark or to the last page.
+    fn take_pages(
+        &mut self,
+        kernel: &Kernel,
+        gfp: Gfp,
+        order: usize,
+        mark: Option<Mark>,
+    ) -> Option<Pfn> {
+        let rule = kernel.mechanisms.watermark_order;
+        for at in 0..self.nodes[gfp.node].fallbacks.len() {
+            let fallback = &self.nodes[gfp.node].fallbacks[at];
+            let (number, zone) = (fallback.zone, &mut self.zones[fallback.zone]);
+            let enough = mark
+                .is_none_or(|mark| zone.watermark_ok(order, zone.mark(mark), gfp.highest, rule));
+            if zone.free <= fallback.keeps[Mark::High as usize]
+                && let Some(pcp) = &mut zone.pcp
+            {
+                pcp.note_below_high();
+            }
+            if !enough {
+                continue;
+            }
+            let Some(pfn) = zone.take_block(self.cpu, &mut self.pages, order, gfp.migrate_type)
+            else {
+                continue;
+            };
+            self.stat.pgalloc[zone.kind as usize] += 1 << order;
+            if zone.boosted_watermark {
+                self.note_boost(number);
+            }
+            return Some(pfn);
+        }
+        None
+    }
+
+    /// The node that a page lies on (`page_to_nid`).
+    #[inline]
+    pub(in crate::mm) fn node_of(&self, pfn: Pfn) -> usize {
+        self.zones[self.pages[pfn].zone()].node
+    }
+
+    /// Frees a block (`__free_pages`).
+    pub(in crate::mm) fn free_pages(&mut self, pfn: Pfn, order: usize) {
+        self.pages[pfn].reset();
+        self.stat.pgfree += 1 << order;
+        if order > LIST_ORDER_MAX || !self.free_to_pcp(pfn, order) {
+            self.free_block(pfn, order);
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! Memory of the kernel's own objects (`mm/slub.c`).
+//!
+//! 1. Objects of a kind lie in *slabs*, blocks of pages of an order that wastes little (`calculate_order`); where
+//!    there is none to be had, in a single page.
+//! 2. A CPU takes objects of one slab until there are none left in it, then of those that it has set aside, then of the
+//!    partly used ones of all CPUs. Without any, a slab is allocated.
+//! 3. A full slab of which an object is freed is set aside by that CPU. When it has too many, all of them go to the
+//!    partly used ones, and of these the empty ones back to the page allocator, but for a few.
+//!
+//! Slabs of all nodes are in the same lists.
+
+use super::Mm;
+use super::mmzone::MigrateType;
+use super::page::{NONE, Pfn, flag};
+use super::page_alloc::Gfp;
+use super::xarray::Object;
+use crate::kernel::{Kernel, SlabPages};
+use crate::world::World;
+use lowmark_spec::machine::PAGE_SIZE;
+use std::collections::VecDeque;
+
+/// Kinds of objects (`struct kmem_cache`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// `radix_tree_node_cachep`
+    RadixTreeNode,
+    /// Those of `fs_bio_set`, with room for four pages.
+    Bio,
+}
+
+impl Cache {
+    const ALL: [Cache; 2] = [Cache::RadixTreeNode, Cache::Bio];
+
+    /// Bytes of an object on a 64-bit machine, aligned (`s->size`).
+    fn size(self) -> u64 {
+        match self {
+            Cache::RadixTreeNode => 576,
+            Cache::Bio => 256,
+        }
+    }
+
+    /// SLAB_RECLAIM_ACCOUNT
+    fn migrate_type(self) -> MigrateType {
+        match self {
+            Cache::RadixTreeNode => MigrateType::Reclaimable,
+            Cache::Bio => MigrateType::Unmovable,
+        }
+    }
+}
+
+/// An object for which there was no memory.
+pub(crate) const NO_OBJECT: Object = NONE;
+
+/// Largest order of a slab (`slub_max_order`).
+const MAX_ORDER: u32 = 3;
+/// Empty slabs that are kept at least (`MIN_PARTIAL`, `MAX_PARTIAL`).
+const MIN_PARTIAL: u32 = 5;
+const MAX_PARTIAL: u32 = 10;
+
+/// Where a slab stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nowhere: all its objects are in use, or there is no such slab.
+    Off,
+    /// A CPU takes objects of it, or has set it aside.
+    OfCpu,
+    /// It is on the list for all CPUs.
+    Partial,
+}
+
+#[derive(Debug)]
+struct Slab {
+    pfn: Pfn,
+    order: usize,
+    objects: u32,
+    used: u32,
+    /// Of these, objects that were in use before the workload began.
+    before: u32,
+    place: Place,
+}
+
+/// A CPU's slabs of a kind (`struct kmem_cache_cpu`).
+#[derive(Debug, Clone, Default)]
+struct OfCpu {
+    current: Option<u32>,
+    /// Those set aside, the next to be used last (`partial`).
+    partial: Vec<u32>,
+}
+
+/// Slabs of a kind.
+#[derive(Debug)]
+struct Slabs {
+    size: u64,
+    order: usize,
+    min_partial: usize,
+    /// How many a CPU sets aside (`cpu_partial_slabs`).
+    cpu_partial: usize,
+    /// Objects are numbers of their slabs.
+    slabs: Vec<Slab>,
+    /// Numbers of slabs that are gone.
+    unused: Vec<u32>,
+    cpus: Vec<OfCpu>,
+    partial: VecDeque<u32>,
+    pages: u64,
+}
+
+/// Slabs of all kinds, if the kernel's are not left out.
+#[derive(Debug, Default)]
+pub(crate) struct Slub {
+    caches: Vec<Slabs>,
+    /// Objects of the I/O under way, the oldest first.
+    bios: VecDeque<Object>,
+}
+
+/// `get_order`: that of the smallest block that holds so many bytes.
+fn get_order(bytes: u64) -> u32 {
+    bytes.div_ceil(PAGE_SIZE).next_power_of_two().ilog2()
+}
+
+/// `calculate_order`: the smallest that has enough objects for the CPUs and wastes little.
+fn calculate_order(size: u64, cpus: u32) -> u32 {
+    let wanted = 4 * (u64::from(u32::BITS - cpus.leading_zeros()) + 1);
+    let objects = wanted.min((PAGE_SIZE << MAX_ORDER) / size);
+    let smallest = get_order(objects * size);
+    let wastes = |order: u32, part: u64| (PAGE_SIZE << order) % size > (PAGE_SIZE << order) / part;
+    let of_part = |part: u64| (smallest..=MAX_ORDER).find(|&order| !wastes(order, part));
+    let found = [16, 8, 4, 2].into_iter().find_map(of_part);
+    found.unwrap_or_else(|| get_order(size))
+}
+
+impl Slabs {
+    fn new(size: u64, cpus: u32) -> Slabs {
+        let order = calculate_order(size, cpus);
+        let objects = (PAGE_SIZE << order) / size;
+        // set_cpu_partial: in objects, slabs being taken for half full.
+        let set_aside: u64 = match size {
+            PAGE_SIZE.. => 6,
+            1024.. => 24,
+            256.. => 52,
+            _ => 120,
+        };
+        Slabs {
+            size,
+            order: order as usize,
+            min_partial: (size.ilog2() / 2).clamp(MIN_PARTIAL, MAX_PARTIAL) as usize,
+            cpu_partial: (2 * set_aside).div_ceil(objects) as usize,
+            slabs: Vec::new(),
+            unused: Vec::new(),
+            cpus: vec![OfCpu::default(); cpus as usize],
+            partial: VecDeque::new(),
+            pages: 0,
+        }
+    }
+
+    /// Where in its slab a CPU is when the workload begins is chance. The slab's pages are of those in use before.
+    fn begin_midway(&mut self) {
+        let objects = ((PAGE_SIZE << self.order) / self.size) as u32;
+        for cpu in 0..self.cpus.len() {
+            self.cpus[cpu].current = Some(self.slabs.len() as u32);
+            self.slabs.push(Slab {
+                pfn: NONE,
+                order: self.order,
+                objects,
+                used: objects / 2,
+                before: objects / 2,
+                place: Place::OfCpu,
+            });
+        }
+    }
+
+    /// An object of the slabs that there are (`___slab_alloc`).
+    #[inline]
+    fn take(&mut self, cpu: usize) -> Option<Object> {
+        if let Some(current) = self.cpus[cpu].current {
+            let slab = &mut self.slabs[current as usize];
+            if slab.used < slab.objects {
+                slab.used += 1;
+                return Some(current);
+            }
+            slab.place = Place::Off;
+            self.cpus[cpu].current = None;
+        }
+        let next = self.cpus[cpu].partial.pop();
+        let next = next.or_else(|| self.get_partial(cpu))?;
+        let slab = &mut self.slabs[next as usize];
+        slab.used += 1;
+        self.cpus[cpu].current = Some(next);
+        Some(next)
+    }
+
+    /// `get_partial_node`: the first of the partly used ones; the CPU sets some more of them aside.
+    fn get_partial(&mut self, cpu: usize) -> Option<u32> {
+        let first = self.partial.pop_front()?;
+        self.slabs[first as usize].place = Place::OfCpu;
+        for _ in 0..=self.cpu_partial / 2 {
+            let Some(more) = self.partial.pop_front() else {
+                break;
+            };
+            self.slabs[more as usize].place = Place::OfCpu;
+            self.cpus[cpu].partial.push(more);
+        }
+        Some(first)
+    }
+
+    /// A new slab, of which the CPU takes the first object.
+    fn add(&mut self, cpu: usize, pfn: Pfn, order: usize) -> Object {
+        let slab = Slab {
+            pfn,
+            order,
+            objects: ((PAGE_SIZE << order) / self.size) as u32,
+            used: 1,
+            before: 0,
+            place: Place::OfCpu,
+        };
+        self.pages += 1 << order;
+        let number = match self.unused.pop() {
+            Some(number) => {
+                self.slabs[number as usize] = slab;
+                number
+            }
+            None => {
+                self.slabs.push(slab);
+                self.slabs.len() as u32 - 1
+            }
+        };
+        self.cpus[cpu].current = Some(number);
+        number
+    }
+
+    /// `__slab_free`: slabs that are not needed any more are put into `discarded`.
+    #[inline]
+    fn free(&mut self, cpu: usize, object: Object, discarded: &mut Vec<(Pfn, usize)>) {
+        let kept = self.partial.len();
+        let slab = &mut self.slabs[object as usize];
+        slab.used -= 1;
+        match slab.place {
+            Place::OfCpu => {}
+            Place::Off => {
+                slab.place = Place::OfCpu;
+                self.put_cpu_partial(cpu, object, discarded);
+            }
+            Place::Partial if slab.used == 0 && kept >= self.min_partial => {
+                self.partial.retain(|&other| other != object);
+                self.discard(object, discarded);
+            }
+            Place::Partial => {}
+        }
+    }
+
+    /// `put_cpu_partial`: sets a slab aside; too many of them go to all.
+    fn put_cpu_partial(&mut self, cpu: usize, number: u32, discarded: &mut Vec<(Pfn, usize)>) {
+        if self.cpus[cpu].partial.len() >= self.cpu_partial {
+            let mut aside = std::mem::take(&mut self.cpus[cpu].partial);
+            while let Some(number) = aside.pop() {
+                if self.slabs[number as usize].used == 0 && self.partial.len() >= self.min_partial {
+                    self.discard(number, discarded);
+                } else {
+                    self.slabs[number as usize].place = Place::Partial;
+                    self.partial.push_back(number);
+                }
+            }
+            self.cpus[cpu].partial = aside;
+        }
+        self.cpus[cpu].partial.push(number);
+    }
+
+    fn discard(&mut self, number: u32, discarded: &mut Vec<(Pfn, usize)>) {
+        let slab = &mut self.slabs[number as usize];
+        slab.place = Place::Off;
+        discarded.push((slab.pfn, slab.order));
+        self.pages -= 1 << slab.order;
+        self.unused.push(number);
+    }
+}
+
+impl Slub {
+    /// No slabs yet. Machines with high memory, whose kernels are of 32 bits, have none.
+    pub(super) fn new(kernel: &Kernel, cpus: u32, high: bool) -> Slub {
+        if kernel.mechanisms.slab_pages == SlabPages::LeftOut || high {
+            return Slub::default();
+        }
+        let new = |cache: Cache| Slabs::new(cache.size(), cpus.max(1));
+        let mut slub = Slub {
+            caches: Cache::ALL.map(new).into(),
+            bios: VecDeque::new(),
+        };
+        slub.caches[Cache::RadixTreeNode as usize].begin_midway();
+        slub
+    }
+
+    /// Whether the kernel's objects take memory.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        !self.caches.is_empty()
+    }
+
+    /// Pages of slabs whose objects can be reclaimed, and of the others (`nr_slab_*`).
+    pub(crate) fn pages(&self, migrate_type: MigrateType) -> u64 {
+        let caches = Cache::ALL.iter().zip(&self.caches);
+        let of_type = caches.filter(|(cache, _)| cache.migrate_type() == migrate_type);
+        of_type.map(|(_, slabs)| slabs.pages).sum()
+    }
+
+    /// Objects of a kind in use.
+    pub(crate) fn in_use(&self, cache: Cache) -> u64 {
+        let slabs = self.caches.get(cache as usize);
+        let slabs = slabs.into_iter().flat_map(|slabs| &slabs.slabs);
+        slabs.map(|slab| u64::from(slab.used - slab.before)).sum()
+    }
+
+    /// I/O that is under way with memory of its own.
+    pub(crate) fn bios(&self) -> u64 {
+        let with_memory = self.bios.iter().filter(|&&bio| bio != NO_OBJECT);
+        with_memory.count() as u64
+    }
+}
+
+impl World {
+    /// `kmem_cache_alloc` with GFP_NOWAIT, on a node. `reserves`: the caller reclaims, and may take the last page.
+    #[inline]
+    pub(crate) fn alloc_object(&mut self, cache: Cache, node: usize, reserves: bool) -> Object {
+        let cpu = self.mm.cpu;
+        match self.mm.slub.caches[cache as usize].take(cpu) {
+            Some(object) => object,
+            None => self.new_slab(cache, node, reserves),
+        }
+    }
+
+    #[cold]
+    fn new_slab(&mut self, cache: Cache, node: usize, reserves: bool) -> Object {
+        let gfp = Gfp {
+            migrate_type: cache.migrate_type(),
+            ..Gfp::kernel(node)
+        };
+        let order = self.mm.slub.caches[cache as usize].order;
+        let mut orders = [order, 0].into_iter();
+        let block =
+            orders.find_map(|order| Some((self.alloc_pages_nowait(gfp, order, reserves)?, order)));
+        match block {
+            Some((pfn, order)) => {
+                let cpu = self.mm.cpu;
+                self.mm.slub.caches[cache as usize].add(cpu, pfn, order)
+            }
+            None => NO_OBJECT,
+        }
+    }
+
+    /// Memory for an I/O that begins on a node (`bio_alloc`). Where there is none, it takes one of those that are
+    /// kept for that (`mempool_alloc`).
+    #[inline]
+    pub(crate) fn bio_alloc(&mut self, node: usize) {
+        if self.mm.slub.is_on() {
+            let bio = self.alloc_object(Cache::Bio, node, false);
+            self.mm.slub.bios.push_back(bio);
+        }
+    }
+}
+
+impl Mm {
+    /// `kmem_cache_free`
+    #[inline]
+    pub(crate) fn free_object(&mut self, cache: Cache, object: Object) {
+        if object == NO_OBJECT {
+            return;
+        }
+        let mut discarded = Vec::new();
+        let cpu = self.cpu;
+        self.slub.caches[cache as usize].free(cpu, object, &mut discarded);
+        for (pfn, order) in discarded {
+            self.free_pages(pfn, order);
+        }
+    }
+
+    /// I/O of these pages has ended (`bio_put`): as much memory is free again as those of swap had, that of the oldest
+    /// I/O first.
+    #[inline]
+    pub(crate) fn bio_put(&mut self, pages: &[Pfn]) {
+        if !self.slub.is_on() {
+            return;
+        }
+        for &pfn in pages {
+            if self.pages[pfn].has(flag::SWAPBACKED)
+                && let Some(bio) = self.slub.bios.pop_front()
+            {
+                self.free_object(Cache::Bio, bio);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slabs_have_the_orders_of_slabinfo() {
+        // /proc/slabinfo on x86-64, radix_tree_node: 7, 14 and 28 objects in 1, 2 and 4 pages.
+        let orders = [1, 2, 4, 8].map(|cpus| calculate_order(576, cpus));
+        assert_eq!(orders, [1, 1, 2, 2]);
+        assert_eq!([1, 4, 16].map(|cpus| calculate_order(256, cpus)), [0, 0, 1]);
+        assert_eq!(calculate_order(4096, 1), 3);
+    }
+
+    #[test]
+    fn objects_fill_slabs_and_few_empty_ones_are_kept() {
+        let mut slabs = Slabs::new(256, 1);
+        assert_eq!((slabs.cpu_partial, slabs.min_partial), (7, 5));
+        let (mut next, mut discarded) = (0, Vec::new());
+        let mut objects = VecDeque::new();
+        for _ in 0..1600 {
+            let object = slabs.take(0).unwrap_or_else(|| {
+                next += 1;
+                slabs.add(0, next, 0)
+            });
+            objects.push_back(object);
+        }
+        // 16 objects in a page, none of which was allocated too early.
+        assert_eq!((next, slabs.pages), (100, 100));
+        while let Some(object) = objects.pop_front() {
+            slabs.free(0, object, &mut discarded);
+            let used: u32 = slabs.slabs.iter().map(|slab| slab.used).sum();
+            assert_eq!(used as usize, objects.len());
+        }
+        // The CPU's own, seven that it has set aside, and at least five of all.
+        assert_eq!(slabs.pages + discarded.len() as u64, 100);
+        assert!((6..=13).contains(&slabs.pages), "{}", slabs.pages);
+        let mut pages: Vec<Pfn> = discarded.iter().map(|&(pfn, _)| pfn).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        assert_eq!(pages.len(), discarded.len(), "a slab was discarded twice");
+    }
+}
