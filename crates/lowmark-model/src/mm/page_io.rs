@@ -39,7 +39,7 @@ impl World {
         self.mm.stat.pgpgout += PAGE_SIZE / 1024;
         self.mm.nr_writeback += 1;
         self.mm.memcontrol.count_writeback(pfn);
-        self.bio_alloc(self.mm.node_of(pfn));
+        self.bio_alloc(pfn);
         let (device, position) = self.mm.swap.location(self.mm.pages[pfn].private);
         Io {
             device,
@@ -55,7 +55,7 @@ impl World {
     pub(crate) fn swap_read(&mut self, pfn: Pfn, slot: u32) -> Io {
         self.mm.stat.pswpin += 1;
         self.mm.stat.pgpgin += PAGE_SIZE / 1024;
-        self.bio_alloc(self.mm.node_of(pfn));
+        self.bio_alloc(pfn);
         let (device, position) = self.mm.swap.location(slot);
         Io {
             device,

@@ -345,11 +345,12 @@ impl World {
         }
     }
 
-    /// Memory for an I/O that begins on a node (`bio_alloc`). Where there is none, it takes one of those that are
+    /// Memory for the I/O of a page, on its node (`bio_alloc`). Where there is none, it takes one of those that are
     /// kept for that (`mempool_alloc`).
     #[inline]
-    pub(crate) fn bio_alloc(&mut self, node: usize) {
+    pub(crate) fn bio_alloc(&mut self, page: Pfn) {
         if self.mm.slub.is_on() {
+            let node = self.mm.node_of(page);
             let bio = self.alloc_object(Cache::Bio, node, false);
             self.mm.slub.bios.push_back(bio);
         }

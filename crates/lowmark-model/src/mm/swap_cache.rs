@@ -89,7 +89,7 @@ impl SwapCacheMemory {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn gained(&mut self, slot: u32) {
         let place = slot >> self.shift;
         let entries = &mut self.entries[place as usize];
@@ -99,7 +99,7 @@ impl SwapCacheMemory {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn lost(&mut self, slot: u32) {
         let place = slot >> self.shift;
         let entries = &mut self.entries[place as usize];
@@ -121,12 +121,12 @@ impl SwapCacheMemory {
 }
 
 impl World {
-    /// Allocates what the swap cache needs for the entries that it has got, on a node, and frees what it does not
-    /// need any more.
+    /// Allocates what the swap cache needs for the entries that it has got, on the node of a page, and frees what it
+    /// does not need any more.
     #[inline]
-    pub(super) fn settle_swap_cache(&mut self, node: usize) {
+    pub(super) fn settle_swap_cache(&mut self, page: Pfn) {
         if !self.mm.swap.memory.changed.is_empty() {
-            self.change_swap_cache(node);
+            self.change_swap_cache(self.mm.node_of(page));
         }
     }
 

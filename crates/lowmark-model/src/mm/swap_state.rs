@@ -182,7 +182,7 @@ impl World {
         page.set(flag::SWAPCACHE | flag::DIRTY);
         page.private = slot;
         self.mm.memcontrol.record_slot(slot, pfn);
-        self.settle_swap_cache(self.mm.node_of(pfn));
+        self.settle_swap_cache(pfn);
         true
     }
 
@@ -475,7 +475,7 @@ impl World {
         if let Some(shadow) = shadow {
             self.workingset_refault(pfn, shadow);
         }
-        self.settle_swap_cache(self.mm.node_of(pfn));
+        self.settle_swap_cache(pfn);
         self.mm.lru_add(pfn);
     }
 }
