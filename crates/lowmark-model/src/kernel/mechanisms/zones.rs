@@ -86,7 +86,8 @@ macro_rules! zones {
             slab_pages: SlabPages {
                 /// All kernels have them, but the model leaves them out, or takes them for a part of `occupied`.
                 LeftOut = "left-out",
-                /// In kernels of 5.0 and later: nodes of the trees in which files, shared memory and swap find their pages, and I/O under way.
+                /// In kernels of 5.0 and later, though SLUB is as old as 81819f0fc828: nodes of the trees in which files,
+                /// shared memory and swap find their pages, and I/O under way.
                 Allocated = "allocated",
             }
             /// Memory for devices that cannot wait (`dma_atomic_pool_init`).
