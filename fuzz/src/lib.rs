@@ -1,6 +1,7 @@
 //! What the fuzz targets share: the [`harness`], and the canary that proves that the alarm works.
 
 pub mod harness;
+pub mod numbers;
 
 /// One execution of a target.
 pub fn run(target: harness::Target, data: &[u8]) {
