@@ -122,25 +122,6 @@ fn beside_guest(kernel: &str, max: &str) -> Recording {
 lowmark = 1
 [workload]
 name = "group-writers"
-[machine]
-use = "guest-512m"
-[machine.device.vdb]
-kind = "ssd"
-rotational = true
-size = "2G"
-position_read = "0ns"
-position_write = "0ns"
-command_read = "60us"
-command_write = "60us"
-rate = "20971520B/s"
-elevator = "noop"
-[machine.filesystem.slow]
-kind = "ext4"
-device = "vdb"
-[machine.costs]
-file_page = "2100ns"
-copy_page = "500ns"
-balance_dirty = "95us"
 [kernel]
 use = "{kernel}"
 [cgroup.box]
@@ -156,7 +137,8 @@ cgroup = "box"
 run = [{{ append = "inside", block = "64K", count = 2048 }}]
 [task.outside]
 run = [{{ append = "outside", block = "64K", count = 2048 }}]
-"#
+{machine}"#,
+        machine = include_str!("common/slow-disk.toml"),
     );
     let options = Options {
         events: true,
