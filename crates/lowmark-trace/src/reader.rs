@@ -13,7 +13,7 @@ use crate::record::{self, Accounting, RawRecord};
 use crate::text::{self, EventLine, Header, Line, Time};
 use crate::trace_dat::TraceDat;
 use lowmark_record::event::{Columns, NO_CPU, TextParser, Understood};
-use lowmark_record::{Account, Event, Flaw, Sink, Source, Tables};
+use lowmark_record::{Account, Event, Flaw, Kind, Sink, Source, Tables};
 use std::ops::ControlFlow;
 
 /// Largest binary trace that is copied to a temporary file, because it comes compressed or from a pipe.
@@ -84,9 +84,12 @@ fn read_text(input: Input, sink: &mut dyn Sink) -> Source {
         match lines.next_line() {
             Ok(Some(raw)) => {
                 let place = || format!("line {} (offset {})", raw.number, raw.offset);
-                match parser.parse_raw(&raw) {
-                    Line::Event(line) => reading.event(&line, place, sink),
-                    line => reading.other(line, place),
+                match parser.common(&raw) {
+                    Some(line) => reading.event(&line, place, sink),
+                    None => match parser.uncommon(&raw) {
+                        Line::Event(line) => reading.uncommon_event(&line, place, sink),
+                        line => reading.other(line, place),
+                    },
                 }
             }
             Ok(None) => break,
@@ -108,6 +111,8 @@ struct TextReading {
     account: Account,
     tables: Tables,
     kinds: KindCache,
+    /// Tracepoint of the last event, if it is one of ours.
+    kind: Option<Kind>,
     tasks: TaskCache,
     parser: TextParser,
     /// Task and columns of the last event.
@@ -116,10 +121,23 @@ struct TextReading {
 }
 
 impl TextReading {
-    #[inline]
+    #[inline(never)]
+    fn uncommon_event(
+        &mut self,
+        line: &EventLine<'_>,
+        place: impl Fn() -> String,
+        sink: &mut dyn Sink,
+    ) {
+        self.event(line, place, sink);
+    }
+
+    #[inline(always)]
     fn event(&mut self, line: &EventLine<'_>, place: impl Fn() -> String, sink: &mut dyn Sink) {
         self.account.lines += 1;
-        let Some(kind) = self.kinds.kind(line.event) else {
+        if !line.named_again {
+            self.kind = self.kinds.kind(line.event);
+        }
+        let Some(kind) = self.kind else {
             self.missed.clear();
             self.missed.push_str("event ");
             let name = &line.event[..line.event.len().min(NAME_BYTES_MAX)];

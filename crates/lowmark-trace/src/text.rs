@@ -86,6 +86,8 @@ pub struct EventLine<'a> {
     /// Whether it is known that name, pid, CPU and flags are those of the event that the same [`Parser`]
     /// gave before.
     pub again: bool,
+    /// The same of the name of the event.
+    pub named_again: bool,
 }
 
 /// A time stamp of a line.
@@ -165,11 +167,11 @@ impl Why {
 }
 
 /// Reads lines one after the other. What it gives does not depend on the lines before, but for
-/// [`EventLine::again`].
+/// [`EventLine::again`] and [`EventLine::named_again`].
 #[derive(Debug, Default)]
 pub struct Parser {
     last: common::Last,
-    /// Whether `last` is the head of the last event.
+    /// Whether `last` is of the last event.
     fresh: bool,
 }
 
@@ -177,21 +179,34 @@ impl Parser {
     /// As [`parse_raw`].
     #[inline]
     pub fn parse_raw<'a>(&mut self, line: &RawLine<'a>) -> Line<'a> {
+        match self.common(line) {
+            Some(event) => Line::Event(event),
+            None => self.uncommon(line),
+        }
+    }
+
+    /// The event of a line in which everything stands in its columns; none: [`Parser::uncommon`] tells what
+    /// the line is. The two are apart because an event is large, and nearly every line is one.
+    #[inline(always)]
+    pub(crate) fn common<'a>(&mut self, line: &RawLine<'a>) -> Option<EventLine<'a>> {
+        if line.end != LineEnd::Newline || line.bytes.first() == Some(&b'#') {
+            return None;
+        }
+        let mut event = self.last.parse(line.bytes)?;
+        event.again &= self.fresh;
+        event.named_again &= self.fresh;
+        self.fresh = true;
+        Some(event)
+    }
+
+    /// What a line is that is not [`common`](Parser::common).
+    #[inline(never)]
+    pub(crate) fn uncommon<'a>(&mut self, line: &RawLine<'a>) -> Line<'a> {
         if line.end != LineEnd::Newline || line.bytes.first() == Some(&b'#') {
             return parse_raw(line);
         }
-        let before = self.fresh;
-        match self.last.parse(line.bytes) {
-            Some(mut event) => {
-                event.again &= before;
-                self.fresh = true;
-                Line::Event(event)
-            }
-            None => {
-                self.fresh = false;
-                parse_any(line.bytes)
-            }
-        }
+        self.fresh = false;
+        parse_any(line.bytes)
     }
 }
 

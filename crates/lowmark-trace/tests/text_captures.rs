@@ -20,6 +20,8 @@ struct Sums {
     lines: u64,
     events: Counts,
     flags: Counts,
+    /// Lines of which the parser knew that their event has the name of the one before.
+    named_again: u64,
 }
 
 #[test]
@@ -27,7 +29,7 @@ fn every_line_of_every_capture() {
     let Some(directory) = captures() else {
         return;
     };
-    let mut files = 0;
+    let (mut files, mut named_again) = (0, 0);
     for path in files_ending(&directory, ".trace.txt.xz") {
         let name = path.to_string_lossy().into_owned();
         let expected = read_sums(Path::new(&name.replace(".trace.txt.xz", ".sums.toml")));
@@ -40,7 +42,9 @@ fn every_line_of_every_capture() {
         assert_eq!(sums.flags, expected.flags, "{name}");
         assert_eq!(headers, if is_host { HEADER_LINES } else { 0 }, "{name}");
         files += 1;
+        named_again += sums.named_again;
     }
+    assert!(named_again > 0, "no event is like the one before");
     assert!(
         files > 4,
         "only {files} captures in {}",
@@ -93,10 +97,17 @@ fn count(path: &Path, kind: TextKind) -> (Sums, u64) {
     let mut lines = input.into_lines();
     let (mut sums, mut headers, mut last_ns) = (Sums::default(), 0, [0; 2]);
     let (mut row, mut again) = (Parser::default(), 0);
+    let mut name = String::new();
     while let Some(line) = lines.next_line().expect("not damaged") {
         let mut in_a_row = row.parse_raw(&line);
         if let Line::Event(event) = &mut in_a_row {
             again += u64::from(std::mem::take(&mut event.again));
+            if std::mem::take(&mut event.named_again) {
+                assert_eq!(event.event, name.as_bytes());
+                sums.named_again += 1;
+            } else {
+                name = text(event.event);
+            }
         }
         let alone = parse_raw(&line);
         assert_eq!(in_a_row, alone);

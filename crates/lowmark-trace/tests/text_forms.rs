@@ -47,6 +47,7 @@ fn check(line: &str, expected: Expected) {
         event: expected.event.as_bytes(),
         text: expected.text.as_bytes(),
         again: false,
+        named_again: false,
     };
     assert_eq!(parse(line.as_bytes()), Line::Event(expected), "{line}");
     // Blanks before a line are padding only.

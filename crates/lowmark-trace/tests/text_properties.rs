@@ -292,6 +292,7 @@ proptest! {
             event: event.name.as_bytes(),
             text: &event.text,
             again: false,
+            named_again: false,
         };
         prop_assert_eq!(parse(&line), Line::Event(expected), "{}", latin(&line));
     }
@@ -305,7 +306,7 @@ proptest! {
     ) {
         let lines: Vec<_> = events.into_iter().map(|event| print(event, form).0).collect();
         let mut row = Parser::default();
-        let mut last = None;
+        let (mut last, mut last_name) = (None, None);
         for index in order {
             let bytes = &lines[index % lines.len()];
             let raw = RawLine { bytes, offset: 0, number: 0, end: LineEnd::Newline };
@@ -314,6 +315,9 @@ proptest! {
                 let head = (event.comm, event.pid, event.tgid, event.cpu, event.flags);
                 prop_assert!(!std::mem::take(&mut event.again) || last == Some(head));
                 last = Some(head);
+                let named_again = std::mem::take(&mut event.named_again);
+                prop_assert!(!named_again || last_name == Some(event.event));
+                last_name = Some(event.event);
             }
             prop_assert_eq!(line, parse(bytes));
         }

@@ -7,6 +7,7 @@
 //! ```text
 //! field.rs kind.rs texts.rs   the declarations
 //! schema.rs template.rs       what follows from them
+//! literal.rs memo.rs          texts that are compared fast
 //! value.rs gfp.rs names.rs    values as text
 //! log.rs json.rs              events kept, and as JSON
 //! ```
@@ -16,6 +17,7 @@ pub mod field;
 pub mod gfp;
 mod json;
 pub mod kind;
+mod literal;
 mod log;
 mod memo;
 mod names;
@@ -273,26 +275,33 @@ impl TextParser {
     #[inline]
     pub fn parse(&mut self, text: &[u8], event: &mut Event, names: &mut Names) -> Understood {
         let schema = &schema().kinds[event.kind as usize];
-        let (last, memo) = (&mut self.last[event.kind as usize], &mut self.memo);
         let read = &mut self.read[event.kind as usize];
         if !text.is_empty() && read.text == text {
             (event.present, event.values) = (read.present, read.values);
             return Understood::Exactly;
         }
         event.clear();
-        let template = &schema.templates[*last];
-        if template.parse(text, event, names, memo) {
-            read.text.clear();
-            if template.repeats() && text.len() <= READ_MAX {
-                read.text.extend_from_slice(text);
-                (read.present, read.values) = (event.present, event.values);
-            }
-            return Understood::Exactly;
+        let template = &schema.templates[self.last[event.kind as usize]];
+        if !template.parse(text, event, names, &mut self.memo) {
+            return self.parse_other(text, event, names);
         }
+        read.text.clear();
+        if template.repeats() && text.len() <= READ_MAX {
+            read.text.extend_from_slice(text);
+            (read.present, read.values) = (event.present, event.values);
+        }
+        Understood::Exactly
+    }
+
+    /// A text that is not of the era of the last one.
+    #[inline(never)]
+    fn parse_other(&mut self, text: &[u8], event: &mut Event, names: &mut Names) -> Understood {
+        let schema = &schema().kinds[event.kind as usize];
+        let memo = &mut self.memo;
         for (index, template) in schema.templates.iter().enumerate().rev() {
             event.clear();
             if template.parse(text, event, names, memo) {
-                *last = index;
+                self.last[event.kind as usize] = index;
                 return Understood::Exactly;
             }
         }

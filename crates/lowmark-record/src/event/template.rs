@@ -8,6 +8,7 @@
 
 use super::Event;
 use super::field::{Field, ValueType};
+use super::literal::Literal;
 use super::memo::Memo;
 use super::names::Names;
 use super::value;
@@ -27,7 +28,7 @@ pub enum Spelling {
 /// A field with the fixed text before it.
 #[derive(Debug)]
 struct Piece {
-    before: &'static str,
+    before: Literal,
     field: Field,
     /// Where the event keeps it.
     slot: u8,
@@ -48,7 +49,7 @@ enum Numeral {
 pub(super) struct Template {
     pub(super) since: Release,
     pieces: Vec<Piece>,
-    after: &'static str,
+    after: Literal,
     repeats: bool,
 }
 
@@ -67,7 +68,7 @@ impl Template {
             };
             let field = Field::named(name).unwrap_or_else(|| panic!("a declared field: {name}"));
             pieces.push(Piece {
-                before,
+                before: Literal::new(before),
                 field,
                 slot: 0,
                 spelling,
@@ -82,7 +83,7 @@ impl Template {
             since: since.parse().expect("a release"),
             repeats: !pieces.iter().any(is_page),
             pieces,
-            after: rest,
+            after: Literal::new(rest),
         }
     }
 
@@ -106,18 +107,18 @@ impl Template {
     /// Each field with the fixed text before it.
     pub(super) fn pieces(&self) -> impl Iterator<Item = (&'static str, Field, Spelling)> {
         let pieces = self.pieces.iter();
-        pieces.map(|piece| (piece.before, piece.field, piece.spelling))
+        pieces.map(|piece| (piece.before.text(), piece.field, piece.spelling))
     }
 
     /// The fixed text behind the last field.
     pub(super) fn after(&self) -> &'static str {
-        self.after
+        self.after.text()
     }
 
     /// Writes the text; fields that the event lacks are 0 or empty.
     pub(super) fn render(&self, event: &Event, names: &Names, release: Release, out: &mut Vec<u8>) {
         for piece in &self.pieces {
-            out.extend_from_slice(piece.before.as_bytes());
+            out.extend_from_slice(piece.before.bytes());
             let value = event.get(piece.field);
             let kind = piece.field.spec().value;
             match (value, piece.spelling) {
@@ -133,7 +134,7 @@ impl Template {
                 }
             }
         }
-        out.extend_from_slice(self.after.as_bytes());
+        out.extend_from_slice(self.after.bytes());
     }
 
     /// Reads a text that is just as the template says. If it is not, the event may be left half filled.
@@ -147,7 +148,7 @@ impl Template {
     ) -> bool {
         let mut rest = text;
         for (index, piece) in self.pieces.iter().enumerate() {
-            let Some(tail) = rest.strip_prefix(piece.before.as_bytes()) else {
+            let Some(tail) = piece.before.strip(rest) else {
                 return false;
             };
             let number = match piece.numeral {
@@ -161,8 +162,12 @@ impl Template {
                 rest = &tail[length..];
                 continue;
             }
-            let next = self.pieces.get(index + 1).map_or(self.after, |p| p.before);
-            let length = value_length(piece, tail, next.as_bytes());
+            let next = self
+                .pieces
+                .get(index + 1)
+                .map_or(&self.after, |p| &p.before);
+            let next = next.bytes();
+            let length = value_length(piece, tail, next);
             let (value, tail) = tail.split_at(length);
             let kind = piece.field.spec().value;
             if !(kind == ValueType::Text && value.is_empty()) {
@@ -181,7 +186,8 @@ impl Template {
                 _ => tail,
             };
         }
-        rest.strip_prefix(self.after.as_bytes())
+        self.after
+            .strip(rest)
             .is_some_and(|rest| rest.trim_ascii().is_empty())
     }
 
@@ -198,6 +204,7 @@ impl Template {
             // What ends the field before is no part of the label.
             let label = piece
                 .before
+                .text()
                 .trim_start_matches([':', ',', ' '])
                 .trim_ascii_end();
             if label.is_empty() || event.get(piece.field).is_some() {

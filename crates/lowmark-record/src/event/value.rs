@@ -209,7 +209,9 @@ pub(super) fn leading_hexadecimal(text: &[u8]) -> Option<(u64, usize)> {
 fn leading_digits(text: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     let mut length = 0;
-    while let Some(eight) = text[length..].first_chunk().and_then(eight_digits) {
+    while length < 16
+        && let Some(eight) = text[length..].first_chunk().and_then(eight_digits)
+    {
         value = value << 32 | eight;
         length += 8;
     }

@@ -4,14 +4,18 @@
 //! prefix that is longer is the true one wherever it was found (see the head of [`super`]), and what is not as
 //! expected here is left to [`super::event`].
 
-use super::EventLine;
-use super::prefix::{self, COMM_MAX, Task};
-use super::scan::{self, BLANKS, skip_blanks};
+use super::prefix::{self, COMM_MAX, Task, What};
+use super::scan::{self, BLANKS, Known, skip_blanks};
+use super::{EventLine, Time};
 
 /// Bytes before the pid: `%16s-`.
 const DASH: usize = 16;
 /// Bytes that are looked at with fixed places.
 const HEAD: usize = 48;
+/// Longest name of an event that is remembered, bytes, with [`COLON`].
+const NAME: usize = 32;
+/// What follows the name if there is a text.
+const COLON: &[u8] = b": ";
 
 /// What a line has before its time.
 #[derive(Debug, Clone, Copy)]
@@ -26,33 +30,65 @@ struct Head {
     end: usize,
 }
 
-/// The head of the last line that had one. Most lines begin as the one before, and comparing costs less than
-/// reading.
+/// Head and name of the last event that had its head in the usual columns. Most lines begin as the one before,
+/// and comparing costs less than reading.
 #[derive(Debug, Default)]
-pub(super) struct Last(Option<([u8; HEAD], Head)>);
+pub(super) struct Last {
+    head: Option<(Known<{ HEAD / 8 }>, Head)>,
+    /// Name and colon, if they are short.
+    name: Option<Known<{ NAME / 8 }>>,
+}
 
 impl Last {
-    /// A line with its head in the usual columns; [`EventLine::again`] says whether it is the one before.
+    /// A line with its head in the usual columns; [`EventLine::again`] and [`EventLine::named_again`] say whether
+    /// head and name are those of the one before.
     #[inline(always)]
     pub(super) fn parse<'a>(&mut self, line: &'a [u8]) -> Option<EventLine<'a>> {
-        let bytes = line.first_chunk::<HEAD>()?;
-        if let Some((last, head)) = &self.0
-            && bytes[..head.end] == last[..head.end]
+        let (again, head) = match &self.head {
+            Some((known, head)) if known.begins(line) => (true, *head),
+            _ => (false, self.read(line)?),
+        };
+        let (time, colon) = prefix::time(line, skip_blanks(line, head.end))?;
+        let from = skip_blanks(line, colon + 1);
+        if let Some(name) = &self.name
+            && name.begins(&line[from..])
         {
-            let mut event = head.event(line)?;
-            event.again = true;
+            let end = from + name.len() - COLON.len();
+            let what = What {
+                system: None,
+                event: &line[from..end],
+                text: &line[skip_blanks(line, end + 1)..],
+            };
+            let mut event = head.event(line, time, colon, what);
+            (event.again, event.named_again) = (again, true);
             return Some(event);
         }
-        let head = Head::read(bytes)?;
-        self.0 = Some((*bytes, head));
-        head.event(line)
+        let what = prefix::what(line, from)?;
+        // A name without a text, or with something of perf's before it, comes the long way the next time too.
+        let length = what.event.len() + COLON.len();
+        let plain = line[from..]
+            .get(..length)
+            .is_some_and(|name| name.ends_with(COLON));
+        self.name = plain.then(|| Known::new(&line[from..], length)).flatten();
+        let mut event = head.event(line, time, colon, what);
+        event.again = again;
+        Some(event)
+    }
+
+    fn read(&mut self, line: &[u8]) -> Option<Head> {
+        let head = Head::read(line.first_chunk()?)?;
+        self.head = Known::new(line, head.end).map(|known| (known, head));
+        Some(head)
     }
 }
 
 /// A line with its head in the usual columns.
 #[inline(always)]
 pub(super) fn parse(line: &[u8]) -> Option<EventLine<'_>> {
-    Head::read(line.first_chunk()?)?.event(line)
+    let head = Head::read(line.first_chunk()?)?;
+    let (time, colon) = prefix::time(line, skip_blanks(line, head.end))?;
+    let what = prefix::what(line, colon + 1)?;
+    Some(head.event(line, time, colon, what))
 }
 
 impl Head {
@@ -118,11 +154,9 @@ impl Head {
         })
     }
 
-    /// The line that has this head; the rest is read as everywhere.
+    /// The event of the line that has this head, and its time before the colon at `colon`.
     #[inline(always)]
-    fn event<'a>(&self, line: &'a [u8]) -> Option<EventLine<'a>> {
-        let (time, colon) = prefix::time(line, skip_blanks(line, self.end))?;
-        let what = prefix::what(line, colon + 1)?;
+    fn event<'a>(&self, line: &'a [u8], time: Time, colon: usize, what: What<'a>) -> EventLine<'a> {
         let task = Task {
             comm: &line[self.start..DASH],
             pid: self.pid,
@@ -131,7 +165,7 @@ impl Head {
         };
         let flags = (self.flags > 0).then(|| &line[self.end - self.flags..self.end]);
         let prefix = colon + 1 - self.start;
-        Some(prefix::candidate(task, Some(self.cpu), flags, time, what, prefix).event)
+        prefix::candidate(task, Some(self.cpu), flags, time, what, prefix).event
     }
 }
 

@@ -246,6 +246,7 @@ pub(super) fn candidate<'a>(
             event: what.event,
             text: what.text,
             again: false,
+            named_again: false,
         },
         prefix,
     }

@@ -1,5 +1,5 @@
-//! Blanks and digits, eight bytes at a time: what is sought in a prefix is so near that calling memchr takes
-//! longer.
+//! Blanks, digits and what came before, eight bytes at a time: what is sought in a prefix is so near that calling
+//! memchr or memcmp takes longer.
 
 /// Eight blanks.
 pub(super) const BLANKS: u64 = u64::from_ne_bytes([b' '; 8]);
@@ -182,4 +182,55 @@ pub(super) fn digits_before(bytes: &[u8], end: usize) -> usize {
 pub(super) fn whole_number(bytes: &[u8]) -> Option<u64> {
     let (value, end) = number(bytes, 0)?;
     (end == bytes.len()).then_some(value)
+}
+
+/// Bytes that lines begin with again and again, compared by words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<const WORDS: usize> {
+    words: [u64; WORDS],
+    /// Ones where the words have bytes of it.
+    masks: [u64; WORDS],
+    length: usize,
+}
+
+impl<const WORDS: usize> Known<WORDS> {
+    /// The first `length` of the bytes; none if the words hold fewer, or if the bytes do not fill the words.
+    #[inline]
+    pub(super) fn new(bytes: &[u8], length: usize) -> Option<Self> {
+        let words = bytes.as_chunks::<8>().0.first_chunk::<WORDS>()?;
+        let mut known = Known {
+            words: [0; WORDS],
+            masks: [0; WORDS],
+            length,
+        };
+        for (at, word) in words.iter().enumerate() {
+            known.words[at] = u64::from_le_bytes(*word);
+            known.masks[at] = match length.saturating_sub(8 * at) {
+                bytes @ 0..8 => !(u64::MAX << (8 * bytes)),
+                _ => u64::MAX,
+            };
+        }
+        (length <= 8 * WORDS).then_some(known)
+    }
+
+    /// How many bytes it has.
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether `bytes` begin with it; never if they are fewer than the words hold.
+    #[inline(always)]
+    pub(super) fn begins(&self, bytes: &[u8]) -> bool {
+        let Some(words) = bytes.as_chunks::<8>().0.first_chunk::<WORDS>() else {
+            return false;
+        };
+        let known = self.words.iter().zip(&self.masks);
+        let other = words
+            .iter()
+            .zip(known)
+            .fold(0, |other, (word, (known, mask))| {
+                other | (u64::from_le_bytes(*word) ^ known) & mask
+            });
+        other == 0
+    }
 }
