@@ -97,7 +97,7 @@ pub fn text_line(data: &[u8], look: &mut Look<'_>) {
 /// A parser that remembers gives the lines that one without a memory gives.
 fn one_by_one_and_in_a_row(data: &[u8]) {
     let mut row = text::Parser::default();
-    let mut last = None;
+    let (mut last, mut last_name) = (None, None);
     for bytes in data.split(|byte| *byte == b'\n') {
         let mut line = row.parse_raw(&RawLine {
             bytes,
@@ -109,6 +109,8 @@ fn one_by_one_and_in_a_row(data: &[u8]) {
             let head = (event.comm, event.pid, event.tgid, event.cpu, event.flags);
             assert!(!std::mem::take(&mut event.again) || last == Some(head));
             last = Some(head);
+            assert!(!std::mem::take(&mut event.named_again) || last_name == Some(event.event));
+            last_name = Some(event.event);
         }
         assert_eq!(line, text::parse(bytes));
     }
