@@ -134,7 +134,7 @@ proptest! {
 fn enormous_files_are_refused_at_once() {
     let begin = Instant::now();
     let error = parse_any(&"[".repeat(100 << 20), &Overrides::default());
-    assert!(error.is_some_and(|e| e.contains("expected at most 1048576 (1 MiB)")));
+    assert!(error.is_some_and(|e| e.contains("expected at most 1048576 bytes (1 MiB)")));
     for text in [
         "[", "{", "a=[", "a={b=", "a.", "\"", "[[a]]\n", "a=1\n", "[a.b]\n", "(", "a={",
     ] {

@@ -1,9 +1,7 @@
 //! Where workloads come from: a path, or the files of `workloads/`, which are part of the program.
 
-use lowmark_spec::{BuiltIn, Directory, Library, SOURCE_BYTES_MAX, Source};
+use lowmark_spec::{BuiltIn, Directory, Library, Source};
 use miette::{IntoDiagnostic, WrapErr, miette};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 macro_rules! workload_files {
@@ -95,24 +93,13 @@ pub(crate) fn find(target: &str) -> miette::Result<Found> {
         ));
     }
     Ok(Found {
-        source: Source {
-            name: target.to_owned(),
-            text: read(path)
-                .into_diagnostic()
-                .wrap_err_with(|| format!("{target}: cannot read"))?,
-        },
+        source: Source::read(path)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("{target}: cannot read"))?,
         machines: Box::new(Directory {
             path: path.parent().unwrap_or(Path::new("")).to_owned(),
         }),
     })
-}
-
-/// One byte more than allowed, so that the parser refuses a file that is too long by its name.
-fn read(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    let limit = SOURCE_BYTES_MAX as u64 + 1;
-    File::open(path)?.take(limit).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 #[cfg(test)]

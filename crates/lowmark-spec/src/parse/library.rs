@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::source::{SOURCE_BYTES_MAX, Source};
+use super::source::Source;
 
 /// Machines by name.
 pub trait Library {
@@ -64,28 +64,11 @@ pub struct Directory {
     pub path: PathBuf,
 }
 
-impl Directory {
-    /// Reads a machine file unless it is missing, too long or not text.
-    fn read(&self, file: &str) -> Option<Source> {
-        let path = self.path.join(file);
-        // One byte more than allowed, so that a file that is too long is refused with its name.
-        let length_max = SOURCE_BYTES_MAX as u64 + 1;
-        let mut text = String::new();
-        let file = std::fs::File::open(&path).ok()?;
-        std::io::Read::read_to_string(&mut std::io::Read::take(file, length_max), &mut text)
-            .ok()?;
-        Some(Source {
-            name: path.display().to_string(),
-            text,
-        })
-    }
-}
-
 impl Library for Directory {
     fn machine(&self, name: &str) -> Option<Source> {
-        let file = format!("{name}.toml");
-        let path = || name.ends_with(".toml").then(|| self.read(name)).flatten();
-        self.read(&file)
+        let read = |file: &str| Source::read(&self.path.join(file)).ok();
+        let path = || name.ends_with(".toml").then(|| read(name)).flatten();
+        read(&format!("{name}.toml"))
             .or_else(path)
             .or_else(|| BuiltIn.machine(name))
     }

@@ -117,9 +117,10 @@ fn scalars(fields: &Fields<'_, '_>, machine: &mut Machine, fresh: bool) -> Resul
     const NODES_MAX: usize = 64;
     fields.either("ram", "nodes")?;
     let ram = |scope: &Scope<'_>, node: &Node| {
-        let bytes = scope.page_offset(node)?;
+        let bytes = scope.size(node)?;
         if bytes >= RAM_MIN {
-            return Ok(NumaNode { ram: bytes });
+            let ram = scope.page_offset(node)?;
+            return Ok(NumaNode { ram });
         }
         let message = format!("expected at least 1 MiB of RAM, found {bytes} bytes");
         Err(Problem::new(

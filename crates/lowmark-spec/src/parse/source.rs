@@ -3,6 +3,9 @@
 //! A [`Span`] carries the number of its text, so that a value keeps its place whether it came from the
 //! workload file, from a machine file that it uses, or from an override on the command line.
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -17,8 +20,26 @@ pub const SOURCE_BYTES_MAX: usize = 1 << 20;
 pub struct Source {
     /// File name, or another short name of the origin.
     pub name: String,
-    /// The whole text.
+    /// The whole text. Where [`char::REPLACEMENT_CHARACTER`] stands it is taken to be none.
     pub text: String,
+}
+
+impl Source {
+    /// Reads a file. Bytes that are no text become [`char::REPLACEMENT_CHARACTER`], and of a file that is too long
+    /// only as much is read as the parser needs to refuse it: it says both with the name of the file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened or read.
+    pub fn read(path: &Path) -> io::Result<Source> {
+        let mut bytes = Vec::new();
+        let length_max = SOURCE_BYTES_MAX as u64 + 1;
+        File::open(path)?.take(length_max).read_to_end(&mut bytes)?;
+        Ok(Source {
+            name: path.display().to_string(),
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+        })
+    }
 }
 
 /// Bytes `start..end` of one of the [`Sources`].
@@ -103,10 +124,20 @@ impl Sources {
             let id = self.push(&source.name, "", Origin::File(None));
             return Err(Problem::new(
                 Span::new(id, 0..0),
-                format!(
-                    "the file is {bytes} bytes long, expected at most {SOURCE_BYTES_MAX} (1 MiB)"
-                ),
+                format!("the file is too long, expected at most {SOURCE_BYTES_MAX} bytes (1 MiB)"),
                 "a workload is a few hundred lines; check that this is the file you meant",
+            ));
+        }
+        if source.text.contains(char::REPLACEMENT_CHARACTER) {
+            // Such a file may have anything in it, which no terminal is to get.
+            let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
+            let text = source.text.replace(odd, "\u{fffd}");
+            let id = self.push(&source.name, &text, Origin::File(None));
+            let at = text.find(char::REPLACEMENT_CHARACTER).unwrap_or(0);
+            return Err(Problem::new(
+                Span::new(id, at..at + char::REPLACEMENT_CHARACTER.len_utf8()),
+                "expected text in UTF-8, found bytes that are none",
+                "check that this is the file you meant, or save it in UTF-8",
             ));
         }
         let id = self.push(&source.name, &source.text, Origin::File(None));
