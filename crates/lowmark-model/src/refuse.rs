@@ -165,6 +165,12 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
             device.name, kernel.version
         ));
     }
+    let shares: u64 = machine.devices.iter().map(|it| it.written_share).sum();
+    if shares > 100 {
+        return refuse(format!(
+            "written_share of all devices is {shares} together; it must be 100 at most"
+        ));
+    }
     files(scenario)?;
     let statements = unsupported(&scenario.workload);
     if statements.is_empty() {

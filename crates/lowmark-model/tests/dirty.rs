@@ -9,16 +9,19 @@ use lowmark_record::{Event, Field, Kind, Outcome, Recording};
 /// Statements of a writer.
 const DD: &str = r#"{ repeat = "forever", do = [{ append = "out$idx", block = "1M" }] }"#;
 
+/// A disk without seeks to which all has been written so far.
+const WARM: &str = r#"position_write = "0ns", written_share = 100,"#;
+
 /// N times dd on 3 GB and a disk of 80 MiB/s without seeks, as the simulation has it.
 fn dd(n: u64, kernel: &str, length: &str, more: &str, events: bool) -> Recording {
-    writers(n, DD, "0ns", kernel, length, more, events)
+    writers(n, DD, WARM, kernel, length, more, events)
 }
 
-/// N writers, on a disk that needs `seek` for each discontiguity.
+/// N writers, on a disk with these fields beside its rate.
 fn writers(
     n: u64,
     run: &str,
-    seek: &str,
+    disk: &str,
     kernel: &str,
     length: &str,
     more: &str,
@@ -39,7 +42,7 @@ reserved = "0B"
 occupied = "200M"
 description = "3 GiB for files"
 device.sda = {{
-  kind = "hdd", size = "500GB", position_read = "0ns", position_write = "{seek}",
+  kind = "hdd", size = "500GB", position_read = "0ns", {disk}
   command_read = "0ns", command_write = "0ns", rate = "80M/s", elevator = "deadline",
 }}
 filesystem.data = {{ kind = "xfs", device = "sda" }}
@@ -241,8 +244,9 @@ fn the_commit_alone_rests_as_simulated() {
         (1000, 10_775, 1075),
     ];
     for (n, expected, off) in rows {
-        let recording = dd(n, "v3.1+io-less", "90s", "", true);
-        let [mean, least, most] = share(&recording, 70);
+        let from = settled_s(n);
+        let recording = dd(n, "v3.1+io-less", &format!("{}s", from + 20), "", true);
+        let [mean, least, most] = share(&recording, from);
         assert!(
             mean.abs_diff(expected) <= off,
             "{n} dd: {mean} ({least} to {most})"
@@ -251,16 +255,23 @@ fn the_commit_alone_rests_as_simulated() {
 }
 
 /// Up to 3.1 a device's limit for N equal writers is T (1 - 1/8N), and they rest at it; in 3.0 many of them a little
-/// above, at 20.1 % of memory in the simulation.
+/// above, in the simulation ten at 19.9 % of memory and more at 20.1.
 #[test]
 fn before_io_less_writers_rest_at_the_limit_of_a_task() {
     for (kernel, off) in [("v3.0", 100), ("v3.1", 50)] {
         for n in [1, 2, 10, 50, 100, 1000] {
             let limit = match (kernel, n) {
                 ("v3.0", 50..) => 10_050,
+                ("v3.0", 10) => 9_950,
                 (_, n) => 10_000 - 10_000 / (8 * n),
             };
-            let [mean, ..] = share(&dd(n, kernel, "45s", "", true), 25);
+            // A task's share of what is dirtied grows from none.
+            let from = match n {
+                0..=10 => 70,
+                _ => 25,
+            };
+            let recording = dd(n, kernel, &format!("{}s", from + 20), "", true);
+            let [mean, ..] = share(&recording, from);
             assert!(
                 mean.abs_diff(limit) <= off,
                 "{n} dd on {kernel}: {mean}, not {limit}"
@@ -272,7 +283,7 @@ fn before_io_less_writers_rest_at_the_limit_of_a_task() {
 /// How long 95 of 100 writes that were held back at all took at most, ms.
 fn stall_p95(n: u64, kernel: &str) -> u64 {
     let run = r#"{ repeat = "forever", do = [{ sample = "write", do = [{ append = "out$idx", block = "64K" }] }] }"#;
-    let recording = writers(n, run, "0ns", kernel, "60s", "[series.write]", false);
+    let recording = writers(n, run, WARM, kernel, "60s", "[series.write]", false);
     let samples = &recording.series[0].samples;
     let settled = samples.iter().filter(|(time, _)| *time > 20_000_000_000);
     let mut stalls: Vec<u64> = settled
@@ -296,7 +307,8 @@ fn a_hundred_writers_stall_for_seconds_in_3_0_alone() {
 /// MiB/s, and seeks per GiB, of N dd whose disk takes 13 ms for a discontiguity, in the second minute.
 fn seeks(n: u64, kernel: &str) -> (f64, f64) {
     let until = |end: &str| {
-        let recording = writers(n, DD, "13ms", kernel, end, "", false);
+        let disk = r#"position_write = "13ms", written_share = 100,"#;
+        let recording = writers(n, DD, disk, kernel, end, "", false);
         let counter = |name: &str| recording.counters[name] as f64;
         (
             counter("sda/sectors_written") / 2048.0,
@@ -344,6 +356,26 @@ fn larger_turns_save_seeks_as_simulated() {
     assert!((5.0..6.0).contains(&saved), "1/{saved} of the seeks");
 }
 
+/// After boot the share of a device that is alone is half of the threshold when 1 GiB has been written and grows to all
+/// of it, up to 3.5: the simulation has one writer rest at 16.8 % of memory in place of 18.1, and at 17.7 % at most.
+#[test]
+fn after_boot_a_writer_rests_lower() {
+    let recording = writers(
+        1,
+        DD,
+        r#"position_write = "0ns","#,
+        "v3.2",
+        "260s",
+        "",
+        true,
+    );
+    let [mean, least, most] = share(&recording, 240);
+    let text = format!("{mean} ({least} to {most})");
+    assert!(mean.abs_diff(8_400) <= 100, "{text}");
+    let [_, _, peak] = share(&recording, 0);
+    assert!(peak.abs_diff(8_850) <= 150, "{peak}");
+}
+
 /// The first writer that is throttled has just passed (background + dirty)/2. Before it looks a writer dirties as many
 /// pages as it was let, in 6.18 up to the end of the large folio that a write of 1 MiB is, and all together
 /// `ratelimit_pages` a CPU, of all CPUs a 32nd of the threshold.
@@ -373,7 +405,7 @@ fn throttling_begins_half_way_between_the_thresholds() {
 
 /// The longest time that a write of 1 MiB took beside 50 dd, and the time from the kill of five copies to the
 /// end of the last, ms.
-fn stall_and_end(kernel: &str) -> (u64, u64) {
+fn stall_and_end(kernel: &str, kill_at: u64) -> (u64, u64) {
     let more = r#"
 [series.gone]
 [series.write]
@@ -391,11 +423,12 @@ processes = 5
 run = [{ repeat = "forever", do = [{ append = "copy$idx", block = "128K" }] }]
 [task.killer]
 run = [
-  { sleep = "20s" },
+  { sleep = "KILL_ATs" },
   { sample = "gone", do = [{ kill = "cp" }, { wait = "cp" }] },
 ]
 "#;
-    let recording = dd(50, kernel, "30s", more, false);
+    let more = more.replace("KILL_AT", &kill_at.to_string());
+    let recording = dd(50, kernel, "30s", &more, false);
     let longest = |name: &str| {
         let series = recording.series.iter().find(|series| series.name == name);
         let samples = series.expect("a series").samples.iter();
@@ -406,13 +439,15 @@ run = [
 
 #[test]
 fn a_kill_takes_effect_at_once_since_pauses_can_be_interrupted() {
-    let (stall, end) = stall_and_end("v3.2");
+    let (stall, end) = stall_and_end("v3.2", 20);
     assert!(end <= 20, "v3.2: {end} ms");
     assert!(stall < 3_000, "v3.2: {stall} ms");
-    let (stall, end) = stall_and_end("v3.0");
-    assert!(end > 500, "v3.0: {end} ms");
-    assert!(stall > 3_000, "v3.0: {stall} ms");
-    let (_, end) = stall_and_end("v3.1+io-less");
+    // In the simulation a writer is still there for 1.3 s in the mean.
+    let old = [15, 18, 20, 22, 25].map(|kill_at| stall_and_end("v3.0", kill_at));
+    let end = old.iter().map(|(_, end)| end).sum::<u64>() / 5;
+    assert!(end > 500, "v3.0: {end} ms, {old:?}");
+    assert!(old.iter().all(|&(stall, _)| stall > 3_000), "v3.0: {old:?}");
+    let (_, end) = stall_and_end("v3.1+io-less", 20);
     assert!((50..=220).contains(&end), "143dfe8611a6 alone: {end} ms");
 }
 

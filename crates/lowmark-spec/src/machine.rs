@@ -171,6 +171,9 @@ pub struct Device {
     pub max_ratio: u64,
     /// `/sys/class/bdi/*/strict_limit`: its writers are held back by its own share alone.
     pub strictlimit: bool,
+    /// Of what was written before the workload begins, what was to this device, percent. Kernels up to 3.5 know shares
+    /// in dirty pages by that, later ones forget it.
+    pub written_share: u64,
     /// Writes that fail; none for a device that is well.
     pub write_errors: Option<WriteErrors>,
     /// The NFS server that the device is in; none for a device of the machine itself.
@@ -362,6 +365,7 @@ impl Device {
             min_ratio: 0,
             max_ratio: 100,
             strictlimit: false,
+            written_share: 0,
             write_errors: None,
             server: None,
         }

@@ -56,7 +56,7 @@ pub(crate) struct Bdi {
     /// BDI_DIRTIED, BDI_WRITTEN: pages so far.
     pub(crate) dirtied: u64,
     pub(crate) written: u64,
-    /// Pages written of late, halved with everybody's every three seconds.
+    /// Pages that it has written, the older for less.
     pub(crate) completions: u64,
     /// The same within its memory cgroup.
     pub(crate) memcg_completions: u64,
@@ -67,6 +67,8 @@ pub(crate) struct Bdi {
     pub(crate) sample_is_coming: bool,
     /// How much of the dirty threshold it may and must have (`min_ratio`, `max_ratio`), percent.
     pub(crate) ratios: Ratios,
+    /// Its share in what was written before the workload began, percent; to 3.5.
+    pub(crate) written_share: u64,
     /// It is held to its share (`BDI_CAP_STRICTLIMIT`).
     pub(crate) strict: bool,
     /// Its writers are to look more often.
@@ -112,6 +114,7 @@ impl Bdi {
                 min: device.min_ratio,
                 max: device.max_ratio,
             },
+            written_share: device.written_share,
             strict: device.strictlimit && strictlimit == Strictlimit::On,
             ..Bdi::default()
         }

@@ -30,7 +30,7 @@ pub(super) fn read_all(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -
 }
 
 fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
-    const KEYS: [&str; 27] = [
+    const KEYS: [&str; 28] = [
         "kind",
         "rotational",
         "size",
@@ -56,6 +56,7 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         "min_ratio",
         "max_ratio",
         "strictlimit",
+        "written_share",
         "write_errors",
         "server",
     ];
@@ -168,6 +169,7 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         min_ratio,
         max_ratio,
         strictlimit: fields.or("strictlimit", Scope::flag, false)?,
+        written_share: fields.or("written_share", percent, 0)?,
         write_errors: match entry.node.get("write_errors") {
             Some(node) => Some(write_errors(node, scope)?),
             None => None,

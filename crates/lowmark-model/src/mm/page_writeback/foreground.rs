@@ -104,7 +104,7 @@ impl World {
     fn look(&mut self, wb: usize, start: u64) -> Look {
         let at = self.dirty_position(wb);
         let eighth = at.bdi_thresh / 8;
-        let recent = self.dirtying.recent.max(1);
+        let recent = self.dirtying.recent.all();
         let mine = self.dirtying.task(self.sched.current()).recent;
         let task_thresh = (at.bdi_thresh - eighth * mine / recent).max(at.bdi_thresh / 2);
         let exceeded = at.bdi_dirty > task_thresh || at.dirty > at.thresh;

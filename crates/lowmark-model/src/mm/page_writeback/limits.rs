@@ -1,6 +1,7 @@
 //! How many pages may be dirty (`global_dirty_limits`), and which share of them belongs to a device.
 
 use super::position::Position;
+use super::proportions::PropDescriptor;
 use super::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
 use crate::kernel::{BdiBackground, DirtyLimitStart, IdleDevices, Kernel, Proportions, Throttle};
 use crate::mm::Mm;
@@ -23,11 +24,10 @@ pub(crate) struct DirtyLimits {
     /// `global_dirty_limit`, and when it was last looked at, jiffies.
     pub(super) limit: u64,
     stamp: u64,
-    /// Pages that all devices have written for it of late.
+    /// Pages that all devices have written for it of late, from 3.6 on; before, of all memory, ever.
     pub(crate) completions: u64,
     period: Nanos,
-    /// Dirty threshold after boot.
-    at_boot: u64,
+    vm_completions: PropDescriptor,
 }
 
 impl DirtyLimits {
@@ -63,11 +63,6 @@ impl DirtyLimits {
             let target = at.thresh.max(at.dirty);
             self.limit -= self.limit.saturating_sub(target) >> 5;
         }
-    }
-
-    /// Pages after which the tasks' shares of dirtying are halved (`calc_period_shift`).
-    pub(super) fn completion_half(&self) -> u64 {
-        2 * self.at_boot.max(2).next_power_of_two()
     }
 }
 
@@ -121,7 +116,7 @@ impl Mm {
 
     /// `bdi_dirty_limit`, `__wb_calc_thresh`: the share of a device, or of a group's part of it, in `thresh` of a
     /// domain, by what it has written of late, within its `min_ratio` and `max_ratio`; `dirty` is what is dirty of all
-    /// of the domain. Before anything has been written: all of it in kernels whose shares move slowly, else nothing.
+    /// of the domain. Before anything has been written that is nothing.
     pub(super) fn wb_share(
         &mut self,
         wb: usize,
@@ -130,7 +125,11 @@ impl Mm {
         dirty: u64,
         kernel: &Kernel,
     ) -> u64 {
-        let all = self.limits_of(memcg).completions;
+        let all = match (memcg, kernel.mechanisms.proportions) {
+            (ROOT, Proportions::Prop) => self.limits.vm_completions.all(),
+            // Groups are of later kernels.
+            _ => self.limits_of(memcg).completions,
+        };
         let (bdi, mechanisms) = (&self.bdis[wb], &kernel.mechanisms);
         let written = match memcg {
             ROOT => bdi.completions,
@@ -139,11 +138,7 @@ impl Mm {
         let devices = self.bdis[..self.devices].iter();
         let reserved: u64 = devices.map(|bdi| bdi.ratios.min).sum();
         let common = thresh * 100u64.saturating_sub(reserved) / 100;
-        let fraction = match (all, mechanisms.proportions) {
-            (0, Proportions::Prop) => common,
-            (0, Proportions::Flex) => 0,
-            (all, _) => common * written / all,
-        };
+        let fraction = (common * written).checked_div(all).unwrap_or(0);
         let ratios = self.ratios_of(wb);
         let mut share = fraction + thresh * ratios.min / RATIO_SCALE;
         if mechanisms.idle_devices == IdleDevices::Threshold {
@@ -158,16 +153,27 @@ impl Mm {
 
     /// A device has written a page (`wb_domain_writeout_add`): it counts for its share in memory, and in the group for
     /// which it was, up to its `max_ratio`.
-    pub(super) fn count_completion(&mut self, wb: usize) {
+    pub(super) fn count_completion(&mut self, wb: usize, shares: Proportions) {
         let (_, memcg) = self.whose_wb(wb);
+        let by_number = shares == Proportions::Prop;
+        let all = match by_number {
+            true => self.limits.vm_completions.all(),
+            false => self.limits.completions,
+        };
         let bdi = &mut self.bdis[wb];
         let max = bdi.ratios.max;
         // __prop_inc_percpu_max, __fprop_add_percpu_max
         let counts = |own: u64, all: u64| max == 100 || own * 100 <= all * max;
-        if counts(bdi.completions, self.limits.completions) {
+        if counts(bdi.completions, all) {
             bdi.completions += 1;
             self.limits.completions += 1;
+            if by_number && self.limits.vm_completions.count() {
+                for bdi in &mut self.bdis {
+                    bdi.completions /= 2;
+                }
+            }
         }
+        let bdi = &mut self.bdis[wb];
         if memcg != ROOT {
             let all = &mut self.memcontrol.limits(memcg).completions;
             if counts(bdi.memcg_completions, *all) {
@@ -222,10 +228,12 @@ impl World {
         (own && self.mm.bdis[wb].reclaimable > share) || self.memcg_over_bground_thresh(wb)
     }
 
-    /// Everybody's completions fade: what was written long ago says nothing of shares.
+    /// Everybody's completions fade with time, from 3.6 on: what was written long ago says nothing of shares.
     fn age_completions(&mut self) {
         let (now, mm) = (self.sched.now(), &mut self.mm);
-        mm.limits.age(now, &mut mm.bdis, |bdi| &mut bdi.completions);
+        if self.kernel.mechanisms.proportions == Proportions::Flex {
+            mm.limits.age(now, &mut mm.bdis, |bdi| &mut bdi.completions);
+        }
         for (number, limits) in mm.memcontrol.all_limits().enumerate() {
             let own = mm.bdis.chunks_mut(mm.devices).nth(number + 1);
             limits.age(now, own.unwrap_or_default(), |bdi| {
@@ -243,7 +251,11 @@ impl World {
             self.kernel.mechanisms.throttle,
             Throttle::Foreground | Throttle::ForegroundBounded
         );
-        self.mm.limits.at_boot = thresh;
+        self.mm.limits.vm_completions = PropDescriptor::new(thresh);
+        self.dirtying.recent = PropDescriptor::new(thresh);
+        for bdi in &mut self.mm.bdis {
+            bdi.completions = bdi.written_share * self.mm.limits.vm_completions.all() / 100;
+        }
         if self.kernel.mechanisms.dirty_limit_start == DirtyLimitStart::Threshold {
             self.mm.limits.limit = thresh;
         }

@@ -13,11 +13,13 @@ mod foreground;
 mod limits;
 pub mod pause;
 pub mod position;
+mod proportions;
 mod sampling;
 pub mod thresholds;
 mod throttle;
 
 pub(crate) use limits::{DirtyLimits, throttle_vm_writeout};
+use proportions::PropDescriptor;
 pub(crate) use throttle::{Due, balance_dirty_pages, balance_dirty_pages_ratelimited};
 
 use super::backing_dev::Listed;
@@ -38,7 +40,7 @@ pub(crate) struct TaskDirt {
     pub(crate) nr_dirtied_pause: u64,
     /// When its last pause ended, jiffies; 0 if it never had one.
     pub(crate) paused_when: u64,
-    /// Pages dirtied of late, halved as the task's share of all fades (to 3.1).
+    /// Pages that it has dirtied, the older for less (to 3.1).
     pub(crate) recent: u64,
 }
 
@@ -63,8 +65,8 @@ pub(crate) struct Dirtying {
     leaks: Vec<u64>,
     /// Device of the page dirtied last, by task.
     devices: Vec<usize>,
-    /// All pages in `recent` of tasks.
-    recent: u64,
+    /// All pages, of which `recent` of a task is a part (`vm_dirties`).
+    recent: PropDescriptor,
     /// Since when, as [`Self::recent`] goes down with all of its parts.
     pub(crate) ratelimit_pages: u64,
 }
@@ -162,13 +164,10 @@ impl World {
         dirt.recent += 1;
         self.dirtying.devices[task.0 as usize] = device;
         self.dirtying.cpus[cpu as usize] += 1;
-        self.dirtying.recent += 1;
-        // task_dirty_inc: the older a page, the less it counts.
-        if self.dirtying.recent >= self.mm.limits.completion_half() {
-            self.dirtying.recent = 0;
+        // task_dirty_inc
+        if self.dirtying.recent.count() {
             for dirt in &mut self.dirtying.tasks {
                 dirt.recent /= 2;
-                self.dirtying.recent += dirt.recent;
             }
         }
     }
@@ -240,7 +239,8 @@ impl World {
         let bdi = &mut self.mm.bdis[wb];
         bdi.writeback -= 1;
         bdi.written += 1;
-        self.mm.count_completion(wb);
+        let shares = self.kernel.mechanisms.proportions;
+        self.mm.count_completion(wb, shares);
         if last {
             self.inode_writeback_end(wb);
         }
