@@ -105,8 +105,9 @@ fn lists_hold_what_they_say(mm: &Mm) {
     assert_eq!(marked, on_lists, "pages marked as on an LRU list");
 }
 
-/// What a group has been charged, stocks aside, is what its pages are.
+/// What a group has been charged, stocks aside, is what its pages are; a stock is a batch at most.
 fn groups_are_charged_for_their_pages(mm: &Mm) {
+    assert!(mm.memcontrol.stocks_are_batches(), "a stock beyond a batch");
     for (group, (charged, pages)) in mm.memcontrol.charges().enumerate() {
         assert_eq!(charged, pages, "charges of memory cgroup {}", group + 1);
     }

@@ -303,6 +303,11 @@ impl Memcontrol {
         })
     }
 
+    /// Whether no CPU has charged more than a batch ahead: for tests of the model itself.
+    pub(crate) fn stocks_are_batches(&self) -> bool {
+        self.stocks.iter().all(|stock| stock.pages <= CHARGE_BATCH)
+    }
+
     /// Pages that each group has charged, stocks aside, beside those that are charged to it: for tests of
     /// the model itself.
     pub(crate) fn charges(&self) -> impl Iterator<Item = (u64, u64)> {
