@@ -68,6 +68,8 @@ pub struct Mount {
     pub point: PathBuf,
     /// Serial number of the disk; none for tmpfs.
     pub serial: Option<String>,
+    /// What its device may have of the dirty pages: files under `/sys/block/*/bdi`.
+    pub bdi: Vec<Setting>,
 }
 
 /// A setting of the kernel.

@@ -7,6 +7,7 @@ use lowmark_real::guest::{
     self, Accel, BUFFER_KB, GuestError, GuestOptions, GuestOutcome, KernelImage, Trace,
 };
 use lowmark_record::{Outcome, System};
+use lowmark_spec::machine::WriteErrors;
 use lowmark_spec::workload::{Op, Stmt};
 use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
 use std::os::unix::fs::PermissionsExt;
@@ -582,12 +583,18 @@ fn devices_that_a_guest_does_not_have_are_refused() {
     assert!(guest::check(&scenario).is_ok());
     let device = &mut scenario.machine.devices[0];
     device.members = 12;
-    device.max_ratio = 10;
+    device.write_errors = Some(WriteErrors {
+        start: 0,
+        size: 4096,
+        after: 0,
+        every: 1,
+        count: 1,
+    });
     let refusal = guest::check(&scenario)
         .expect_err("it has neither")
         .to_string();
     assert!(
-        refusal.contains("with members") && refusal.contains("max_ratio"),
+        refusal.contains("with members") && refusal.contains("with write_errors"),
         "{refusal}"
     );
 }

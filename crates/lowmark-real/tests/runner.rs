@@ -38,6 +38,7 @@ fn run_in(directory: &Path, end: &str, text: &str) -> (Vec<Line>, bool) {
             name: "data".into(),
             point: directory.join("data"),
             serial: None,
+            bdi: Vec::new(),
         }],
         settings: Vec::new(),
         events: Vec::new(),

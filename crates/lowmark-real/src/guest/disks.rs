@@ -1,7 +1,7 @@
 //! A guest's disks: sparse files, with the header of a swap area or with a file system.
 
 use super::GuestError;
-use crate::protocol::{Mount, SwapDisk};
+use crate::protocol::{Mount, Setting, SwapDisk};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::{Device, FsKind, PAGE_SIZE};
 use lowmark_spec::workload::SizeDist;
@@ -147,9 +147,30 @@ pub(super) fn make(
             name: file_system.name.clone(),
             point: Path::new("/fs").join(&file_system.name),
             serial,
+            bdi: device.map_or_else(Vec::new, |device| shares(&machine.devices[device])),
         });
     }
     Ok(made)
+}
+
+/// What a device may have of the dirty pages, where that is not the kernel's default. The most comes first, as the least
+/// must not be above it.
+fn shares(device: &Device) -> Vec<Setting> {
+    let settings = [
+        ("max_ratio", device.max_ratio, 100),
+        ("min_ratio", device.min_ratio, 0),
+        // 6.2
+        ("strict_limit", u64::from(device.strictlimit), 0),
+    ];
+    let changed = settings
+        .into_iter()
+        .filter(|(_, value, default)| value != default);
+    let setting = |(name, value, _): (&str, u64, u64)| Setting {
+        name: name.into(),
+        value: value.to_string(),
+        optional: false,
+    };
+    changed.map(setting).collect()
 }
 
 /// The first page of a swap area, as mkswap(8) writes it (`union swap_header`, include/linux/swap.h).

@@ -357,14 +357,12 @@ pub fn check(scenario: &Scenario) -> Result<(), GuestError> {
     {
         what.push("a device with a comma in its name".into());
     }
-    // A guest's disk is one file, whose share of dirty pages is the kernel's default.
+    // A guest's disk is one file.
     for device in &scenario.machine.devices {
-        let shares = device.min_ratio > 0 || device.max_ratio < 100 || device.strictlimit;
         for (asked, name) in [
             (device.members > 1, "members"),
             (device.write_errors.is_some(), "write_errors"),
             (device.server.is_some(), "server"),
-            (shares, "min_ratio, max_ratio or strictlimit"),
         ] {
             if asked {
                 what.push(format!("device {} with {name}", device.name));

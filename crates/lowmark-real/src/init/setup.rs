@@ -99,11 +99,10 @@ pub(super) fn open_port(name: &str) -> io::Result<File> {
     )
 }
 
-/// The disk of this serial number.
+/// The disk of this serial number, as it is called under `/dev`.
 fn disk(serial: &str) -> io::Result<String> {
     let what = format!("the disk {serial}");
-    let name = wait_for(&what, || device_with("/sys/block", "serial", serial))?;
-    Ok(format!("/dev/{name}"))
+    wait_for(&what, || device_with("/sys/block", "serial", serial))
 }
 
 /// Makes settings.
@@ -119,7 +118,7 @@ pub(super) fn apply(settings: &[Setting]) -> io::Result<()> {
 
 pub(super) fn swap_on(areas: &[SwapDisk]) -> io::Result<()> {
     for area in areas {
-        let device = disk(&area.serial)?;
+        let device = format!("/dev/{}", disk(&area.serial)?);
         let path = CString::new(device.as_str())?;
         named(
             &format!("swapon {device}"),
@@ -132,9 +131,15 @@ pub(super) fn swap_on(areas: &[SwapDisk]) -> io::Result<()> {
 pub(super) fn mount_disks(mounts: &[Mount]) -> io::Result<()> {
     for file_system in mounts {
         let target = file_system.point.to_string_lossy();
-        match &file_system.serial {
-            Some(serial) => mount_at(&disk(serial)?, &target, "ext4", "")?,
-            None => mount_at("tmpfs", &target, "tmpfs", "size=100%")?,
+        let Some(serial) = &file_system.serial else {
+            mount_at("tmpfs", &target, "tmpfs", "size=100%")?;
+            continue;
+        };
+        let name = disk(serial)?;
+        mount_at(&format!("/dev/{name}"), &target, "ext4", "")?;
+        for setting in &file_system.bdi {
+            let path = format!("/sys/block/{name}/bdi/{}", setting.name);
+            named(&path, fs::write(&path, &setting.value))?;
         }
     }
     Ok(())
