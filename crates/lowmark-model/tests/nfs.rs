@@ -200,13 +200,13 @@ fn the_slower_of_network_and_disk_decides() {
         (seconds, busy / seconds)
     };
     let bytes = (256 << 20) as f64;
-    let (seconds, busy) = record("rate = \"20MB/s\"", NET);
+    let (seconds, busy) = record("rate = \"20MB/s\"\nwritten_share = 100", NET);
     let data = bytes / 20e6;
     // Each COMMIT moves the head to the log and back.
     assert!((data..data * 1.2).contains(&seconds), "{seconds} {data}");
     assert!(busy > 0.95, "the disk is busy {busy}");
     let net = "round_trip = \"200us\", rate = \"12MB/s\"";
-    let (seconds, busy) = record("rate = \"200MB/s\"", net);
+    let (seconds, busy) = record("rate = \"200MB/s\"\nwritten_share = 100", net);
     let data = bytes / 12e6;
     assert!((data..data * 1.05).contains(&seconds), "{seconds} {data}");
     assert!(busy < 0.2, "the disk is busy {busy}");
