@@ -28,19 +28,18 @@ impl Images {
         }
     }
 
-    /// The guests that run a scenario: one for each image.
+    /// The guests that run a scenario: one for each image. Guests that do not `boot` need none.
     pub(crate) fn guests(
         &self,
         scenario: &Scenario,
         ask: &Ask,
+        boot: bool,
     ) -> miette::Result<Vec<(Scenario, Option<Box<GuestOptions>>)>> {
         guest::check(scenario).map_err(Guest)?;
         if self.0.is_empty() {
-            let image = of_version(&scenario.kernel.version)?;
-            return Ok(vec![(
-                scenario.clone(),
-                Some(Box::new(options(image, ask))),
-            )]);
+            let image = boot.then(|| of_version(&scenario.kernel.version));
+            let guest = image.transpose()?.map(|image| options(image, ask));
+            return Ok(vec![(scenario.clone(), guest.map(Box::new))]);
         }
         let mut guests = Vec::new();
         for (name, image) in &self.0 {
@@ -71,9 +70,14 @@ pub(crate) fn of_version(version: &str) -> miette::Result<KernelImage> {
 
 /// `v6.18`, by the release in an image's header.
 pub(crate) fn version(image: &KernelImage) -> String {
-    match image.release.parse::<Release>() {
+    of_release(&image.release)
+}
+
+/// `v6.18`, by what `uname -r` says.
+pub(crate) fn of_release(release: &str) -> String {
+    match release.parse::<Release>() {
         Ok(release) => format!("v{release}"),
-        Err(_) => format!("v{}", image.release),
+        Err(_) => format!("v{release}"),
     }
 }
 

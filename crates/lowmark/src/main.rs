@@ -11,6 +11,7 @@ mod engine;
 mod error;
 mod group;
 mod guests;
+mod kernel_runs;
 mod library;
 mod outcome;
 mod output;

@@ -35,7 +35,13 @@ pub(crate) struct Run {
 /// The runs of a workload.
 pub(crate) fn of_workload(target: &str, ask: &Ask) -> miette::Result<Vec<Run>> {
     ask.check()?;
-    of_found(&library::find(target)?, ask)
+    of_found(&library::find(target)?, ask, true)
+}
+
+/// The runs in guests that were made of a workload at another time: as [`of_workload`] names them, but no image
+/// needs to be there.
+pub(crate) fn of_kernel_runs(target: &str, ask: &Ask) -> miette::Result<Vec<Run>> {
+    of_found(&library::find(target)?, ask, false)
 }
 
 /// The runs of a workload that is part of the program.
@@ -48,10 +54,10 @@ pub(crate) fn of_source(text: &str, ask: &Ask) -> miette::Result<Vec<Run>> {
         },
         machines: Box::new(BuiltIn),
     };
-    of_found(&found, ask)
+    of_found(&found, ask, true)
 }
 
-fn of_found(found: &Found, ask: &Ask) -> miette::Result<Vec<Run>> {
+fn of_found(found: &Found, ask: &Ask, boot: bool) -> miette::Result<Vec<Run>> {
     let images = match ask.on {
         Backend::Guest => Some(Images::find(ask)?),
         Backend::Model | Backend::Host => None,
@@ -71,7 +77,7 @@ fn of_found(found: &Found, ask: &Ask) -> miette::Result<Vec<Run>> {
     let mut planned: Vec<(Scenario, Option<Box<GuestOptions>>)> = Vec::new();
     for scenario in scenarios(&found.source, machines, &overrides)? {
         match &images {
-            Some(images) => planned.extend(images.guests(&scenario, ask)?),
+            Some(images) => planned.extend(images.guests(&scenario, ask, boot)?),
             None => {
                 check(&scenario).map_err(|refusal| refused(&refusal, &found.source))?;
                 planned.push((scenario, None));
@@ -95,7 +101,7 @@ fn of_found(found: &Found, ask: &Ask) -> miette::Result<Vec<Run>> {
             runs.push(Run {
                 repeat,
                 guest: guest.clone(),
-                ..Run::new(scenario, guest.is_some())
+                ..Run::new(scenario, images.is_some())
             });
         }
     }

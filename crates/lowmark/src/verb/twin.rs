@@ -1,20 +1,22 @@
 //! `lowmark twin`: the same workload on a real kernel and on the model, and how far they are apart.
 //!
 //! 1. What either cannot run is refused before anything runs.
-//! 2. The kernel runs several times in guests, with one seed: its spread is its own.
+//! 2. The kernel runs several times in guests, with one seed: its spread is its own. Or what an earlier twin kept
+//!    of that is read again.
 //! 3. The model runs as often, each time on the machine as that run of the kernel reported it: zones, and memory
 //!    in use before the first task. What a few pages more or less make of a workload shows on both sides then.
 
 use crate::cli::{Ask, Backend, Format, Printing, Running};
 use crate::output::{self, Page, remark};
 use crate::plan::{self, Run};
-use crate::{engine, guests, outcome};
+use crate::{engine, guests, kernel_runs, outcome};
 use lowmark_real::zoneinfo;
 use lowmark_record::Recording;
 use lowmark_report::identities::lru_gen;
 use lowmark_report::twin::Twin;
 use lowmark_spec::{KernelSpec, Scenario};
 use miette::miette;
+use std::path::PathBuf;
 
 /// Runs of the kernel when nobody says otherwise.
 const REPEATS: u64 = 5;
@@ -27,7 +29,8 @@ const NO_LRU_GEN: &str = "the model has no multi-generational LRU: its counters 
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  lowmark twin swap-small --kernel 6.18 --set order=seq\n  \
-    lowmark twin my.toml --image path/to/bzImage --repeat 3 --out runs --events\n\n\
+    lowmark twin my.toml --image path/to/bzImage --repeat 3 --out runs --events\n  \
+    lowmark twin swap-small --kernel 6.18 --set order=seq --kernel-runs runs\n\n\
     The kernel runs 5 times, or as --repeat says, and the model once on the machine of each of them: on what\n\
     was free and in use there. Medians count; the error is what the model's has more than the kernel's, as a\n\
     part of that. All runs have the same seed."
@@ -39,6 +42,9 @@ pub(crate) struct Args {
     ask: Ask,
     #[command(flatten)]
     running: Running,
+    /// The kernel's recordings, as an earlier `lowmark twin --out DIR` kept them, instead of running it
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["timeout", "accel"])]
+    kernel_runs: Option<PathBuf>,
     #[command(flatten)]
     printing: Printing,
 }
@@ -46,12 +52,19 @@ pub(crate) struct Args {
 /// Does it.
 pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     let planned = planned(args)?;
-    let repeats = args.ask.repeat.unwrap_or(REPEATS);
+    let kept = args.kernel_runs.as_deref();
+    let repeats = args.ask.repeat.unwrap_or_else(|| match kept {
+        None => REPEATS,
+        Some(dir) => kernel_runs::repeats(dir, planned.first()),
+    });
     let runs: Vec<Run> = planned
         .iter()
         .flat_map(|run| repeated(run, repeats))
         .collect();
-    let kernels = engine::execute(&runs, &args.running)?;
+    let kernels = match kept {
+        None => engine::execute(&runs, &args.running)?,
+        Some(dir) => kernel_runs::read(dir, &runs)?,
+    };
     let kernels: Vec<&[Recording]> = kernels.chunks(repeats as usize).collect();
     let models = planned
         .iter()
@@ -97,7 +110,10 @@ fn planned(args: &Args) -> miette::Result<Vec<Run>> {
         repeat: None,
         ..args.ask.clone()
     };
-    let planned = plan::of_workload(&args.workload, &ask)?;
+    let planned = match args.kernel_runs {
+        None => plan::of_workload(&args.workload, &ask)?,
+        Some(_) => plan::of_kernel_runs(&args.workload, &ask)?,
+    };
     for run in &planned {
         let setting = run.scenario.kernel.sysctl.get(LRU_GEN);
         if setting.is_some_and(|value| !matches!(value.as_str(), "0" | "n" | "N")) {
@@ -121,7 +137,7 @@ fn planned(args: &Args) -> miette::Result<Vec<Run>> {
 fn repeated(run: &Run, repeats: u64) -> Vec<Run> {
     (0..repeats)
         .map(|repeat| Run {
-            name: format!("{}_run{}", run.name, repeat + 1),
+            name: kernel_runs::name(run, repeat),
             repeat,
             scenario: run.scenario.clone(),
             guest: run.guest.clone(),
