@@ -119,6 +119,9 @@ pub enum Elevator {
     Cfq,
 }
 
+/// What drivers that say nothing else take (`BLK_MAX_SEGMENTS`).
+pub const MAX_SEGMENTS: u32 = 128;
+
 /// A block device with its request queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
@@ -156,6 +159,8 @@ pub struct Device {
     pub parallelism: u32,
     /// Largest request that it takes, bytes (`max_hw_sectors_kb`); none: any. The kernel has a bound of its own.
     pub max_request: Option<u64>,
+    /// Pieces of memory of a request at most (`queue/max_segments`).
+    pub max_segments: u32,
     /// `queue/nr_requests`, counted for sync and async separately.
     pub nr_requests: u32,
     /// `queue/scheduler`.
@@ -358,6 +363,7 @@ impl Device {
             queue_depth: 31,
             parallelism: 1,
             max_request: None,
+            max_segments: MAX_SEGMENTS,
             nr_requests: 128,
             elevator: Elevator::Cfq,
             members: 1,

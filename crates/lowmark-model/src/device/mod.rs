@@ -6,7 +6,7 @@
 //! 2. [`BlockLayer::submit`] merges it into a request of the submitter's plug, else into one of the
 //!    elevator, else takes a new request; when the queue has no request left for its class the
 //!    submitter waits.
-//! 3. A plug is flushed into the elevator when its owner ends it, sleeps, or has 16 requests.
+//! 3. A plug is flushed into the elevator when its owner ends it, sleeps, or has too much in it.
 //! 4. The elevator hands requests to the device, which serves `parallelism` at a time.
 //! 5. When one is done, its pages are given back and the next is dispatched.
 //!
@@ -18,6 +18,7 @@ mod disk;
 mod elevator;
 mod errors;
 mod flash;
+mod plug;
 mod queue;
 mod request;
 mod stripes;

@@ -3,10 +3,11 @@
 use super::disk::Disk;
 use super::elevator::Elevator;
 use super::errors::Failing;
+use super::plug::{Plug, PlugRules};
 use super::request::{Dir, Io, Request, RequestId};
 use super::stripes::Stripes;
 use super::waiting::Next;
-use crate::kernel::{MaxSectors, Mechanisms, Plug as PlugPlace, PlugFlush};
+use crate::kernel::{MaxSectors, Mechanisms, Plug as PlugPlace};
 use crate::mm::page::Pfn;
 use crate::time::{MSEC, Nanos, Sched, TaskId, WaitQueue};
 use crate::world::Interrupt;
@@ -21,12 +22,6 @@ pub(crate) enum Submitted {
     /// No request is free: the submitter waits with [`BlockLayer::wait_for_request`] and tries again.
     QueueFull,
 }
-
-/// Pages of a request beside which no other is kept in a plug (`BLK_PLUG_FLUSH_SIZE`).
-const PLUG_FLUSH_PAGES: usize = ((128 << 10) / PAGE_SIZE) as usize;
-
-/// Pieces of memory of a request at most (`BLK_MAX_SEGMENTS`).
-const MAX_SEGMENTS: u64 = 128;
 
 /// Requests at which a plugged queue gives in (`unplug_thresh`).
 const UNPLUG_REQUESTS: usize = 4;
@@ -98,14 +93,6 @@ impl Served {
     }
 }
 
-/// A task's plug: requests not yet shown to the elevator.
-#[derive(Debug, Default)]
-struct Plug {
-    depth: u32,
-    /// (queue, request)
-    requests: Vec<(usize, RequestId)>,
-}
-
 /// All devices, and the congestion state that they share.
 #[derive(Debug)]
 pub(crate) struct BlockLayer {
@@ -116,17 +103,13 @@ pub(crate) struct BlockLayer {
     /// Queues hold requests back, not tasks.
     queues_plug: bool,
     plugs: Vec<Plug>,
-    /// Requests in a plug are flushed at this many (`BLK_MAX_REQUEST_COUNT`).
-    plug_requests: usize,
-    /// Pages of a request that is not kept for another.
-    plug_pages: usize,
+    plug_rules: PlugRules,
     /// `congestion_wqh`: async, sync.
     congestion: [WaitQueue; 2],
 }
 
 impl BlockLayer {
     pub(crate) fn new(devices: &[Device], kernel: &Mechanisms) -> BlockLayer {
-        let plug_flush = kernel.plug_flush;
         let max_sectors = match kernel.max_sectors {
             MaxSectors::Sectors1024 => 512 << 10,
             MaxSectors::Sectors2560 => 1280 << 10,
@@ -140,7 +123,7 @@ impl BlockLayer {
             unused: Vec::new(),
             lists: Default::default(),
             nr_requests: device.nr_requests,
-            max_pages: [MAX_SEGMENTS, u64::MAX].map(|segments| {
+            max_pages: [u64::from(device.max_segments), u64::MAX].map(|segments| {
                 let most = device.max_request.unwrap_or(u64::MAX).min(max_sectors);
                 (most / PAGE_SIZE).min(segments).max(1)
             }),
@@ -161,14 +144,7 @@ impl BlockLayer {
             queues: members.map(queue).collect(),
             stripes: Stripes::of(devices),
             plugs: Vec::new(),
-            plug_requests: match plug_flush {
-                PlugFlush::Requests | PlugFlush::LargeRequest => 16,
-                PlugFlush::MoreRequests => 32,
-            },
-            plug_pages: match plug_flush {
-                PlugFlush::Requests => usize::MAX,
-                PlugFlush::LargeRequest | PlugFlush::MoreRequests => PLUG_FLUSH_PAGES,
-            },
+            plug_rules: PlugRules::new(kernel),
             congestion: Default::default(),
         }
     }
@@ -281,10 +257,9 @@ impl BlockLayer {
     pub(crate) fn submit(&mut self, sched: &mut Sched, io: Io) -> Submitted {
         let (at, position) = self.stripes[io.device].place(io.position);
         let io = Io { position, ..io };
-        // attempt_plug_merge, newest first: most pages go on where the last one ended.
         if let Some(plug) = self.plugs.get(sched.current().0 as usize)
             && plug.depth > 0
-            && let Some(&(queue, id)) = plug.requests.last()
+            && let Some((queue, id)) = self.plug_rules.nearest(plug)
             && queue == at
             && self.queues[queue].try_merge(id, &io)
         {
@@ -293,7 +268,7 @@ impl BlockLayer {
         self.submit_elsewhere(sched, at, io)
     }
 
-    /// The same where the newest request of the plug is not the one.
+    /// The same where that request of the plug is not the one.
     fn submit_elsewhere(&mut self, sched: &mut Sched, at: usize, io: Io) -> Submitted {
         let task = sched.current();
         let queue = &mut self.queues[at];
@@ -302,10 +277,8 @@ impl BlockLayer {
             .get_mut(task.0 as usize)
             .filter(|plug| plug.depth > 0);
         if let Some(plug) = &plugged {
-            let newest = plug.requests.last().map(|&(other, _)| other);
-            let tried = usize::from(newest == Some(at));
-            for &(other, id) in plug.requests.iter().rev().skip(tried) {
-                if other == at && queue.try_merge(id, &io) {
+            for id in self.plug_rules.others(plug, at) {
+                if queue.try_merge(id, &io) {
                     return Submitted::Yes;
                 }
             }
@@ -358,16 +331,17 @@ impl BlockLayer {
 
     /// `blk_add_rq_to_plug`
     fn add_to_plug(&mut self, sched: &mut Sched, task: TaskId, queue: usize, id: RequestId) {
-        let newest = self.plugs[task.0 as usize].requests.last();
-        let large = newest.is_some_and(|&(queue, id)| {
-            self.queues[queue].requests[id as usize].pages.len() >= self.plug_pages
-        });
-        if large {
+        let pages = |(queue, id): (usize, RequestId)| {
+            let request: &Request = &self.queues[queue].requests[id as usize];
+            request.pages.len()
+        };
+        let rules = self.plug_rules;
+        if rules.full(&self.plugs[task.0 as usize], pages) {
             self.flush_plug(sched, task);
         }
         let plug = &mut self.plugs[task.0 as usize];
         plug.requests.push((queue, id));
-        if plug.requests.len() >= self.plug_requests {
+        if rules.full_with_it(plug) {
             self.flush_plug(sched, task);
         }
     }

@@ -1,10 +1,10 @@
-//! The changes from the oldest kernel of the model to 3.19, one row each.
+//! The changes from the oldest kernel of the model to 4.7, one row each.
 
 use super::mechanisms::*;
 use super::versions::{Change, v, v2_6};
 
-/// Every change before 4.0, oldest first.
-pub(super) const BEFORE_4_0: &[Change] = &[
+/// Every change before 4.8, oldest first.
+pub(super) const BEFORE_4_8: &[Change] = &[
     Change {
         name: "wake-only-asleep",
         version: v2_6(38),
@@ -375,6 +375,87 @@ pub(super) const BEFORE_4_0: &[Change] = &[
         summary: "direct reclaim scans in proportion, and its whole share at the first priority",
         effect: |m| {
             m.scan_target = ScanTarget::ProportionalDirect;
+        },
+    },
+    Change {
+        name: "odd-divisors",
+        version: v(4, 1),
+        commit: "464d1387acb9",
+        summary: "limits close to each other do not divide by zero (with d5c9fde3dae7, 3.15)",
+        effect: |m| {
+            m.position_ratio = PositionRatio::OddDivisors;
+        },
+    },
+    Change {
+        name: "one-position-ratio",
+        version: v(4, 2),
+        commit: "daddfa3cb30e",
+        summary: "the position ratio is worked out once for each look of a writer",
+        effect: |m| {
+            m.position_time = PositionTime::BeforeSample;
+        },
+    },
+    Change {
+        name: "cgroup-writeback",
+        version: v(4, 2),
+        commit: "c2aa723a6093",
+        summary: "memory cgroups have dirty limits and flushers of their own (52ebea749aae, 841710aa6e4a)",
+        effect: |m| {
+            m.cgroup_writeback = CgroupWriteback::Domains;
+        },
+    },
+    Change {
+        name: "requests-of-1280k",
+        version: v(4, 3),
+        commit: "d2be537c3ba3",
+        summary: "requests of large folios, which come later, grow to 1280 KiB",
+        effect: |m| {
+            m.max_sectors = MaxSectors::Sectors2560;
+        },
+    },
+    Change {
+        name: "order-0-watermarks",
+        version: v(4, 4),
+        commit: "97a16fc82a7c",
+        summary: "one free block is enough for a high order",
+        effect: |m| {
+            m.watermark_order = WatermarkOrder::FreeBlock;
+        },
+    },
+    Change {
+        name: "sync-keeps-errors",
+        version: v(4, 4),
+        commit: "aa750fd71c24",
+        summary: "sync(2) leaves errors of writeback to those who can be told",
+        effect: |m| {
+            m.sync_errors = SyncErrors::Kept;
+        },
+    },
+    Change {
+        name: "watermark-scale-factor",
+        version: v(4, 6),
+        commit: "795ae7a0de6b",
+        summary: "watermarks lie further apart on large machines",
+        effect: |m| {
+            m.watermark_gap = WatermarkGap::ScaleFactor;
+        },
+    },
+    Change {
+        name: "smaller-inactive-list",
+        version: v(4, 7),
+        commit: "59dc76b0d4df",
+        summary: "the inactive share shrinks with the size of the lists",
+        effect: |m| {
+            m.inactive_ratio = InactiveRatio::ListSize;
+        },
+    },
+    Change {
+        name: "bounded-alloc-retry",
+        version: v(4, 7),
+        commit: "0a0337e0d1d1",
+        summary: "allocation gives up after sixteen rounds without progress",
+        effect: |m| {
+            m.alloc_retry = AllocRetry::Bounded;
         },
     },
 ];

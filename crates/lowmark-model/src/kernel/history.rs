@@ -3,89 +3,8 @@
 use super::mechanisms::*;
 use super::versions::{Change, v};
 
-/// Every change from 4.0 on, oldest first.
-pub(super) const SINCE_4_0: &[Change] = &[
-    Change {
-        name: "odd-divisors",
-        version: v(4, 1),
-        commit: "464d1387acb9",
-        summary: "limits close to each other do not divide by zero (with d5c9fde3dae7, 3.15)",
-        effect: |m| {
-            m.position_ratio = PositionRatio::OddDivisors;
-        },
-    },
-    Change {
-        name: "one-position-ratio",
-        version: v(4, 2),
-        commit: "daddfa3cb30e",
-        summary: "the position ratio is worked out once for each look of a writer",
-        effect: |m| {
-            m.position_time = PositionTime::BeforeSample;
-        },
-    },
-    Change {
-        name: "cgroup-writeback",
-        version: v(4, 2),
-        commit: "c2aa723a6093",
-        summary: "memory cgroups have dirty limits and flushers of their own (52ebea749aae, 841710aa6e4a)",
-        effect: |m| {
-            m.cgroup_writeback = CgroupWriteback::Domains;
-        },
-    },
-    Change {
-        name: "requests-of-1280k",
-        version: v(4, 3),
-        commit: "d2be537c3ba3",
-        summary: "requests of large folios, which come later, grow to 1280 KiB",
-        effect: |m| {
-            m.max_sectors = MaxSectors::Sectors2560;
-        },
-    },
-    Change {
-        name: "order-0-watermarks",
-        version: v(4, 4),
-        commit: "97a16fc82a7c",
-        summary: "one free block is enough for a high order",
-        effect: |m| {
-            m.watermark_order = WatermarkOrder::FreeBlock;
-        },
-    },
-    Change {
-        name: "sync-keeps-errors",
-        version: v(4, 4),
-        commit: "aa750fd71c24",
-        summary: "sync(2) leaves errors of writeback to those who can be told",
-        effect: |m| {
-            m.sync_errors = SyncErrors::Kept;
-        },
-    },
-    Change {
-        name: "watermark-scale-factor",
-        version: v(4, 6),
-        commit: "795ae7a0de6b",
-        summary: "watermarks lie further apart on large machines",
-        effect: |m| {
-            m.watermark_gap = WatermarkGap::ScaleFactor;
-        },
-    },
-    Change {
-        name: "smaller-inactive-list",
-        version: v(4, 7),
-        commit: "59dc76b0d4df",
-        summary: "the inactive share shrinks with the size of the lists",
-        effect: |m| {
-            m.inactive_ratio = InactiveRatio::ListSize;
-        },
-    },
-    Change {
-        name: "bounded-alloc-retry",
-        version: v(4, 7),
-        commit: "0a0337e0d1d1",
-        summary: "allocation gives up after sixteen rounds without progress",
-        effect: |m| {
-            m.alloc_retry = AllocRetry::Bounded;
-        },
-    },
+/// Every change from 4.8 on, oldest first.
+pub(super) const SINCE_4_8: &[Change] = &[
     Change {
         name: "node-lru",
         version: v(4, 8),
@@ -390,6 +309,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "merge-with-newest-plugged",
+        version: v(5, 16),
+        commit: "d38a9c04c0d5",
+        summary: "bios are merged with the newest plugged request of their queue alone (5b2050718d09)",
+        effect: |m| {
+            m.plug_merge = PlugMerge::Newest;
+        },
+    },
+    Change {
         name: "min-free-after-khugepaged",
         version: v(5, 16),
         commit: "bd3400ea173f",
@@ -498,6 +426,16 @@ pub(super) const SINCE_4_0: &[Change] = &[
         },
     },
     Change {
+        name: "plugs-in-order",
+        version: v(6, 13),
+        commit: "e70c301faece",
+        summary: "requests are added at the end of a plug, whose oldest is asked for its size and for merges (a3396b99990d)",
+        effect: |m| {
+            m.plug_flush = PlugFlush::OldestRequest;
+            m.plug_merge = PlugMerge::Oldest;
+        },
+    },
+    Change {
         name: "threshold-of-idle-devices",
         version: v(6, 14),
         commit: "6aeb991c54b2",
@@ -558,6 +496,15 @@ pub(super) const SINCE_4_0: &[Change] = &[
         summary: "ext4 writes in large folios, too (9aac777aaf94, 6.11)",
         effect: |m| {
             m.write_folios = WriteFolios::XfsAndExt4;
+        },
+    },
+    Change {
+        name: "merge-with-last-plugged",
+        version: v(6, 16),
+        commit: "961296e89dc3",
+        summary: "bios are merged with the last request of a plug again",
+        effect: |m| {
+            m.plug_merge = PlugMerge::Last;
         },
     },
     Change {

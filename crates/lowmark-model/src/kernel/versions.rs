@@ -1,8 +1,8 @@
 //! Which kernel has which mechanism: the oldest one, and what [`HISTORY`] says of later ones.
 
 use super::KernelError;
-use super::early_history::BEFORE_4_0;
-use super::history::SINCE_4_0;
+use super::early_history::BEFORE_4_8;
+use super::history::SINCE_4_8;
 use super::mechanisms::*;
 use lowmark_record::Release;
 use std::fmt;
@@ -81,18 +81,18 @@ impl Change {
     }
 }
 
-const CHANGES: usize = BEFORE_4_0.len() + SINCE_4_0.len();
+const CHANGES: usize = BEFORE_4_8.len() + SINCE_4_8.len();
 
 /// Every change between the oldest and the newest kernel of the model, oldest first.
 pub const HISTORY: &[Change] = &joined();
 
 const fn joined() -> [Change; CHANGES] {
-    let mut all = [BEFORE_4_0[0]; CHANGES];
+    let mut all = [BEFORE_4_8[0]; CHANGES];
     let mut at = 0;
     while at < CHANGES {
-        all[at] = match at < BEFORE_4_0.len() {
-            true => BEFORE_4_0[at],
-            false => SINCE_4_0[at - BEFORE_4_0.len()],
+        all[at] = match at < BEFORE_4_8.len() {
+            true => BEFORE_4_8[at],
+            false => SINCE_4_8[at - BEFORE_4_8.len()],
         };
         at += 1;
     }
@@ -129,6 +129,7 @@ fn oldest() -> Mechanisms {
         reclaim_plug: ReclaimPlug::Off,
         swapin_plug: SwapinPlug::Off,
         plug_flush: PlugFlush::Requests,
+        plug_merge: PlugMerge::All,
         balance_pgdat: BalancePgdat::EveryPass,
         balance_gap: BalanceGap::EightTimesHigh,
         kswapd_wait: KswapdWait::CongestionWait,

@@ -12,7 +12,9 @@
 
 use crate::zoneinfo;
 use lowmark_record::Recording;
-use lowmark_spec::machine::{Costs, Device, DeviceKind, Elevator, FsKind, Machine, PAGE_SIZE};
+use lowmark_spec::machine::{
+    Costs, Device, DeviceKind, Elevator, FsKind, MAX_SEGMENTS, Machine, PAGE_SIZE,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -164,6 +166,9 @@ pub fn to_toml(machine: &Machine, source: &str) -> String {
         line(format!("parallelism = {}", device.parallelism));
         if let Some(bytes) = device.max_request {
             line(format!("max_request = \"{bytes}\""));
+        }
+        if device.max_segments != MAX_SEGMENTS {
+            line(format!("max_segments = {}", device.max_segments));
         }
         line(format!("nr_requests = {}", device.nr_requests));
         line(format!("elevator = \"{}\"", elevator(device)));

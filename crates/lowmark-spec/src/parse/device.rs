@@ -1,6 +1,6 @@
 //! Block devices of a machine: `[device.NAME]`.
 
-use crate::machine::{Device, DeviceKind, Elevator, Machine, PAGE_SIZE, WriteErrors};
+use crate::machine::{Device, DeviceKind, Elevator, MAX_SEGMENTS, Machine, PAGE_SIZE, WriteErrors};
 
 use super::error::{Problem, Result};
 use super::fields::Fields;
@@ -49,6 +49,7 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         "queue_depth",
         "parallelism",
         "max_request",
+        "max_segments",
         "nr_requests",
         "elevator",
         "members",
@@ -154,6 +155,11 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
             Some(node) => Some(scope.pages(node)?),
             None => None,
         },
+        max_segments: fields.or(
+            "max_segments",
+            |scope, node| scope.some_up_to(node, 65_535),
+            MAX_SEGMENTS,
+        )?,
         nr_requests: fields.or(
             "nr_requests",
             |scope, node| scope.some_up_to(node, 65_536),

@@ -174,6 +174,19 @@ macro_rules! reclaim {
                 LargeRequest = "large-request",
                 /// The same, at 32 requests.
                 MoreRequests = "more-requests",
+                /// The same, but one of 128 KiB counts only if it is the oldest.
+                OldestRequest = "oldest-request",
+            }
+            /// Which plugged requests of its queue a page is tried with (`blk_attempt_plug_merge`).
+            plug_merge: PlugMerge {
+                /// All, the newest first.
+                All = "all",
+                /// The newest.
+                Newest = "newest",
+                /// The oldest, as new ones are added behind it.
+                Oldest = "oldest",
+                /// The last in the plug; if that is of another queue, the oldest.
+                Last = "last",
             }
             /// kswapd's loop over priorities (`balance_pgdat`).
             balance_pgdat: BalancePgdat {

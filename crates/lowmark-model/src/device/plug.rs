@@ -1,0 +1,156 @@
+//! What a task holds back so that neighbours come together (`struct blk_plug`).
+//!
+//! 1. A page is tried with the requests of the plug (`blk_attempt_plug_merge`): with which of them depends on the
+//!    kernel.
+//! 2. A request that is added to one too many, or beside one that is large, lets those before it go
+//!    (`blk_add_rq_to_plug`). From 6.13 on it is the oldest that is asked whether it is large. That may be a short
+//!    read, and then nothing but their number lets requests go: thousands of pages that reclaim writes for a window
+//!    of swap readahead wait until the window has been read.
+
+use super::request::RequestId;
+use crate::kernel::{Mechanisms, PlugFlush, PlugMerge};
+use lowmark_spec::machine::PAGE_SIZE;
+
+/// Pages of a request beside which no other is kept (`BLK_PLUG_FLUSH_SIZE`).
+const FLUSH_PAGES: usize = ((128 << 10) / PAGE_SIZE) as usize;
+
+/// A request of a queue.
+pub(super) type Held = (usize, RequestId);
+
+/// The rules of a kernel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlugRules {
+    flush: PlugFlush,
+    merge: PlugMerge,
+}
+
+/// A task's plug: requests not yet shown to the elevator, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Plug {
+    /// How many holders there are within each other; 0 if it is not in use.
+    pub(super) depth: u32,
+    pub(super) requests: Vec<Held>,
+}
+
+impl PlugRules {
+    pub(super) fn new(kernel: &Mechanisms) -> PlugRules {
+        PlugRules {
+            flush: kernel.plug_flush,
+            merge: kernel.plug_merge,
+        }
+    }
+
+    /// The request with which a page is tried first: most pages go on where the last one ended.
+    #[inline]
+    pub(super) fn nearest(self, plug: &Plug) -> Option<Held> {
+        let nearest = match self.merge {
+            PlugMerge::Oldest => plug.requests.first(),
+            PlugMerge::All | PlugMerge::Newest | PlugMerge::Last => plug.requests.last(),
+        };
+        nearest.copied()
+    }
+
+    /// The requests of a queue with which it is tried when that is not the one.
+    pub(super) fn others(self, plug: &Plug, queue: usize) -> impl Iterator<Item = RequestId> {
+        let of_queue = move |held: &&Held| held.0 == queue;
+        let tried = self.nearest(plug).is_some_and(|held| held.0 == queue);
+        let (from_newest, from_oldest) = match (self.merge, tried) {
+            (PlugMerge::All, _) => (usize::MAX, 0),
+            (_, true) => (0, 0),
+            (PlugMerge::Newest, false) => (1, 0),
+            (PlugMerge::Oldest | PlugMerge::Last, false) => (0, 1),
+        };
+        let newest = plug.requests.iter().rev().filter(of_queue);
+        let oldest = plug.requests.iter().filter(of_queue);
+        newest
+            .skip(usize::from(tried))
+            .take(from_newest)
+            .chain(oldest.take(from_oldest))
+            .map(|held| held.1)
+    }
+
+    /// Whether what is held goes out before another request is added; `pages` says how large a request is.
+    pub(super) fn full(self, plug: &Plug, pages: impl Fn(Held) -> usize) -> bool {
+        let asked = match self.flush {
+            PlugFlush::Requests => None,
+            PlugFlush::LargeRequest | PlugFlush::MoreRequests => plug.requests.last(),
+            PlugFlush::OldestRequest => plug.requests.first(),
+        };
+        let many = match self.flush {
+            PlugFlush::Requests | PlugFlush::LargeRequest => false,
+            PlugFlush::MoreRequests | PlugFlush::OldestRequest => plug.requests.len() >= 32,
+        };
+        many || asked.is_some_and(|&held| pages(held) >= FLUSH_PAGES)
+    }
+
+    /// Whether it goes out when that has been added.
+    pub(super) fn full_with_it(self, plug: &Plug) -> bool {
+        match self.flush {
+            PlugFlush::Requests | PlugFlush::LargeRequest => plug.requests.len() >= 16,
+            PlugFlush::MoreRequests | PlugFlush::OldestRequest => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{Version, versions};
+
+    fn rules(version: &str) -> PlugRules {
+        PlugRules::new(&versions::at(Version::known(version).expect("known")))
+    }
+
+    /// Requests 0, 1, … of these queues.
+    fn plug(queues: &[usize]) -> Plug {
+        Plug {
+            depth: 1,
+            requests: queues.iter().copied().zip(0..).collect(),
+        }
+    }
+
+    #[test]
+    fn a_page_is_tried_with_other_requests_in_each_era() {
+        let tried = |version: &str, queues: &[usize]| {
+            let (rules, plug) = (rules(version), plug(queues));
+            let nearest = rules.nearest(&plug).filter(|held| held.0 == 0);
+            let nearest = nearest.map(|held| held.1);
+            nearest
+                .into_iter()
+                .chain(rules.others(&plug, 0))
+                .collect::<Vec<_>>()
+        };
+        let (one, two) = (&[0, 0, 0][..], &[0, 0, 1][..]);
+        assert_eq!(tried("v5.15", one), [2, 1, 0]);
+        assert_eq!(tried("v5.15", two), [1, 0]);
+        assert_eq!(tried("v6.12", one), [2]);
+        assert_eq!(tried("v6.12", two), [1]);
+        assert_eq!(tried("v6.13", one), [0]);
+        assert_eq!(tried("v6.13", &[1, 0, 0]), [1]);
+        assert_eq!(tried("v6.16", one), [2]);
+        assert_eq!(tried("v6.16", two), [0]);
+    }
+
+    #[test]
+    fn a_large_request_is_not_kept_unless_a_short_one_is_older() {
+        let pages = |large: RequestId| move |held: Held| if held.1 == large { 32 } else { 1 };
+        let plug = plug(&[0, 0]);
+        assert!(!rules("v4.9").full(&plug, pages(1)));
+        assert!(rules("v6.12").full(&plug, pages(1)));
+        assert!(!rules("v6.12").full(&plug, pages(0)));
+        assert!(!rules("v6.13").full(&plug, pages(1)));
+        assert!(rules("v6.13").full(&plug, pages(0)));
+    }
+
+    #[test]
+    fn a_plug_holds_16_requests_and_later_32() {
+        let few = |_| 1;
+        let held = |requests: usize| plug(&vec![0; requests]);
+        assert!(!rules("v5.15").full_with_it(&held(15)) && rules("v5.15").full_with_it(&held(16)));
+        for version in ["v5.16", "v6.18"] {
+            let rules = rules(version);
+            assert!(!rules.full(&held(31), few) && rules.full(&held(32), few));
+            assert!(!rules.full_with_it(&held(32)));
+        }
+    }
+}
