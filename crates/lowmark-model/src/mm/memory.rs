@@ -139,7 +139,7 @@ pub(crate) async fn handle_mm_fault(
                 Err(error) => break Err(error.into()),
             },
             Step::AllocateTable => {
-                if let Err(error) = Box::pin(pgtable::alloc_table(sys, vma, index)).await {
+                if let Err(error) = Box::pin(pgtable::alloc_table(sys, vma, index, memcg)).await {
                     break Err(error.into());
                 }
             }

@@ -1,12 +1,14 @@
 //! Pages of page tables: a region needs one for each 2 MiB in which something is mapped (`pte_alloc`).
 //!
 //! They are the memory that a workload makes the kernel itself take, and it cannot be moved: where there are
-//! no unmovable pages left, pageblocks change their type for them. Levels above the lowest are left out, and so are
-//! machines with high memory, whose tables may lie there.
+//! no unmovable pages left, pageblocks change their type for them. The memory cgroup of the task is charged for them
+//! (`GFP_PGTABLE_USER`). Levels above the lowest are left out, and so are machines with high memory, whose tables may
+//! lie there.
 
+use super::memcontrol::{MemcgId, alloc_charged};
 use super::mmzone::ZoneType;
 use super::page::{NONE, Pfn};
-use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::page_alloc::{Gfp, OutOfMemory};
 use crate::kernel::PageTables;
 use crate::world::{Sys, World};
 
@@ -41,7 +43,7 @@ impl World {
     #[cold]
     fn alloc_table_fast(&mut self, vma: u32, index: u32) -> bool {
         let node = self.mm.vmas[vma as usize].node;
-        let page = self.alloc_page_fast(Gfp::kernel(node));
+        let page = self.alloc_charged_fast(Gfp::kernel(node), self.current_memcg());
         if let Some(pfn) = page {
             self.set_table(vma, index, pfn);
         }
@@ -66,9 +68,14 @@ impl World {
 }
 
 /// Allocates the table for a page, reclaiming if necessary.
-pub(super) async fn alloc_table(sys: &Sys, vma: u32, index: u32) -> Result<(), OutOfMemory> {
+pub(super) async fn alloc_table(
+    sys: &Sys,
+    vma: u32,
+    index: u32,
+    memcg: MemcgId,
+) -> Result<(), OutOfMemory> {
     let node = sys.world().mm.vmas[vma as usize].node;
-    let pfn = alloc_page(sys, Gfp::kernel(node)).await?;
+    let pfn = alloc_charged(sys, Gfp::kernel(node), memcg).await?;
     sys.world().set_table(vma, index, pfn);
     Ok(())
 }
