@@ -292,6 +292,14 @@ impl Sys {
         self.charge(Mode::System, ns).await;
     }
 
+    /// Spends CPU time in the kernel with interrupts off: nobody else gets the CPU before it is over.
+    pub(crate) async fn charge_locked(&self, ns: Nanos) {
+        let passed = self.world().sched.spend(Mode::System, ns);
+        if !passed {
+            self.suspend().await;
+        }
+    }
+
     /// Spends CPU time.
     #[inline]
     pub(crate) async fn charge(&self, mode: Mode, ns: Nanos) {

@@ -3,7 +3,7 @@
 mod common;
 
 use lowmark_model::{Options, run};
-use lowmark_record::{Field, Outcome, Recording};
+use lowmark_record::{Event, Field, Kind, Outcome, Recording};
 
 /// Private memory larger than RAM, gone through in order and then in `order`, in a guest with so many pages in use that its
 /// kernel reported.
@@ -81,6 +81,23 @@ fn nodes_of_trees_boost_a_small_zone() {
     };
     assert!((1..=8).contains(&skipped("v6.1+slab_pages=allocated")));
     assert_eq!(skipped("v6.1"), 0);
+}
+
+/// Going past a page takes the isolation's part of a scan. Writes end meanwhile, and are met as clean pages afterwards.
+#[test]
+fn skipping_takes_time() {
+    const SCAN_PAGE_NS: u64 = 1124;
+    let events = record("v6.18", 6320, "seq").events;
+    let skipped = |event: &Event| event.get(Field::NrSkipped).unwrap_or(0);
+    let longest = events.iter().max_by_key(|event| skipped(event));
+    let isolated = longest.expect("there are events");
+    let most = skipped(&isolated);
+    assert!(most > 10_000, "{most}");
+    let shrunk =
+        |event: &Event| event.kind == Kind::LruShrinkInactive && event.time_ns >= isolated.time_ns;
+    let batch = events.iter().find(shrunk).expect("the batch's end");
+    let time = batch.time_ns - isolated.time_ns;
+    assert!(time > most * SCAN_PAGE_NS / 10, "{most} pages in {time} ns");
 }
 
 /// The setting and the mechanism are the same switch.

@@ -128,10 +128,10 @@ pub(crate) async fn age_active_anon(sys: &Sys, target: Target, sc: &ScanControl)
 
 /// Active pages go to the inactive list; only executable file mappings that were used stay.
 async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &ScanControl) {
-    let cost = {
+    let (skip_cost, cost) = {
         let world = &mut *sys.world();
         let mut batch = world.batches.pop().unwrap_or_default();
-        let scanned = world.isolate(target, lru, take, sc, &mut batch);
+        let Isolated { scanned, skipped } = world.isolate(target, lru, take, sc, &mut batch);
         world.mm.stat.pgrefill += scanned;
         let mut referenced = 0;
         for &pfn in &batch {
@@ -159,8 +159,11 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         });
         let cost = batch.len() as u64 * world.costs.scan_page_ns;
         world.recycle(batch);
-        cost
+        (world.skip_cost(skipped), cost)
     };
+    if skip_cost > 0 {
+        sys.charge_locked(skip_cost).await;
+    }
     sys.charge_kernel(cost).await;
 }
 
@@ -196,11 +199,13 @@ async fn shrink_inactive_list(
         }
     }
     let mut batch;
-    let scanned;
+    let (scanned, skip_cost);
     {
         let world = &mut *sys.world();
         batch = world.batches.pop().unwrap_or_default();
-        scanned = world.isolate(target, lru, take, sc, &mut batch);
+        let isolated = world.isolate(target, lru, take, sc, &mut batch);
+        scanned = isolated.scanned;
+        skip_cost = world.skip_cost(isolated.skipped);
         sc.nr_scanned += scanned;
         let root = world.mm.root_lruvec(target.lruvec);
         for zone in world.mm.zones.iter_mut().filter(|zone| zone.lruvec == root) {
@@ -212,10 +217,13 @@ async fn shrink_inactive_list(
             false => world.mm.stat.pgscan_direct += scanned,
         }
         world.mm.stat.pgscan_kind[usize::from(lru.is_file())] += scanned;
-        if batch.is_empty() {
-            world.recycle(batch);
-            return;
-        }
+    }
+    if skip_cost > 0 {
+        sys.charge_locked(skip_cost).await;
+    }
+    if batch.is_empty() {
+        sys.world().recycle(batch);
+        return;
     }
     let taken = batch.len() as u64;
     let outcome = page_list::shrink_page_list(sys, &mut batch, sc).await;
@@ -311,6 +319,18 @@ async fn stall_on_writeback(
     }
 }
 
+/// A page that isolation goes past is moved within the list, without a look at who uses it: 0.1 to 0.5 us in guests
+/// of 6.18 where one that is scanned and kept takes 2.1 us.
+const SKIPPED_FOR_ONE_SCANNED: u64 = 6;
+
+/// What isolation came to.
+struct Isolated {
+    /// Pages looked at, as they are counted.
+    scanned: u64,
+    /// Pages gone past, as their zone does not help.
+    skipped: u64,
+}
+
 impl World {
     /// Keeps a batch's memory for the next one.
     fn recycle(&mut self, mut batch: Batch) {
@@ -319,7 +339,7 @@ impl World {
     }
 
     /// `isolate_lru_pages`: takes up to `want` pages off the tail into `batch`; pages of zones that do
-    /// not help are set aside at the head. The number of pages looked at.
+    /// not help are set aside at the head.
     fn isolate(
         &mut self,
         target: Target,
@@ -327,7 +347,7 @@ impl World {
         want: u64,
         sc: &ScanControl,
         batch: &mut Batch,
-    ) -> u64 {
+    ) -> Isolated {
         let skipped = match self.kernel.mechanisms.lru_unit {
             LruUnit::Zone => {
                 self.mm.take_tail(target.lruvec, lru, want, batch);
@@ -351,7 +371,7 @@ impl World {
                     Field::IsolateMode,
                     isolate_mode(world.kernel.version.release(), lru),
                 ),
-                (Field::Classzone, world.mm.zones[target.zone].kind as u64),
+                (Field::Classzone, sc.reclaim_idx as u64),
                 (Field::Order, u64::from(sc.order)),
                 (Field::NrRequested, want),
                 (Field::NrScanned, scanned + extra),
@@ -361,7 +381,15 @@ impl World {
                 (Field::Lru, lru as u64),
             ]
         });
-        scanned + extra
+        Isolated {
+            scanned: scanned + extra,
+            skipped,
+        }
+    }
+
+    /// CPU time of going past pages, ns.
+    fn skip_cost(&self, skipped: u64) -> u64 {
+        skipped * self.costs.scan_page_ns / SKIPPED_FOR_ONE_SCANNED
     }
 
     /// Takes pages of helpful zones off the tail of a node's list, and moves the others that it meets to
