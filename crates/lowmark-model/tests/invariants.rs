@@ -1,6 +1,6 @@
 //! Random workloads on random machines and kernels, with every invariant checked after every event.
 
-use lowmark_model::kernel::{DESCRIPTIONS, versions};
+use lowmark_model::kernel::{DESCRIPTIONS, Kernel, KernelError, versions};
 use lowmark_model::{Options, example_scenario, run};
 use lowmark_record::Outcome;
 use lowmark_spec::machine::{Device, Elevator, Machine, Node, PAGE_SIZE};
@@ -166,6 +166,10 @@ fn scenario() -> impl Strategy<Value = Scenario> {
                 scenario
             },
         )
+        .prop_filter("mechanisms that the version is too old for", |scenario| {
+            let kernel = Kernel::resolve(&scenario.kernel);
+            !matches!(kernel, Err(KernelError::TooOld { .. }))
+        })
 }
 
 /// The same cases every time, unless somebody asks for a number of them: then others each time.

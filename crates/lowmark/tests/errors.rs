@@ -123,6 +123,13 @@ fn kernels_and_machines() {
         &["swapin_readahead has no variant none", "hugh-new"],
     );
     kernel(
+        "v4.12+slab_pages=allocated",
+        &[
+            "slab_pages=allocated from v5.0 on, not in v4.12",
+            "leave it out",
+        ],
+    );
+    kernel(
         "v3.6,page_cluster=9",
         &["page_cluster = 9: expected a number from 0 to 5"],
     );

@@ -32,6 +32,9 @@ pub struct Kernel {
     pub sysctl: Sysctl,
 }
 
+/// Before, pageblocks have no types, and neither have slabs.
+const SLABS_SINCE: Version = v(5, 0);
+
 /// Why a kernel cannot be run on the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KernelError {
@@ -59,6 +62,18 @@ pub enum KernelError {
         /// What there is.
         known: String,
     },
+    /// The model has the variant in later kernels alone.
+    #[error(
+        "the model has {setting} from {since} on, not in {version}; leave it out, or use --kernel {since}"
+    )]
+    TooOld {
+        /// The mechanism and its variant.
+        setting: &'static str,
+        /// The kernel that was asked for.
+        version: Version,
+        /// The first kernel that can have it.
+        since: Version,
+    },
     /// A setting that is not there or cannot have this value.
     #[error("{0}")]
     Sysctl(String),
@@ -78,6 +93,13 @@ impl Kernel {
                 Some(variant) => mechanisms.set(&toggle.mechanism, variant)?,
                 None => versions::change(&toggle.mechanism)?.apply(&mut mechanisms),
             }
+        }
+        if mechanisms.slab_pages == SlabPages::Allocated && version < SLABS_SINCE {
+            return Err(KernelError::TooOld {
+                setting: "slab_pages=allocated",
+                version,
+                since: SLABS_SINCE,
+            });
         }
         let mut sysctl = Sysctl::default();
         for (name, value) in &spec.sysctl {
