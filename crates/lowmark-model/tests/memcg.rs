@@ -47,8 +47,6 @@ fn record_with(kernel: &str, body: &str, check: bool) -> Recording {
     recording
 }
 
-const KERNELS: [&str; 3] = ["v6.1", "v6.12", "v6.18"];
-
 /// 12 MB in a group of 8 MB, and 24 MB outside.
 const SMALL_GROUP: &str = r#"
 [cgroup.box]

@@ -30,7 +30,7 @@ pub(super) fn read_all(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -
 }
 
 fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
-    const KEYS: [&str; 28] = [
+    const KEYS: [&str; 29] = [
         "kind",
         "rotational",
         "size",
