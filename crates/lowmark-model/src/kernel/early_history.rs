@@ -1,7 +1,7 @@
 //! The changes from the oldest kernel of the model to 4.7, one row each.
 
+use super::change::{Change, v, v2_6};
 use super::mechanisms::*;
-use super::versions::{Change, v, v2_6};
 
 /// Every change before 4.8, oldest first.
 pub(super) const BEFORE_4_8: &[Change] = &[

@@ -1,7 +1,7 @@
 //! The changes of the kernel that the model knows, one row each.
 
+use super::change::{Change, v};
 use super::mechanisms::*;
-use super::versions::{Change, v};
 
 /// Every change from 4.8 on, oldest first.
 pub(super) const SINCE_4_8: &[Change] = &[

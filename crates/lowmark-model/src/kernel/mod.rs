@@ -7,6 +7,7 @@
 //! To add a mechanism: an enum (or a variant), a row in the history, one `match` where the kernel has
 //! its `if`, a test.
 
+mod change;
 mod declare;
 mod early_history;
 mod history;
@@ -14,9 +15,9 @@ pub mod mechanisms;
 mod sysctl;
 pub mod versions;
 
+pub(crate) use change::v;
 pub use mechanisms::*;
 pub use sysctl::Sysctl;
-pub(crate) use versions::v;
 pub use versions::{Version, versions};
 
 use lowmark_spec::KernelSpec;
