@@ -91,10 +91,15 @@ impl World {
             }
         };
         if needed {
+            // Zones count anew in each node; e716f2eb24de (4.12) traces what it is woken for.
+            let zid = match self.kernel.mechanisms.kswapd_classzone {
+                KswapdClasszone::Vanilla | KswapdClasszone::Clear => self.mm.zones[zone].kind,
+                KswapdClasszone::KeepAwake | KswapdClasszone::Remembers => highest,
+            };
             self.trace(Kind::WakeupKswapd, |_| {
                 vec![
                     (Field::Nid, node as u64),
-                    (Field::Zid, zone as u64),
+                    (Field::Zid, zid as u64),
                     (Field::Order, u64::from(order)),
                     (Field::GfpFlags, Gfp::user(node).flags()),
                 ]
