@@ -205,7 +205,7 @@ pub(super) fn leading_hexadecimal(text: &[u8]) -> Option<(u64, usize)> {
     leading_digits(text)
 }
 
-#[inline]
+#[inline(always)]
 fn leading_digits(text: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     let mut length = 0;
