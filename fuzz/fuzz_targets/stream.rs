@@ -1,4 +1,11 @@
 //! Fuzzes the reader of whole inputs, compressed or not: see `harness::stream`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| lowmark_fuzz::run(lowmark_fuzz::harness::stream, data));
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use lowmark_fuzz::numbers::mutate;
+
+fuzz_target!(|data: &[u8]| lowmark_fuzz::run(lowmark_fuzz::harness::stream, data));
+
+fuzz_mutator!(
+    |data: &mut [u8], size: usize, max_size: usize, seed: u32| mutate(data, size, max_size, seed)
+);

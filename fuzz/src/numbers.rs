@@ -1,8 +1,19 @@
 //! Numbers of any length. libFuzzer changes those that it finds in a text in place, digit by digit.
 
+use libfuzzer_sys::fuzzer_mutate;
+
+/// A mutator, as `fuzz_mutator!` wants one: of four changes one is to a number, if there is any.
+pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
+    let changed = match seed % 4 {
+        0 => change(data, size, seed / 4),
+        _ => None,
+    };
+    changed.unwrap_or_else(|| fuzzer_mutate(data, size, max_size))
+}
+
 /// Makes another number of one in a text of `size` bytes; the seed says of which, and what. The new size; none if
 /// the text has no number, or no room in `data`.
-pub fn change(data: &mut [u8], size: usize, seed: u32) -> Option<usize> {
+fn change(data: &mut [u8], size: usize, seed: u32) -> Option<usize> {
     let text = &data[..size];
     let begins = |at: &usize| {
         let digit = |at: usize| text[at].is_ascii_digit();
