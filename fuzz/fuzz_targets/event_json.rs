@@ -6,6 +6,6 @@ use lowmark_fuzz::numbers::mutate;
 
 fuzz_target!(|data: &[u8]| lowmark_fuzz::run(lowmark_fuzz::harness::event_json, data));
 
-fuzz_mutator!(
-    |data: &mut [u8], size: usize, max_size: usize, seed: u32| mutate(data, size, max_size, seed)
-);
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    mutate(data, size, max_size, seed)
+});
