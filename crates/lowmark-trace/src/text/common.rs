@@ -77,7 +77,9 @@ impl Last {
 
     fn read(&mut self, line: &[u8]) -> Option<Head> {
         let head = Head::read(line.first_chunk()?)?;
-        self.head = Known::new(line, head.end).map(|known| (known, head));
+        // The blank behind flags belongs to it: without one they are no flags.
+        let length = head.end + usize::from(head.flags > 0);
+        self.head = Known::new(line, length).map(|known| (known, head));
         Some(head)
     }
 }
