@@ -561,6 +561,17 @@ fn lines_that_are_no_events() {
     }
 }
 
+/// A task of perf may be called what the beginning of a line is.
+#[test]
+fn a_time_is_no_name_of_an_event() {
+    let line = b"-1 [001] 1:      0     0.000000: a:A: t";
+    let Line::Event(event) = parse(line) else {
+        panic!("an event");
+    };
+    assert_eq!((event.comm, event.pid), (&b"-1 [001] 1:"[..], 0));
+    assert_eq!((event.event, event.text), (&b"A"[..], &b"t"[..]));
+}
+
 #[test]
 fn reasons_are_all_listed() {
     for (place, why) in Why::ALL.into_iter().enumerate() {

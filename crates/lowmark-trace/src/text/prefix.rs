@@ -185,6 +185,10 @@ fn named(line: &[u8], from: usize) -> Option<What<'_>> {
 /// A first name from `from` to its colon.
 #[inline(always)]
 fn named_until(line: &[u8], from: usize, colon: usize) -> Option<What<'_>> {
+    // The kernel takes names as of C alone (`is_good_name`): what begins with a digit is part of a task's name.
+    if line[from].is_ascii_digit() {
+        return None;
+    }
     let first = &line[from..colon];
     if matches!(line.get(colon + 1), None | Some(b' ')) {
         return Some(What {
