@@ -171,6 +171,11 @@ fn max_ratio_and_strictlimit_bound_the_dirty_pages_of_a_device() {
 }
 
 #[test]
+fn later_kernels_forget_what_was_written_before() {
+    assert_eq!(shares("written_share = 100"), shares(""));
+}
+
+#[test]
 fn shares_in_what_was_written_are_parts_of_a_whole() {
     let body = "[machine.device.sdb]\nkind = \"hdd\"\nsize = \"1G\"\nposition_read = \"1ms\"\n\
                 position_write = \"1ms\"\ncommand_read = \"0ns\"\ncommand_write = \"0ns\"\n\

@@ -253,8 +253,10 @@ impl World {
         );
         self.mm.limits.vm_completions = PropDescriptor::new(thresh);
         self.dirtying.recent = PropDescriptor::new(thresh);
-        for bdi in &mut self.mm.bdis {
-            bdi.completions = bdi.written_share * self.mm.limits.vm_completions.all() / 100;
+        if self.kernel.mechanisms.proportions == Proportions::Prop {
+            for bdi in &mut self.mm.bdis {
+                bdi.completions = bdi.written_share * self.mm.limits.vm_completions.all() / 100;
+            }
         }
         if self.kernel.mechanisms.dirty_limit_start == DirtyLimitStart::Threshold {
             self.mm.limits.limit = thresh;
