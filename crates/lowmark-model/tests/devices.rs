@@ -170,9 +170,54 @@ fn max_ratio_and_strictlimit_bound_the_dirty_pages_of_a_device() {
     }
 }
 
+/// Two writers to two disks: from 3.6 on the shares of the disks are what both write now.
 #[test]
 fn later_kernels_forget_what_was_written_before() {
-    assert_eq!(shares("written_share = 100"), shares(""));
+    let body = |kernel: &str, fields: &str| {
+        format!(
+            r#"
+[machine.device.sdb]
+kind = "ssd"
+size = "2G"
+position_read = "0ns"
+position_write = "0ns"
+command_read = "20us"
+command_write = "20us"
+rate = "60MB/s"
+{fields}
+[machine.filesystem.other]
+kind = "xfs"
+device = "sdb"
+[kernel]
+use = "{kernel}"
+[file.a]
+exists = false
+[file.b]
+exists = false
+fs = "other"
+[task.one]
+run = [{{ append = "a", block = "64K", count = 4000 }}]
+[task.two]
+run = [{{ append = "b", block = "64K", count = 4000 }}]
+"#
+        )
+    };
+    let looks = |kernel: &str, fields: &str| {
+        let options = Options {
+            events: true,
+            check_every: 0,
+        };
+        let scenario = scenario(DISK, &body(kernel, fields));
+        let recording = run(&scenario, &options, &mut |_| {}).expect("the model can run it");
+        let looks = recording.events.iter();
+        looks
+            .filter(|event| event.kind == Kind::BalanceDirtyPages)
+            .collect::<Vec<Event>>()
+    };
+    for (kernel, forgets) in [("v3.5", false), ("v3.6", true), ("v6.18", true)] {
+        let same = looks(kernel, "written_share = 100") == looks(kernel, "");
+        assert_eq!(same, forgets, "{kernel}");
+    }
 }
 
 #[test]
