@@ -4,6 +4,8 @@
 #
 #   bin/twin.sh                    all of it: an hour or so without KVM
 #   bin/twin.sh --repeat N         the same with N runs of each kernel instead of five
+#   bin/twin.sh --keep DIR         the same, and all recordings are kept, a directory for each workload
+#   bin/twin.sh --kept DIR         the model anew beside the runs of kernels that were kept there
 #   bin/twin.sh --short            one workload, one run of each kernel, printed only: what CI does
 #   bin/twin.sh WORKLOAD.toml ...  these, printed only
 #
@@ -12,27 +14,42 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+usage() { sed -n '2,13s/^# \{0,1\}//p' "$0"; }
+refuse() { echo "twin: $1" >&2; exit 2; }
+
 short=no
 page=docs/twin.md
-repeat=5
+repeat=
+keep=
+kept=
 kernels='6.1 6.12 6.18'
-case ${1-} in
-    --short) short=yes; shift ;;
-    --repeat)
-        repeat=${2-}
-        case $repeat in
-            '' | *[!0-9]*) echo "twin: --repeat needs a number" >&2; exit 2 ;;
-        esac
-        shift 2
-        ;;
-    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
-    -*) echo "twin: unknown argument $1; there are --short and --repeat" >&2; exit 2 ;;
-esac
+while [ $# -gt 0 ]; do
+    case $1 in
+        --short) short=yes; shift ;;
+        --repeat)
+            repeat=${2-}
+            case $repeat in
+                '' | *[!0-9]*) refuse '--repeat needs a number' ;;
+            esac
+            shift 2
+            ;;
+        --keep | --kept)
+            [ -n "${2-}" ] || refuse "$1 needs a directory"
+            if [ "$1" = --keep ]; then keep=$2; else kept=$2; fi
+            shift 2
+            ;;
+        -h | --help) usage; exit 0 ;;
+        -*) usage >&2; refuse "unknown argument $1" ;;
+        *) break ;;
+    esac
+done
+[ -z "$keep" ] || [ -z "$kept" ] || refuse '--keep and --kept exclude each other'
+[ "$short" = no ] || [ -z "$keep$kept" ] || refuse '--short keeps nothing'
 if [ $# -gt 0 ]; then
     page=
 elif [ "$short" = yes ]; then
     page=
-    repeat=1
+    repeat=${repeat:-1}
     kernels='6.1 6.18'
     set -- workloads/twin/swap-anon.toml
 else
@@ -48,8 +65,10 @@ if [ "$short" = yes ]; then
 fi
 ${CARGO:-cargo} build --quiet --profile "$profile" --package lowmark --package lowmark-real
 lowmark=${CARGO_TARGET_DIR:-target}/$directory/lowmark
-command -v qemu-system-x86_64 > /dev/null || bin/install-guest-tools.sh --private
-"$lowmark" kernels fetch $kernels >&2
+if [ -z "$kept" ]; then
+    command -v qemu-system-x86_64 > /dev/null || bin/install-guest-tools.sh --private
+    "$lowmark" kernels fetch $kernels >&2
+fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -58,12 +77,11 @@ status=0
 for workload; do
     name=$(basename "$workload" .toml)
     echo "twin: $name" >&2
-    if [ "$short" = yes ]; then
-        set -- --set order=seq
-    else
-        set --
-    fi
-    if "$lowmark" twin "$workload" --repeat "$repeat" "$@" > "$work/$name" 2> "$work/error"; then
+    set -- ${repeat:+--repeat "$repeat"}
+    [ "$short" = no ] || set -- "$@" --set order=seq
+    [ -z "$keep" ] || set -- "$@" --out "$keep/$name"
+    [ -z "$kept" ] || set -- "$@" --kernel-runs "$kept/$name"
+    if "$lowmark" twin "$workload" "$@" > "$work/$name" 2> "$work/error"; then
         cat "$work/$name"
     else
         code=$?
