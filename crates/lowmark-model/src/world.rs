@@ -129,7 +129,12 @@ impl World {
         let mm = Mm::new(machine, &kernel);
         let memory = mm.zones.iter().map(|zone| zone.managed).sum();
         let mut world = World {
-            sched: Sched::new(machine.cpus, machine.costs.context_switch_ns),
+            sched: Sched::new(
+                machine.cpus,
+                machine.hz,
+                machine.costs.context_switch_ns,
+                &kernel.mechanisms,
+            ),
             mm,
             block: BlockLayer::new(&machine.devices, &kernel.mechanisms),
             mounts: Mounts::new(machine, kernel.mechanisms.xfs_ahead),
@@ -298,6 +303,11 @@ impl Sys {
         if !passed {
             self.suspend().await;
         }
+    }
+
+    /// Makes room for who displaces the task, if anybody does (`cond_resched`).
+    pub(crate) async fn cond_resched(&self) {
+        self.charge_locked(0).await;
     }
 
     /// Spends CPU time.

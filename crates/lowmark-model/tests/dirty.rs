@@ -6,15 +6,20 @@ mod common;
 use lowmark_model::Options;
 use lowmark_record::{Event, Field, Kind, Outcome, Recording};
 
-/// Statements of a writer.
-const DD: &str = r#"{ repeat = "forever", do = [{ append = "out$idx", block = "1M" }] }"#;
+/// Statements of one of N writers, which begin within 10 ms of each other, as in the simulation.
+fn statements(n: u64) -> String {
+    format!(
+        r#"{{ sleep = "10ms*idx/{n}" }},
+  {{ repeat = "forever", do = [{{ append = "out$idx", block = "1M" }}] }}"#
+    )
+}
 
 /// A disk without seeks to which all has been written so far.
 const WARM: &str = r#"position_write = "0ns", written_share = 100,"#;
 
 /// N times dd on 3 GB and a disk of 80 MiB/s without seeks, as the simulation has it.
 fn dd(n: u64, kernel: &str, length: &str, more: &str, events: bool) -> Recording {
-    writers(n, DD, WARM, kernel, length, more, events)
+    writers(n, &statements(n), WARM, kernel, length, more, events)
 }
 
 /// N writers, on a disk with these fields beside its rate.
@@ -205,11 +210,22 @@ fn rests_as_simulated(kernel: &str, row: &Row) {
     near(&of("looks"), per_second, row.looks as f64, 10.0);
     let rates = dirtied_by_task(&recording, from);
     assert_eq!(rates.len() as u64, row.n);
-    assert!(spread(&rates) < 200, "{}: {}", of("spread"), spread(&rates));
+    // 0.02 up to 3.2. In the simulation a thousand of 3.4 come to 0.018, twenty times as much as any others.
+    let most = if row.n > 500 && kernel == "v3.4" {
+        300
+    } else {
+        200
+    };
+    assert!(
+        spread(&rates) < most,
+        "{}: {}",
+        of("spread"),
+        spread(&rates)
+    );
     let dirtied = rates.iter().sum::<u64>();
     near(
         &of("pages"),
-        (dirtied / looks) as f64,
+        dirtied as f64 / looks as f64,
         row.pages as f64,
         10.0,
     );
@@ -255,10 +271,10 @@ fn the_commit_alone_rests_as_simulated() {
 }
 
 /// Up to 3.1 a device's limit for N equal writers is T (1 - 1/8N), and they rest at it; in 3.0 many of them a little
-/// above, in the simulation ten at 19.9 % of memory and more at 20.1.
+/// above, in the simulation ten at 19.9 % of memory and more at 20.1. There nobody displaces anybody on a CPU.
 #[test]
 fn before_io_less_writers_rest_at_the_limit_of_a_task() {
-    for (kernel, off) in [("v3.0", 100), ("v3.1", 50)] {
+    for (kernel, off) in [("v3.0", 150), ("v3.1", 50)] {
         for n in [1, 2, 10, 50, 100, 1000] {
             let limit = match (kernel, n) {
                 ("v3.0", 50..) => 10_050,
@@ -308,7 +324,7 @@ fn a_hundred_writers_stall_for_seconds_in_3_0_alone() {
 fn seeks(n: u64, kernel: &str) -> (f64, f64) {
     let until = |end: &str| {
         let disk = r#"position_write = "13ms", written_share = 100,"#;
-        let recording = writers(n, DD, disk, kernel, end, "", false);
+        let recording = writers(n, &statements(n), disk, kernel, end, "", false);
         let counter = |name: &str| recording.counters[name] as f64;
         (
             counter("sda/sectors_written") / 2048.0,
@@ -351,9 +367,8 @@ fn larger_turns_save_seeks_as_simulated() {
     let (rate, legacy) = seeks(50, "v2.6.37");
     assert!((57.0..63.4).contains(&rate), "{rate} MiB/s");
     assert!((259.0..397.0).contains(&legacy), "{legacy} seeks");
-    // Known miss: a sixth to a tenth is what it should be, and is with writers that always write.
     let saved = legacy / io_less;
-    assert!((5.0..6.0).contains(&saved), "1/{saved} of the seeks");
+    assert!((6.0..10.0).contains(&saved), "1/{saved} of the seeks");
 }
 
 /// After boot the share of a device that is alone is half of the threshold when 1 GiB has been written and grows to all
@@ -362,7 +377,7 @@ fn larger_turns_save_seeks_as_simulated() {
 fn after_boot_a_writer_rests_lower() {
     let recording = writers(
         1,
-        DD,
+        &statements(1),
         r#"position_write = "0ns","#,
         "v3.2",
         "260s",

@@ -41,7 +41,7 @@ const LIES: [Lie; 5] = [
         file: "mm/vmscan/lruvec.rs",
         truth: "self.mm.lru_add_all(target.lruvec, survivors)",
         lie: "self.mm.lru_add_all(target.lruvec, &survivors.iter().rev().copied().collect::<Vec<_>>())",
-        seen_in: "pswpin",
+        seen_in: "pgmajfault",
     },
     Lie {
         what: "windows of swap-in readahead begin at the fault instead of at a multiple of their size",

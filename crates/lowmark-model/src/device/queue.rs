@@ -526,7 +526,7 @@ mod tests {
     /// Requests that a disk has begun or taken after single pages far apart were submitted.
     fn at_device(version: &str, pages: u64, unplugs: bool) -> usize {
         let kernel = versions::at(Version::known(version).unwrap());
-        let mut sched = Sched::new(1, 0);
+        let mut sched = Sched::new(1, 250, 0, &kernel);
         let mut layer = BlockLayer::new(&[Device::hdd("sda", 1 << 30)], &kernel);
         for number in 0..pages {
             let io = Io {

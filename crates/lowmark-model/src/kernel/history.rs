@@ -372,6 +372,15 @@ pub(super) const SINCE_4_8: &[Change] = &[
         },
     },
     Change {
+        name: "eevdf",
+        version: v(6, 6),
+        commit: "147f3efaa241",
+        summary: "of the tasks that are owed CPU time the one with the earliest deadline runs (86bfbb7ce4f6)",
+        effect: |m| {
+            m.fair_class = FairClass::Eevdf;
+        },
+    },
+    Change {
         name: "pcp-high-auto-tuning",
         version: v(6, 7),
         commit: "51a755c56dc0",
@@ -414,6 +423,15 @@ pub(super) const SINCE_4_8: &[Change] = &[
         summary: "reclaim does not bring the counters of memory cgroups up to date either",
         effect: |m| {
             m.lruvec_stats = LruvecStats::Periodic;
+        },
+    },
+    Change {
+        name: "delayed-dequeue",
+        version: v(6, 12),
+        commit: "152e11f6df29",
+        summary: "a task that had more CPU time than others makes up for it before it sleeps (54a58a787791)",
+        effect: |m| {
+            m.fair_class = FairClass::EevdfDelayed;
         },
     },
     Change {
@@ -460,6 +478,15 @@ pub(super) const SINCE_4_8: &[Change] = &[
         summary: "32,768 pages of zones that do not help are skipped in one go at most",
         effect: |m| {
             m.skipped_pages = SkippedPages::Bounded;
+        },
+    },
+    Change {
+        name: "shorter-slices",
+        version: v(6, 15),
+        commit: "2ae891b82695",
+        summary: "slices are 0.7 ms, so that a tick does not come just before their end",
+        effect: |m| {
+            m.base_slice = BaseSlice::Short;
         },
     },
     Change {

@@ -4,6 +4,7 @@
 //! were posted; for merged ones commit and version stand in [`super::versions::HISTORY`].
 
 mod reclaim;
+mod sched;
 mod swap;
 mod writeback;
 mod zones;
@@ -11,9 +12,10 @@ mod zones;
 use super::KernelError;
 use super::declare::mechanisms;
 use reclaim::reclaim;
+use sched::sched;
 use swap::swap;
 use writeback::writeback;
 use zones::zones;
 
 // Each part hands what there is so far, with its own behind it, to the next.
-swap! { reclaim zones writeback mechanisms; }
+swap! { reclaim zones writeback sched mechanisms; }

@@ -93,6 +93,8 @@ fn oldest() -> Mechanisms {
         group_dirty_stats: GroupDirtyStats::Current,
         bandwidth_sampling: BandwidthSampling::Rounds,
         timer_wheel: TimerWheel::Cascading,
+        fair_class: FairClass::Cfs,
+        base_slice: BaseSlice::Long,
         position_time: PositionTime::AfterSample,
         balance_loop: BalanceLoop::AtEnd,
         dirty_exceeded: DirtyExceeded::Either,

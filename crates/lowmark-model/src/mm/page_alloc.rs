@@ -291,6 +291,8 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
                 return Ok(pfn);
             }
         }
+        // `__perform_reclaim` lets the kswapd that was woken go first, if that displaces the task.
+        sys.cond_resched().await;
         let progress = vmscan::try_to_free_pages(sys, gfp, 0).await;
         let zone = {
             let world = &mut *sys.world();

@@ -3,13 +3,14 @@
 //! Tasks and kernel threads are `async fn`s that run on simulated CPUs. Time moves in two ways: a task
 //! on a CPU *spends* time ([`Sched::spend`]), and timers fire. A task that spends time runs ahead
 //! without giving up control as long as nothing else could happen before it arrives (the *horizon*:
-//! the next timer, or the end of its time slice when others wait for a CPU). That makes long stretches
+//! the next timer, or the tick that ends its time when others wait for a CPU). That makes long stretches
 //! of undisturbed work one tight loop, and still gives exactly the order of events that one event per
 //! step would give.
 //!
 //! Everything that happens at the same time happens in the order in which it was asked for.
 
 mod executor;
+mod fair;
 mod rwsem;
 mod sched;
 mod timer;

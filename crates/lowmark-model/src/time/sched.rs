@@ -1,13 +1,13 @@
 //! CPUs, run queue and timers.
 //!
 //! 1. A task is *running* (it has a CPU), *runnable* (it waits for one), *blocked* or *ended*.
-//! 2. A woken task takes an idle CPU or queues, first in first out.
-//! 3. A task that has used up its slice goes to the end of the queue if others wait.
+//! 2. A woken task takes an idle CPU; if there is none, [`Fair`] says whose it takes, and who comes next.
+//! 3. A task makes room where it would look whether it has to: when it has spent what it is spending.
 //! 4. Timers are kept in one heap ordered by (time, sequence).
-//!
-//! Simplified against CFS: one queue for all CPUs, equal weights, no wake-up preemption, a fixed slice.
 
 use super::Nanos;
+use super::fair::Fair;
+use crate::kernel::Mechanisms;
 use crate::world::Interrupt;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
@@ -126,17 +126,8 @@ impl PartialEq for Armed {
 
 impl Eq for Armed {}
 
-#[derive(Debug)]
-struct Cpu {
-    running: Option<TaskId>,
-    slice_end: Nanos,
-}
-
 /// A task never runs further ahead than this without giving the executor a look.
 const RUN_AHEAD: Nanos = 100 * super::MSEC;
-/// Time slice while others wait: `sched_min_granularity_ns` (0.75 ms × (1 + log2 of the CPUs)) scaled
-/// for four CPUs, as `kernel/sched/fair.c` did from 2.6.23 to 6.5.
-const SLICE: Nanos = 2_250_000;
 
 /// CPUs, tasks and timers.
 #[derive(Debug)]
@@ -146,8 +137,7 @@ pub(crate) struct Sched {
     sequence: u64,
     timers: BinaryHeap<Armed>,
     tasks: Vec<Task>,
-    cpus: Vec<Cpu>,
-    run_queue: VecDeque<TaskId>,
+    fair: Fair,
     ready: VecDeque<TaskId>,
     current: TaskId,
     live: u32,
@@ -156,20 +146,15 @@ pub(crate) struct Sched {
 }
 
 impl Sched {
-    pub(crate) fn new(cpus: u32, context_switch: Nanos) -> Sched {
+    /// `cpus` CPUs with `hz` ticks a second, on which another task costs `context_switch`.
+    pub(crate) fn new(cpus: u32, hz: u32, context_switch: Nanos, kernel: &Mechanisms) -> Sched {
         Sched {
             now: 0,
             horizon: 0,
             sequence: 0,
             timers: BinaryHeap::new(),
             tasks: Vec::new(),
-            cpus: (0..cpus)
-                .map(|_| Cpu {
-                    running: None,
-                    slice_end: 0,
-                })
-                .collect(),
-            run_queue: VecDeque::new(),
+            fair: Fair::new(cpus, hz, kernel),
             ready: VecDeque::new(),
             current: TaskId(0),
             live: 0,
@@ -198,7 +183,7 @@ impl Sched {
 
     /// CPUs.
     pub(crate) fn cpus(&self) -> u64 {
-        self.cpus.len() as u64
+        self.fair.cpus() as u64
     }
 
     /// CPU of the task that runs.
@@ -239,6 +224,7 @@ impl Sched {
             timed_out: false,
         });
         self.live += u32::from(!kthread);
+        self.fair.add();
         self.wake(id);
         id
     }
@@ -251,7 +237,7 @@ impl Sched {
         task.state = TaskState::Ended;
         task.end = Some(now);
         self.live -= u32::from(!task.kthread);
-        self.release_cpu(id);
+        self.release_cpu(id, true);
     }
 
     /// Accounts `ns` to the current task. True: the time has passed. False: the caller must suspend;
@@ -286,7 +272,7 @@ impl Sched {
         task.waiting_for = waiting_for;
         task.sleep += 1;
         task.timed_out = false;
-        self.release_cpu(id);
+        self.release_cpu(id, false);
     }
 
     /// As [`block`](Self::block), but no longer than `timeout`.
@@ -309,7 +295,8 @@ impl Sched {
             return;
         }
         task.state = TaskState::Runnable;
-        self.run_queue.push_back(id);
+        let cpu = task.cpu as usize;
+        self.fair.wake(id, cpu, self.now);
         self.dispatch();
     }
 
@@ -379,9 +366,9 @@ impl Sched {
         }
         let timer = self.timers.peek().map_or(Nanos::MAX, |armed| armed.time);
         let mut horizon = timer.min(self.now + RUN_AHEAD);
-        if !self.run_queue.is_empty() {
-            let cpu = &self.cpus[self.tasks[self.current.index()].cpu as usize];
-            horizon = horizon.min(cpu.slice_end.max(self.now));
+        if self.fair.waits() {
+            let resched_at = self.fair.resched_at(self.current_cpu() as usize);
+            horizon = horizon.min(resched_at.max(self.now));
         }
         self.horizon = horizon;
     }
@@ -389,49 +376,39 @@ impl Sched {
     /// A running task's time has passed: it goes on, or makes room.
     fn spent(&mut self, id: TaskId) {
         let cpu = self.tasks[id.index()].cpu as usize;
-        if self.run_queue.is_empty() {
-            self.ready.push_back(id);
-        } else if self.now >= self.cpus[cpu].slice_end {
+        if self.fair.waits() && self.now >= self.fair.resched_at(cpu) {
             self.tasks[id.index()].state = TaskState::Runnable;
-            self.run_queue.push_back(id);
-            self.cpus[cpu].running = None;
+            self.fair.put(cpu, self.now);
             self.dispatch();
         } else {
             self.ready.push_back(id);
         }
     }
 
-    fn release_cpu(&mut self, id: TaskId) {
+    fn release_cpu(&mut self, id: TaskId, ends: bool) {
         let cpu = self.tasks[id.index()].cpu as usize;
-        debug_assert_eq!(
-            self.cpus[cpu].running,
-            Some(id),
-            "a task that has no CPU gives one up"
-        );
-        self.cpus[cpu].running = None;
+        self.fair.sleep(cpu, self.now, ends);
         self.dispatch();
     }
 
     /// Gives idle CPUs to runnable tasks.
     fn dispatch(&mut self) {
-        while !self.run_queue.is_empty() {
-            let Some(cpu) = self.cpus.iter().position(|c| c.running.is_none()) else {
+        while self.fair.waits() {
+            let Some(cpu) = self.fair.idle() else {
                 // The current task may have to make room sooner than it thought.
-                let slice_end = self.cpus[self.tasks[self.current.index()].cpu as usize].slice_end;
-                self.horizon = self.horizon.min(slice_end.max(self.now));
+                let resched_at = self.fair.resched_at(self.current_cpu() as usize);
+                self.horizon = self.horizon.min(resched_at.max(self.now));
                 return;
             };
-            let id = self.run_queue.pop_front().expect("the queue is not empty");
+            let Some(id) = self.fair.pick(cpu, self.now) else {
+                return;
+            };
             let switch = if self.last_on_cpu[cpu] == Some(id) {
                 0
             } else {
                 self.context_switch
             };
             self.last_on_cpu[cpu] = Some(id);
-            self.cpus[cpu] = Cpu {
-                running: Some(id),
-                slice_end: self.now + switch + SLICE,
-            };
             let task = &mut self.tasks[id.index()];
             task.state = TaskState::Running;
             task.cpu = cpu as u32;
