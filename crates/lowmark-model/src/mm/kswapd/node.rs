@@ -52,6 +52,10 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
         }
         sc.nr_to_reclaim = sys.world().reclaim_target(node, request.class);
         shrink_node(sys, target, &mut sc).await;
+        // Fragmentation may be why larger blocks are missing (compact_gap).
+        if sc.order > 0 && sc.nr_reclaimed >= 2 << sc.order {
+            sc.order = 0;
+        }
         let world = &mut *sys.world();
         // Later ones forget only when kswapd goes to sleep.
         if !world.throttles() {
@@ -114,11 +118,10 @@ mod tests {
     use crate::time::run_until_idle;
     use crate::trace::Trace;
     use lowmark_spec::{KernelSpec, Machine};
+    use std::cell::Cell;
     use std::rc::Rc;
 
-    /// What a run of kswapd over a boosted node came to that has anonymous pages alone, and `left` pages more than
-    /// its high watermark when the boost is counted, or less.
-    fn boosted_run(left: i64) -> (u64, u64, u32) {
+    fn world() -> World {
         let spec = KernelSpec {
             text: "v6.18".into(),
             version: "v6.18".into(),
@@ -127,37 +130,96 @@ mod tests {
         };
         let machine = Machine::small(64 << 20, 64 << 20);
         let kernel = Kernel::resolve(&spec).unwrap();
-        let mut world = World::new(&machine, kernel, Trace::new(None));
+        World::new(&machine, kernel, Trace::new(None))
+    }
+
+    /// Takes a page of a zone, for a list.
+    fn use_page(world: &mut World, zone: usize) {
+        let list = Gfp::user(0).migrate_type;
+        let pfn = world.mm.zones[zone].take(&mut world.mm.pages, list);
+        let pfn = pfn.expect("it is free");
+        world.mm.pages[pfn].set(flag::SWAPBACKED);
+        world.mm.lru_add(pfn);
+    }
+
+    /// A run for blocks of an order, of a node that has anonymous pages alone, and `left` pages more than its high
+    /// watermark, or less.
+    fn run_of(mut world: World, left: i64, order: u32) -> (Rc<Sys>, Request) {
         let zone = world.mm.nodes[0].zonelist[0];
-        world.mm.zones[zone].boost_watermark();
-        world.mm.note_boost(zone);
         let reserve = |world: &World| {
             let keeps = &world.mm.zones[zone];
             keeps.mark(Mark::High) + keeps.lowmem_reserve[ZoneType::High as usize]
         };
         while world.mm.zones[zone].free as i64 > reserve(&world) as i64 + left {
-            let zone = &mut world.mm.zones[zone];
-            let list = Gfp::user(0).migrate_type;
-            let pfn = zone.take(&mut world.mm.pages, list).expect("it is free");
-            world.mm.pages[pfn].set(flag::SWAPBACKED);
-            world.mm.lru_add(pfn);
+            use_page(&mut world, zone);
         }
         for other in 0..zone {
             // Those below have no page for anybody.
             world.mm.zones[other].lowmem_reserve = [u64::from(u32::MAX); 4];
         }
         let sys = Sys::new(world);
-        let task = Rc::clone(&sys);
+        let done = Rc::new(Cell::new(None));
+        let (task, result) = (Rc::clone(&sys), Rc::clone(&done));
         let body = Box::pin(async move {
             let class = ZoneType::High as usize;
-            balance_node(&task, 0, Request { order: 0, class }).await;
+            result.set(Some(balance_node(&task, 0, Request { order, class }).await));
         });
-        sys.world().spawn("boosted".into(), false, body);
+        sys.world().spawn("kswapd".into(), false, body);
         run_until_idle(&sys, &mut |_| {});
+        let done = done.take().expect("it has ended");
+        (sys, done)
+    }
+
+    /// What a run over a boosted node came to; `left` counts the boost.
+    fn boosted_run(left: i64) -> (u64, u64, u32) {
+        let mut world = world();
+        let zone = world.mm.nodes[0].zonelist[0];
+        world.mm.zones[zone].boost_watermark();
+        world.mm.note_boost(zone);
+        let (sys, _) = run_of(world, left, 0);
         let world = sys.world();
         let boost = world.mm.zones[zone].watermark_boost;
         let failures = world.mm.nodes[0].kswapd.failures;
         (world.mm.stat.pgscan_kswapd, boost, failures)
+    }
+
+    /// Twice the pages of a block are enough: whether there is one is left to who wants it.
+    #[test]
+    fn blocks_are_given_up_for_pages() {
+        let (sys, done) = run_of(world(), -100, 3);
+        assert_eq!(done.order, 0);
+        assert!(sys.world().mm.stat.pgsteal_kswapd >= 16);
+        let (sys, done) = run_of(world(), 100, 3);
+        assert_eq!((done.order, sys.world().mm.stat.pgscan_kswapd), (3, 0));
+    }
+
+    /// Pages of other zones are gone past and counted, but are no work done: the next pass goes deeper.
+    #[test]
+    fn skipped_pages_are_no_progress() {
+        let mut world = world();
+        let (below, above) = (0, world.mm.nodes[0].zonelist[0]);
+        for zone in [above, below] {
+            (0..1000).for_each(|_| use_page(&mut world, zone));
+        }
+        let sys = Sys::new(world);
+        let task = Rc::clone(&sys);
+        let scanned = Rc::new(Cell::new(0));
+        let result = Rc::clone(&scanned);
+        let body = Box::pin(async move {
+            let class = task.world().mm.zones[below].kind as usize;
+            let mut sc = scan_control(Request { order: 0, class }, 32);
+            sc.priority = 6;
+            let target = Target {
+                lruvec: 0,
+                zone: above,
+            };
+            shrink_node(&task, target, &mut sc).await;
+            result.set(sc.nr_scanned);
+        });
+        sys.world().spawn("kswapd".into(), false, body);
+        run_until_idle(&sys, &mut |_| {});
+        assert!((1..=1000 >> 6).contains(&scanned.get()));
+        assert_eq!(sys.world().mm.stat.pgscan_kswapd, 1000 + scanned.get());
     }
 
     #[test]

@@ -206,7 +206,6 @@ async fn shrink_inactive_list(
         let isolated = world.isolate(target, lru, take, sc, &mut batch);
         scanned = isolated.scanned;
         skip_cost = world.skip_cost(isolated.skipped);
-        sc.nr_scanned += scanned;
         let root = world.mm.root_lruvec(target.lruvec);
         for zone in world.mm.zones.iter_mut().filter(|zone| zone.lruvec == root) {
             zone.pages_scanned += scanned;
@@ -226,6 +225,8 @@ async fn shrink_inactive_list(
         return;
     }
     let taken = batch.len() as u64;
+    // shrink_page_list counts what it looks at, not what isolation went past.
+    sc.nr_scanned += taken;
     let outcome = page_list::shrink_page_list(sys, &mut batch, sc).await;
     sc.nr_reclaimed += outcome.reclaimed;
     {
