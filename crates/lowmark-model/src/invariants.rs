@@ -16,6 +16,7 @@ pub(crate) fn check(world: &World) {
     groups_are_charged_for_their_pages(&world.mm);
     slots_and_cache_agree(&world.mm);
     objects::check(&world.mm, world.kernel.mechanisms.swap_cache_index);
+    objects::requests_have_their_tables(world);
     files::check(world);
 }
 

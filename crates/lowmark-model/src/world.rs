@@ -4,7 +4,7 @@
 //! [`World`] is plain state. Code that does not sleep takes `&mut World`; code that may sleep takes
 //! [`Sys`], borrows the world between two sleeps, and never across one (`clippy` checks that).
 
-use crate::device::BlockLayer;
+use crate::device::{BlockLayer, Io, Submitted};
 use crate::fs::Mounts;
 use crate::kernel::Kernel;
 use crate::mm::Mm;
@@ -191,6 +191,7 @@ impl World {
     pub(crate) fn interrupt(&mut self, interrupt: Interrupt) {
         match interrupt {
             Interrupt::RequestDone { queue, request } => {
+                self.unmap_request(queue, request);
                 let mut pages = std::mem::take(&mut self.workload.done_pages);
                 let completed = self
                     .block
@@ -207,6 +208,21 @@ impl World {
             Interrupt::FlushMemcgStats => self.flush_stats_periodically(),
             Interrupt::Nfs { device, signal } => self.nfs_interrupt(device, signal),
         }
+        self.map_requests();
+    }
+
+    /// Submits a page for the current task (`submit_bio`).
+    #[inline]
+    pub(crate) fn submit(&mut self, io: Io) -> Submitted {
+        let submitted = self.block.submit(&mut self.sched, io);
+        self.map_requests();
+        submitted
+    }
+
+    /// What a task has plugged goes out, as it sleeps.
+    pub(crate) fn flush_plug(&mut self, task: TaskId) {
+        self.block.flush_plug(&mut self.sched, task);
+        self.map_requests();
     }
 
     /// An allocation failed for good.
@@ -341,6 +357,7 @@ impl Sys {
     pub(crate) fn finish_plug(&self) {
         let world = &mut *self.world();
         world.block.finish_plug(&mut world.sched);
+        world.map_requests();
     }
 
     /// `down_read(&mm->mmap_sem)`

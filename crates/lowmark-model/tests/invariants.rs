@@ -3,7 +3,7 @@
 use lowmark_model::kernel::{DESCRIPTIONS, Kernel, KernelError, versions};
 use lowmark_model::{Options, example_scenario, run};
 use lowmark_record::Outcome;
-use lowmark_spec::machine::{Device, Elevator, Machine, Node, PAGE_SIZE};
+use lowmark_spec::machine::{Device, Driver, Elevator, Machine, Node, PAGE_SIZE};
 use lowmark_spec::workload::{
     Access, Amount, Duration, MapKind, Op, Order, Range, Sharing, Start, Stmt, Task, Times, Touch,
 };
@@ -34,6 +34,7 @@ fn machine() -> impl Strategy<Value = Machine> {
             machine.devices = vec![Device {
                 elevator,
                 queue_depth,
+                driver: (!hdd).then_some(Driver::VirtioBlk),
                 ..kind("sda", 1 << 30)
             }];
             machine.swap = (0..swaps)

@@ -119,6 +119,16 @@ pub enum Elevator {
     Cfq,
 }
 
+/// A driver that allocates memory for each request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Driver {
+    /// `virtio_blk`, on a split ring with indirect descriptors.
+    VirtioBlk,
+}
+
+/// Pieces of a request to a virtio disk at most: its ring has 256 descriptors, of which two are for the header and the status.
+pub const VIRTIO_SEGMENTS: u32 = 254;
+
 /// What drivers that say nothing else take (`BLK_MAX_SEGMENTS`).
 pub const MAX_SEGMENTS: u32 = 128;
 
@@ -161,6 +171,8 @@ pub struct Device {
     pub max_request: Option<u64>,
     /// Pieces of memory of a request at most (`queue/max_segments`).
     pub max_segments: u32,
+    /// Its driver, as far as that needs memory for requests; none: what it needs is left out.
+    pub driver: Option<Driver>,
     /// `queue/nr_requests`, counted for sync and async separately.
     pub nr_requests: u32,
     /// `queue/scheduler`.
@@ -364,6 +376,7 @@ impl Device {
             parallelism: 1,
             max_request: None,
             max_segments: MAX_SEGMENTS,
+            driver: None,
             nr_requests: 128,
             elevator: Elevator::Cfq,
             members: 1,

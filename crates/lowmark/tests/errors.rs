@@ -130,6 +130,10 @@ fn kernels_and_machines() {
         ],
     );
     kernel(
+        "v4.12+virtio_memory=chunks",
+        &["virtio_memory from v5.0 on, not in v4.12"],
+    );
+    kernel(
         "v3.6,page_cluster=9",
         &["page_cluster = 9: expected a number from 0 to 5"],
     );

@@ -8,7 +8,8 @@
 //!    submitter waits.
 //! 3. A plug is flushed into the elevator when its owner ends it, sleeps, or has too much in it.
 //! 4. The elevator hands requests to the device, which serves `parallelism` at a time.
-//! 5. When one is done, its pages are given back and the next is dispatched.
+//! 5. Drivers may need memory for what is under way ([`virtio`]).
+//! 6. When one is done, its pages are given back and the next is dispatched.
 //!
 //! Positions and lengths are in pages of the device.
 
@@ -22,6 +23,7 @@ mod plug;
 mod queue;
 mod request;
 mod stripes;
+mod virtio;
 mod waiting;
 
 pub(crate) use disk::Disk;

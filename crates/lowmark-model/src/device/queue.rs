@@ -6,6 +6,7 @@ use super::errors::Failing;
 use super::plug::{Plug, PlugRules};
 use super::request::{Dir, Io, Request, RequestId};
 use super::stripes::Stripes;
+use super::virtio::{Tables, Virtio};
 use super::waiting::Next;
 use crate::kernel::{MaxSectors, Mechanisms, Plug as PlugPlace};
 use crate::mm::page::Pfn;
@@ -59,6 +60,8 @@ struct Queue {
     /// Nothing is given to the device yet (`QUEUE_FLAG_PLUGGED`, to 2.6.38).
     plugged: bool,
     failing: Option<Failing>,
+    /// How much memory its driver needs for a request.
+    virtio: Option<Virtio>,
 }
 
 /// A request that is done.
@@ -106,6 +109,8 @@ pub(crate) struct BlockLayer {
     plug_rules: PlugRules,
     /// `congestion_wqh`: async, sync.
     congestion: [WaitQueue; 2],
+    /// Requests that devices have taken whose drivers have no memory for them yet.
+    taken: Vec<(usize, RequestId)>,
 }
 
 impl BlockLayer {
@@ -135,6 +140,7 @@ impl BlockLayer {
             served: Served::default(),
             plugged: false,
             failing: device.write_errors.map(Failing::new),
+            virtio: Virtio::new(device, kernel),
         };
         let members = devices
             .iter()
@@ -146,6 +152,7 @@ impl BlockLayer {
             plugs: Vec::new(),
             plug_rules: PlugRules::new(kernel),
             congestion: Default::default(),
+            taken: Vec::new(),
         }
     }
 
@@ -364,7 +371,12 @@ impl BlockLayer {
         queue.plugged = false;
         while queue.in_service as usize + queue.taken.len() < queue.queue_depth {
             match queue.elevator.next(queue.disk.head(), sched.now()) {
-                Next::Dispatch(id) => queue.taken.push(id),
+                Next::Dispatch(id) => {
+                    queue.taken.push(id);
+                    if queue.virtio.is_some() {
+                        self.taken.push((at, id));
+                    }
+                }
                 Next::IdleUntil(time) => {
                     if queue.idle_timer != Some(time) {
                         queue.idle_timer = Some(time);
@@ -396,6 +408,29 @@ impl BlockLayer {
                 },
             );
         }
+    }
+
+    /// Requests that devices have taken since the drivers last looked.
+    #[inline]
+    pub(super) fn take_taken(&mut self) -> Vec<(usize, RequestId)> {
+        std::mem::take(&mut self.taken)
+    }
+
+    /// A request with the rules of its driver.
+    pub(super) fn driven(&self, at: usize, id: RequestId) -> Option<(Virtio, &Request)> {
+        let queue = &self.queues[at];
+        Some((queue.virtio?, &queue.requests[id as usize]))
+    }
+
+    /// What is allocated for a request.
+    pub(super) fn tables(&mut self, at: usize, id: RequestId) -> &mut Tables {
+        &mut self.queues[at].requests[id as usize].tables
+    }
+
+    /// What is allocated for all requests.
+    pub(crate) fn all_tables(&self) -> impl Iterator<Item = &Tables> {
+        let requests = self.queues.iter().flat_map(|queue| &queue.requests);
+        requests.map(|request| &request.tables)
     }
 
     /// Requests of a device that failed; none if it cannot.
@@ -491,6 +526,7 @@ impl Queue {
                 start: 0,
                 since: 0,
                 pages: Vec::new(),
+                tables: Tables::default(),
             });
             self.requests.len() as RequestId - 1
         });

@@ -1,5 +1,6 @@
 //! Requests: contiguous pages of a device on their way.
 
+use super::virtio::Tables;
 use crate::mm::page::Pfn;
 use crate::time::{Nanos, TaskId};
 
@@ -43,6 +44,8 @@ pub(super) struct Request {
     pub(super) since: Nanos,
     /// Pages of memory in ascending order of position.
     pub(super) pages: Vec<Pfn>,
+    /// What its driver has allocated for it.
+    pub(super) tables: Tables,
 }
 
 impl Request {

@@ -5,6 +5,16 @@ use crate::mm::Mm;
 use crate::mm::shmem::ShmemEntry;
 use crate::mm::slub::{Cache, NO_OBJECT};
 use crate::mm::xarray::{CHUNK_SHIFT, Nodes};
+use crate::world::World;
+
+/// What drivers have allocated belongs to requests.
+pub(super) fn requests_have_their_tables(world: &World) {
+    for cache in Cache::all().filter(|cache| cache.is_of_drivers()) {
+        let of_requests = world.block.all_tables().map(|tables| tables.count(cache));
+        let in_use = world.mm.slub.in_use(cache);
+        assert_eq!(in_use, of_requests.sum::<u64>(), "{cache:?}");
+    }
+}
 
 /// Every object in use is somebody's, and trees have the leaves that their entries need.
 pub(super) fn check(mm: &Mm, index: SwapCacheIndex) {

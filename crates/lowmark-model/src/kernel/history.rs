@@ -178,6 +178,7 @@ pub(super) const SINCE_4_8: &[Change] = &[
             m.migrate_types = MigrateTypes::Stolen;
             m.watermark_boost = WatermarkBoost::AllZones;
             m.page_tables = PageTables::Allocated;
+            m.virtio_memory = VirtioMemory::Descriptors;
         },
     },
     Change {
@@ -318,6 +319,15 @@ pub(super) const SINCE_4_8: &[Change] = &[
         },
     },
     Change {
+        name: "virtio-lists-in-chunks",
+        version: v(5, 16),
+        commit: "02746e26c39e",
+        summary: "virtio disks allocate the list of a request's pieces, in chunks of 128",
+        effect: |m| {
+            m.virtio_memory = VirtioMemory::Chunks;
+        },
+    },
+    Change {
         name: "min-free-after-khugepaged",
         version: v(5, 16),
         commit: "bd3400ea173f",
@@ -451,6 +461,15 @@ pub(super) const SINCE_4_8: &[Change] = &[
         effect: |m| {
             m.plug_flush = PlugFlush::OldestRequest;
             m.plug_merge = PlugMerge::Oldest;
+        },
+    },
+    Change {
+        name: "virtio-extras",
+        version: v(6, 13),
+        commit: "bc2b4c3401c6",
+        summary: "virtio keeps what else it knows of an indirect descriptor beside it",
+        effect: |m| {
+            m.virtio_memory = VirtioMemory::Extras;
         },
     },
     Change {

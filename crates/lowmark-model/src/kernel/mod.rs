@@ -95,9 +95,21 @@ impl Kernel {
                 None => versions::change(&toggle.mechanism)?.apply(&mut mechanisms),
             }
         }
-        if mechanisms.slab_pages == SlabPages::Allocated && version < SLABS_SINCE {
+        let with_slabs = [
+            (
+                mechanisms.slab_pages != SlabPages::LeftOut,
+                "slab_pages=allocated",
+            ),
+            (
+                mechanisms.virtio_memory != VirtioMemory::LeftOut,
+                "virtio_memory",
+            ),
+        ];
+        if let Some((_, setting)) = with_slabs.into_iter().find(|&(set, _)| set)
+            && version < SLABS_SINCE
+        {
             return Err(KernelError::TooOld {
-                setting: "slab_pages=allocated",
+                setting,
                 version,
                 since: SLABS_SINCE,
             });

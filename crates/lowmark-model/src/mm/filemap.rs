@@ -13,7 +13,7 @@ use super::Mm;
 use super::inode::InodeId;
 use super::memcontrol::{self, alloc_charged};
 use super::page::{Pfn, flag};
-use super::page_alloc::{Gfp, OutOfMemory};
+use super::page_alloc::{Gfp, OutOfMemory, Reserves};
 use super::page_io;
 use super::readahead::{self, ReadaheadState};
 use super::slub::Cache;
@@ -76,7 +76,7 @@ impl World {
         let mut nodes = std::mem::take(&mut file.nodes);
         let node = self.mm.node_of(pfn);
         nodes.add(leaf, || {
-            self.alloc_object(Cache::RadixTreeNode, node, false)
+            self.alloc_object(Cache::RadixTreeNode, node, Reserves::None)
         });
         self.mm.inodes[inode as usize].nodes = nodes;
     }
@@ -159,7 +159,7 @@ impl World {
             self.nfs_submit(io);
             return None;
         }
-        match self.block.submit(&mut self.sched, io) {
+        match self.submit(io) {
             Submitted::Yes => None,
             Submitted::QueueFull => {
                 self.block.wait_for_request(&mut self.sched, &io);

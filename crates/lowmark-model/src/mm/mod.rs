@@ -143,7 +143,7 @@ impl Mm {
             devices: machine.devices.len(),
             limits: DirtyLimits::default(),
             shadow_nodes: VecDeque::new(),
-            slub: Slub::new(kernel, machine.cpus, high),
+            slub: Slub::new(kernel, machine, high),
             swap: Swap::new(machine, kernel, high),
             stat: VmStat::default(),
             boosted_zone: None,

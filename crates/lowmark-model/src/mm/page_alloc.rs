@@ -16,6 +16,7 @@ mod fallback;
 mod nowait;
 
 pub(super) use fallback::RmqueueMode;
+pub(crate) use nowait::Reserves;
 
 use super::Mm;
 use super::mmzone::{MAX_ORDER, Mark, MigrateType, Zone, ZoneType};

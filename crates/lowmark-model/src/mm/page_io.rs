@@ -129,7 +129,7 @@ pub(crate) async fn submit(sys: &Sys, io: Io) {
     loop {
         {
             let world = &mut *sys.world();
-            match world.block.submit(&mut world.sched, io) {
+            match world.submit(io) {
                 Submitted::Yes => return,
                 Submitted::QueueFull => {
                     world.block.wait_for_request(&mut world.sched, &io);

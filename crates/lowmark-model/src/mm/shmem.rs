@@ -1,6 +1,7 @@
 //! Shared anonymous memory (`mm/shmem.c`): pages belong to an object, not to a PTE.
 
 use super::page::Pfn;
+use super::page_alloc::Reserves;
 use super::slub::Cache;
 use super::xarray::{CHUNK_SHIFT, Nodes};
 use crate::world::World;
@@ -94,7 +95,7 @@ impl World {
             let mut nodes = std::mem::take(&mut tree.nodes);
             let node = self.mm.node_of(pfn);
             nodes.add(leaf, || {
-                self.alloc_object(Cache::RadixTreeNode, node, false)
+                self.alloc_object(Cache::RadixTreeNode, node, Reserves::None)
             });
             self.mm.shmem[object as usize].tree.nodes = nodes;
         }

@@ -1,7 +1,7 @@
 //! Memory of the kernel's own objects (`mm/slub.c`).
 //!
 //! 1. Objects of a kind lie in *slabs*, blocks of pages of an order that wastes little (`calculate_order`); where
-//!    there is none to be had, in a single page.
+//!    there is none to be had, of as few as hold an object.
 //! 2. A CPU takes objects of one slab until there are none left in it, then of those that it has set aside, then of the
 //!    partly used ones of all CPUs. Without any, a slab is allocated.
 //! 3. A full slab of which an object is freed is set aside by that CPU. When it has too many, all of them go to the
@@ -12,10 +12,11 @@
 use super::Mm;
 use super::mmzone::MigrateType;
 use super::page::{NONE, Pfn, flag};
-use super::page_alloc::Gfp;
+use super::page_alloc::{Gfp, Reserves};
 use super::xarray::Object;
-use crate::kernel::{Kernel, SlabPages};
+use crate::kernel::{Kernel, SlabPages, VirtioMemory};
 use crate::world::World;
+use lowmark_spec::Machine;
 use lowmark_spec::machine::PAGE_SIZE;
 use std::collections::VecDeque;
 
@@ -26,16 +27,66 @@ pub(crate) enum Cache {
     RadixTreeNode,
     /// Those of `fs_bio_set`, with room for four pages.
     Bio,
+    /// `sg_pools`: so many pieces of memory of a request, as a power of two from 3 to 7.
+    ScatterList(u8),
+    /// `kmalloc_caches`: the number of a size in [`KMALLOC_SIZES`].
+    Kmalloc(u8),
 }
 
+/// Bytes of the objects of `kmalloc_caches`, of the smaller ones those that the model needs.
+const KMALLOC_SIZES: [u64; 10] = [64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192];
+/// The smallest and the largest pool of scatterlists (`sg_pools`, `SG_CHUNK_SIZE`).
+const SG_SHIFTS: std::ops::RangeInclusive<u8> = 3..=7;
+/// `SG_CHUNK_SIZE`: the largest one's pieces. What is kept for bad times (`mempool_create`) fills its slabs while the kernel boots: guests need one for
+/// the first list of theirs.
+const SG_CHUNK: u64 = 128;
+/// `sizeof(struct scatterlist)`
+const SCATTERLIST: u64 = 32;
+
 impl Cache {
-    const ALL: [Cache; 2] = [Cache::RadixTreeNode, Cache::Bio];
+    /// All kinds, each at its [`Cache::number`].
+    pub(crate) fn all() -> impl Iterator<Item = Cache> {
+        let lists = SG_SHIFTS.map(Cache::ScatterList);
+        let sizes = (0..KMALLOC_SIZES.len() as u8).map(Cache::Kmalloc);
+        [Cache::RadixTreeNode, Cache::Bio]
+            .into_iter()
+            .chain(lists)
+            .chain(sizes)
+    }
+
+    /// Whether drivers allocate them for requests.
+    pub(crate) fn is_of_drivers(self) -> bool {
+        matches!(self, Cache::ScatterList(_) | Cache::Kmalloc(_))
+    }
+
+    #[inline]
+    fn number(self) -> usize {
+        match self {
+            Cache::RadixTreeNode => 0,
+            Cache::Bio => 1,
+            Cache::ScatterList(shift) => 2 + usize::from(shift - SG_SHIFTS.start()),
+            Cache::Kmalloc(size) => 2 + SG_SHIFTS.len() + usize::from(size),
+        }
+    }
+
+    /// `kmalloc_slab`: where so many bytes fit in, up to 8 KiB.
+    pub(crate) fn kmalloc(bytes: u64) -> Cache {
+        Cache::Kmalloc(KMALLOC_SIZES.partition_point(|&size| size < bytes) as u8)
+    }
+
+    /// `sg_pool_index`: the pool for so many pieces, up to 128.
+    pub(crate) fn scatterlist(pieces: u64) -> Cache {
+        let shift = pieces.next_power_of_two().ilog2() as u8;
+        Cache::ScatterList(shift.max(*SG_SHIFTS.start()))
+    }
 
     /// Bytes of an object on a 64-bit machine, aligned (`s->size`).
     fn size(self) -> u64 {
         match self {
             Cache::RadixTreeNode => 576,
             Cache::Bio => 256,
+            Cache::ScatterList(shift) => SCATTERLIST << shift,
+            Cache::Kmalloc(size) => KMALLOC_SIZES[usize::from(size)],
         }
     }
 
@@ -43,7 +94,7 @@ impl Cache {
     fn migrate_type(self) -> MigrateType {
         match self {
             Cache::RadixTreeNode => MigrateType::Reclaimable,
-            Cache::Bio => MigrateType::Unmovable,
+            _ => MigrateType::Unmovable,
         }
     }
 }
@@ -108,6 +159,8 @@ struct Slabs {
 #[derive(Debug, Default)]
 pub(crate) struct Slub {
     caches: Vec<Slabs>,
+    /// Nodes of trees and I/O take memory.
+    is_on: bool,
     /// Objects of the I/O under way, the oldest first.
     bios: VecDeque<Object>,
 }
@@ -275,35 +328,48 @@ impl Slabs {
 
 impl Slub {
     /// No slabs yet. Machines with high memory, whose kernels are of 32 bits, have none.
-    pub(super) fn new(kernel: &Kernel, cpus: u32, high: bool) -> Slub {
-        if kernel.mechanisms.slab_pages == SlabPages::LeftOut || high {
+    pub(super) fn new(kernel: &Kernel, machine: &Machine, high: bool) -> Slub {
+        let is_on = kernel.mechanisms.slab_pages == SlabPages::Allocated;
+        let by_drivers = kernel.mechanisms.virtio_memory != VirtioMemory::LeftOut
+            && machine.devices.iter().any(|device| device.driver.is_some());
+        if high || !is_on && !by_drivers {
             return Slub::default();
         }
-        let new = |cache: Cache| Slabs::new(cache.size(), cpus.max(1));
+        let new = |cache: Cache| Slabs::new(cache.size(), machine.cpus.max(1));
         let mut slub = Slub {
-            caches: Cache::ALL.map(new).into(),
+            caches: Cache::all().map(new).collect(),
+            is_on,
             bios: VecDeque::new(),
         };
-        slub.caches[Cache::RadixTreeNode as usize].begin_midway();
+        let full = Cache::scatterlist(SG_CHUNK);
+        for cache in Cache::all().filter(|&cache| cache != Cache::Bio && cache != full) {
+            slub.caches[cache.number()].begin_midway();
+        }
         slub
     }
 
     /// Whether the kernel's objects take memory.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Whether anything does.
+    #[inline]
+    pub(crate) fn has_slabs(&self) -> bool {
         !self.caches.is_empty()
     }
 
     /// Pages of slabs whose objects can be reclaimed, and of the others (`nr_slab_*`).
     pub(crate) fn pages(&self, migrate_type: MigrateType) -> u64 {
-        let caches = Cache::ALL.iter().zip(&self.caches);
+        let caches = Cache::all().zip(&self.caches);
         let of_type = caches.filter(|(cache, _)| cache.migrate_type() == migrate_type);
         of_type.map(|(_, slabs)| slabs.pages).sum()
     }
 
     /// Objects of a kind in use.
     pub(crate) fn in_use(&self, cache: Cache) -> u64 {
-        let slabs = self.caches.get(cache as usize);
+        let slabs = self.caches.get(cache.number());
         let slabs = slabs.into_iter().flat_map(|slabs| &slabs.slabs);
         slabs.map(|slab| u64::from(slab.used - slab.before)).sum()
     }
@@ -316,30 +382,31 @@ impl Slub {
 }
 
 impl World {
-    /// `kmem_cache_alloc` with GFP_NOWAIT, on a node. `reserves`: the caller reclaims, and may take the last page.
+    /// `kmem_cache_alloc` on a node, by who cannot wait.
     #[inline]
-    pub(crate) fn alloc_object(&mut self, cache: Cache, node: usize, reserves: bool) -> Object {
+    pub(crate) fn alloc_object(&mut self, cache: Cache, node: usize, reserves: Reserves) -> Object {
         let cpu = self.mm.cpu;
-        match self.mm.slub.caches[cache as usize].take(cpu) {
+        match self.mm.slub.caches[cache.number()].take(cpu) {
             Some(object) => object,
             None => self.new_slab(cache, node, reserves),
         }
     }
 
     #[cold]
-    fn new_slab(&mut self, cache: Cache, node: usize, reserves: bool) -> Object {
+    fn new_slab(&mut self, cache: Cache, node: usize, reserves: Reserves) -> Object {
         let gfp = Gfp {
             migrate_type: cache.migrate_type(),
             ..Gfp::kernel(node)
         };
-        let order = self.mm.slub.caches[cache as usize].order;
-        let mut orders = [order, 0].into_iter();
+        let order = self.mm.slub.caches[cache.number()].order;
+        let smallest = get_order(cache.size()) as usize;
+        let mut orders = [order, smallest].into_iter();
         let block =
             orders.find_map(|order| Some((self.alloc_pages_nowait(gfp, order, reserves)?, order)));
         match block {
             Some((pfn, order)) => {
                 let cpu = self.mm.cpu;
-                self.mm.slub.caches[cache as usize].add(cpu, pfn, order)
+                self.mm.slub.caches[cache.number()].add(cpu, pfn, order)
             }
             None => NO_OBJECT,
         }
@@ -351,7 +418,7 @@ impl World {
     pub(crate) fn bio_alloc(&mut self, page: Pfn) {
         if self.mm.slub.is_on() {
             let node = self.mm.node_of(page);
-            let bio = self.alloc_object(Cache::Bio, node, false);
+            let bio = self.alloc_object(Cache::Bio, node, Reserves::None);
             self.mm.slub.bios.push_back(bio);
         }
     }
@@ -366,7 +433,7 @@ impl Mm {
         }
         let mut discarded = Vec::new();
         let cpu = self.cpu;
-        self.slub.caches[cache as usize].free(cpu, object, &mut discarded);
+        self.slub.caches[cache.number()].free(cpu, object, &mut discarded);
         for (pfn, order) in discarded {
             self.free_pages(pfn, order);
         }
@@ -400,6 +467,9 @@ mod tests {
         assert_eq!(orders, [1, 1, 2, 2]);
         assert_eq!([1, 4, 16].map(|cpus| calculate_order(256, cpus)), [0, 0, 1]);
         assert_eq!(calculate_order(4096, 1), 3);
+        for (number, cache) in Cache::all().enumerate() {
+            assert_eq!(cache.number(), number, "{cache:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! allocation.
 
 use super::page::{NONE, Pfn};
-use super::page_alloc::Gfp;
+use super::page_alloc::{Gfp, Reserves};
 use super::slub::Cache;
 use super::xarray::{CHUNK_SHIFT, Nodes};
 use crate::kernel::{Kernel, SlabPages, SwapCacheIndex};
@@ -141,7 +141,7 @@ impl World {
             {
                 Some(nodes) if needed => {
                     nodes.add(place, || {
-                        self.alloc_object(Cache::RadixTreeNode, node, true)
+                        self.alloc_object(Cache::RadixTreeNode, node, Reserves::All)
                     });
                 }
                 Some(nodes) => {
@@ -159,7 +159,7 @@ impl World {
     fn change_table(&mut self, table: &mut Pfn, needed: bool, node: usize) {
         match (needed, *table) {
             (true, NONE) => {
-                let page = self.alloc_pages_nowait(Gfp::kernel(node), 0, true);
+                let page = self.alloc_pages_nowait(Gfp::kernel(node), 0, Reserves::High);
                 *table = page.unwrap_or(NONE);
             }
             (false, pfn) if pfn != NONE => {

@@ -450,7 +450,7 @@ impl World {
             reading.window.next += 1;
             self.add_read_page(pfn, slot, neighbour && reading.marks != Marks::None);
             let io = self.swap_read(pfn, slot);
-            if self.block.submit(&mut self.sched, io) == Submitted::QueueFull {
+            if self.submit(io) == Submitted::QueueFull {
                 self.block.wait_for_request(&mut self.sched, &io);
                 return Reads::Blocked(io);
             }

@@ -68,7 +68,7 @@ pub(crate) fn run_until_idle(sys: &Sys, observe: &mut dyn FnMut(&World)) -> Verd
             world.sched.end_current();
         } else if world.sched.task(task).state == TaskState::Blocked {
             // schedule() submits what a sleeping task has plugged.
-            world.block.flush_plug(&mut world.sched, task);
+            world.flush_plug(task);
         }
         observe(world);
     }

@@ -13,7 +13,7 @@
 use crate::zoneinfo;
 use lowmark_record::Recording;
 use lowmark_spec::machine::{
-    Costs, Device, DeviceKind, Elevator, FsKind, MAX_SEGMENTS, Machine, PAGE_SIZE,
+    Costs, Device, DeviceKind, Driver, Elevator, FsKind, MAX_SEGMENTS, Machine, PAGE_SIZE,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -169,6 +169,9 @@ pub fn to_toml(machine: &Machine, source: &str) -> String {
         }
         if device.max_segments != MAX_SEGMENTS {
             line(format!("max_segments = {}", device.max_segments));
+        }
+        if let Some(Driver::VirtioBlk) = device.driver {
+            line("driver = \"virtio-blk\"".into());
         }
         line(format!("nr_requests = {}", device.nr_requests));
         line(format!("elevator = \"{}\"", elevator(device)));

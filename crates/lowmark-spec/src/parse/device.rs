@@ -1,6 +1,9 @@
 //! Block devices of a machine: `[device.NAME]`.
 
-use crate::machine::{Device, DeviceKind, Elevator, MAX_SEGMENTS, Machine, PAGE_SIZE, WriteErrors};
+use crate::machine::{
+    Device, DeviceKind, Driver, Elevator, MAX_SEGMENTS, Machine, PAGE_SIZE, VIRTIO_SEGMENTS,
+    WriteErrors,
+};
 
 use super::error::{Problem, Result};
 use super::fields::Fields;
@@ -30,7 +33,7 @@ pub(super) fn read_all(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -
 }
 
 fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
-    const KEYS: [&str; 29] = [
+    const KEYS: [&str; 30] = [
         "kind",
         "rotational",
         "size",
@@ -50,6 +53,7 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         "parallelism",
         "max_request",
         "max_segments",
+        "driver",
         "nr_requests",
         "elevator",
         "members",
@@ -67,6 +71,7 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         ("deadline", Elevator::Deadline),
         ("cfq", Elevator::Cfq),
     ];
+    const DRIVERS: [(&str, Driver); 1] = [("virtio-blk", Driver::VirtioBlk)];
     let owner = format!("the device `{}`", entry.key);
     let fields = Fields::open(&entry.node, entry.key_span, &owner, &KEYS, scope)?;
     let kind = fields.need("kind", "kind = \"hdd\" or \"ssd\"", |scope, node| {
@@ -110,6 +115,11 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
             "lower `min_ratio` or raise `max_ratio`",
         ));
     }
+    let driver = match entry.node.get("driver") {
+        Some(node) => Some(scope.choice(node, "a driver", &DRIVERS)?),
+        None => None,
+    };
+    let segments_max = driver.map_or(65_535, |Driver::VirtioBlk| VIRTIO_SEGMENTS);
     let server = match entry.node.get("server") {
         Some(node) => Some(server::read(node, &fields, scope)?),
         None => None,
@@ -157,9 +167,10 @@ fn device(entry: &Entry, scope: &Scope<'_>) -> Result<Device> {
         },
         max_segments: fields.or(
             "max_segments",
-            |scope, node| scope.some_up_to(node, 65_535),
+            |scope, node| scope.some_up_to(node, segments_max),
             MAX_SEGMENTS,
         )?,
+        driver,
         nr_requests: fields.or(
             "nr_requests",
             |scope, node| scope.some_up_to(node, 65_536),

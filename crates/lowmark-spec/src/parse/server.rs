@@ -9,7 +9,8 @@ use super::scope::Scope;
 use super::tree::Node;
 
 /// Fields of a device that are about its request queue or its members; the disk of a server has neither.
-const OF_LOCAL_DEVICES: [&str; 6] = [
+const OF_LOCAL_DEVICES: [&str; 7] = [
+    "driver",
     "elevator",
     "nr_requests",
     "queue_depth",

@@ -90,6 +90,17 @@ macro_rules! zones {
                 /// shared memory and swap find their pages, and I/O under way.
                 Allocated = "allocated",
             }
+            /// Memory that drivers of virtio disks need for requests under way (`virtblk_map_data`, `alloc_indirect_split`).
+            virtio_memory: VirtioMemory {
+                /// All kernels need it, but the model leaves it out, or takes it for a part of `occupied`.
+                LeftOut = "left-out",
+                /// A table with a descriptor for each piece of memory.
+                Descriptors = "descriptors",
+                /// And a list of these in chunks, where there are more than two.
+                Chunks = "chunks",
+                /// The same, and what else is known of a descriptor is beside it, which makes the tables twice as large.
+                Extras = "extras",
+            }
             /// Memory for devices that cannot wait (`dma_atomic_pool_init`).
             dma_pool: DmaPool {
                 /// One pool, which the model does not tell from other memory in use.

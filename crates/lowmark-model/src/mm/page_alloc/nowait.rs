@@ -10,6 +10,41 @@ use crate::world::World;
 
 use super::RmqueueMode;
 
+/// How far below the min watermark an allocation may go that cannot wait (`ALLOC_RESERVES`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reserves {
+    /// GFP_NOWAIT: not at all.
+    None,
+    /// `__GFP_HIGH`: to half of it.
+    High,
+    /// GFP_ATOMIC: to three eighths of it.
+    Atomic,
+    /// PF_MEMALLOC, who reclaims: to the last page.
+    All,
+}
+
+/// Down to where pages are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Floor {
+    Low,
+    Min(Reserves),
+}
+
+impl Floor {
+    /// Pages that a zone keeps; none: any page may be taken.
+    fn of(self, zone: &Zone) -> Option<u64> {
+        let min = zone.mark(Mark::Min);
+        let half = min - min / 2;
+        match self {
+            Floor::Low => Some(zone.mark(Mark::Low)),
+            Floor::Min(Reserves::None) => Some(min),
+            Floor::Min(Reserves::High) => Some(half),
+            Floor::Min(Reserves::Atomic) => Some(half - half / 4),
+            Floor::Min(Reserves::All) => None,
+        }
+    }
+}
+
 impl Zone {
     /// A block of an order, of the CPU's list if that has such blocks.
     fn take_block(
@@ -28,47 +63,46 @@ impl Zone {
 
 impl World {
     /// Allocates a block of 2^order pages without reclaiming: from a zone that keeps its low watermark, else, after
-    /// waking kswapd, its min watermark. `reserves`: the caller reclaims (PF_MEMALLOC) and may take the last page.
+    /// waking kswapd, its min watermark or what is left of it for such callers.
     #[inline(never)]
     pub(in crate::mm) fn alloc_pages_nowait(
         &mut self,
         gfp: Gfp,
         order: usize,
-        reserves: bool,
+        reserves: Reserves,
     ) -> Option<Pfn> {
-        let mut page = self.take_pages(gfp, order, Some(Mark::Low));
-        if page.is_none() {
-            self.wake_all_kswapds(gfp, order as u32);
-            page = self.take_pages(gfp, order, Some(Mark::Min));
+        if let Some(page) = self.take_pages(gfp, order, Floor::Low) {
+            return Some(page);
         }
-        if page.is_none() && reserves {
-            page = self.take_pages(gfp, order, None);
-        }
-        page
+        self.wake_all_kswapds(gfp, order as u32);
+        let first = match reserves {
+            Reserves::All => Reserves::None,
+            other => other,
+        };
+        let page = self.take_pages(gfp, order, Floor::Min(first));
+        page.or_else(|| match reserves {
+            Reserves::All => self.take_pages(gfp, order, Floor::Min(Reserves::All)),
+            _ => None,
+        })
     }
 
-    fn take_pages(&mut self, gfp: Gfp, order: usize, mark: Option<Mark>) -> Option<Pfn> {
-        let page = self.mm.take_pages(&self.kernel, gfp, order, mark);
+    fn take_pages(&mut self, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
+        let page = self.mm.take_pages(&self.kernel, gfp, order, floor);
         self.wake_kswapd_for_boost();
         page
     }
 }
 
 impl Mm {
-    /// `get_page_from_freelist` for a block, down to a mark or to the last page.
-    fn take_pages(
-        &mut self,
-        kernel: &Kernel,
-        gfp: Gfp,
-        order: usize,
-        mark: Option<Mark>,
-    ) -> Option<Pfn> {
+    /// `get_page_from_freelist` for a block.
+    fn take_pages(&mut self, kernel: &Kernel, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
         let rule = kernel.mechanisms.watermark_order;
         for at in 0..self.nodes[gfp.node].fallbacks.len() {
             let fallback = &self.nodes[gfp.node].fallbacks[at];
             let (number, zone) = (fallback.zone, &mut self.zones[fallback.zone]);
-            let enough = mark
-                .is_none_or(|mark| zone.watermark_ok(order, zone.mark(mark), gfp.highest, rule));
+            let enough = floor
+                .of(zone)
+                .is_none_or(|mark| zone.watermark_ok(order, mark, gfp.highest, rule));
             if zone.free <= fallback.keeps[Mark::High as usize]
                 && let Some(pcp) = &mut zone.pcp
             {
@@ -92,7 +126,7 @@ impl Mm {
 
     /// The node that a page lies on (`page_to_nid`).
     #[inline]
-    pub(in crate::mm) fn node_of(&self, pfn: Pfn) -> usize {
+    pub(crate) fn node_of(&self, pfn: Pfn) -> usize {
         self.zones[self.pages[pfn].zone()].node
     }
 
