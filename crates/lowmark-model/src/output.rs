@@ -149,6 +149,23 @@ impl World {
         errors
     }
 
+    /// `/proc/lock_stat` of the lock over the lists of dirty inodes, if anybody took it.
+    fn lock_stat(&self) -> BTreeMap<String, u64> {
+        let stat = self.list_locks.stat();
+        let fields = [
+            ("acquisitions", stat.acquisitions),
+            ("contentions", stat.contentions),
+            ("waittime_ns", stat.wait),
+            ("waittime_max_ns", stat.wait_max),
+            ("holdtime_ns", stat.hold),
+            ("holdtime_max_ns", stat.hold_max),
+        ];
+        let taken = fields.into_iter().filter(|_| stat.acquisitions > 0);
+        taken
+            .map(|(name, value)| (format!("list_lock/{name}"), value))
+            .collect()
+    }
+
     pub(crate) fn state(&self) -> BTreeMap<String, u64> {
         let (background, thresh) = self.mm.dirty_thresholds(&self.kernel);
         let list = |lru: Lru| self.mm.lruvecs.iter().map(|lists| lists.len(lru)).sum();
@@ -246,6 +263,7 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
             counters.extend(world.mm.memcontrol.counters());
             counters.extend(world.errors(&scenario.machine));
             counters.extend(world.mountstats(&scenario.machine));
+            counters.extend(world.lock_stat());
             counters
         },
         state: world.state(),

@@ -8,6 +8,7 @@ use crate::device::{BlockLayer, Io, Submitted};
 use crate::fs::Mounts;
 use crate::kernel::Kernel;
 use crate::mm::Mm;
+use crate::mm::fs_writeback::ListLocks;
 use crate::mm::page_io::PageWaiters;
 use crate::mm::page_writeback::Dirtying;
 use crate::mm::vmscan::Batch;
@@ -70,6 +71,8 @@ pub(crate) struct World {
     pub(crate) nfs: Nfs,
     /// Who makes pages dirty.
     pub(crate) dirtying: Dirtying,
+    /// Locks over the lists of dirty inodes.
+    pub(crate) list_locks: ListLocks,
     /// Events.
     pub(crate) trace: Trace,
     /// The kernel that runs.
@@ -140,6 +143,7 @@ impl World {
             mounts: Mounts::new(machine, kernel.mechanisms.xfs_ahead),
             nfs: Nfs::new(machine, memory),
             dirtying: Dirtying::new(machine.cpus),
+            list_locks: ListLocks::default(),
             trace,
             kernel,
             costs: machine.costs.clone(),

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use embedded::{get, ids};
-pub use metric::{DEVICE, Measure, Metric, Of};
+pub use metric::{DEVICE, LIST_LOCK, Measure, Metric, Of};
 
 /// Parameters of a workload by name, as text.
 pub type Settings = BTreeMap<String, String>;

@@ -33,6 +33,15 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
+        name: "inode-wb-list-lock",
+        version: v2_6(39),
+        commit: "a66979abad09",
+        summary: "the lists of dirty inodes have a lock of their own",
+        effect: |m| {
+            m.list_lock = ListLock::InodeWbList;
+        },
+    },
+    Change {
         name: "balance-gap",
         version: v2_6(39),
         commit: "8afdcece4911",
@@ -66,6 +75,15 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         summary: "a round of the flusher takes no new inodes",
         effect: |m| {
             m.writeback_round = WritebackRound::Closed;
+        },
+    },
+    Change {
+        name: "wb-list-lock",
+        version: v(3, 1),
+        commit: "f758eeabeb96",
+        summary: "each device has a lock for its lists of dirty inodes",
+        effect: |m| {
+            m.list_lock = ListLock::Wb;
         },
     },
     Change {

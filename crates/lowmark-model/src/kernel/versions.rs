@@ -105,6 +105,7 @@ fn oldest() -> Mechanisms {
         nfs_unstable: NfsUnstable::Reclaimable,
         nfs_congestion: NfsCongestion::Reclaim,
         writeback_slice: WritebackSlice::Fixed,
+        list_lock: ListLock::Inode,
         writeback_round: WritebackRound::Open,
         bdi_background: BdiBackground::Off,
         xfs_ahead: XfsAhead::Fixed,

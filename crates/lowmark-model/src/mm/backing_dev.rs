@@ -152,6 +152,8 @@ pub(crate) struct InodeWriteback {
     pub(crate) dirtied_when: Nanos,
     /// I_SYNC: somebody writes it.
     pub(crate) sync: bool,
+    /// I_DIRTY_PAGES: a page became dirty since the last turn began.
+    pub(crate) pages: bool,
     /// I_DIRTY_DATASYNC: `write_inode` has something to do.
     pub(crate) datasync: bool,
     /// Page at which writing goes on.

@@ -15,6 +15,7 @@ use super::page::{Pfn, flag};
 use super::page_alloc::{Gfp, OutOfMemory};
 use super::readahead::{self, RA_PAGES, Window};
 use crate::kernel::{FaultAround, NewAnon};
+use crate::time::Nanos;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
 
@@ -127,21 +128,21 @@ impl World {
         match (fault.write, fault.shared) {
             (true, false) => self.copy_on_write(fault, page),
             (true, true) => match self.page_mkwrite(pfn) {
-                Some(step) => step,
-                None => self.set_file_pte(fault, pfn, true),
+                Err(step) => step,
+                Ok(cost) => self.set_file_pte(fault, pfn, true, cost),
             },
-            (false, _) => self.set_file_pte(fault, pfn, false),
+            (false, _) => self.set_file_pte(fault, pfn, false, 0),
         }
     }
 
-    fn set_file_pte(&mut self, fault: FileFault, pfn: Pfn, write: bool) -> Step {
+    fn set_file_pte(&mut self, fault: FileFault, pfn: Pfn, write: bool, cost: Nanos) -> Step {
         let pte = &mut self.mm.vmas[fault.vma as usize].ptes[fault.index as usize];
         let mapped = pte.frame() == Some(pfn);
         *pte = Pte::mapped(pfn, write, write);
         self.mm.pages[pfn].mapcount += u16::from(!mapped);
         match write {
-            true => Step::Dirtied { cost: 0 },
-            false => Step::Done { cost: 0 },
+            true => Step::Dirtied { cost },
+            false => Step::Done { cost },
         }
     }
 
@@ -199,7 +200,7 @@ impl World {
             if page.has(flag::LOCKED) || marked {
                 continue;
             }
-            self.set_file_pte(FileFault { index, ..fault }, pfn, false);
+            self.set_file_pte(FileFault { index, ..fault }, pfn, false, 0);
             if let Some(file) = &mut self.mm.vmas[fault.vma as usize].file {
                 file.open.readahead.fault_hit();
             }

@@ -138,10 +138,11 @@ impl World {
                     break;
                 }
             };
-            if !self.set_page_dirty(pfn) {
+            let Some(locked) = self.set_page_dirty(pfn) else {
                 stopped = Stopped::NoSpace;
                 break;
-            }
+            };
+            spent += locked;
             self.mark_page_accessed(pfn);
             *at += bytes;
             let inode = &mut self.mm.inodes[file.inode as usize];

@@ -169,6 +169,10 @@ async fn evict_unused(sys: &Sys, inode: InodeId) {
     };
     if unused {
         truncate(sys, inode, 0).await;
-        sys.world().forget_dirty_inode(inode);
+        let listed = sys.world().forget_dirty_inode(inode);
+        if listed {
+            let wb = sys.world().mm.inodes[inode as usize].wb();
+            sys.hold_list_lock(wb, 0).await;
+        }
     }
 }

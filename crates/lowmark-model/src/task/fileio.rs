@@ -78,7 +78,7 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
         Op::Create { file } => {
             let file = pick(context, stmt, *file);
             forget(context, file).await;
-            let inode = sys.world().open_or_create(file);
+            let inode = open_or_create(&sys, file).await;
             truncate::truncate(&sys, inode, 0).await;
         }
         Op::Delete { file } => {
@@ -142,16 +142,27 @@ fn pick(context: &mut Context, stmt: &Stmt, file: FileRef) -> usize {
     world.workload.files.of_set(set, at)
 }
 
+/// O_CREAT: the file of this number, made if there is none.
+async fn open_or_create(sys: &Sys, file: usize) -> InodeId {
+    let existing = sys.world().workload.files.inode(file);
+    if let Some(inode) = existing {
+        return inode;
+    }
+    let inode = sys.world().create(file);
+    sys.charge_kernel(sys.costs.create_ns).await;
+    inode
+}
+
 /// Opens a file of the workload; one of its own stays open in the instance. None: it is not there.
-fn open(context: &mut Context, file: usize, create: bool) -> Option<OpenFile> {
+async fn open(context: &mut Context, file: usize, create: bool) -> Option<OpenFile> {
     if let Some(open) = context.open.remove(&file) {
         return Some(open);
     }
-    let world = &mut *context.sys.world();
     let inode = match create {
-        true => world.open_or_create(file),
-        false => world.workload.files.inode(file)?,
+        true => open_or_create(&context.sys, file).await,
+        false => existing(context, file)?,
     };
+    let world = &mut *context.sys.world();
     world.mm.inodes[inode as usize].users += 1;
     Some(OpenFile::new(world, inode))
 }
@@ -213,7 +224,7 @@ impl Pace {
 
 async fn transfer(context: &mut Context, stmt: &Stmt, io: &FileIo, way: Way) -> Result<(), Stop> {
     let file = pick(context, stmt, io.file);
-    let Some(mut opened) = open(context, file, way != Way::Read) else {
+    let Some(mut opened) = open(context, file, way != Way::Read).await else {
         return Ok(());
     };
     let result = blocks(context, io, file, &mut opened, way).await;
@@ -292,10 +303,10 @@ async fn write(
 /// cp(1): the target is made anew.
 async fn copy(context: &mut Context, from: usize, to: usize, block: u64) -> Result<(), Stop> {
     let sys = context.sys.clone();
-    let Some(mut source) = open(context, from, false) else {
+    let Some(mut source) = open(context, from, false).await else {
         return Ok(());
     };
-    let Some(mut target) = open(context, to, true) else {
+    let Some(mut target) = open(context, to, true).await else {
         return Ok(());
     };
     truncate::truncate(&sys, target.inode, 0).await;

@@ -163,11 +163,8 @@ impl World {
         self.mm.inodes.len() as InodeId - 1
     }
 
-    /// The file of this number, made if there is none.
-    pub(super) fn open_or_create(&mut self, file: usize) -> InodeId {
-        if let Some(inode) = self.workload.files.inode(file) {
-            return inode;
-        }
+    /// Makes the file of this number.
+    pub(super) fn create(&mut self, file: usize) -> InodeId {
         let Named { fs, directory, .. } = self.workload.files.files[file];
         let inode = self.new_inode(fs, directory);
         self.workload.files.files[file].inode = Some(inode);

@@ -13,12 +13,14 @@ mod executor;
 mod fair;
 mod rwsem;
 mod sched;
+mod spinlock;
 mod timer;
 mod wait;
 
 pub(crate) use executor::{Suspend, run_until_idle};
 pub(crate) use rwsem::RwSem;
 pub(crate) use sched::{BoxFuture, Mode, Sched, TaskId, TaskState};
+pub(crate) use spinlock::{LockStat, SpinLock};
 pub(crate) use timer::expiry;
 pub(crate) use wait::WaitQueue;
 

@@ -25,6 +25,8 @@ pub enum Measure {
     Cpu,
     /// What all devices together have written, see [`DEVICE`].
     Device,
+    /// The lock over the lists of dirty inodes, see [`LIST_LOCK`].
+    Lock,
     /// A series of samples.
     Series,
     /// A figure of dirty throttling, by its name in JSON ([`DirtyFigures`]).
@@ -51,6 +53,17 @@ pub const DEVICE: [(&str, &str); 3] = [
     ("write-requests", "per GB"),
 ];
 
+/// Figures of the lock over the lists of dirty inodes with their units: how often it was taken and found taken, the
+/// share of the latter, CPUs that spin and that hold it, and how long it is held in the mean.
+pub const LIST_LOCK: [(&str, &str); 6] = [
+    ("acquisitions", ""),
+    ("contentions", ""),
+    ("contended", "%"),
+    ("spinning", "% of a CPU"),
+    ("holding", "% of a CPU"),
+    ("hold", "ns"),
+];
+
 const BYTES_PER_SECTOR: f64 = 512.0;
 
 impl Measure {
@@ -75,6 +88,25 @@ fn device(recording: &Recording, name: &str) -> Option<f64> {
         _ => return None,
     };
     Some(figure).filter(|figure| figure.is_finite())
+}
+
+/// A figure of the lock over the lists of dirty inodes; none if nobody took it.
+fn list_lock(recording: &Recording, name: &str) -> Option<f64> {
+    let field = |name: &str| {
+        let count = recording.counters.get(&format!("list_lock/{name}"));
+        count.map(|&count| count as f64)
+    };
+    let of_a_cpu = |ns: f64| 100.0 * ns / recording.elapsed_ns as f64;
+    let acquisitions = field("acquisitions")?;
+    match name {
+        "acquisitions" => Some(acquisitions),
+        "contentions" => field("contentions"),
+        "contended" => Some(100.0 * field("contentions")? / acquisitions),
+        "spinning" => field("waittime_ns").map(of_a_cpu),
+        "holding" => field("holdtime_ns").map(of_a_cpu),
+        "hold" => Some(field("holdtime_ns")? / acquisitions),
+        _ => None,
+    }
 }
 
 /// A figure of a recording.
@@ -137,7 +169,7 @@ impl RawMetric {
         };
         let named = matches!(
             self.value,
-            Measure::Device | Measure::Series | Measure::Dirty
+            Measure::Device | Measure::Lock | Measure::Series | Measure::Dirty
         );
         let counts = self.of == Of::Count;
         match (self.value, unit, &self.name) {
@@ -176,6 +208,7 @@ impl RawMetric {
 fn known(value: Measure) -> Option<Vec<&'static str>> {
     match value {
         Measure::Device => Some(DEVICE.map(|(name, _)| name).to_vec()),
+        Measure::Lock => Some(LIST_LOCK.map(|(name, _)| name).to_vec()),
         Measure::Dirty => Some(DirtyFigures::NAMES.map(|(name, _)| name).to_vec()),
         Measure::Cpu => Some(Vec::new()),
         _ => None,
@@ -207,6 +240,7 @@ impl Metric {
                 Some(100.0 * system as f64 / recording.elapsed_ns as f64)
             }
             Measure::Device => device(recording, name),
+            Measure::Lock => list_lock(recording, name),
             Measure::Series => self.series(recording, name),
             Measure::Dirty => DirtyReport::of(recording).get(name),
         }
@@ -237,6 +271,7 @@ impl Metric {
             (_, Some(unit)) => unit.symbol(),
             (Measure::Cpu, _) => "% of a CPU",
             (Measure::Device, _) => named(&DEVICE),
+            (Measure::Lock, _) => named(&LIST_LOCK),
             (Measure::Dirty, _) => named(&DirtyFigures::NAMES),
             _ => "",
         }

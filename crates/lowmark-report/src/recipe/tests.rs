@@ -351,6 +351,10 @@ fn figures_of_devices_and_series() {
         ("sdb/sectors_written", 1_906_250),
         ("sda/write_seeks", 30),
         ("sdb/writes", 100),
+        ("list_lock/acquisitions", 4000),
+        ("list_lock/contentions", 100),
+        ("list_lock/waittime_ns", 50_000_000),
+        ("list_lock/holdtime_ns", 2_000_000),
     ]
     .map(|(name, count)| (name.to_owned(), count))
     .into();
@@ -369,6 +373,13 @@ fn figures_of_devices_and_series() {
     assert_eq!(device("write-rate"), Some(800.0));
     assert_eq!(device("write-seeks"), Some(15.0));
     assert_eq!(device("write-requests"), Some(50.0));
+    let lock = |name: &str| figure(&format!("{{ value = \"lock\", name = \"{name}\" }}"));
+    assert_eq!(lock("acquisitions"), Some(4000.0));
+    assert_eq!(lock("contentions"), Some(100.0));
+    assert_eq!(lock("contended"), Some(2.5));
+    assert_eq!(lock("spinning"), Some(2.0));
+    assert_eq!(lock("holding"), Some(0.08));
+    assert_eq!(lock("hold"), Some(500.0));
     let series = |rest: &str| {
         figure(&format!(
             "{{ value = \"series\", name = \"gone\", {rest} }}"
@@ -388,6 +399,10 @@ fn figures_that_there_are_not() {
         (
             "{ value = \"device\", name = \"seeks\" }",
             "expected one of write-rate",
+        ),
+        (
+            "{ value = \"lock\", name = \"hold_max\" }",
+            "expected one of acquisitions",
         ),
         ("{ value = \"dirty\" }", "which figure"),
         (

@@ -375,7 +375,7 @@ fn priority(scope: &Scope<'_>, node: &Node) -> Result<i32> {
 }
 
 fn read_costs(node: &Node, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
-    let slots: [(&str, &mut u64); 11] = [
+    let slots: [(&str, &mut u64); 15] = [
         ("touch", &mut costs.touch_ns),
         ("minor_fault", &mut costs.minor_fault_ns),
         ("major_fault", &mut costs.major_fault_ns),
@@ -386,6 +386,10 @@ fn read_costs(node: &Node, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
         ("copy_page", &mut costs.copy_page_ns),
         ("file_page", &mut costs.file_page_ns),
         ("balance_dirty", &mut costs.balance_dirty_ns),
+        ("list_lock", &mut costs.list_lock_ns),
+        ("move_inode", &mut costs.move_inode_ns),
+        ("create", &mut costs.create_ns),
+        ("write_inode", &mut costs.write_inode_ns),
         ("syscall", &mut costs.syscall_ns),
     ];
     let keys: Vec<&str> = slots.iter().map(|(key, _)| *key).collect();

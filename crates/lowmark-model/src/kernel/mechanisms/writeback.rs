@@ -207,6 +207,16 @@ macro_rules! writeback {
                 /// What the device writes in half a second, an eighth of the limit at most.
                 Bandwidth = "bandwidth",
             }
+            /// Which lock is over the lists of dirty inodes: whoever dirties a clean inode takes it, and whoever writes
+            /// inodes, before and after each.
+            list_lock: ListLock {
+                /// `inode_lock`, one for all inodes, which also protects their state: it is taken once more for each.
+                Inode = "inode-lock",
+                /// `inode_wb_list_lock`, one for all lists.
+                InodeWbList = "inode-wb-list-lock",
+                /// `wb->list_lock`, one for the lists of each device, and of each memory cgroup there.
+                Wb = "wb-list-lock",
+            }
             /// Which inodes a round of the flusher goes through (`queue_io`).
             writeback_round: WritebackRound {
                 /// All that are dirty meanwhile, but those of periodic work (before 424b351fe190, 3.1).

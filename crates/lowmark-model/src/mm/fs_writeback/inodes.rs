@@ -12,8 +12,8 @@ use lowmark_record::{Field, Kind};
 impl World {
     /// `queue_io`, when there is nothing left of the last round, or whenever there is a new pass (to 3.0):
     /// those that wait for their next turn, then the dirty ones, for periodic work only those that have been
-    /// so for long.
-    pub(super) fn queue_io(&mut self, wb: usize, work: &Work) {
+    /// so for long. How many of these there are, which are moved one by one.
+    pub(super) fn queue_io(&mut self, wb: usize, work: &Work) -> u64 {
         let now = self.sched.now();
         let expire = self.kernel.sysctl.dirty_expire();
         let older = match work.reason {
@@ -24,14 +24,13 @@ impl World {
             && work.reason != Reason::Periodic;
         let bdi = &mut self.mm.bdis[wb];
         if !bdi.b_io.is_empty() && !open {
-            return;
+            return 0;
         }
-        let mut moved = 0;
         while let Some(inode) = bdi.b_more_io.pop_front() {
             self.mm.inodes[inode as usize].writeback.listed = Listed::Io;
             bdi.b_io.push_back(inode);
-            moved += 1;
         }
+        let mut moved = 0;
         while let Some(&inode) = bdi.b_dirty.front() {
             let writeback = &mut self.mm.inodes[inode as usize].writeback;
             if older.is_none_or(|older| writeback.dirtied_when > older) {
@@ -54,6 +53,7 @@ impl World {
                 ]
             });
         }
+        moved
     }
 
     /// The oldest inode of the round. It is on no list while it is being written, so nobody else gets it.
@@ -62,6 +62,7 @@ impl World {
         let writeback = &mut self.mm.inodes[inode as usize].writeback;
         writeback.listed = Listed::Clean;
         writeback.sync = true;
+        writeback.pages = false;
         Some(inode)
     }
 
@@ -73,6 +74,7 @@ impl World {
         let dirty = file.pages.tagged(Tag::Dirty) > 0;
         let writeback = &mut file.writeback;
         writeback.sync = false;
+        writeback.pages = dirty;
         writeback.listed = match (dirty, used_up) {
             (false, _) if !writeback.datasync => Listed::Clean,
             (true, true) => Listed::MoreIo,
@@ -92,19 +94,21 @@ impl World {
         bdi.waiters.wake_all(&mut self.sched);
     }
 
-    /// An inode without a dirty page that is not being written leaves the lists (`inode_wb_list_del`).
-    pub(crate) fn forget_dirty_inode(&mut self, inode: InodeId) {
+    /// An inode without a dirty page that is not being written leaves the lists (`inode_wb_list_del`). Whether it was on
+    /// one.
+    pub(crate) fn forget_dirty_inode(&mut self, inode: InodeId) -> bool {
         let file = &mut self.mm.inodes[inode as usize];
         let listed = std::mem::take(&mut file.writeback.listed);
         file.writeback.datasync = false;
         let bdi = &mut self.mm.bdis[file.wb()];
         let list = match listed {
-            Listed::Clean => return,
+            Listed::Clean => return false,
             Listed::Dirty => &mut bdi.b_dirty,
             Listed::Io => &mut bdi.b_io,
             Listed::MoreIo => &mut bdi.b_more_io,
         };
         list.retain(|&other| other != inode);
+        true
     }
 
     pub(super) fn trace_single_inode(&mut self, inode: InodeId, slice: u64, wrote: u64) {

@@ -8,13 +8,15 @@
 //! 3. The round ends when there is no more work of its kind, and every 100 ms it looks whether there is.
 
 mod inodes;
+mod list_lock;
 mod pages;
 
+pub(crate) use list_lock::ListLocks;
 pub(crate) use pages::{Range, fsync_range, wait_on_writeback, writepages};
 
 use super::backing_dev::{Bdi, Listed, Reason, Work};
 use super::inode::InodeId;
-use crate::kernel::{SyncErrors, WritebackSlice};
+use crate::kernel::{ListLock, SyncErrors, WritebackSlice};
 use crate::nfs::nfs_commit_and_wait;
 use crate::time::{Nanos, SECOND};
 use crate::world::{Sys, SysRef, World};
@@ -293,9 +295,9 @@ async fn writeback(sys: &Sys, wb: usize, work: Work) {
         if ends {
             break;
         }
-        sys.world().queue_io(wb, &work);
+        let moved = sys.world().queue_io(wb, &work);
         let pass = sys.world().pass(&work);
-        let written = writeback_round(sys, wb, pass).await;
+        let written = writeback_round(sys, wb, pass, moved).await;
         work.nr_pages = work.nr_pages.saturating_sub(written);
         let world = &mut *sys.world();
         world.round_update_bandwidth(wb, start);
@@ -307,18 +309,20 @@ async fn writeback(sys: &Sys, wb: usize, work: Work) {
     }
 }
 
-/// `writeback_sb_inodes`: a turn for each inode of `b_io`, until 100 ms have passed. Pages written.
-async fn writeback_round(sys: &Sys, wb: usize, work: Work) -> u64 {
+/// `writeback_sb_inodes`: a turn for each inode of `b_io`, to which so many have just been moved, until 100 ms have
+/// passed. Pages written.
+async fn writeback_round(sys: &Sys, wb: usize, work: Work, moved: u64) -> u64 {
     let start = sys.world().sched.now();
-    let mut work = work;
+    let (mut work, mut moved) = (work, moved);
     let mut written = 0;
     loop {
         let next = sys.world().next_inode(wb);
+        sys.hold_list_lock(wb, std::mem::take(&mut moved)).await;
         let Some(inode) = next else {
             return written;
         };
         let slice = sys.world().slice(wb, &work);
-        let turn = write_single_inode(sys, inode, slice, work.sync).await;
+        let turn = write_single_inode(sys, wb, inode, slice, work.sync).await;
         work.nr_pages = work.nr_pages.saturating_sub(turn);
         written += turn;
         let over = sys.world().sched.now() > start + ROUND;
@@ -329,7 +333,7 @@ async fn writeback_round(sys: &Sys, wb: usize, work: Work) -> u64 {
 }
 
 /// `writeback_single_inode` and what becomes of the inode: the pages written.
-async fn write_single_inode(sys: &Sys, inode: InodeId, slice: u64, sync: bool) -> u64 {
+async fn write_single_inode(sys: &Sys, wb: usize, inode: InodeId, slice: u64, sync: bool) -> u64 {
     let mut left = slice;
     writepages(sys, inode, Range::ALL, &mut left, sync).await;
     if sync {
@@ -339,9 +343,19 @@ async fn write_single_inode(sys: &Sys, inode: InodeId, slice: u64, sync: bool) -
         let committed = sys.world().nfs_write_inode(inode);
         left = left.saturating_sub(committed);
     }
-    let world = &mut *sys.world();
-    world.trace_single_inode(inode, slice, slice - left);
-    world.requeue_inode(inode, left == 0);
+    let state_lock = sys.world().kernel.mechanisms.list_lock == ListLock::Inode;
+    if state_lock {
+        sys.hold_list_lock(wb, 0).await;
+    }
+    if left < slice {
+        sys.charge_kernel(sys.costs.write_inode_ns).await;
+    }
+    {
+        let world = &mut *sys.world();
+        world.trace_single_inode(inode, slice, slice - left);
+        world.requeue_inode(inode, left == 0);
+    }
+    sys.hold_list_lock(wb, 0).await;
     slice - left
 }
 
@@ -353,8 +367,8 @@ pub(crate) async fn writeback_inodes_wb(sys: &Sys, wb: usize, nr_pages: u64) -> 
         sync: false,
         reason: Reason::Background,
     };
-    sys.world().queue_io(wb, &work);
-    writeback_round(sys, wb, work).await
+    let moved = sys.world().queue_io(wb, &work);
+    writeback_round(sys, wb, work, moved).await
 }
 
 /// Adds an inode to the list that it is on from now on.

@@ -27,8 +27,8 @@ use super::inode::InodeId;
 use super::memory::Step;
 use super::page::{Pfn, flag};
 use super::page_tree::Tag;
-use crate::kernel::StablePages;
-use crate::time::TaskId;
+use crate::kernel::{ListLock, StablePages};
+use crate::time::{Nanos, TaskId};
 use crate::world::{Interrupt, World};
 
 /// What a task has dirtied (`struct task_struct`).
@@ -102,20 +102,18 @@ impl World {
         self.sched.now() / self.jiffy()
     }
 
-    /// `page_mkwrite`: a page of a file is about to be mapped for stores. A step that is in the way, if any.
-    pub(crate) fn page_mkwrite(&mut self, pfn: Pfn) -> Option<Step> {
+    /// `page_mkwrite`: a page of a file is about to be mapped for stores. What it costs, or the step that is in the
+    /// way.
+    pub(crate) fn page_mkwrite(&mut self, pfn: Pfn) -> Result<Nanos, Step> {
         let page = &self.mm.pages[pfn];
         let stable = self.kernel.mechanisms.stable_pages == StablePages::Always;
         if page.has(flag::WRITEBACK) && (stable || self.is_remote(pfn)) {
-            return Some(Step::Wait {
+            return Err(Step::Wait {
                 pfn,
                 flags: flag::WRITEBACK,
             });
         }
-        match self.set_page_dirty(pfn) {
-            true => None,
-            false => Some(Step::Sigbus),
-        }
+        self.set_page_dirty(pfn).ok_or(Step::Sigbus)
     }
 
     /// Whether a page belongs to a file on a server.
@@ -124,17 +122,17 @@ impl World {
         self.nfs.is_remote(self.mm.inodes[inode].device)
     }
 
-    /// `set_page_dirty` of a page of a file, for the current task. False: its file system has no room for
-    /// it.
-    pub(crate) fn set_page_dirty(&mut self, pfn: Pfn) -> bool {
+    /// `set_page_dirty` of a page of a file, for the current task: the time for which that needs a lock. None: its
+    /// file system has no room for it.
+    pub(crate) fn set_page_dirty(&mut self, pfn: Pfn) -> Option<Nanos> {
         if self.mm.pages[pfn].has(flag::DIRTY) {
-            return true;
+            return Some(0);
         }
         let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
         let file = &mut self.mm.inodes[inode];
         let placed = file.extents.find(index).is_some();
         if !placed && !self.mounts.get(file.fs).reserve() {
-            return false;
+            return None;
         }
         file.pages.set_tag(index, Tag::Dirty);
         let device = file.device;
@@ -152,8 +150,7 @@ impl World {
         bdi.reclaimable += 1;
         bdi.dirtied += 1;
         self.count_dirtied(device);
-        self.mark_inode_dirty(inode);
-        true
+        Some(self.mark_inode_dirty(inode))
     }
 
     /// Counts a page for the task and its CPU (`account_page_dirtied`).
@@ -172,18 +169,35 @@ impl World {
         }
     }
 
-    /// `__mark_inode_dirty(inode, I_DIRTY_DATASYNC)`: `write_inode` is to be asked.
+    /// `__mark_inode_dirty(inode, I_DIRTY_DATASYNC)`: `write_inode` is to be asked. It is a reply that says so, and
+    /// replies cost nobody time.
     pub(crate) fn mark_inode_datasync(&mut self, inode: InodeId) {
         self.mm.inodes[inode as usize].writeback.datasync = true;
-        self.mark_inode_dirty(inode as usize);
+        self.list_dirty_inode(inode as usize);
     }
 
-    /// `__mark_inode_dirty`: an inode that was clean goes on its device's list.
-    fn mark_inode_dirty(&mut self, inode: usize) {
+    /// `__mark_inode_dirty(inode, I_DIRTY_PAGES)`: the time for which that needs the lock over the lists.
+    fn mark_inode_dirty(&mut self, inode: usize) -> Nanos {
+        let writeback = &mut self.mm.inodes[inode].writeback;
+        let known = std::mem::replace(&mut writeback.pages, true);
+        let listed = self.list_dirty_inode(inode);
+        // Up to 2.6.38 the lock protects the inode's state as well.
+        let locks = match self.kernel.mechanisms.list_lock {
+            ListLock::Inode => !known,
+            ListLock::InodeWbList | ListLock::Wb => listed,
+        };
+        match locks {
+            true => self.hold_list_lock(self.mm.inodes[inode].wb(), 0),
+            false => 0,
+        }
+    }
+
+    /// An inode that was clean goes on its device's list. Whether it was.
+    fn list_dirty_inode(&mut self, inode: usize) -> bool {
         let now = self.sched.now();
         let file = &mut self.mm.inodes[inode];
         if file.writeback.listed != Listed::Clean || file.writeback.sync {
-            return;
+            return false;
         }
         file.writeback.listed = Listed::Dirty;
         file.writeback.dirtied_when = now;
@@ -197,6 +211,7 @@ impl World {
             self.sched
                 .interrupt_after(after, Interrupt::WakeFlusher { wb });
         }
+        true
     }
 
     /// `clear_page_dirty_for_io` and `set_page_writeback`: the page is taken for writing, and stores to it
