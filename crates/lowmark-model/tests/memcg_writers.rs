@@ -177,26 +177,31 @@ fn median(looks: &[Event], field: Field) -> u64 {
     values[values.len() / 2]
 }
 
+/// Whether a figure is where those of guests were, or no further from there than 5 %, which is how near dirty pages of
+/// devices come to those of guests (`devices.rs`).
+fn beside(guests: std::ops::RangeInclusive<u64>, figure: u64) -> bool {
+    (guests.start() * 95 / 100..=guests.end() * 105 / 100).contains(&figure)
+}
+
 /// From 6.9 on a writer sees what its group had dirty when counters were last flushed, every two seconds: so long it
-/// runs free, or stands still though all is written. Of five guests of 6.18 with a group of 64 MB the limits of the
-/// group were 3173 to 3238 pages in the median, 3984 to 5824 of its pages dirty, while its flusher had but 48 to 1032;
-/// the longest call took 1.6 to 4.1 s, and the fastest of the guests 10.1 s.
+/// runs free, or stands still though all is written. The figures are medians, and the longest call, of five guests of
+/// 6.18 with a group of 64 MB; the fastest of them took 10.1 s, and the disk takes 12.8 s for everything.
 #[test]
 fn what_a_group_has_dirty_is_known_every_two_seconds() {
     let recording = beside_guest("v6.18", "64M");
     assert_eq!(recording.outcome, Outcome::Completed);
-    let seconds = recording.elapsed_ns / 1_000_000_000;
-    assert!((9..=12).contains(&seconds), "{seconds} s");
+    let elapsed_ms = recording.elapsed_ns / 1_000_000;
+    assert!(beside(10_100..=12_800, elapsed_ms), "{elapsed_ms} ms");
     let looks = of_group(&recording);
     let limit = median(&looks, Field::Limit);
-    assert!((3_010..=3_400).contains(&limit), "{limit}");
+    assert!(beside(3_173..=3_238, limit), "{limit}");
     let dirty = median(&looks, Field::Dirty);
-    assert!((3_790..=6_120).contains(&dirty), "{dirty}");
+    assert!(beside(3_984..=5_824, dirty), "{dirty}");
     let at_flusher = median(&looks, Field::BdiDirty);
-    assert!(at_flusher < 1_090, "{at_flusher}");
+    assert!(beside(48..=1_032, at_flusher), "{at_flusher}");
     let longest = looks.iter().map(|look| get(look, Field::Paused)).max();
     assert!(
-        (1_500..4_300).contains(&longest.unwrap_or(0)),
+        beside(1_600..=4_100, longest.unwrap_or(0)),
         "{longest:?} ms"
     );
     // One value from flush to flush, at 1, 3, 5 s and so on.
