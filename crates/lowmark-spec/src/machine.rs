@@ -126,7 +126,8 @@ pub enum Driver {
     VirtioBlk,
 }
 
-/// Pieces of a request to a virtio disk at most: its ring has 256 descriptors, of which two are for the header and the status.
+/// Pieces of a request to a virtio disk at most: its ring has 256 descriptors, of which two are for the header and the
+/// status.
 pub const VIRTIO_SEGMENTS: u32 = 254;
 
 /// What drivers that say nothing else take (`BLK_MAX_SEGMENTS`).

@@ -1,8 +1,8 @@
 //! Memory that drivers of virtio disks need for requests under way (`drivers/block/virtio_blk.c`,
 //! `drivers/virtio/virtio_ring.c`).
 //!
-//! 1. The pages of a request are listed (`virtblk_map_data`): two of them in the request itself, more in chunks of up to
-//!    128 pieces, of which the last one leads to the next chunk.
+//! 1. The pages of a request are listed (`virtblk_map_data`): two of them in the request itself, more in chunks of up
+//!    to 128 pieces, of which the last one leads to the next chunk.
 //! 2. What the device reads is a table with a descriptor for each stretch of memory, one for the header and one for the
 //!    status (`alloc_indirect_split`). Pages that lie side by side are one stretch.
 //! 3. All of it is asked for without waiting, and given back when the request is done.

@@ -37,8 +37,8 @@ pub(crate) enum Cache {
 const KMALLOC_SIZES: [u64; 10] = [64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192];
 /// The smallest and the largest pool of scatterlists (`sg_pools`, `SG_CHUNK_SIZE`).
 const SG_SHIFTS: std::ops::RangeInclusive<u8> = 3..=7;
-/// `SG_CHUNK_SIZE`: the largest one's pieces. What is kept for bad times (`mempool_create`) fills its slabs while the kernel boots: guests need one for
-/// the first list of theirs.
+/// `SG_CHUNK_SIZE`: the largest one's pieces. What is kept for bad times (`mempool_create`) fills its slabs while the
+/// kernel boots: guests need one for the first list of theirs.
 const SG_CHUNK: u64 = 128;
 /// `sizeof(struct scatterlist)`
 const SCATTERLIST: u64 = 32;
