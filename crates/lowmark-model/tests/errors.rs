@@ -17,22 +17,15 @@ name = "errors"
 ram = "12M"
 cpus = 2
 description = "small"
-[machine.device.sda]
-kind = "ssd"
-size = "2G"
-position_read = "100us"
-position_write = "0ns"
-command_read = "20us"
-command_write = "20us"
-page = "8us"
-write_errors = {errors}
+{disk}write_errors = {errors}
 [machine.filesystem.data]
 kind = "ext4"
 device = "sda"
 [kernel]
 use = "{kernel}"
 {body}
-"#
+"#,
+        disk = include_str!("common/small-ssd.toml"),
     );
     let options = Options {
         events: false,

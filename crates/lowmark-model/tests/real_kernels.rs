@@ -27,6 +27,10 @@ struct Load {
     counted: &'static [(&'static str, u64, u64)],
 }
 
+const GUEST_256M_6_1: &str = "use = \"guest-256m\"\noccupied = \"7582p\"\nzone = [\n\
+    { kind = \"DMA\", present = \"3998p\", managed = \"3840p\" },\n\
+    { kind = \"DMA32\", present = \"61405p\", managed = \"52066p\", initmem = \"3123p\" },\n]";
+
 const LOADS: [Load; 7] = [
     Load {
         kernel: "v6.18",
@@ -143,9 +147,7 @@ const LOADS: [Load; 7] = [
     },
     Load {
         kernel: "v6.1",
-        machine: "use = \"guest-256m\"\noccupied = \"7582p\"\nzone = [\n\
-            { kind = \"DMA\", present = \"3998p\", managed = \"3840p\" },\n\
-            { kind = \"DMA32\", present = \"61405p\", managed = \"52066p\", initmem = \"3123p\" },\n]",
+        machine: GUEST_256M_6_1,
         order: "random",
         touches: &[
             "order = \"seq\"",
@@ -171,9 +173,7 @@ const LOADS: [Load; 7] = [
     },
     Load {
         kernel: "v6.1",
-        machine: "use = \"guest-256m\"\noccupied = \"7582p\"\nzone = [\n\
-            { kind = \"DMA\", present = \"3998p\", managed = \"3840p\" },\n\
-            { kind = \"DMA32\", present = \"61405p\", managed = \"52066p\", initmem = \"3123p\" },\n]",
+        machine: GUEST_256M_6_1,
         order: "zipf",
         touches: &[
             "order = \"seq\"",

@@ -16,15 +16,7 @@ title = "virtio"
 [machine]
 ram = "24M"
 cpus = 2
-[machine.device.sda]
-kind = "ssd"
-size = "2G"
-position_read = "100us"
-position_write = "0ns"
-command_read = "20us"
-command_write = "20us"
-page = "8us"
-max_segments = 254
+{disk}max_segments = 254
 queue_depth = 256
 nr_requests = 256
 elevator = "noop"
@@ -41,7 +33,8 @@ run = [
   {{ touch = "m", access = "write" }},
   {{ touch = "m", access = "write", order = "random", count = 3000 }},
 ]
-"#
+"#,
+        disk = include_str!("common/small-ssd.toml"),
     );
     let options = Options {
         events: false,

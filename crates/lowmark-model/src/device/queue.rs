@@ -110,7 +110,7 @@ pub(crate) struct BlockLayer {
     /// `congestion_wqh`: async, sync.
     congestion: [WaitQueue; 2],
     /// Requests that devices have taken whose drivers have no memory for them yet.
-    taken: Vec<(usize, RequestId)>,
+    unmapped: Vec<(usize, RequestId)>,
 }
 
 impl BlockLayer {
@@ -152,7 +152,7 @@ impl BlockLayer {
             plugs: Vec::new(),
             plug_rules: PlugRules::new(kernel),
             congestion: Default::default(),
-            taken: Vec::new(),
+            unmapped: Vec::new(),
         }
     }
 
@@ -374,7 +374,7 @@ impl BlockLayer {
                 Next::Dispatch(id) => {
                     queue.taken.push(id);
                     if queue.virtio.is_some() {
-                        self.taken.push((at, id));
+                        self.unmapped.push((at, id));
                     }
                 }
                 Next::IdleUntil(time) => {
@@ -412,8 +412,8 @@ impl BlockLayer {
 
     /// Requests that devices have taken since the drivers last looked.
     #[inline]
-    pub(super) fn take_taken(&mut self) -> Vec<(usize, RequestId)> {
-        std::mem::take(&mut self.taken)
+    pub(super) fn take_unmapped(&mut self) -> Vec<(usize, RequestId)> {
+        std::mem::take(&mut self.unmapped)
     }
 
     /// A request with the rules of its driver.

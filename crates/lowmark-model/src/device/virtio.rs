@@ -102,8 +102,7 @@ impl World {
 
     #[inline(never)]
     fn map_taken(&mut self) {
-        let taken = self.block.take_taken();
-        for &(queue, id) in &taken {
+        for (queue, id) in self.block.take_unmapped() {
             self.map_request(queue, id);
         }
     }

@@ -148,9 +148,12 @@ async fn open_or_create(sys: &Sys, file: usize) -> InodeId {
     if let Some(inode) = existing {
         return inode;
     }
-    let inode = sys.world().create(file);
+    // It is there when it has been paid for, or before if somebody else was faster; nobody takes it away before the
+    // caller has it.
     sys.charge_kernel(sys.costs.create_ns).await;
-    inode
+    let world = &mut *sys.world();
+    let existing = world.workload.files.inode(file);
+    existing.unwrap_or_else(|| world.create(file))
 }
 
 /// Opens a file of the workload; one of its own stays open in the instance. None: it is not there.

@@ -75,15 +75,12 @@ impl World {
             return Some(page);
         }
         self.wake_all_kswapds(gfp, order as u32);
-        let first = match reserves {
-            Reserves::All => Reserves::None,
-            other => other,
+        let depths: &[Reserves] = match reserves {
+            Reserves::All => &[Reserves::None, Reserves::All],
+            _ => &[reserves],
         };
-        let page = self.take_pages(gfp, order, Floor::Min(first));
-        page.or_else(|| match reserves {
-            Reserves::All => self.take_pages(gfp, order, Floor::Min(Reserves::All)),
-            _ => None,
-        })
+        let mut depths = depths.iter();
+        depths.find_map(|&reserves| self.take_pages(gfp, order, Floor::Min(reserves)))
     }
 
     fn take_pages(&mut self, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
