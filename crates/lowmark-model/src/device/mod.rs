@@ -23,6 +23,7 @@ mod plug;
 mod queue;
 mod request;
 mod stripes;
+mod tags;
 mod virtio;
 mod waiting;
 

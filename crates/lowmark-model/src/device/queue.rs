@@ -6,6 +6,7 @@ use super::errors::Failing;
 use super::plug::{Plug, PlugRules};
 use super::request::{Dir, Io, Request, RequestId};
 use super::stripes::Stripes;
+use super::tags::Tags;
 use super::virtio::{Tables, Virtio};
 use super::waiting::Next;
 use crate::kernel::{MaxSectors, Mechanisms, Plug as PlugPlace};
@@ -29,14 +30,6 @@ const UNPLUG_REQUESTS: usize = 4;
 /// The longest that it holds them back (`unplug_delay`).
 const UNPLUG_DELAY: Nanos = 3 * MSEC;
 
-/// Free requests of one class (`struct request_list`).
-#[derive(Debug, Default)]
-struct RequestList {
-    count: u32,
-    congested: bool,
-    wait: WaitQueue,
-}
-
 #[derive(Debug)]
 struct Queue {
     disk: Disk,
@@ -44,9 +37,7 @@ struct Queue {
     elevator: Elevator,
     requests: Vec<Request>,
     unused: Vec<RequestId>,
-    /// Async, sync.
-    lists: [RequestList; 2],
-    nr_requests: u32,
+    tags: Tags,
     /// Pages of a request at most: of those that lie one by one in memory, of those in large folios.
     max_pages: [u64; 2],
     queue_depth: usize,
@@ -126,8 +117,7 @@ impl BlockLayer {
             elevator: Elevator::new(device),
             requests: Vec::new(),
             unused: Vec::new(),
-            lists: Default::default(),
-            nr_requests: device.nr_requests,
+            tags: Tags::new(device.nr_requests, kernel.request_tags),
             max_pages: [u64::from(device.max_segments), u64::MAX].map(|segments| {
                 let most = device.max_request.unwrap_or(u64::MAX).min(max_sectors);
                 (most / PAGE_SIZE).min(segments).max(1)
@@ -172,31 +162,27 @@ impl BlockLayer {
     /// Whether any queue has too many async (`false`) or sync (`true`) requests
     /// (`nr_bdi_congested`).
     pub(crate) fn any_congested(&self, sync: bool) -> bool {
-        self.queues
-            .iter()
-            .any(|queue| queue.lists[usize::from(sync)].congested)
+        self.queues.iter().any(|queue| queue.tags.congested(sync))
     }
 
     /// Whether a device has too many async (`false`) or sync (`true`) requests (`bdi_congested`): of a
     /// striped one any member (`raid0_congested`).
     pub(crate) fn is_congested(&self, device: usize, sync: bool) -> bool {
         let members = &self.queues[self.stripes[device].queues()];
-        members
-            .iter()
-            .any(|queue| queue.lists[usize::from(sync)].congested)
+        members.iter().any(|queue| queue.tags.congested(sync))
     }
 
     /// `set_bdi_congested` of a device that has no request queue of its own here, for async requests.
     pub(crate) fn set_congested(&mut self, device: usize) {
         for queue in &mut self.queues[self.stripes[device].queues()] {
-            queue.lists[0].congested = true;
+            queue.tags.set_congested(false, true);
         }
     }
 
     /// `clear_bdi_congested` of such a device: who waits for the end of congestion is woken.
     pub(crate) fn clear_congested(&mut self, sched: &mut Sched, device: usize) {
         for queue in &mut self.queues[self.stripes[device].queues()] {
-            queue.lists[0].congested = false;
+            queue.tags.set_congested(false, false);
         }
         self.congestion[0].wake_all(sched);
     }
@@ -360,9 +346,7 @@ impl BlockLayer {
         if self.queues[queue].plugged {
             self.run_queue(sched, queue);
         }
-        self.queues[queue].lists[usize::from(io.sync)]
-            .wait
-            .block(sched, "a free request");
+        self.queues[queue].tags.wait(sched, io.sync);
     }
 
     /// Gives the device as many commands as it and the elevator allow (`__blk_run_queue`).
@@ -459,7 +443,7 @@ impl BlockLayer {
         done.append(&mut request.pages);
         queue.elevator.completed(&queue.requests[id as usize], now);
         queue.unused.push(id);
-        if queue.freed_request(sched, sync) {
+        if queue.tags.give_back(sched, sync) {
             self.congestion[usize::from(sync)].wake_all(sched);
         }
         Completed { dir, failed }
@@ -488,8 +472,7 @@ impl Queue {
 
     /// Requests that the device does not have yet.
     fn waiting(&self) -> usize {
-        let all: u32 = self.lists.iter().map(|list| list.count).sum();
-        all as usize - self.in_service as usize - self.taken.len()
+        self.tags.used() as usize - self.in_service as usize - self.taken.len()
     }
 
     /// Shows a request to the elevator.
@@ -509,14 +492,8 @@ impl Queue {
 
     /// `get_request` without waiting.
     fn get_request(&mut self, io: &Io, submitter: TaskId, now: Nanos) -> Option<RequestId> {
-        let list = &mut self.lists[usize::from(io.sync)];
-        if list.count >= self.nr_requests {
+        if !self.tags.take(io.sync) {
             return None;
-        }
-        list.count += 1;
-        // blk_queue_congestion_threshold: on at 7/8 + 1.
-        if list.count > self.nr_requests - self.nr_requests / 8 {
-            list.congested = true;
         }
         let id = self.unused.pop().unwrap_or_else(|| {
             self.requests.push(Request {
@@ -535,22 +512,6 @@ impl Queue {
         (request.start, request.since) = (io.position, now);
         request.pages.push(io.pfn);
         Some(id)
-    }
-
-    /// `freed_request`: true if those who wait for the end of congestion are to be woken, which is at
-    /// every completion on a queue below its threshold.
-    fn freed_request(&mut self, sched: &mut Sched, sync: bool) -> bool {
-        let list = &mut self.lists[usize::from(sync)];
-        list.count -= 1;
-        let nr = self.nr_requests;
-        let uncongested = list.count < nr - nr / 8 - nr / 16 - 1;
-        if uncongested {
-            list.congested = false;
-        }
-        if list.count < nr {
-            list.wait.wake_one(sched);
-        }
-        uncongested
     }
 }
 

@@ -182,6 +182,15 @@ pub(super) const SINCE_4_8: &[Change] = &[
         },
     },
     Change {
+        name: "blk-mq-alone",
+        version: v(5, 0),
+        commit: "a1ce35fa4985",
+        summary: "block devices have tags for requests of all kinds, whose sleepers are woken eight at a time; none is congested",
+        effect: |m| {
+            m.request_tags = RequestTags::QueueBatches;
+        },
+    },
+    Change {
         name: "kswapd-remembers-class",
         version: v(5, 2),
         commit: "dffcac2cb88e",
@@ -370,6 +379,15 @@ pub(super) const SINCE_4_8: &[Change] = &[
         summary: "pages scanned in vain count as a cost of their type",
         effect: |m| {
             m.scan_balance = ScanBalance::WorkCost;
+        },
+    },
+    Change {
+        name: "one-counter-of-tags",
+        version: v(6, 2),
+        commit: "4f8126bb2308",
+        summary: "requests that are done are counted together for all who wait for one (26edb30dd1c0); stable kernels of 6.1 have this, too",
+        effect: |m| {
+            m.request_tags = RequestTags::Batches;
         },
     },
     Change {

@@ -56,6 +56,7 @@ fn oldest() -> Mechanisms {
         swapin_plug: SwapinPlug::Off,
         plug_flush: PlugFlush::Requests,
         plug_merge: PlugMerge::All,
+        request_tags: RequestTags::Classes,
         balance_pgdat: BalancePgdat::EveryPass,
         balance_gap: BalanceGap::EightTimesHigh,
         kswapd_wait: KswapdWait::CongestionWait,

@@ -322,7 +322,7 @@ impl Sched {
     }
 
     /// The next task to poll, which becomes current.
-    pub(super) fn next_ready(&mut self) -> Option<TaskId> {
+    pub(crate) fn next_ready(&mut self) -> Option<TaskId> {
         let id = self.ready.pop_front()?;
         self.current = id;
         self.set_horizon();

@@ -188,6 +188,15 @@ macro_rules! reclaim {
                 /// The last in the plug; if that is of another queue, the oldest.
                 Last = "last",
             }
+            /// Requests that a queue may have under way, and who is woken when one is done.
+            request_tags: RequestTags {
+                /// Async and sync ones are counted apart; one sleeper for each that is done.
+                Classes = "classes",
+                /// Both share the tags (blk-mq); the sleepers of one of eight wait queues, when it has counted eight.
+                QueueBatches = "queue-batches",
+                /// The same, but eight of all sleepers for eight requests.
+                Batches = "batches",
+            }
             /// kswapd's loop over priorities (`balance_pgdat`).
             balance_pgdat: BalancePgdat {
                 /// Zone by zone up to the end zone, priority raised after every pass, restarted until balanced.
