@@ -325,9 +325,13 @@ impl Sys {
         }
     }
 
-    /// Makes room for who displaces the task, if anybody does (`cond_resched`).
-    pub(crate) async fn cond_resched(&self) {
-        self.charge_locked(0).await;
+    /// Makes room for who displaces the task; whether anybody did (`cond_resched`).
+    pub(crate) async fn cond_resched(&self) -> bool {
+        let displaced = !self.world().sched.spend(Mode::System, 0);
+        if displaced {
+            self.suspend().await;
+        }
+        displaced
     }
 
     /// Spends CPU time.

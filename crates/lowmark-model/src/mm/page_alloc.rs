@@ -282,6 +282,14 @@ pub(crate) async fn alloc_page(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> 
 }
 
 async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
+    // `might_alloc` comes before the fast path: a kswapd that was woken for the page before goes first, if that
+    // displaces the task.
+    if sys.cond_resched().await {
+        let now_there = sys.world().alloc_page_fast(gfp);
+        if let Some(pfn) = now_there {
+            return Ok(pfn);
+        }
+    }
     let mut no_progress = 0;
     let mut without_a_page = 0;
     loop {

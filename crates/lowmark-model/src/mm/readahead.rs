@@ -290,7 +290,10 @@ pub(crate) async fn read_window(
     let mut result = Ok(());
     for index in missing {
         match alloc_charged(sys, gfp, memcg).await {
-            Ok(pfn) => pages.push((index, pfn)),
+            Ok(pfn) => {
+                pages.push((index, pfn));
+                sys.charge_kernel(sys.costs.file_page_ns).await;
+            }
             Err(error) => {
                 result = Err(error);
                 break;
@@ -299,7 +302,6 @@ pub(crate) async fn read_window(
     }
     let mark = u64::from(window.start) + u64::from(window.pages - window.ahead.min(window.pages));
     let mark = (window.ahead > 0).then_some(mark);
-    let cost = pages.len() as u64 * sys.costs.file_page_ns;
     sys.start_plug();
     sys.world().nfs_pageio_init(inode, How::Read);
     let mut pages = pages.into_iter();
@@ -313,7 +315,6 @@ pub(crate) async fn read_window(
     }
     sys.world().nfs_pageio_complete();
     sys.finish_plug();
-    sys.charge_kernel(cost).await;
     result
 }
 
