@@ -5,6 +5,7 @@
 //! 3. Costs are differences: a fault that zeroes a page less one that does not is the zeroing. What one
 //!    system call costs and what a page of it costs follow from blocks of two sizes, and so do a disk's
 //!    command and its transfer.
+//! 4. How many commands a disk serves at once is how much longer one takes alone than with seven others.
 //!
 //! Two costs are stand-ins. A page that `MADV_COLD` goes over is looked up, found young and moved between
 //! lists, which is what a scan does; and the time that a fault waits for the disk is taken to be that of a
@@ -25,9 +26,9 @@ pub const PROBES: &str = include_str!("probes.toml");
 const PAGES: u64 = 2048;
 /// Passes over it while all of it is there.
 const PASSES: u64 = 16;
-/// Reads or writes of one page of the disk.
+/// Reads or writes of one page of the disk, one after the other or by eight threads.
 const COMMANDS: u64 = 512;
-/// Pages of the file that is in memory, and of a block of it.
+/// Pages of the file that is in memory and of the one that has no blocks, and of a block that is read.
 const CACHED: u64 = (8 << 20) / PAGE_SIZE;
 const CACHED_BLOCK: u64 = (128 << 10) / PAGE_SIZE;
 /// Blocks of 1 MiB of the file on the disk, and their pages.
@@ -90,6 +91,12 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
     let transfer = |block: u64, page: u64| block.saturating_sub(page) / (BLOCK - 1);
     let page_ns = transfer(times.each("disk-read-many", BLOCKS)?, disk_read);
     let write_page_ns = transfer(times.each("disk-write-many", BLOCKS)?, disk_write);
+    let deep = times.each("disk-read-deep", COMMANDS)? + times.each("disk-write-deep", COMMANDS)?;
+    let parallelism = (disk_read + disk_write + deep / 2) / deep.max(1);
+    let zero_page_ns = times.each("fault-and-zero", PAGES)?.saturating_sub(fault);
+    // A page of a hole is zeroed in place of being read.
+    let hole = times.each("read-hole", CACHED)?;
+    let file_page_ns = hole.saturating_sub(read_block / CACHED_BLOCK + zero_page_ns);
     let mut machine = base.clone();
     machine.costs = Costs {
         touch_ns,
@@ -99,7 +106,8 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
             .each("swap-in", PAGES)?
             .saturating_sub(disk_read + swap_page_ns)
             .max(minor_fault_ns),
-        zero_page_ns: times.each("fault-and-zero", PAGES)?.saturating_sub(fault),
+        zero_page_ns,
+        file_page_ns,
         swap_page_ns,
         scan_page_ns,
         copy_page_ns,
@@ -117,6 +125,9 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
             command_write_ns: disk_write.saturating_sub(write_page_ns),
             page_ns: page_ns.max(1),
             page_write_ns: write_page_ns.max(1),
+            parallelism: u32::try_from(parallelism)
+                .unwrap_or(u32::MAX)
+                .clamp(1, device.queue_depth.max(1)),
             ..device.clone()
         };
     }

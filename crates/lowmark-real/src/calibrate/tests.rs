@@ -1,5 +1,6 @@
 use super::*;
 use lowmark_record::{Outcome, RunInfo, Series, Unit};
+use lowmark_spec::workload::{Amount, Op, Stmt, Times};
 use lowmark_spec::{BuiltIn, Overrides, Source, parse, parse_machine};
 
 /// A recording of probes in which each took so long, in three rounds.
@@ -43,11 +44,16 @@ fn probes() -> Vec<(&'static str, u64)> {
         // A call costs 300, a page of it 400.
         ("read-page", 700 * CACHED),
         ("read-many", (300 + 32 * 400) * (CACHED / CACHED_BLOCK)),
+        // A page of a hole costs 1,000 to zero and 900 beside what the call and its copy cost.
+        ("read-hole", (300 / 32 + 400 + 1_000 + 900) * CACHED),
         // A command costs 60 us, a page of it 8 us; writing 30 and 6.
         ("disk-read-page", 68_000 * COMMANDS),
         ("disk-read-many", (60_000 + 256 * 8_000) * BLOCKS),
         ("disk-write-page", 36_000 * COMMANDS),
         ("disk-write-many", (30_000 + 256 * 6_000) * BLOCKS),
+        // Nearly three at once.
+        ("disk-read-deep", 25_000 * COMMANDS),
+        ("disk-write-deep", 11_000 * COMMANDS),
     ]
 }
 
@@ -65,6 +71,7 @@ fn costs_are_differences_of_medians() {
         major_fault_ns: 99_000 - 68_000 - 2_000,
         zero_page_ns: 1_000,
         swap_page_ns: 2_000,
+        file_page_ns: 900,
         scan_page_ns: 200,
         copy_page_ns: 400,
         syscall_ns: 300,
@@ -77,6 +84,7 @@ fn costs_are_differences_of_medians() {
         (device.command_write_ns, device.position_read_ns),
         (30_000, 0)
     );
+    assert_eq!(device.parallelism, 3);
     let error = machine(&base(), &recording(&probes()[1..])).expect_err("no touch");
     assert_eq!(error.probe, "touch");
 }
@@ -124,7 +132,7 @@ fn the_probes_do_what_is_counted() {
         .iter()
         .map(|file| file.size / PAGE_SIZE)
         .collect();
-    assert_eq!(sizes, [CACHED, BLOCKS * BLOCK]);
+    assert_eq!(sizes, [CACHED, CACHED, BLOCKS * BLOCK]);
     let names: Vec<&str> = scenario
         .workload
         .series
@@ -136,5 +144,29 @@ fn the_probes_do_what_is_counted() {
         probes().iter().all(|(name, _)| names.contains(name)),
         "{names:?}"
     );
+    // Five rounds of reads and writes, alone and beside others.
+    assert_eq!(
+        commands(&scenario.workload.tasks[0].instances[0]),
+        5 * 4 * COMMANDS
+    );
     assert!(crate::guest::check(&scenario).is_ok());
+}
+
+/// Blocks of one page that these statements read and write past the page cache.
+fn commands(body: &[Stmt]) -> u64 {
+    let of = |stmt: &Stmt| {
+        let inner: u64 = stmt.op.bodies().into_iter().map(commands).sum();
+        match &stmt.op {
+            Op::Repeat {
+                times: Times::Count(rounds),
+                ..
+            } => rounds * inner,
+            Op::Read(io) | Op::Write(io) if io.direct && io.block == PAGE_SIZE => match io.amount {
+                Amount::Count(count) => count,
+                Amount::Passes(passes) => passes * BLOCKS * BLOCK,
+            },
+            _ => inner,
+        }
+    };
+    body.iter().map(of).sum()
 }
