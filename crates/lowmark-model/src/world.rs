@@ -139,7 +139,11 @@ impl World {
                 &kernel.mechanisms,
             ),
             mm,
-            block: BlockLayer::new(&machine.devices, &kernel.mechanisms),
+            block: BlockLayer::new(
+                &machine.devices,
+                machine.costs.request_ns,
+                &kernel.mechanisms,
+            ),
             mounts: Mounts::new(machine, kernel.mechanisms.xfs_ahead),
             nfs: Nfs::new(machine, memory),
             dirtying: Dirtying::new(machine.cpus),

@@ -286,6 +286,9 @@ pub struct Costs {
     /// One page of a file read or written: page cache, bio, completion; what it takes over from memory
     /// is `copy_page_ns`.
     pub file_page_ns: u64,
+    /// One request to a disk: its submission and what is done when it is done, beside its pages. The time that the
+    /// disk takes, `command_read_ns` and `command_write_ns` of a device, comes on top.
+    pub request_ns: u64,
     /// One look of a writer at the counters of dirty pages.
     pub balance_dirty_ns: u64,
     /// Time for which the lock over the lists of dirty inodes is held at least.
@@ -307,7 +310,7 @@ pub struct Costs {
 }
 
 impl Default for Costs {
-    /// A 3 GHz x86-64 of the early 2010s, on which making and writing inodes costs nothing.
+    /// A 3 GHz x86-64 of the early 2010s, on which requests, and making and writing inodes, cost nothing.
     ///
     /// `list_lock` and `move_inode` are what `/proc/lock_stat` said of 2.6.39-rc3 with 8 CPUs, its own overhead
     /// included: 0.49 to 0.53 us a hold in three runs of dd and tar, and 2.70 ms for the longest, in which 18,938
@@ -320,6 +323,7 @@ impl Default for Costs {
             zero_page_ns: 1_000,
             swap_page_ns: 2_500,
             file_page_ns: 500,
+            request_ns: 0,
             balance_dirty_ns: 1_000,
             list_lock_ns: 500,
             move_inode_ns: 140,

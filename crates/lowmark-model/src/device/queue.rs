@@ -102,10 +102,13 @@ pub(crate) struct BlockLayer {
     congestion: [WaitQueue; 2],
     /// Requests that devices have taken whose drivers have no memory for them yet.
     unmapped: Vec<(usize, RequestId)>,
+    /// CPU time of a request.
+    request_ns: Nanos,
 }
 
 impl BlockLayer {
-    pub(crate) fn new(devices: &[Device], kernel: &Mechanisms) -> BlockLayer {
+    /// Each request costs its submitter `request` of CPU time.
+    pub(crate) fn new(devices: &[Device], request: Nanos, kernel: &Mechanisms) -> BlockLayer {
         let max_sectors = match kernel.max_sectors {
             MaxSectors::Sectors1024 => 512 << 10,
             MaxSectors::Sectors2560 => 1280 << 10,
@@ -143,6 +146,7 @@ impl BlockLayer {
             plug_rules: PlugRules::new(kernel),
             congestion: Default::default(),
             unmapped: Vec::new(),
+            request_ns: request,
         }
     }
 
@@ -292,6 +296,7 @@ impl BlockLayer {
         let Some(id) = queue.get_request(&io, task, sched.now()) else {
             return Submitted::QueueFull;
         };
+        sched.owe(self.request_ns);
         match plugged {
             Some(_) => self.add_to_plug(sched, task, at, id),
             None => self.add_to_queue(sched, at, id),
@@ -524,7 +529,7 @@ mod tests {
     fn at_device(version: &str, pages: u64, unplugs: bool) -> usize {
         let kernel = versions::at(Version::known(version).unwrap());
         let mut sched = Sched::new(1, 250, 0, &kernel);
-        let mut layer = BlockLayer::new(&[Device::hdd("sda", 1 << 30)], &kernel);
+        let mut layer = BlockLayer::new(&[Device::hdd("sda", 1 << 30)], 0, &kernel);
         for number in 0..pages {
             let io = Io {
                 device: 0,

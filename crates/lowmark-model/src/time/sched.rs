@@ -73,6 +73,8 @@ pub(crate) struct Task {
     pub(crate) killed: bool,
     /// What it waits for, for the verdict on a deadlock.
     pub(crate) waiting_for: &'static str,
+    /// Time that it has spent in the kernel and not yet accounted for.
+    owed: Nanos,
     /// Number of the current sleep: a timer of an earlier one is stale.
     sleep: u64,
     timed_out: bool,
@@ -220,6 +222,7 @@ impl Sched {
             end: None,
             killed: false,
             waiting_for: "its first run",
+            owed: 0,
             sleep: 0,
             timed_out: false,
         });
@@ -249,13 +252,21 @@ impl Sched {
             Mode::User => task.user += ns,
             Mode::System => task.system += ns,
         }
-        let then = self.now + ns;
+        let owed = std::mem::take(&mut task.owed);
+        task.system += owed;
+        let then = self.now + ns + owed;
         if then < self.horizon {
             self.now = then;
             return true;
         }
         self.run_into(then);
         false
+    }
+
+    /// The current task has been busy in the kernel where it cannot suspend: the time passes with the next that it
+    /// spends.
+    pub(crate) fn owe(&mut self, ns: Nanos) {
+        self.tasks[self.current.index()].owed += ns;
     }
 
     /// Something else happens first: the current task goes on `then`.

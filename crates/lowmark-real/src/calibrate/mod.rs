@@ -6,10 +6,15 @@
 //!    system call costs and what a page of it costs follow from blocks of two sizes, and so do a disk's
 //!    command and its transfer.
 //! 4. How many commands a disk serves at once is how much longer one takes alone than with seven others.
+//! 5. Beside a thread that wants the CPU for itself, commands take from it what they need, and it is through that much
+//!    later: that is the part of a command that is no waiting for the disk.
 //!
-//! Two costs are stand-ins. A page that `MADV_COLD` goes over is looked up, found young and moved between
-//! lists, which is what a scan does; and the time that a fault waits for the disk is taken to be that of a
-//! direct read of one page.
+//! 6. `MADV_PAGEOUT` writes what is dirty, and leaves it in the swap cache. Read from there and paged out again,
+//!    pages are clean: they are isolated, unmapped and freed at once. Touched once more they come from the disk.
+//!
+//! Stand-ins: a page that a scan keeps costs what one costs that it frees; and a page of a hole takes as long to zero
+//! as to copy. (What a fault takes longer for a page of its own than for the page of zeroes, `zero_page`, holds the
+//! page's allocation, too.)
 
 use crate::zoneinfo;
 use lowmark_record::Recording;
@@ -83,35 +88,39 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
     let read_page = times.each("read-page", CACHED)?;
     let read_block = times.each("read-many", CACHED / CACHED_BLOCK)?;
     let copy_page_ns = read_block.saturating_sub(read_page) / (CACHED_BLOCK - 1);
-    let scan_page_ns = times.each("scan", PAGES)?;
+    let scan_page_ns = times.each("reclaim", PAGES)?;
     let swap_page_ns = times.each("swap-out", PAGES)?.saturating_sub(scan_page_ns);
+    let syscall_ns = read_page.saturating_sub(copy_page_ns);
     let disk_read = times.each("disk-read-page", COMMANDS)?;
     let disk_write = times.each("disk-write-page", COMMANDS)?;
     let minor_fault_ns = fault.saturating_sub(touch_ns);
     let transfer = |block: u64, page: u64| block.saturating_sub(page) / (BLOCK - 1);
     let page_ns = transfer(times.each("disk-read-many", BLOCKS)?, disk_read);
     let write_page_ns = transfer(times.each("disk-write-many", BLOCKS)?, disk_write);
+    let beside = |probe, burn| Ok(times.each(probe, 1)?.saturating_sub(times.each(burn, 1)?));
+    let commands = beside("disk-read-beside", "burn")? + beside("disk-write-beside", "burn")?;
+    let request_ns = (commands / (2 * COMMANDS)).saturating_sub(syscall_ns);
+    let swap_in = beside("swap-in-beside", "burn-long")? / PAGES;
     let deep = times.each("disk-read-deep", COMMANDS)? + times.each("disk-write-deep", COMMANDS)?;
     let parallelism = (disk_read + disk_write + deep / 2) / deep.max(1);
-    let zero_page_ns = times.each("fault-and-zero", PAGES)?.saturating_sub(fault);
-    // A page of a hole is zeroed in place of being read.
+    // A page of a hole is zeroed in place of being read, and copied as any.
     let hole = times.each("read-hole", CACHED)?;
-    let file_page_ns = hole.saturating_sub(read_block / CACHED_BLOCK + zero_page_ns);
+    let file_page_ns = hole.saturating_sub(read_block / CACHED_BLOCK + copy_page_ns);
     let mut machine = base.clone();
     machine.costs = Costs {
         touch_ns,
         minor_fault_ns,
-        // What the fault takes beside the disk and the page itself; it is a fault at least.
-        major_fault_ns: times
-            .each("swap-in", PAGES)?
-            .saturating_sub(disk_read + swap_page_ns)
+        // What the fault takes beside the request and the page itself; it is a fault at least.
+        major_fault_ns: swap_in
+            .saturating_sub(request_ns + swap_page_ns)
             .max(minor_fault_ns),
-        zero_page_ns,
+        zero_page_ns: times.each("fault-and-zero", PAGES)?.saturating_sub(fault),
         file_page_ns,
         swap_page_ns,
         scan_page_ns,
         copy_page_ns,
-        syscall_ns: read_page.saturating_sub(copy_page_ns),
+        syscall_ns,
+        request_ns,
         ..base.costs.clone()
     };
     let system = recording.system.as_deref();
@@ -121,8 +130,8 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
             rotational: rotational.unwrap_or(device.rotational),
             position_read_ns: 0,
             position_write_ns: 0,
-            command_read_ns: disk_read.saturating_sub(page_ns),
-            command_write_ns: disk_write.saturating_sub(write_page_ns),
+            command_read_ns: disk_read.saturating_sub(page_ns + request_ns),
+            command_write_ns: disk_write.saturating_sub(write_page_ns + request_ns),
             page_ns: page_ns.max(1),
             page_write_ns: write_page_ns.max(1),
             parallelism: u32::try_from(parallelism)
@@ -221,6 +230,7 @@ pub fn to_toml(machine: &Machine, source: &str) -> String {
         ("zero_page", costs.zero_page_ns),
         ("swap_page", costs.swap_page_ns),
         ("file_page", costs.file_page_ns),
+        ("request", costs.request_ns),
         ("balance_dirty", costs.balance_dirty_ns),
         ("list_lock", costs.list_lock_ns),
         ("move_inode", costs.move_inode_ns),

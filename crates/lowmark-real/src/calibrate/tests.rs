@@ -38,22 +38,26 @@ fn probes() -> Vec<(&'static str, u64)> {
         ("touch", 10 * PAGES * PASSES),
         ("fault", 510 * PAGES),
         ("fault-and-zero", 1_510 * PAGES),
-        ("scan", 200 * PAGES),
+        ("reclaim", 200 * PAGES),
         ("swap-out", 2_200 * PAGES),
-        ("swap-in", 99_000 * PAGES),
+        ("swap-in-beside", 20_000_000 + 8_500 * PAGES),
+        ("burn-long", 20_000_000),
         // A call costs 300, a page of it 400.
         ("read-page", 700 * CACHED),
         ("read-many", (300 + 32 * 400) * (CACHED / CACHED_BLOCK)),
-        // A page of a hole costs 1,000 to zero and 900 beside what the call and its copy cost.
-        ("read-hole", (300 / 32 + 400 + 1_000 + 900) * CACHED),
-        // A command costs 60 us, a page of it 8 us; writing 30 and 6.
-        ("disk-read-page", 68_000 * COMMANDS),
-        ("disk-read-many", (60_000 + 256 * 8_000) * BLOCKS),
-        ("disk-write-page", 36_000 * COMMANDS),
-        ("disk-write-many", (30_000 + 256 * 6_000) * BLOCKS),
+        // A page of a hole costs 400 to zero and 900 beside what the call and its copy cost.
+        ("read-hole", (300 / 32 + 400 + 400 + 900) * CACHED),
+        // A command costs 60 us and 5 of the CPU, a page of it 8 us; writing 30 and 6.
+        ("disk-read-page", 73_000 * COMMANDS),
+        ("disk-read-many", (65_000 + 256 * 8_000) * BLOCKS),
+        ("disk-write-page", 41_000 * COMMANDS),
+        ("disk-write-many", (35_000 + 256 * 6_000) * BLOCKS),
+        ("disk-read-beside", 9_000_000 + 5_800 * COMMANDS),
+        ("disk-write-beside", 9_000_000 + 4_800 * COMMANDS),
+        ("burn", 9_000_000),
         // Nearly three at once.
-        ("disk-read-deep", 25_000 * COMMANDS),
-        ("disk-write-deep", 11_000 * COMMANDS),
+        ("disk-read-deep", 26_000 * COMMANDS),
+        ("disk-write-deep", 13_000 * COMMANDS),
     ]
 }
 
@@ -68,10 +72,11 @@ fn costs_are_differences_of_medians() {
     let expected = Costs {
         touch_ns: 10,
         minor_fault_ns: 500,
-        major_fault_ns: 99_000 - 68_000 - 2_000,
+        major_fault_ns: 8_500 - 5_000 - 2_000,
         zero_page_ns: 1_000,
         swap_page_ns: 2_000,
         file_page_ns: 900,
+        request_ns: 5_000,
         scan_page_ns: 200,
         copy_page_ns: 400,
         syscall_ns: 300,
@@ -124,7 +129,7 @@ fn the_probes_do_what_is_counted() {
     let scenario = parse(&source, &BuiltIn, &Overrides::default())
         .expect("a workload")
         .remove(0);
-    let touches = 5 * (PAGES * (3 + PASSES));
+    let touches = 5 * (PAGES * (4 + PASSES));
     assert_eq!(scenario.workload.touches_expected(), Some(touches));
     let sizes: Vec<u64> = scenario
         .workload
@@ -144,10 +149,10 @@ fn the_probes_do_what_is_counted() {
         probes().iter().all(|(name, _)| names.contains(name)),
         "{names:?}"
     );
-    // Five rounds of reads and writes, alone and beside others.
+    // Five rounds of reads and writes: alone, beside others, beside who burns the CPU.
     assert_eq!(
         commands(&scenario.workload.tasks[0].instances[0]),
-        5 * 4 * COMMANDS
+        5 * 6 * COMMANDS
     );
     assert!(crate::guest::check(&scenario).is_ok());
 }

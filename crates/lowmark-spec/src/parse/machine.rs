@@ -375,7 +375,7 @@ fn priority(scope: &Scope<'_>, node: &Node) -> Result<i32> {
 }
 
 fn read_costs(node: &Node, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
-    let slots: [(&str, &mut u64); 15] = [
+    let slots: [(&str, &mut u64); 16] = [
         ("touch", &mut costs.touch_ns),
         ("minor_fault", &mut costs.minor_fault_ns),
         ("major_fault", &mut costs.major_fault_ns),
@@ -385,6 +385,7 @@ fn read_costs(node: &Node, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
         ("context_switch", &mut costs.context_switch_ns),
         ("copy_page", &mut costs.copy_page_ns),
         ("file_page", &mut costs.file_page_ns),
+        ("request", &mut costs.request_ns),
         ("balance_dirty", &mut costs.balance_dirty_ns),
         ("list_lock", &mut costs.list_lock_ns),
         ("move_inode", &mut costs.move_inode_ns),
