@@ -529,6 +529,8 @@ mod tests {
     fn at_device(version: &str, pages: u64, unplugs: bool) -> usize {
         let kernel = versions::at(Version::known(version).unwrap());
         let mut sched = Sched::new(1, 250, 0, &kernel);
+        sched.add("reader".into(), false);
+        sched.next_ready();
         let mut layer = BlockLayer::new(&[Device::hdd("sda", 1 << 30)], 0, &kernel);
         for number in 0..pages {
             let io = Io {

@@ -27,6 +27,9 @@ use std::fmt::Write;
 /// The workload of probes.
 pub const PROBES: &str = include_str!("probes.toml");
 
+/// CPUs of the guest in which they run: one, so that who burns the CPU is in the way of who does not.
+pub const CPUS: u32 = 1;
+
 /// Pages of the mapping.
 const PAGES: u64 = 2048;
 /// Passes over it while all of it is there.

@@ -42,20 +42,22 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
             out.display()
         ));
     }
-    let runs = plan::of_source(calibrate::PROBES, &args.ask)?;
-    let [run] = runs.as_slice() else {
+    let mut runs = plan::of_source(calibrate::PROBES, &args.ask)?;
+    let [run] = runs.as_mut_slice() else {
         return Err(miette!(
             help = "give one kernel, and no --repeat: the probes repeat themselves",
             "a machine file comes of one run, found {}",
             runs.len()
         ));
     };
+    let base = run.scenario.machine.clone();
+    run.scenario.machine.cpus = calibrate::CPUS;
     let recordings = engine::execute(&runs, &engine::quietly(args.quiet))?;
     let recording = &recordings[0];
     if let Some(verdict) = outcome::verdict(&recording.outcome) {
-        return Err(miette!("{}: {verdict}", run.name));
+        return Err(miette!("{}: {verdict}", runs[0].name));
     }
-    let mut machine = calibrate::machine(&run.scenario.machine, recording).into_diagnostic()?;
+    let mut machine = calibrate::machine(&base, recording).into_diagnostic()?;
     let kernel = guests::describe(recording).unwrap_or_default();
     let (megabytes, cpus) = (machine.ram() >> 20, machine.cpus);
     machine.description = format!("x86-64 guest with {megabytes} MB and {cpus} CPUs: {kernel}");
