@@ -329,13 +329,21 @@ impl Sys {
         }
     }
 
-    /// Makes room for who displaces the task; whether anybody did (`cond_resched`).
+    /// Makes room for who displaces the task; whether anybody did (`cond_resched`). Lazy kernels have no such places.
     pub(crate) async fn cond_resched(&self) -> bool {
         let displaced = !self.world().sched.spend(Mode::System, 0);
         if displaced {
             self.suspend().await;
         }
         displaced
+    }
+
+    /// The end of one system call, before the next: who is displaced makes room.
+    pub(crate) async fn return_to_user(&self) {
+        let passed = self.world().sched.spend(Mode::User, 0);
+        if !passed {
+            self.suspend().await;
+        }
     }
 
     /// Spends CPU time.

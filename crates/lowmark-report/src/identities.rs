@@ -6,6 +6,7 @@
 use crate::vmstat::Deltas;
 use lowmark_record::{Field, Kind, Recording};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Pages that `nr_vmscan_write` and the trace of writes may differ by: the counter is folded per CPU, and
 /// a write may be counted before the trace begins.
@@ -54,6 +55,11 @@ fn actor(name: &str) -> usize {
     }
 }
 
+/// Whether a list is one of those that are scanned for pages to reclaim (`enum lru_list`).
+fn is_inactive(lru: u64) -> bool {
+    matches!(lru, 0 | 2)
+}
+
 impl Sums {
     fn of(recording: &Recording) -> Sums {
         let actors: Vec<usize> = recording
@@ -61,11 +67,17 @@ impl Sums {
             .iter()
             .map(|task| actor(&task.name))
             .collect();
+        let of_task = |task: u32| actors.get(task as usize).copied().unwrap_or(DIRECT);
         let mut sums = Sums::default();
+        let mut begun = BTreeMap::new();
         for event in &recording.events {
             match event.kind {
+                Kind::LruIsolate if event.get(Field::Lru).is_some_and(is_inactive) => {
+                    begun.insert(event.task, event.get(Field::NrScanned).unwrap_or(0));
+                }
                 Kind::LruShrinkInactive => {
-                    let actor = actors.get(event.task as usize).copied().unwrap_or(DIRECT);
+                    let actor = of_task(event.task);
+                    begun.remove(&event.task);
                     sums.scanned[actor] += event.get(Field::NrScanned).unwrap_or(0);
                     sums.reclaimed[actor] += event.get(Field::NrReclaimed).unwrap_or(0);
                 }
@@ -74,6 +86,11 @@ impl Sums {
                 Kind::Writepage | Kind::WriteFolio => sums.writes += 1,
                 _ => {}
             }
+        }
+        // Pages are counted when they are isolated. Of a batch that the end of the run found under way nothing else
+        // is known.
+        for (task, scanned) in begun {
+            sums.scanned[of_task(task)] += scanned;
         }
         sums
     }
@@ -229,6 +246,26 @@ mod tests {
                 "page writes by reclaim"
             ]
         );
+    }
+
+    #[test]
+    fn a_batch_that_the_end_found_under_way_was_scanned() {
+        let mut recording = recording();
+        let isolate = |task, lru, scanned| {
+            Event::new(Kind::LruIsolate, 1, 0, task)
+                .with(&[(Field::Lru, lru), (Field::NrScanned, scanned)])
+        };
+        let mut events: Vec<Event> = recording.events.iter().copied().collect();
+        events.insert(1, isolate(0, 0, 32));
+        events.extend([isolate(0, 1, 7), isolate(0, 2, 20)]);
+        recording.events = EventLog::of(Names::default(), &events);
+        assert_eq!(
+            broken(&recording),
+            ["pages scanned", "pages scanned by kswapd"]
+        );
+        recording.counters.insert("pgscan_anon".into(), 60);
+        recording.counters.insert("pgscan_kswapd".into(), 52);
+        assert_eq!(broken(&recording), Vec::<&str>::new());
     }
 
     #[test]

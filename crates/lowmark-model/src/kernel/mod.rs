@@ -12,6 +12,7 @@ mod declare;
 mod early_history;
 mod history;
 pub mod mechanisms;
+mod recent_history;
 mod sysctl;
 pub mod versions;
 

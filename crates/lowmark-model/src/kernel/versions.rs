@@ -4,10 +4,11 @@ use super::KernelError;
 pub use super::change::{Change, Version};
 use super::change::{v, v2_6};
 use super::early_history::BEFORE_4_8;
-use super::history::SINCE_4_8;
+use super::history::BEFORE_6_6;
 use super::mechanisms::*;
+use super::recent_history::SINCE_6_6;
 
-const CHANGES: usize = BEFORE_4_8.len() + SINCE_4_8.len();
+const CHANGES: usize = BEFORE_4_8.len() + BEFORE_6_6.len() + SINCE_6_6.len();
 
 /// Every change between the oldest and the newest kernel of the model, oldest first.
 pub const HISTORY: &[Change] = &joined();
@@ -16,9 +17,13 @@ const fn joined() -> [Change; CHANGES] {
     let mut all = [BEFORE_4_8[0]; CHANGES];
     let mut at = 0;
     while at < CHANGES {
-        all[at] = match at < BEFORE_4_8.len() {
-            true => BEFORE_4_8[at],
-            false => SINCE_4_8[at - BEFORE_4_8.len()],
+        let later = at.saturating_sub(BEFORE_4_8.len());
+        all[at] = if at < BEFORE_4_8.len() {
+            BEFORE_4_8[at]
+        } else if later < BEFORE_6_6.len() {
+            BEFORE_6_6[later]
+        } else {
+            SINCE_6_6[later - BEFORE_6_6.len()]
         };
         at += 1;
     }
@@ -95,6 +100,7 @@ fn oldest() -> Mechanisms {
         group_dirty_stats: GroupDirtyStats::Current,
         bandwidth_sampling: BandwidthSampling::Rounds,
         timer_wheel: TimerWheel::Cascading,
+        preemption: Preemption::Prompt,
         fair_class: FairClass::Cfs,
         base_slice: BaseSlice::Long,
         position_time: PositionTime::AfterSample,

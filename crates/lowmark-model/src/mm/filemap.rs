@@ -223,6 +223,7 @@ pub(crate) async fn read(
 ) -> Result<u64, OutOfMemory> {
     let end = end.min(sys.world().mm.inodes[file.inode as usize].size);
     let mut at = pos;
+    sys.return_to_user().await;
     sys.charge_kernel(sys.costs.syscall_ns).await;
     while at < end {
         // Pages that are still wanted, as readahead is told.

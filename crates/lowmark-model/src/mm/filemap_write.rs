@@ -70,6 +70,7 @@ pub(crate) async fn write(
 ) -> Result<u64, WriteError> {
     let memcg = sys.world().current_memcg();
     let (mut at, mut folio, mut page) = (pos, pos, None);
+    sys.return_to_user().await;
     sys.charge_kernel(sys.costs.syscall_ns).await;
     let result = loop {
         let stopped = sys

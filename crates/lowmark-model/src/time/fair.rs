@@ -10,7 +10,7 @@
 //! A CPU's average is that of the queue and of who runs there. Of CFS's buddies there is the woken one alone.
 
 use super::{MSEC, Nanos, TaskId};
-use crate::kernel::{BaseSlice, FairClass, Mechanisms};
+use crate::kernel::{BaseSlice, FairClass, Mechanisms, Preemption};
 use std::collections::BTreeMap;
 
 /// Virtual time in nanoseconds.
@@ -34,6 +34,8 @@ struct Tunables {
     wakeup_granularity: Virtual,
     /// `base_slice_ns`.
     slice: Virtual,
+    /// [`Preemption::Lazy`]
+    lazy: bool,
 }
 
 impl Tunables {
@@ -50,6 +52,7 @@ impl Tunables {
             min_granularity: 750_000 * factor,
             wakeup_granularity: (MSEC * factor) as Virtual,
             slice: (slice * factor) as Virtual,
+            lazy: kernel.preemption == Preemption::Lazy,
         }
     }
 
@@ -86,6 +89,24 @@ struct Running {
     parity: Virtual,
     /// When it makes room, if anybody waits (`TIF_NEED_RESCHED`).
     resched_at: Nanos,
+    /// When it does so on its way to user mode (`TIF_NEED_RESCHED_LAZY`).
+    lazy_at: Nanos,
+}
+
+impl Running {
+    /// It is to make room at a time.
+    fn resched(&mut self, at: Nanos, tunables: &Tunables) {
+        self.lazy_at = at;
+        self.resched_at = match tunables.lazy {
+            true => tunables.tick_after(at),
+            false => at,
+        };
+    }
+
+    /// Nobody asks it to make room any more.
+    fn stay(&mut self) {
+        (self.lazy_at, self.resched_at) = (Nanos::MAX, Nanos::MAX);
+    }
 }
 
 /// CPUs and the queue of who waits for one.
@@ -148,6 +169,19 @@ impl Fair {
         self.cpus[cpu].map_or(Nanos::MAX, |running| running.resched_at)
     }
 
+    /// Who runs on a CPU goes back to user mode (`exit_to_user_mode_loop`): whether it makes room.
+    #[inline]
+    pub(super) fn to_user_mode(&mut self, cpu: usize, now: Nanos) -> bool {
+        if !self.tunables.lazy || !self.waits() {
+            return false;
+        }
+        let Some(running) = self.cpus[cpu].as_mut().filter(|r| r.lazy_at <= now) else {
+            return false;
+        };
+        running.resched_at = now;
+        true
+    }
+
     /// Puts a woken task into the queue (`enqueue_task_fair`), and lets it take `cpu`, which it had last, from who
     /// runs there (`check_preempt_wakeup`), unless another one is idle.
     pub(super) fn wake(&mut self, id: TaskId, cpu: usize, now: Nanos) {
@@ -155,7 +189,7 @@ impl Fair {
         if !self.waits() {
             // What was asked for while somebody waited is no longer so.
             let running = self.cpus.iter_mut().flatten();
-            running.for_each(|running| running.resched_at = Nanos::MAX);
+            running.for_each(Running::stay);
         }
         let entity = self.entities[id.index()];
         if !entity.delayed {
@@ -183,7 +217,7 @@ impl Fair {
         if preempts {
             self.next = Some(id);
             if let Some(running) = &mut self.cpus[cpu] {
-                running.resched_at = now;
+                running.resched(now, &self.tunables);
             }
         }
         self.foresee(now);
@@ -214,6 +248,7 @@ impl Fair {
             since: now,
             parity: self.entities[id.index()].deadline,
             resched_at: Nanos::MAX,
+            lazy_at: Nanos::MAX,
         });
         self.foresee(now);
         Some(id)
@@ -418,7 +453,7 @@ impl Fair {
         let tunables = self.tunables;
         let slice = self.cfs_slice(self.share());
         for running in self.cpus.iter_mut().flatten() {
-            if running.resched_at <= now {
+            if running.lazy_at <= now {
                 continue;
             }
             let entity = &self.entities[running.task.index()];
@@ -438,7 +473,7 @@ impl Fair {
                     past(entity.deadline).saturating_sub(1)
                 }
             };
-            running.resched_at = tunables.tick_after(due.max(now));
+            running.resched(tunables.tick_after(due.max(now)), &tunables);
         }
     }
 

@@ -249,7 +249,12 @@ impl Sched {
     pub(crate) fn spend(&mut self, mode: Mode, ns: Nanos) -> bool {
         let task = &mut self.tasks[self.current.index()];
         match mode {
-            Mode::User => task.user += ns,
+            Mode::User => {
+                task.user += ns;
+                if self.fair.to_user_mode(task.cpu as usize, self.now) {
+                    self.horizon = self.now;
+                }
+            }
             Mode::System => task.system += ns,
         }
         let owed = std::mem::take(&mut task.owed);

@@ -14,6 +14,13 @@ macro_rules! sched {
                 /// The same, but one that had more stays in the queue until it has made up for that.
                 EevdfDelayed = "eevdf-delayed",
             }
+            /// When a task makes room for another one (`TIF_NEED_RESCHED`, `TIF_NEED_RESCHED_LAZY`).
+            preemption: Preemption {
+                /// Where it has spent what it is spending.
+                Prompt = "prompt",
+                /// On its way back to user mode; elsewhere at the tick after the one, or the waking, that asks for it.
+                Lazy = "lazy",
+            }
             /// How far a deadline is away (`base_slice_ns`, for one CPU).
             base_slice: BaseSlice {
                 /// 0.75 ms.

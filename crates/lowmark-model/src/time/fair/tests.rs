@@ -55,7 +55,7 @@ fn a_sleeper_of_cfs_takes_the_cpu_from_who_is_a_granularity_ahead() {
 
 #[test]
 fn a_sleeper_of_eevdf_waits_for_the_end_of_a_slice() {
-    for version in ["v6.6", "v6.12", "v6.18"] {
+    for version in ["v6.6", "v6.12", "v6.17"] {
         // The first's deadline, a slice from the tick at 8 ms, comes before that of the second. The first tick
         // past it is at 12 ms.
         let mut fair = beside_a_sleeper(version);
@@ -66,6 +66,25 @@ fn a_sleeper_of_eevdf_waits_for_the_end_of_a_slice() {
         fair.wake(SECOND, 0, 9 * MSEC);
         assert_eq!(second_runs(&mut fair), 9 * MSEC);
     }
+}
+
+#[test]
+fn a_lazy_kernel_waits_for_user_mode_or_the_next_tick() {
+    // As above, where the second would run at 9 ms.
+    let mut fair = beside_a_sleeper("v6.18");
+    fair.wake(SECOND, 0, 9 * MSEC);
+    assert_eq!(fair.resched_at(0), 3 * TICK);
+    assert!(!fair.to_user_mode(0, 9 * MSEC - 1));
+    assert!(fair.to_user_mode(0, 10 * MSEC));
+    assert_eq!(second_runs(&mut fair), 10 * MSEC);
+    // The tick at 12 ms asks the first, in the kernel until then, to make room, and that at 16 ms makes it.
+    let mut fair = beside_a_sleeper("v6.18");
+    fair.wake(SECOND, 0, 8_500_000);
+    assert!(!fair.to_user_mode(0, 3 * TICK - 1));
+    assert_eq!(second_runs(&mut fair), 4 * TICK);
+    // Who has the CPU for itself never makes room.
+    let mut fair = beside_a_sleeper("v6.18");
+    assert!(!fair.to_user_mode(0, 100 * MSEC));
 }
 
 /// How much of a second of one CPU each of so many tasks gets that do nothing else.
