@@ -198,7 +198,8 @@ fn what_a_group_has_dirty_is_known_every_two_seconds() {
     let dirty = median(&looks, Field::Dirty);
     assert!(beside(3_984..=5_824, dirty), "{dirty}");
     let at_flusher = median(&looks, Field::BdiDirty);
-    assert!(beside(48..=1_032, at_flusher), "{at_flusher}");
+    // 48 to 1,032 in guests: where they differ so much, a fifth more says no more.
+    assert!((45..=1_240).contains(&at_flusher), "{at_flusher}");
     let longest = looks.iter().map(|look| get(look, Field::Paused)).max();
     assert!(
         beside(1_600..=4_100, longest.unwrap_or(0)),

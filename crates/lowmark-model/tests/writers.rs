@@ -76,7 +76,8 @@ fn four_writers_are_held_back_as_by_6_18() {
         Err(error) => panic!("{}", error.render_plain()),
     };
     for (figure, (what, kernel, percent)) in [
-        ("looks", 1_911, 5),
+        // Single runs have 1,766 to 2,186.
+        ("looks", 1_911, 10),
         ("elapsed ms", 8_757, 5),
         ("pause ms", 28, 15),
         ("task_ratelimit", 11_024, 15),

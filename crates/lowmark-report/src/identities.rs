@@ -255,7 +255,7 @@ mod tests {
             Event::new(Kind::LruIsolate, 1, 0, task)
                 .with(&[(Field::Lru, lru), (Field::NrScanned, scanned)])
         };
-        let mut events: Vec<Event> = recording.events.iter().copied().collect();
+        let mut events: Vec<Event> = recording.events.iter().collect();
         events.insert(1, isolate(0, 0, 32));
         events.extend([isolate(0, 1, 7), isolate(0, 2, 20)]);
         recording.events = EventLog::of(Names::default(), &events);
