@@ -251,7 +251,7 @@ impl Sched {
         match mode {
             Mode::User => {
                 task.user += ns;
-                if self.fair.to_user_mode(task.cpu as usize, self.now) {
+                if self.fair.enter_user_mode(task.cpu as usize, self.now) {
                     self.horizon = self.now;
                 }
             }

@@ -74,17 +74,17 @@ fn a_lazy_kernel_waits_for_user_mode_or_the_next_tick() {
     let mut fair = beside_a_sleeper("v6.18");
     fair.wake(SECOND, 0, 9 * MSEC);
     assert_eq!(fair.resched_at(0), 3 * TICK);
-    assert!(!fair.to_user_mode(0, 9 * MSEC - 1));
-    assert!(fair.to_user_mode(0, 10 * MSEC));
+    assert!(!fair.enter_user_mode(0, 9 * MSEC - 1));
+    assert!(fair.enter_user_mode(0, 10 * MSEC));
     assert_eq!(second_runs(&mut fair), 10 * MSEC);
     // The tick at 12 ms asks the first, in the kernel until then, to make room, and that at 16 ms makes it.
     let mut fair = beside_a_sleeper("v6.18");
     fair.wake(SECOND, 0, 8_500_000);
-    assert!(!fair.to_user_mode(0, 3 * TICK - 1));
+    assert!(!fair.enter_user_mode(0, 3 * TICK - 1));
     assert_eq!(second_runs(&mut fair), 4 * TICK);
     // Who has the CPU for itself never makes room.
     let mut fair = beside_a_sleeper("v6.18");
-    assert!(!fair.to_user_mode(0, 100 * MSEC));
+    assert!(!fair.enter_user_mode(0, 100 * MSEC));
 }
 
 /// How much of a second of one CPU each of so many tasks gets that do nothing else.
