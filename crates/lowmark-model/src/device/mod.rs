@@ -4,8 +4,8 @@
 //!
 //! 1. Of a striped device it goes to the member that it lies on, which has a queue as any disk has.
 //! 2. [`BlockLayer::submit`] merges it into a request of the submitter's plug, else into one of the
-//!    elevator, else takes a new request; when the queue has no request left for its class the
-//!    submitter waits.
+//!    elevator, else takes a new request; when the queue has no request left the submitter
+//!    waits ([`tags`]).
 //! 3. A plug is flushed into the elevator when its owner ends it, sleeps, or has too much in it.
 //! 4. The elevator hands requests to the device, which serves `parallelism` at a time.
 //! 5. Drivers may need memory for what is under way ([`virtio`]).
