@@ -4,6 +4,7 @@ mod common;
 
 use lowmark_model::{Options, run};
 use lowmark_record::{Event, Field, Kind, Outcome, Recording};
+use std::collections::BTreeSet;
 
 /// Private memory larger than RAM, gone through in order and then in `order`, in a guest with so many pages in use that its
 /// kernel reported.
@@ -86,7 +87,7 @@ fn nodes_of_trees_boost_a_small_zone() {
 /// Going past a page takes the isolation's part of a scan. Writes end meanwhile, and are met as clean pages afterwards.
 #[test]
 fn skipping_takes_time() {
-    const SCAN_PAGE_NS: u64 = 1124;
+    const SCAN_PAGE_NS: u64 = 4295;
     let events = record("v6.18", 6320, "seq").events;
     let skipped = |event: &Event| event.get(Field::NrSkipped).unwrap_or(0);
     let longest = events.iter().enumerate();
@@ -101,6 +102,23 @@ fn skipping_takes_time() {
     let batch = batch.expect("the batch's end");
     let time = batch.time_ns - isolated.time_ns;
     assert!(time > most * SCAN_PAGE_NS / 10, "{most} pages in {time} ns");
+}
+
+/// kswapd is woken with the flags of the allocation that fails, and with none for a boost.
+#[test]
+fn a_boost_wakes_kswapd_without_flags() {
+    let flags = |kernel| {
+        let events = record(kernel, 6250, "reverse").events;
+        let wakes = events
+            .iter()
+            .filter(|event| event.kind == Kind::WakeupKswapd);
+        wakes
+            .map(|event| event.get(Field::GfpFlags).unwrap_or(u64::MAX))
+            .collect::<BTreeSet<u64>>()
+    };
+    let (boosted, plain) = (flags("v6.18"), flags("v6.18+watermark_boost=off"));
+    assert!(boosted.contains(&0) && boosted.len() > 1, "{boosted:?}");
+    assert!(!plain.contains(&0), "{plain:?}");
 }
 
 /// The setting and the mechanism are the same switch.

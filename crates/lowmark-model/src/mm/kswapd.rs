@@ -51,15 +51,16 @@ impl World {
         for at in 0..self.mm.nodes[gfp.node].zonelist.len() {
             let zone = self.mm.nodes[gfp.node].zonelist[at];
             if self.mm.zones[zone].kind <= gfp.highest {
-                self.wakeup_kswapd(zone, order, preferred, gfp.highest);
+                self.wakeup_kswapd(zone, (gfp.flags(), order), preferred, gfp.highest);
             }
         }
     }
 
+    /// `wakeup_kswapd` for an allocation with these flags and of this order; who boosts a zone has none.
     pub(super) fn wakeup_kswapd(
         &mut self,
         zone: usize,
-        order: u32,
+        (gfp_flags, order): (u64, u32),
         preferred: ZoneType,
         highest: ZoneType,
     ) {
@@ -101,7 +102,7 @@ impl World {
                     (Field::Nid, node as u64),
                     (Field::Zid, zid as u64),
                     (Field::Order, u64::from(order)),
-                    (Field::GfpFlags, Gfp::user(node).flags()),
+                    (Field::GfpFlags, gfp_flags),
                 ]
             });
             self.mm.nodes[node].kswapd.wait.wake_all(&mut self.sched);

@@ -45,7 +45,7 @@ impl World {
     pub(super) fn wake_kswapd_for_boost(&mut self) {
         if let Some(zone) = self.mm.boosted_zone.take() {
             let kind = self.mm.zones[zone].kind;
-            self.wakeup_kswapd(zone, 0, kind, kind);
+            self.wakeup_kswapd(zone, (0, 0), kind, kind);
         }
     }
 }
