@@ -106,7 +106,7 @@ impl Tags {
     /// Blocks the current task until it is worth trying again.
     pub(super) fn wait(&mut self, sched: &mut Sched, sync: bool) {
         let queue = match self.rule {
-            RequestTags::Classes => usize::from(sync),
+            RequestTags::Classes => self.class(sync),
             RequestTags::QueueBatches | RequestTags::Batches => {
                 let queue = self.wait_index;
                 self.wait_index = (queue + 1) % WAIT_QUEUES;

@@ -5,10 +5,10 @@
 //! 3. Costs are differences: a fault that zeroes a page less one that does not is the zeroing. What one
 //!    system call costs and what a page of it costs follow from blocks of two sizes, and so do a disk's
 //!    command and its transfer.
-//! 4. How many commands a disk serves at once is how much longer one takes alone than with seven others.
+//! 4. How many commands a disk serves at once is how much longer one takes alone than with seven others,
+//!    as far as one CPU lets see.
 //! 5. Beside a thread that wants the CPU for itself, commands take from it what they need, and it is through that much
 //!    later: that is the part of a command that is no waiting for the disk.
-//!
 //! 6. `MADV_PAGEOUT` writes what is dirty, and leaves it in the swap cache. Read from there and paged out again,
 //!    pages are clean: they are isolated, unmapped and freed at once. Touched once more they come from the disk.
 //!
