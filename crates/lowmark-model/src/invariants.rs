@@ -17,6 +17,7 @@ pub(crate) fn check(world: &World) {
     slots_and_cache_agree(&world.mm);
     objects::check(&world.mm, world.kernel.mechanisms.swap_cache_index);
     objects::requests_have_their_tables(world);
+    objects::io_has_bios(world);
     files::check(world);
 }
 

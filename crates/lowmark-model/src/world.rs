@@ -4,10 +4,11 @@
 //! [`World`] is plain state. Code that does not sleep takes `&mut World`; code that may sleep takes
 //! [`Sys`], borrows the world between two sleeps, and never across one (`clippy` checks that).
 
-use crate::device::{BlockLayer, Io, Submitted};
+use crate::device::BlockLayer;
 use crate::fs::Mounts;
 use crate::kernel::Kernel;
 use crate::mm::Mm;
+use crate::mm::bio::BioSet;
 use crate::mm::fs_writeback::ListLocks;
 use crate::mm::page_io::PageWaiters;
 use crate::mm::page_writeback::Dirtying;
@@ -83,6 +84,8 @@ pub(crate) struct World {
     pub(crate) spaces: Vec<RwSem>,
     /// Tasks that wait for a page.
     pub(crate) page_waiters: PageWaiters,
+    /// Memory for I/O.
+    pub(crate) bios: BioSet,
     /// What the workload's tasks share.
     pub(crate) workload: crate::task::Shared,
     /// Memory for batches of isolated pages.
@@ -129,7 +132,8 @@ impl World {
 
 impl World {
     pub(crate) fn new(machine: &Machine, kernel: Kernel, trace: Trace) -> World {
-        let mm = Mm::new(machine, &kernel);
+        let mut mm = Mm::new(machine, &kernel);
+        let bios = BioSet::new(mm.slub.keep_bios());
         let memory = mm.zones.iter().map(|zone| zone.managed).sum();
         let mut world = World {
             sched: Sched::new(
@@ -153,6 +157,7 @@ impl World {
             costs: machine.costs.clone(),
             spaces: Vec::new(),
             page_waiters: PageWaiters::default(),
+            bios,
             workload: Default::default(),
             batches: Vec::new(),
             spawned: Spawned::default(),
@@ -219,17 +224,11 @@ impl World {
         self.map_requests();
     }
 
-    /// Submits a page for the current task (`submit_bio`).
-    #[inline]
-    pub(crate) fn submit(&mut self, io: Io) -> Submitted {
-        let submitted = self.block.submit(&mut self.sched, io);
-        self.map_requests();
-        submitted
-    }
-
-    /// What a task has plugged goes out, as it sleeps.
+    /// What a task has plugged goes out, as it sleeps. It does its work for that when it wakes, so that nothing waits
+    /// for it now.
     pub(crate) fn flush_plug(&mut self, task: TaskId) {
-        self.block.flush_plug(&mut self.sched, task);
+        let now = self.sched.now();
+        self.block.flush_plug(&mut self.sched, task, now);
         self.map_requests();
     }
 

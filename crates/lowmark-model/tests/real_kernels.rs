@@ -5,8 +5,7 @@
 //! Such a guest repeats sums within a few percent; how they divide between kswapd and direct reclaim it repeats
 //! within a factor of two. The bands are accordingly.
 //!
-//! Guests with 512 MB had two CPUs and ftrace on, and one run each. Those with 256 MB, on an idle host, went through
-//! their mapping in order and then backward, with watermarks that are never boosted, or at random (medians of five).
+//! The guests had one CPU, and nobody else was on the host: medians of five.
 
 use lowmark_model::{Options, run};
 use lowmark_record::Outcome;
@@ -27,121 +26,134 @@ struct Load {
     counted: &'static [(&'static str, u64, u64)],
 }
 
-const GUEST_256M_6_1: &str = "use = \"guest-256m\"\noccupied = \"7600p\"\nzone = [\n\
+const GUEST_512M_6_18: &str = "use = \"guest-256m\"\nram = \"512M\"\noccupied = \"6315p\"\nzone = [\n\
+    { kind = \"DMA\", present = \"3998p\", managed = \"3840p\" },\n\
+    { kind = \"DMA32\", present = \"126941p\", managed = \"114661p\", initmem = \"3330p\" },\n]";
+
+const GUEST_512M_6_1: &str = "use = \"guest-256m\"\nram = \"512M\"\noccupied = \"7635p\"\nzone = [\n\
+    { kind = \"DMA\", present = \"3998p\", managed = \"3840p\" },\n\
+    { kind = \"DMA32\", present = \"126941p\", managed = \"116482p\", initmem = \"3123p\" },\n]";
+
+const GUEST_256M_6_18: &str = "use = \"guest-256m\"\noccupied = \"6285p\"\nzone = [\n\
+    { kind = \"DMA\", present = \"3998p\", managed = \"3840p\" },\n\
+    { kind = \"DMA32\", present = \"61405p\", managed = \"50246p\", initmem = \"3330p\" },\n]";
+
+const GUEST_256M_6_1: &str = "use = \"guest-256m\"\noccupied = \"7598p\"\nzone = [\n\
     { kind = \"DMA\", present = \"3998p\", managed = \"3840p\" },\n\
     { kind = \"DMA32\", present = \"61405p\", managed = \"52066p\", initmem = \"3123p\" },\n]";
 
 const LOADS: [Load; 7] = [
     Load {
         kernel: "v6.18",
-        machine: "use = \"guest-512m\"\nreserved = \"49536K\"\noccupied = \"40860K\"",
+        machine: GUEST_512M_6_18,
         order: "seq",
         touches: &["passes = 2"],
         kind: "anon-private",
-        size: "520M",
+        size: "480M",
         counted: &[
-            ("pgscan", 531_841, 5),
-            ("pgscan_kswapd", 422_206, 35),
-            ("pgsteal", 158_725, 5),
-            ("pgsteal_kswapd", 139_227, 5),
-            ("pswpin", 129_980, 5),
-            ("pswpout", 162_815, 5),
-            ("pgmajfault", 18_705, 12),
-            ("allocstall", 385, 25),
-            ("workingset_refault_anon", 129_975, 5),
-            ("swap_ra", 111_277, 10),
-            ("swap_ra_hit", 111_273, 10),
-            ("pgrotated", 158_450, 5),
-            ("pageoutrun", 404, 20),
+            ("pgscan", 488_698, 5),
+            ("pgscan_kswapd", 367_433, 10),
+            ("pgsteal", 134_283, 5),
+            ("pgsteal_kswapd", 123_828, 10),
+            ("pswpin", 121_676, 5),
+            ("pswpout", 135_482, 5),
+            ("pgmajfault", 15_436, 5),
+            ("allocstall", 189, 75),
+            ("workingset_refault_anon", 121_676, 5),
+            ("swap_ra", 106_236, 5),
+            ("swap_ra_hit", 106_142, 5),
+            ("pgrotated", 134_210, 5),
+            ("pageoutrun", 578, 15),
         ],
     },
     Load {
         kernel: "v6.1",
-        machine: "use = \"guest-512m\"\nreserved = \"55132K\"\noccupied = \"49760K\"",
+        machine: GUEST_512M_6_1,
         order: "seq",
         touches: &["passes = 2"],
         kind: "anon-private",
-        size: "520M",
+        size: "480M",
         counted: &[
-            ("pgscan", 532_349, 5),
-            ("pgscan_kswapd", 383_594, 15),
-            ("pgsteal", 161_184, 5),
-            ("pgsteal_kswapd", 153_449, 5),
-            ("pswpin", 130_314, 5),
-            ("pswpout", 165_201, 5),
-            ("pgmajfault", 16_697, 5),
-            ("allocstall", 156, 15),
-            ("workingset_refault_anon", 130_301, 5),
-            ("swap_ra", 113_616, 5),
-            ("swap_ra_hit", 113_567, 5),
-            ("pageoutrun", 434, 15),
+            ("pgscan", 491_448, 5),
+            ("pgscan_kswapd", 384_476, 10),
+            ("pgsteal", 134_492, 5),
+            ("pgsteal_kswapd", 130_557, 5),
+            ("pswpin", 122_411, 5),
+            ("pswpout", 135_106, 5),
+            ("pgmajfault", 15_415, 5),
+            ("allocstall", 65, 60),
+            ("workingset_refault_anon", 122_411, 5),
+            ("swap_ra", 106_983, 5),
+            ("swap_ra_hit", 106_867, 5),
+            ("pgrotated", 134_478, 5),
+            ("pageoutrun", 683, 15),
         ],
     },
     Load {
         kernel: "v6.18",
-        machine: "use = \"guest-512m\"\nreserved = \"49536K\"\noccupied = \"40860K\"",
+        machine: GUEST_512M_6_18,
         order: "random",
-        touches: &["order = \"random\", passes = 2"],
+        touches: &[
+            "order = \"seq\"",
+            "order = \"random\", count = \"480M/PAGE\"",
+        ],
         kind: "anon-private",
-        size: "520M",
+        size: "480M",
         counted: &[
-            ("pgscan", 128_561, 5),
-            ("pgsteal", 10_439, 10),
-            // A load that hardly exceeds memory: 500 pages that the kernel needs or not are a quarter of it.
-            ("pswpin", 1_858, 50),
-            ("pswpout", 11_425, 5),
-            ("pgmajfault", 1_822, 20),
-            ("workingset_refault_anon", 1_859, 50),
-            // Chance: it hangs on when within two seconds counters are added up; 1 in other runs.
-            ("workingset_activate_anon", 216, 90),
-            ("pgdeactivate", 0, 0),
-            ("pgactivate", 3_968, 45),
+            ("pgscan", 168_789, 5),
+            ("pgscan_kswapd", 107_746, 5),
+            ("pgscan_direct", 61_095, 5),
+            ("pgsteal", 25_314, 5),
+            ("pgsteal_kswapd", 20_623, 10),
+            ("pswpin", 12_786, 5),
+            ("pswpout", 25_753, 5),
+            ("pgmajfault", 12_644, 5),
+            ("workingset_refault_anon", 12_786, 5),
+            ("allocstall", 87, 20),
+            ("pgactivate", 9_103, 10),
+            ("pgrotated", 25_403, 5),
         ],
     },
     Load {
         kernel: "v6.18",
-        machine: "use = \"guest-512m\"\nreserved = \"49536K\"\noccupied = \"39040K\"",
+        machine: GUEST_256M_6_18,
         order: "seq",
         touches: &["passes = 2"],
         kind: "anon-shared",
-        size: "480M",
+        size: "220M",
         counted: &[
-            ("pgscan", 487_131, 5),
-            ("pgscan_kswapd", 280_073, 15),
-            ("pgsteal", 135_208, 5),
-            ("pgsteal_kswapd", 120_543, 15),
-            ("pswpin", 117_968, 7),
-            ("pswpout", 141_110, 5),
-            ("pgmajfault", 17_573, 5),
-            ("allocstall", 297, 130),
-            ("workingset_refault_anon", 117_955, 7),
-            ("swap_ra", 100_397, 10),
-            ("swap_ra_hit", 100_041, 10),
-            ("pageoutrun", 335, 45),
+            ("pgsteal", 65_362, 5),
+            ("pgsteal_kswapd", 56_067, 5),
+            ("pswpin", 55_262, 5),
+            ("pswpout", 66_705, 5),
+            ("pgmajfault", 7_113, 5),
+            ("workingset_refault_anon", 55_262, 5),
+            ("allocstall", 249, 15),
+            ("swap_ra", 48_138, 5),
+            ("swap_ra_hit", 48_050, 5),
+            ("pgrotated", 64_923, 5),
         ],
     },
     Load {
         kernel: "v6.18,watermark_boost_factor=0",
-        machine: "use = \"guest-256m\"\noccupied = \"6282p\"\nzone = [\n\
-            { kind = \"DMA\", present = \"3998p\", managed = \"3840p\" },\n\
-            { kind = \"DMA32\", present = \"61405p\", managed = \"50246p\", initmem = \"3330p\" },\n]",
+        machine: GUEST_256M_6_18,
         order: "reverse",
         touches: &["order = \"seq\"", "order = \"reverse\""],
         kind: "anon-private",
         size: "220M",
         counted: &[
-            ("pgscan", 132_661, 5),
-            ("pgscan_kswapd", 85_875, 20),
-            ("pgsteal", 19_752, 5),
-            ("pgsteal_kswapd", 16_961, 20),
-            ("pswpin", 10_212, 10),
-            ("pswpout", 20_411, 5),
-            ("pgmajfault", 1_289, 10),
-            ("pgactivate", 35_079, 10),
-            ("workingset_refault_anon", 10_212, 10),
-            ("swap_ra", 8_923, 10),
-            ("swap_ra_hit", 8_922, 10),
-            ("pgrotated", 20_113, 5),
+            ("pgscan", 131_252, 5),
+            ("pgscan_kswapd", 84_799, 15),
+            ("pgsteal", 19_398, 5),
+            ("pgsteal_kswapd", 16_694, 15),
+            ("pswpin", 9_766, 5),
+            ("pswpout", 19_638, 5),
+            ("pgmajfault", 1_235, 5),
+            ("workingset_refault_anon", 9_766, 5),
+            ("pgactivate", 35_690, 5),
+            ("swap_ra", 8_531, 5),
+            ("swap_ra_hit", 8_525, 5),
+            ("pgrotated", 19_457, 5),
         ],
     },
     Load {
@@ -155,19 +167,19 @@ const LOADS: [Load; 7] = [
         kind: "anon-private",
         size: "220M",
         counted: &[
-            ("pgscan", 92_838, 5),
-            ("pgscan_kswapd", 63_848, 10),
-            ("pgscan_direct", 28_739, 15),
-            ("pgsteal", 19_182, 5),
-            ("pgsteal_kswapd", 14_529, 5),
-            ("pgsteal_direct", 5_082, 40),
-            ("pswpin", 9_992, 10),
-            ("pswpout", 19_830, 5),
-            ("pgmajfault", 9_772, 10),
-            ("allocstall", 133, 40),
-            ("workingset_refault_anon", 9_992, 10),
-            ("pgactivate", 6_648, 5),
-            ("pgdeactivate", 911, 35),
+            ("pgscan", 91_901, 5),
+            ("pgscan_kswapd", 64_326, 10),
+            ("pgscan_direct", 28_007, 20),
+            ("pgsteal", 18_572, 5),
+            ("pgsteal_kswapd", 14_506, 25),
+            ("pgsteal_direct", 4_388, 50),
+            ("pswpin", 9_536, 10),
+            ("pswpout", 19_183, 5),
+            ("pgmajfault", 9_343, 10),
+            ("workingset_refault_anon", 9_536, 10),
+            ("allocstall", 125, 50),
+            ("pgactivate", 6_769, 5),
+            ("pgdeactivate", 1_201, 10),
         ],
     },
     Load {
@@ -181,17 +193,17 @@ const LOADS: [Load; 7] = [
         kind: "anon-private",
         size: "220M",
         counted: &[
-            ("pgscan", 73_723, 5),
-            ("pgscan_kswapd", 45_320, 10),
-            ("pgscan_direct", 28_559, 15),
-            ("pgsteal", 12_663, 7),
-            ("pgsteal_kswapd", 8_436, 10),
-            ("pgsteal_direct", 4_436, 25),
-            ("pswpin", 2_998, 5),
-            ("pswpout", 13_206, 10),
-            ("pgmajfault", 2_961, 5),
-            ("allocstall", 124, 35),
-            ("workingset_refault_anon", 2_998, 5),
+            ("pgscan", 73_321, 5),
+            ("pgscan_kswapd", 45_024, 15),
+            ("pgscan_direct", 27_872, 20),
+            ("pgsteal", 12_174, 5),
+            ("pgsteal_kswapd", 8_199, 35),
+            ("pgsteal_direct", 3_941, 65),
+            ("pswpin", 2_890, 10),
+            ("pswpout", 12_629, 10),
+            ("pgmajfault", 2_863, 10),
+            ("workingset_refault_anon", 2_890, 10),
+            ("allocstall", 114, 60),
         ],
     },
 ];
@@ -257,7 +269,7 @@ fn counts_are_those_of_real_kernels() {
 fn a_page_used_once_is_scanned_three_times() {
     let counters = counters(&LOADS[0]);
     let scans = counters["pgscan"] as f64 / counters["pgsteal"] as f64;
-    assert!((3.0..3.6).contains(&scans), "{scans} scans a page");
+    assert!((3.0..3.8).contains(&scans), "{scans} scans a page");
     assert_eq!(counters["pgscan_anon"], counters["pgscan"]);
     assert_eq!(counters["pgsteal_anon"], counters["pgsteal"]);
 }

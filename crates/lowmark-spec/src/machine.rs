@@ -281,8 +281,12 @@ pub struct Costs {
     pub major_fault_ns: u64,
     /// Allocation and clearing of one page.
     pub zero_page_ns: u64,
-    /// One page swapped in or out: slot, swap cache, bio, unmap, completion.
+    /// One page swapped out: slot, swap cache, bio, unmap, completion.
     pub swap_page_ns: u64,
+    /// One page read from swap: its frame, swap cache, bio, completion.
+    pub swap_in_ns: u64,
+    /// What a fault takes longer that maps a page of the swap cache: finding it there, and giving up its slot.
+    pub swap_map_ns: u64,
     /// One page of a file read or written: page cache, bio, completion; what it takes over from memory
     /// is `copy_page_ns`.
     pub file_page_ns: u64,
@@ -322,6 +326,8 @@ impl Default for Costs {
             major_fault_ns: 10_000,
             zero_page_ns: 1_000,
             swap_page_ns: 2_500,
+            swap_in_ns: 2_500,
+            swap_map_ns: 0,
             file_page_ns: 500,
             request_ns: 0,
             balance_dirty_ns: 1_000,

@@ -223,12 +223,12 @@ impl BlockLayer {
         let plug = &mut self.plugs[task.0 as usize];
         plug.depth -= 1;
         if plug.depth == 0 {
-            self.flush_plug(sched, task);
+            self.flush_plug(sched, task, sched.free_from(task));
         }
     }
 
-    /// Shows a task's plugged requests to the elevators, sorted; also when the task sleeps.
-    pub(crate) fn flush_plug(&mut self, sched: &mut Sched, task: TaskId) {
+    /// Shows a task's plugged requests to the elevators, sorted, as if its work for them were done `ready`.
+    pub(crate) fn flush_plug(&mut self, sched: &mut Sched, task: TaskId, ready: Nanos) {
         let Some(plug) = self.plugs.get_mut(task.0 as usize) else {
             return;
         };
@@ -239,7 +239,7 @@ impl BlockLayer {
         requests
             .sort_by_key(|&(queue, id)| (queue, self.queues[queue].requests[id as usize].start));
         for &(queue, id) in &requests {
-            self.queues[queue].insert(id, sched.now());
+            self.queues[queue].insert(id, sched.now(), ready);
         }
         requests.dedup_by_key(|&mut (queue, _)| queue);
         for &(queue, _) in &requests {
@@ -307,7 +307,7 @@ impl BlockLayer {
     /// `__make_request`: the queue of a disk that has nothing waiting is plugged first.
     fn add_to_queue(&mut self, sched: &mut Sched, at: usize, id: RequestId) {
         let queue = &mut self.queues[at];
-        queue.insert(id, sched.now());
+        queue.insert(id, sched.now(), sched.free_from(sched.current()));
         let waiting = queue.waiting();
         if self.queues_plug && queue.rotational && waiting == 1 && !queue.plugged {
             queue.plugged = true;
@@ -334,13 +334,14 @@ impl BlockLayer {
             request.pages.len()
         };
         let rules = self.plug_rules;
+        let ready = sched.free_from(task);
         if rules.full(&self.plugs[task.0 as usize], pages) {
-            self.flush_plug(sched, task);
+            self.flush_plug(sched, task, ready);
         }
         let plug = &mut self.plugs[task.0 as usize];
         plug.requests.push((queue, id));
         if rules.full_with_it(plug) {
-            self.flush_plug(sched, task);
+            self.flush_plug(sched, task, ready);
         }
     }
 
@@ -381,16 +382,15 @@ impl BlockLayer {
             let id = queue.begin_next();
             let request = &queue.requests[id as usize];
             let pages = request.pages.len() as u64;
-            let (time, seek) = queue
-                .disk
-                .serve(request.dir, request.start, pages, sched.now());
+            let from = request.ready.max(sched.now());
+            let (time, seek) = queue.disk.serve(request.dir, request.start, pages, from);
             queue.served.busy += time;
             queue.served.seeks[request.dir as usize] += u64::from(seek);
             queue.served.requests[request.dir as usize] += 1;
             queue.served.pages[request.dir as usize] += pages;
             queue.in_service += 1;
             sched.interrupt_after(
-                time,
+                from + time - sched.now(),
                 Interrupt::RequestDone {
                     queue: at,
                     request: id,
@@ -480,8 +480,9 @@ impl Queue {
         self.tags.used() as usize - self.in_service as usize - self.taken.len()
     }
 
-    /// Shows a request to the elevator.
-    fn insert(&mut self, id: RequestId, now: Nanos) {
+    /// Shows a request to the elevator; its submitter has done its work `ready`.
+    fn insert(&mut self, id: RequestId, now: Nanos, ready: Nanos) {
+        self.requests[id as usize].ready = ready;
         self.elevator.insert(id, &self.requests[id as usize], now);
     }
 
@@ -507,6 +508,7 @@ impl Queue {
                 submitter,
                 start: 0,
                 since: 0,
+                ready: 0,
                 pages: Vec::new(),
                 tables: Tables::default(),
             });
@@ -540,6 +542,7 @@ mod tests {
                 position: 1000 * number,
                 pfn: number as Pfn,
                 in_folio: false,
+                needs_bio: false,
             };
             assert_eq!(layer.submit(&mut sched, io), Submitted::Yes);
         }
@@ -548,6 +551,30 @@ mod tests {
         }
         let queue = &layer.queues[0];
         queue.in_service as usize + queue.taken.len()
+    }
+
+    /// What a request takes of the CPU comes before the device has it; of two, the second waits for both.
+    #[test]
+    fn a_device_sees_a_request_when_its_submitter_is_through() {
+        let kernel = versions::at(Version::known("v6.18").unwrap());
+        let mut sched = Sched::new(1, 250, 0, &kernel);
+        sched.add("reader".into(), false);
+        sched.next_ready();
+        let mut layer = BlockLayer::new(&[Device::ssd("sda", 1 << 30)], 60_000, &kernel);
+        for number in 0..2 {
+            let io = Io {
+                device: 0,
+                dir: Dir::Read,
+                sync: true,
+                position: 1000 * number,
+                pfn: number as Pfn,
+                in_folio: false,
+                needs_bio: false,
+            };
+            assert_eq!(layer.submit(&mut sched, io), Submitted::Yes);
+        }
+        let ready = layer.queues[0].requests.iter().map(|request| request.ready);
+        assert_eq!(ready.collect::<Vec<_>>(), [60_000, 120_000]);
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub(crate) struct Io {
     pub(crate) pfn: Pfn,
     /// It is in memory with its neighbours in the file, in a large folio.
     pub(crate) in_folio: bool,
+    /// It takes memory of its own that has not been found yet ([`crate::mm::bio`]).
+    pub(crate) needs_bio: bool,
 }
 
 /// Index of a request in its queue.
@@ -42,6 +44,8 @@ pub(super) struct Request {
     pub(super) start: u64,
     /// When it was allocated.
     pub(super) since: Nanos,
+    /// When its submitter has done the work that it takes; the device knows of it no earlier.
+    pub(super) ready: Nanos,
     /// Pages of memory in ascending order of position.
     pub(super) pages: Vec<Pfn>,
     /// What its driver has allocated for it.

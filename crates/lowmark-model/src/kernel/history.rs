@@ -179,6 +179,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
             m.watermark_boost = WatermarkBoost::AllZones;
             m.page_tables = PageTables::Allocated;
             m.virtio_memory = VirtioMemory::Descriptors;
+            m.swap_bios = SwapBios::Allocated;
         },
     },
     Change {

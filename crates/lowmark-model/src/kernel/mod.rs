@@ -105,6 +105,10 @@ impl Kernel {
                 mechanisms.virtio_memory != VirtioMemory::LeftOut,
                 "virtio_memory",
             ),
+            (
+                mechanisms.swap_bios != SwapBios::LeftOut,
+                "swap_bios=allocated",
+            ),
         ];
         if let Some((_, setting)) = with_slabs.into_iter().find(|&(set, _)| set)
             && version < SLABS_SINCE

@@ -79,6 +79,7 @@ fn oldest() -> Mechanisms {
         watermark_boost: WatermarkBoost::Off,
         page_tables: PageTables::LeftOut,
         slab_pages: SlabPages::LeftOut,
+        swap_bios: SwapBios::LeftOut,
         virtio_memory: VirtioMemory::LeftOut,
         dma_pool: DmaPool::None,
         skipped_pages: SkippedPages::Quarter,

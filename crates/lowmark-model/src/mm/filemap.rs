@@ -19,7 +19,7 @@ use super::readahead::{self, ReadaheadState};
 use super::slub::Cache;
 use super::workingset::Shadow;
 use super::xarray::CHUNK_SHIFT;
-use crate::device::{Dir, Io, Submitted};
+use crate::device::{Dir, Io};
 use crate::time::Mode;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -149,23 +149,8 @@ impl World {
             position,
             pfn,
             in_folio: false,
+            needs_bio: false,
         })
-    }
-
-    /// Submits; what is given back has found no free request, for which the current task waits now.
-    #[inline]
-    pub(crate) fn try_submit(&mut self, io: Io) -> Option<Io> {
-        if self.nfs.is_remote(io.device) {
-            self.nfs_submit(io);
-            return None;
-        }
-        match self.submit(io) {
-            Submitted::Yes => None,
-            Submitted::QueueFull => {
-                self.block.wait_for_request(&mut self.sched, &io);
-                Some(io)
-            }
-        }
     }
 }
 

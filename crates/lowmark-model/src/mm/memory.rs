@@ -317,7 +317,9 @@ impl World {
         if self.mm.swap.is_full() {
             self.try_to_free_swap(pfn);
         }
-        Step::Done { cost: 0 }
+        Step::Done {
+            cost: self.costs.swap_map_ns,
+        }
     }
 
     /// A write to a page mapped read-only: with one owner the page is simply made writable.
@@ -367,6 +369,7 @@ impl World {
                 self.mm.swap.drop_reference(slot);
                 self.add_to_shmem(inode, index, pfn);
                 self.mm.pages[pfn].set(flag::DIRTY);
+                cost = self.costs.swap_map_ns;
                 pfn
             }
             ShmemEntry::Hole => {

@@ -1,6 +1,7 @@
 //! Memory management. Each file has the name of the kernel's.
 
 pub(crate) mod backing_dev;
+pub(crate) mod bio;
 mod errseq;
 pub(crate) mod fetch;
 pub(crate) mod filemap;

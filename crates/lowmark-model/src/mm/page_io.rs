@@ -39,7 +39,6 @@ impl World {
         self.mm.stat.pgpgout += PAGE_SIZE / 1024;
         self.mm.nr_writeback += 1;
         self.mm.memcontrol.count_writeback(pfn);
-        self.bio_alloc(pfn);
         let (device, position) = self.mm.swap.location(self.mm.pages[pfn].private);
         Io {
             device,
@@ -48,6 +47,7 @@ impl World {
             position,
             pfn,
             in_folio: false,
+            needs_bio: self.bios.is_on(),
         }
     }
 
@@ -55,7 +55,6 @@ impl World {
     pub(crate) fn swap_read(&mut self, pfn: Pfn, slot: u32) -> Io {
         self.mm.stat.pswpin += 1;
         self.mm.stat.pgpgin += PAGE_SIZE / 1024;
-        self.bio_alloc(pfn);
         let (device, position) = self.mm.swap.location(slot);
         Io {
             device,
@@ -64,6 +63,7 @@ impl World {
             position,
             pfn,
             in_folio: false,
+            needs_bio: self.bios.is_on(),
         }
     }
 
@@ -72,7 +72,7 @@ impl World {
     /// in a file.
     pub(crate) fn end_io(&mut self, completed: &Completed, pages: &[Pfn]) {
         self.mm.fetch_frames(pages);
-        self.mm.bio_put(pages);
+        self.bio_put(pages);
         match completed.dir {
             Dir::Read => {
                 for &pfn in pages {
@@ -123,18 +123,43 @@ impl World {
     }
 }
 
-/// Submits a page, waiting for a free request if need be.
+impl World {
+    /// Submits a page for the current task (`submit_bio`). What is given back has found no memory or no free request,
+    /// for which the task waits now.
+    #[inline]
+    pub(crate) fn try_submit(&mut self, mut io: Io) -> Option<Io> {
+        if self.nfs.is_remote(io.device) {
+            self.nfs_submit(io);
+            return None;
+        }
+        if io.needs_bio {
+            if !self.bio_alloc(io.pfn) {
+                self.bios.wait(&mut self.sched);
+                return Some(io);
+            }
+            io.needs_bio = false;
+        }
+        let submitted = self.block.submit(&mut self.sched, io);
+        self.map_requests();
+        match submitted {
+            Submitted::Yes => None,
+            Submitted::QueueFull => {
+                self.block.wait_for_request(&mut self.sched, &io);
+                Some(io)
+            }
+        }
+    }
+}
+
+/// Submits a page, waiting for what that takes if need be.
 #[inline]
 pub(crate) async fn submit(sys: &Sys, io: Io) {
+    let mut io = io;
     loop {
-        {
-            let world = &mut *sys.world();
-            match world.submit(io) {
-                Submitted::Yes => return,
-                Submitted::QueueFull => {
-                    world.block.wait_for_request(&mut world.sched, &io);
-                }
-            }
+        let blocked = sys.world().try_submit(io);
+        match blocked {
+            None => return,
+            Some(waiting) => io = waiting,
         }
         sys.suspend().await;
     }

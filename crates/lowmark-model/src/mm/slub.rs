@@ -10,11 +10,12 @@
 //! Slabs of all nodes are in the same lists.
 
 use super::Mm;
+use super::bio::POOL_SIZE;
 use super::mmzone::MigrateType;
-use super::page::{NONE, Pfn, flag};
+use super::page::{NONE, Pfn};
 use super::page_alloc::{Gfp, Reserves};
 use super::xarray::Object;
-use crate::kernel::{Kernel, SlabPages, VirtioMemory};
+use crate::kernel::{Kernel, SlabPages, SwapBios, VirtioMemory};
 use crate::world::World;
 use lowmark_spec::Machine;
 use lowmark_spec::machine::PAGE_SIZE;
@@ -138,6 +139,13 @@ struct OfCpu {
     partial: Vec<u32>,
 }
 
+impl Slab {
+    /// Nobody uses it, and its pages are of those that a workload gets.
+    fn is_unneeded(&self) -> bool {
+        self.used == 0 && self.pfn != NONE
+    }
+}
+
 /// Slabs of a kind.
 #[derive(Debug)]
 struct Slabs {
@@ -159,10 +167,10 @@ struct Slabs {
 #[derive(Debug, Default)]
 pub(crate) struct Slub {
     caches: Vec<Slabs>,
-    /// Nodes of trees and I/O take memory.
+    /// Nodes of trees take memory.
     is_on: bool,
-    /// Objects of the I/O under way, the oldest first.
-    bios: VecDeque<Object>,
+    /// So does I/O of swap.
+    bios: bool,
 }
 
 /// `get_order`: that of the smallest block that holds so many bytes.
@@ -205,20 +213,31 @@ impl Slabs {
         }
     }
 
-    /// Where in its slab a CPU is when the workload begins is chance. The slab's pages are of those in use before.
+    fn objects(&self) -> u32 {
+        ((PAGE_SIZE << self.order) / self.size) as u32
+    }
+
+    /// Where in its slab a CPU is when the workload begins is chance.
     fn begin_midway(&mut self) {
-        let objects = ((PAGE_SIZE << self.order) / self.size) as u32;
+        let half = self.objects() / 2;
         for cpu in 0..self.cpus.len() {
-            self.cpus[cpu].current = Some(self.slabs.len() as u32);
-            self.slabs.push(Slab {
-                pfn: NONE,
-                order: self.order,
-                objects,
-                used: objects / 2,
-                before: objects / 2,
-                place: Place::OfCpu,
-            });
+            self.begin_with(cpu, half, half);
         }
+    }
+
+    /// A CPU's slab when the workload begins, whose pages are of those in use before.
+    fn begin_with(&mut self, cpu: usize, used: u32, before: u32) -> Object {
+        let number = self.slabs.len() as u32;
+        self.slabs.push(Slab {
+            pfn: NONE,
+            order: self.order,
+            objects: self.objects(),
+            used,
+            before,
+            place: Place::OfCpu,
+        });
+        self.cpus[cpu].current = Some(number);
+        number
     }
 
     /// An object of the slabs that there are (`___slab_alloc`).
@@ -292,7 +311,7 @@ impl Slabs {
                 slab.place = Place::OfCpu;
                 self.put_cpu_partial(cpu, object, discarded);
             }
-            Place::Partial if slab.used == 0 && kept >= self.min_partial => {
+            Place::Partial if slab.is_unneeded() && kept >= self.min_partial => {
                 self.partial.retain(|&other| other != object);
                 self.discard(object, discarded);
             }
@@ -305,7 +324,8 @@ impl Slabs {
         if self.cpus[cpu].partial.len() >= self.cpu_partial {
             let mut aside = std::mem::take(&mut self.cpus[cpu].partial);
             while let Some(number) = aside.pop() {
-                if self.slabs[number as usize].used == 0 && self.partial.len() >= self.min_partial {
+                let unneeded = self.slabs[number as usize].is_unneeded();
+                if unneeded && self.partial.len() >= self.min_partial {
                     self.discard(number, discarded);
                 } else {
                     self.slabs[number as usize].place = Place::Partial;
@@ -332,14 +352,15 @@ impl Slub {
         let is_on = kernel.mechanisms.slab_pages == SlabPages::Allocated;
         let by_drivers = kernel.mechanisms.virtio_memory != VirtioMemory::LeftOut
             && machine.devices.iter().any(|device| device.driver.is_some());
-        if high || !is_on && !by_drivers {
+        let bios = kernel.mechanisms.swap_bios == SwapBios::Allocated;
+        if high || !is_on && !by_drivers && !bios {
             return Slub::default();
         }
         let new = |cache: Cache| Slabs::new(cache.size(), machine.cpus.max(1));
         let mut slub = Slub {
             caches: Cache::all().map(new).collect(),
             is_on,
-            bios: VecDeque::new(),
+            bios,
         };
         let full = Cache::scatterlist(SG_CHUNK);
         for cache in Cache::all().filter(|&cache| cache != Cache::Bio && cache != full) {
@@ -374,10 +395,12 @@ impl Slub {
         slabs.map(|slab| u64::from(slab.used - slab.before)).sum()
     }
 
-    /// I/O that is under way with memory of its own.
-    pub(crate) fn bios(&self) -> u64 {
-        let with_memory = self.bios.iter().filter(|&&bio| bio != NO_OBJECT);
-        with_memory.count() as u64
+    /// Bios that are kept for bad times, if there are any, from the slab that they were allocated with
+    /// (`bioset_init`).
+    pub(crate) fn keep_bios(&mut self) -> Option<[Object; POOL_SIZE]> {
+        let slabs = self.caches.get_mut(Cache::Bio.number())?;
+        self.bios
+            .then(|| [slabs.begin_with(0, POOL_SIZE as u32, 0); POOL_SIZE])
     }
 }
 
@@ -411,17 +434,6 @@ impl World {
             None => NO_OBJECT,
         }
     }
-
-    /// Memory for the I/O of a page, on its node (`bio_alloc`). Where there is none, it takes one of those that are
-    /// kept for that (`mempool_alloc`).
-    #[inline]
-    pub(crate) fn bio_alloc(&mut self, page: Pfn) {
-        if self.mm.slub.is_on() {
-            let node = self.mm.node_of(page);
-            let bio = self.alloc_object(Cache::Bio, node, Reserves::None);
-            self.mm.slub.bios.push_back(bio);
-        }
-    }
 }
 
 impl Mm {
@@ -436,22 +448,6 @@ impl Mm {
         self.slub.caches[cache.number()].free(cpu, object, &mut discarded);
         for (pfn, order) in discarded {
             self.free_pages(pfn, order);
-        }
-    }
-
-    /// I/O of these pages has ended (`bio_put`): as much memory is free again as those of swap had, that of the oldest
-    /// I/O first.
-    #[inline]
-    pub(crate) fn bio_put(&mut self, pages: &[Pfn]) {
-        if !self.slub.is_on() {
-            return;
-        }
-        for &pfn in pages {
-            if self.pages[pfn].has(flag::SWAPBACKED)
-                && let Some(bio) = self.slub.bios.pop_front()
-            {
-                self.free_object(Cache::Bio, bio);
-            }
         }
     }
 }

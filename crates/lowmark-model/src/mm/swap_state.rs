@@ -11,7 +11,7 @@ use super::memcontrol::{MemcgId, alloc_charged};
 use super::page::{Pfn, flag};
 use super::page_alloc::{Gfp, OutOfMemory};
 use super::page_io;
-use crate::device::{Io, Submitted};
+use crate::device::Io;
 use crate::kernel::{SwapinPlug, SwapinReadahead};
 use crate::world::{Sys, World};
 
@@ -393,8 +393,7 @@ pub(crate) async fn swapin_readahead(
             }
         }
     }
-    sys.charge_kernel(reading.read * sys.costs.swap_page_ns)
-        .await;
+    sys.charge_kernel(reading.read * sys.costs.swap_in_ns).await;
     if plug {
         sys.finish_plug();
     }
@@ -420,7 +419,7 @@ enum Reads {
     Done,
     /// The next slot needs a page charged to this group, which the fast path has not.
     Allocate(MemcgId),
-    /// The current task waits for a free request for this read.
+    /// The current task waits for memory or for a free request for this read.
     Blocked(Io),
 }
 
@@ -450,8 +449,7 @@ impl World {
             reading.window.next += 1;
             self.add_read_page(pfn, slot, neighbour && reading.marks != Marks::None);
             let io = self.swap_read(pfn, slot);
-            if self.submit(io) == Submitted::QueueFull {
-                self.block.wait_for_request(&mut self.sched, &io);
+            if let Some(io) = self.try_submit(io) {
                 return Reads::Blocked(io);
             }
             reading.read += 1;

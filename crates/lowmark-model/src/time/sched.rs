@@ -274,6 +274,11 @@ impl Sched {
         self.tasks[self.current.index()].owed += ns;
     }
 
+    /// When a task has done what it owes, if it goes on now.
+    pub(crate) fn free_from(&self, task: TaskId) -> Nanos {
+        self.now + self.tasks[task.index()].owed
+    }
+
     /// Something else happens first: the current task goes on `then`.
     #[cold]
     fn run_into(&mut self, then: Nanos) {

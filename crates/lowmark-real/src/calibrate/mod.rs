@@ -10,7 +10,8 @@
 //! 5. Beside a thread that wants the CPU for itself, commands take from it what they need, and it is through that much
 //!    later: that is the part of a command that is no waiting for the disk.
 //! 6. `MADV_PAGEOUT` writes what is dirty, and leaves it in the swap cache. Read from there and paged out again,
-//!    pages are clean: they are isolated, unmapped and freed at once. Touched once more they come from the disk.
+//!    pages are clean: they are isolated, unmapped and freed at once. `MADV_WILLNEED` then reads them in large
+//!    requests, and writing to them finds them in the swap cache; once more without that, each fault reads its own.
 //!
 //! Stand-ins: a page that a scan keeps costs what one costs that it frees; and a page of a hole takes as long to zero
 //! as to copy. (What a fault takes longer for a page of its own than for the page of zeroes, `zero_page`, holds the
@@ -103,7 +104,11 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
     let beside = |probe, burn| Ok(times.each(probe, 1)?.saturating_sub(times.each(burn, 1)?));
     let commands = beside("disk-read-beside", "burn")? + beside("disk-write-beside", "burn")?;
     let request_ns = (commands / (2 * COMMANDS)).saturating_sub(syscall_ns);
-    let swap_in = beside("swap-in-beside", "burn-long")? / PAGES;
+    let swap_in_ns = beside("swap-read-beside", "burn")? / PAGES;
+    let swap_map_ns = times
+        .each("swap-map", PAGES)?
+        .saturating_sub(touch_ns + minor_fault_ns);
+    let major = beside("swap-in-beside", "burn-long")? / PAGES;
     let deep = times.each("disk-read-deep", COMMANDS)? + times.each("disk-write-deep", COMMANDS)?;
     let parallelism = (disk_read + disk_write + deep / 2) / deep.max(1);
     // A page of a hole is zeroed in place of being read, and copied as any.
@@ -114,12 +119,14 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         touch_ns,
         minor_fault_ns,
         // What the fault takes beside the request and the page itself; it is a fault at least.
-        major_fault_ns: swap_in
-            .saturating_sub(request_ns + swap_page_ns)
+        major_fault_ns: major
+            .saturating_sub(touch_ns + request_ns + swap_in_ns + swap_map_ns)
             .max(minor_fault_ns),
         zero_page_ns: times.each("fault-and-zero", PAGES)?.saturating_sub(fault),
         file_page_ns,
         swap_page_ns,
+        swap_in_ns,
+        swap_map_ns,
         scan_page_ns,
         copy_page_ns,
         syscall_ns,
@@ -232,6 +239,8 @@ pub fn to_toml(machine: &Machine, source: &str) -> String {
         ("major_fault", costs.major_fault_ns),
         ("zero_page", costs.zero_page_ns),
         ("swap_page", costs.swap_page_ns),
+        ("swap_in", costs.swap_in_ns),
+        ("swap_map", costs.swap_map_ns),
         ("file_page", costs.file_page_ns),
         ("request", costs.request_ns),
         ("balance_dirty", costs.balance_dirty_ns),

@@ -40,7 +40,9 @@ fn probes() -> Vec<(&'static str, u64)> {
         ("fault-and-zero", 1_510 * PAGES),
         ("reclaim", 200 * PAGES),
         ("swap-out", 2_200 * PAGES),
-        ("swap-in-beside", 20_000_000 + 8_500 * PAGES),
+        ("swap-read-beside", 9_000_000 + 1_500 * PAGES),
+        ("swap-map", 910 * PAGES),
+        ("swap-in-beside", 20_000_000 + 9_410 * PAGES),
         ("burn-long", 20_000_000),
         // A call costs 300, a page of it 400.
         ("read-page", 700 * CACHED),
@@ -72,9 +74,11 @@ fn costs_are_differences_of_medians() {
     let expected = Costs {
         touch_ns: 10,
         minor_fault_ns: 500,
-        major_fault_ns: 8_500 - 5_000 - 2_000,
+        major_fault_ns: 9_410 - 10 - 5_000 - 1_500 - 400,
         zero_page_ns: 1_000,
         swap_page_ns: 2_000,
+        swap_in_ns: 1_500,
+        swap_map_ns: 400,
         file_page_ns: 900,
         request_ns: 5_000,
         scan_page_ns: 200,
@@ -129,7 +133,7 @@ fn the_probes_do_what_is_counted() {
     let scenario = parse(&source, &BuiltIn, &Overrides::default())
         .expect("a workload")
         .remove(0);
-    let touches = 5 * (PAGES * (4 + PASSES));
+    let touches = 5 * (PAGES * (6 + PASSES));
     assert_eq!(scenario.workload.touches_expected(), Some(touches));
     let sizes: Vec<u64> = scenario
         .workload

@@ -375,12 +375,14 @@ fn priority(scope: &Scope<'_>, node: &Node) -> Result<i32> {
 }
 
 fn read_costs(node: &Node, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
-    let slots: [(&str, &mut u64); 16] = [
+    let slots: [(&str, &mut u64); 18] = [
         ("touch", &mut costs.touch_ns),
         ("minor_fault", &mut costs.minor_fault_ns),
         ("major_fault", &mut costs.major_fault_ns),
         ("zero_page", &mut costs.zero_page_ns),
         ("swap_page", &mut costs.swap_page_ns),
+        ("swap_in", &mut costs.swap_in_ns),
+        ("swap_map", &mut costs.swap_map_ns),
         ("scan_page", &mut costs.scan_page_ns),
         ("context_switch", &mut costs.context_switch_ns),
         ("copy_page", &mut costs.copy_page_ns),
@@ -397,6 +399,11 @@ fn read_costs(node: &Node, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
     let fields = Fields::open(node, node.span, "[costs]", &keys, scope)?;
     for (key, slot) in slots {
         *slot = fields.or(key, Scope::duration, *slot)?;
+    }
+    // Whoever does not tell the two apart means both.
+    let said = |key| fields.maybe(key, Scope::duration);
+    if let (Some(both), None) = (said("swap_page")?, said("swap_in")?) {
+        costs.swap_in_ns = both;
     }
     Ok(())
 }

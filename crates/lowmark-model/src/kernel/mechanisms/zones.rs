@@ -87,7 +87,14 @@ macro_rules! zones {
                 /// All kernels have them, but the model leaves them out, or takes them for a part of `occupied`.
                 LeftOut = "left-out",
                 /// In kernels of 5.0 and later, though SLUB is as old as 81819f0fc828: nodes of the trees in which files,
-                /// shared memory and swap find their pages, and I/O under way.
+                /// shared memory and swap find their pages.
+                Allocated = "allocated",
+            }
+            /// Memory for I/O of swap under way (`bio_alloc`).
+            swap_bios: SwapBios {
+                /// All kernels need it, but the model leaves it out.
+                LeftOut = "left-out",
+                /// A bio for each page, from slabs; who finds none waits for I/O to end.
                 Allocated = "allocated",
             }
             /// Memory that drivers of virtio disks need for requests under way (`virtblk_map_data`, `alloc_indirect_split`).

@@ -163,6 +163,7 @@ impl World {
                 position,
                 pfn,
                 in_folio: large,
+                needs_bio: false,
             };
             if let Some(io) = self.try_submit(io) {
                 return Stopped::Blocked(io);

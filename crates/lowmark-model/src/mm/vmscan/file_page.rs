@@ -130,6 +130,7 @@ impl World {
             position: position.expect("a page that is written has a place"),
             pfn,
             in_folio: false,
+            needs_bio: false,
         }
     }
 

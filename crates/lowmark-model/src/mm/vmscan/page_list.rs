@@ -64,8 +64,8 @@ struct Progress {
 
 /// Why others run before a batch is through.
 enum Pause {
-    /// The write of a page finds no free request: the current task is waiting for one.
-    QueueFull(Io),
+    /// The write of a page finds no memory or no free request: the current task is waiting for that.
+    Blocked(Io),
     /// The next slot may be another CPU's.
     Turn,
 }
@@ -84,7 +84,7 @@ pub(super) async fn shrink_page_list(sys: &Sys, batch: &mut Batch, sc: &ScanCont
         let pause = sys.world().shrink_pages(batch, sc, &mut progress);
         match pause {
             None => break,
-            Some(Pause::QueueFull(io)) => {
+            Some(Pause::Blocked(io)) => {
                 sys.suspend().await;
                 page_io::submit(sys, io).await;
             }
@@ -130,7 +130,7 @@ impl World {
                     outcome.pageout += 1;
                     let io = self.write_out(pfn, &mut outcome.cost);
                     pause = match self.try_submit(io) {
-                        Some(io) => Some(Pause::QueueFull(io)),
+                        Some(io) => Some(Pause::Blocked(io)),
                         None => turns.then_some(Pause::Turn),
                     };
                 }
