@@ -43,7 +43,7 @@ reproduce: ## every published evaluation that has a recipe: some minutes
 			reproduce "$$(basename "$$recipe" .toml)" || status=$$?; \
 	done; exit $$status
 
-twin: ## the suite of twin runs on real kernels, TWIN_RUNS each, into docs/twin.md: an hour or so without KVM
+twin: ## the suite of twin runs on real kernels, TWIN_RUNS each, into docs/twin.md: half an hour without KVM
 	bin/twin.sh --repeat $(TWIN_RUNS)
 
 docs: ## docs/events.md from the declarations of the events

@@ -2,7 +2,7 @@
 # Twin runs of the suite under workloads/twin: each workload on real kernels and on the model, counter by
 # counter, into docs/twin.md.
 #
-#   bin/twin.sh                    all of it: an hour or so without KVM
+#   bin/twin.sh                    all of it: half an hour without KVM
 #   bin/twin.sh --repeat N         the same with N runs of each kernel instead of five
 #   bin/twin.sh --keep DIR         the same, and all recordings are kept, a directory for each workload
 #   bin/twin.sh --kept DIR         the model anew beside the runs of kernels that were kept there
