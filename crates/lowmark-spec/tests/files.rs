@@ -170,7 +170,13 @@ fn desktop_900m() {
     );
     assert_eq!(disk.elevator, Elevator::Cfq);
     assert_eq!((hdd.swap[0].size, hdd.swap[0].priority), (1 << 30, -1));
-    assert_eq!(hdd.costs.swap_page_ns, 2_300);
+    // One figure for both directions means both.
+    assert_eq!(
+        (hdd.costs.swap_page_ns, hdd.costs.swap_in_ns),
+        (2_300, 2_300)
+    );
+    let guest = machine("guest-256m").costs;
+    assert!(guest.swap_in_ns > guest.swap_page_ns && guest.swap_map_ns > 0);
     let ssd = machine("desktop-900m-ssd");
     assert_eq!(
         (ssd.devices[0].kind, ssd.devices[0].page_ns),
