@@ -104,6 +104,7 @@ impl Case {
             },
             workload: workload(body),
             seed: SEED,
+            phase: 0,
         }
     }
 

@@ -101,7 +101,7 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
         sys.world().spawn(format!("kswapd{node}"), true, body);
     }
     task::start(&sys, &scenario.machine, &scenario.workload, scenario.seed);
-    sys.world().start_flushing_stats();
+    sys.world().start_flushing_stats(scenario.phase);
     Ok(sys)
 }
 
@@ -159,5 +159,6 @@ pub fn example_scenario() -> Scenario {
             end: End::AllTasks,
         },
         seed: 0,
+        phase: 0,
     }
 }

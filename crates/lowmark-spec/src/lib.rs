@@ -33,4 +33,7 @@ pub struct Scenario {
     pub workload: Workload,
     /// Seed of all random choices; 0 when nobody says otherwise.
     pub seed: u64,
+    /// Where periodic work of the kernel stands when the workload begins, which on a real machine is chance: midway
+    /// between two rounds with 0, and elsewhere with other numbers, of which few in a row are spread evenly.
+    pub phase: u64,
 }

@@ -94,6 +94,7 @@ fn probe(qemu: &Path, options: &GuestOptions) -> Result<bool, GuestError> {
             end: End::AllTasks,
         },
         seed: 0,
+        phase: 0,
     };
     let scratch = options.scratch.clone().unwrap_or_else(std::env::temp_dir);
     let failed = |error| GuestError::io(&scratch, error);

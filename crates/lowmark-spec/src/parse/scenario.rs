@@ -109,6 +109,7 @@ impl Resolver<'_> {
             kernel,
             workload: workload.clone(),
             seed,
+            phase: 0,
         };
         Ok(kernels.into_iter().flatten().map(scenario).collect())
     }

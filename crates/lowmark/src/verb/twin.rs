@@ -4,7 +4,8 @@
 //! 2. The kernel runs several times in guests, with one seed: its spread is its own. Or what an earlier twin kept
 //!    of that is read again.
 //! 3. The model runs as often, each time on the machine as that run of the kernel reported it: zones, and memory
-//!    in use before the first task. What a few pages more or less make of a workload shows on both sides then.
+//!    in use before the first task, and at another phase of what the kernel does periodically. What a few pages or
+//!    moments more or less make of a workload shows on both sides then.
 
 use crate::cli::{Ask, Backend, Format, Printing, Running};
 use crate::output::{self, Page, remark};
@@ -176,6 +177,7 @@ fn model(run: &Run, repeat: u64, kernel: &Recording) -> miette::Result<Run> {
     if let Some(system) = kernel.system.as_deref() {
         scenario.machine = zoneinfo::observed(&scenario.machine, system);
     }
+    scenario.phase = repeat;
     Ok(Run {
         name: format!("{}_model{}", run.name, repeat + 1),
         scenario,

@@ -18,6 +18,14 @@ use crate::world::{Interrupt, World};
 
 /// `FLUSH_TIME`
 const FLUSH_TIME: Nanos = 2 * SECOND;
+/// The golden section of it, whose multiples are spread evenly.
+const FLUSH_STEP: Nanos = FLUSH_TIME / 1_000_000 * 618_034;
+
+/// Time to the worker's first run.
+fn until_flush(phase: u64) -> Nanos {
+    let later = u128::from(phase) * u128::from(FLUSH_STEP) % u128::from(FLUSH_TIME);
+    (FLUSH_TIME / 2 + later as Nanos) % FLUSH_TIME
+}
 
 /// Counters of LRU lists, those of the groups below included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -108,12 +116,13 @@ impl World {
         }
     }
 
-    /// The worker runs since boot. Where between two of its runs a workload begins is chance: midway.
-    pub(crate) fn start_flushing_stats(&mut self) {
+    /// The worker runs since boot. Where between two of its runs a workload begins is chance
+    /// ([`lowmark_spec::Scenario::phase`]).
+    pub(crate) fn start_flushing_stats(&mut self, phase: u64) {
         if self.kernel.mechanisms.lruvec_stats != LruvecStats::Current {
             self.mm.flush_stats();
             let next = Interrupt::FlushMemcgStats;
-            self.sched.interrupt_after(FLUSH_TIME / 2, next);
+            self.sched.interrupt_after(until_flush(phase), next);
         }
     }
 
@@ -130,6 +139,19 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn five_phases_are_spread_over_the_time_between_two_runs() {
+        assert_eq!(until_flush(0), SECOND);
+        let mut times: Vec<Nanos> = (0..5).map(until_flush).collect();
+        times.sort_unstable();
+        let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(
+            gaps.into_iter()
+                .all(|gap| gap > FLUSH_TIME / 10 && gap < FLUSH_TIME / 3)
+        );
+        assert!(until_flush(u64::MAX) < FLUSH_TIME);
+    }
     use crate::mm::page::flag;
     use crate::mm::page_alloc::Gfp;
     use crate::world::{Sys, Verdict};
@@ -156,7 +178,7 @@ mod tests {
             ("v6.18", [0, 0, 10]),
         ] {
             let mut world = World::of_version(version);
-            world.start_flushing_stats();
+            world.start_flushing_stats(0);
             add_pages(&mut world, 10);
             let at_once = known(&world);
             world.mm.stat.pgfault += 1000;
@@ -175,7 +197,7 @@ mod tests {
             world.mm.stat.pgfault += 1;
             world.mm.stat.memcg_updates()
         };
-        world.start_flushing_stats();
+        world.start_flushing_stats(0);
         add_pages(&mut world, 10);
         world.mm.stat.pgfault += enough / per_fault - 1;
         world.flush_before_reclaim();
@@ -188,7 +210,7 @@ mod tests {
     #[test]
     fn the_worker_alone_keeps_no_run_going() {
         let mut world = World::of_version("v6.18");
-        world.start_flushing_stats();
+        world.start_flushing_stats(0);
         let sys = Sys::new(world);
         let body = {
             let sys = sys.clone();
@@ -205,7 +227,7 @@ mod tests {
     #[test]
     fn refaults_that_nobody_has_counted_yet_do_not_count() {
         let mut world = World::of_version("v6.18");
-        world.start_flushing_stats();
+        world.start_flushing_stats(0);
         world.mm.lruvecs[0].activations = [3, 4];
         assert_eq!(world.workingset_activations(0), [0, 0]);
         world.flush_stats_periodically();
