@@ -132,6 +132,8 @@ impl World {
 
 impl World {
     pub(crate) fn new(machine: &Machine, kernel: Kernel, trace: Trace) -> World {
+        let own = machine.kernel_costs.get(&kernel.version.to_string());
+        let costs = own.unwrap_or(&machine.costs);
         let mut mm = Mm::new(machine, &kernel);
         let bios = BioSet::new(mm.slub.keep_bios());
         let memory = mm.zones.iter().map(|zone| zone.managed).sum();
@@ -139,22 +141,18 @@ impl World {
             sched: Sched::new(
                 machine.cpus,
                 machine.hz,
-                machine.costs.context_switch_ns,
+                costs.context_switch_ns,
                 &kernel.mechanisms,
             ),
             mm,
-            block: BlockLayer::new(
-                &machine.devices,
-                machine.costs.request_ns,
-                &kernel.mechanisms,
-            ),
+            block: BlockLayer::new(&machine.devices, costs.request_ns, &kernel.mechanisms),
             mounts: Mounts::new(machine, kernel.mechanisms.xfs_ahead),
             nfs: Nfs::new(machine, memory),
             dirtying: Dirtying::new(machine.cpus),
             list_locks: ListLocks::default(),
             trace,
             kernel,
-            costs: machine.costs.clone(),
+            costs: costs.clone(),
             spaces: Vec::new(),
             page_waiters: PageWaiters::default(),
             bios,

@@ -4,6 +4,7 @@
 //! code with [`Machine::small`]. Sizes are bytes, times are nanoseconds.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Bytes in a base page, on every machine of the model.
 pub const PAGE_SIZE: u64 = 4096;
@@ -95,6 +96,9 @@ pub struct Machine {
     pub filesystems: Vec<FileSystem>,
     /// What work costs on a CPU of this machine.
     pub costs: Costs,
+    /// The same under kernels whose own code was measured to take another time for it, by version.
+    #[serde(default)]
+    pub kernel_costs: BTreeMap<String, Costs>,
 }
 
 /// How a device moves data.
@@ -268,8 +272,8 @@ pub struct FileSystem {
     pub device: Option<usize>,
 }
 
-/// CPU time of elementary work, ns. A property of the machine: every workload and kernel on it pays
-/// the same.
+/// CPU time of elementary work, ns. A property of the machine: every workload on it pays the same, and every kernel but
+/// those of [`Machine::kernel_costs`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Costs {
@@ -372,6 +376,7 @@ impl Machine {
             },
             filesystems: Vec::new(),
             costs: Costs::default(),
+            kernel_costs: BTreeMap::new(),
         }
     }
 

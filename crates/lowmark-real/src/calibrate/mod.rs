@@ -115,6 +115,7 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
     let hole = times.each("read-hole", CACHED)?;
     let file_page_ns = hole.saturating_sub(read_block / CACHED_BLOCK + copy_page_ns);
     let mut machine = base.clone();
+    machine.kernel_costs.clear();
     machine.costs = Costs {
         touch_ns,
         minor_fault_ns,

@@ -34,7 +34,15 @@ pub(crate) const SCALARS: [&str; 9] = [
     "thp",
 ];
 /// Parts of a machine: sections of a machine file, keys of `[machine]` in a workload.
-const PARTS: [&str; 6] = ["device", "swap", "filesystem", "zone", "costs", "sources"];
+const PARTS: [&str; 7] = [
+    "device",
+    "swap",
+    "filesystem",
+    "zone",
+    "costs",
+    "kernel_costs",
+    "sources",
+];
 
 /// Where the description of a machine stands.
 #[derive(Clone, Copy)]
@@ -97,8 +105,13 @@ pub(crate) fn read(
         machine.zones = zones::read(zones, &rams, scope)?;
     }
     if let Some(costs) = parts.get("costs") {
-        read_costs(costs, &mut machine.costs, scope)?;
+        read_costs(costs, "[costs]", &mut machine.costs, scope)?;
+        // What is said of all kernels holds for those that are named in the base, too.
+        for others in machine.kernel_costs.values_mut() {
+            read_costs(costs, "[costs]", others, scope)?;
+        }
     }
+    kernel_costs(parts, &mut machine, scope)?;
     let cited = sources(parts, &mut machine)?;
     if file {
         every_source_cited(parts, &cited)?;
@@ -374,7 +387,36 @@ fn priority(scope: &Scope<'_>, node: &Node) -> Result<i32> {
         })
 }
 
-fn read_costs(node: &Node, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
+/// `[kernel_costs."v6.1"]`: what costs something else than `[costs]` says under a kernel.
+fn kernel_costs(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Result<()> {
+    const SECTION: &str = "kernel_costs";
+    let Some(node) = parts.get(SECTION) else {
+        return Ok(());
+    };
+    for Entry {
+        key,
+        key_span,
+        node,
+    } in node.entries("one table for each kernel")?
+    {
+        let release = key.strip_prefix('v').unwrap_or_default();
+        let numbers = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        if !release.split('.').all(numbers) {
+            return Err(Problem::new(
+                *key_span,
+                format!("expected the version of a kernel, found \"{key}\""),
+                "write it as in `[kernel]`, such as [kernel_costs.\"v6.1\"]",
+            ));
+        }
+        let known = machine.kernel_costs.get(key);
+        let mut costs = known.unwrap_or(&machine.costs).clone();
+        read_costs(node, &format!("[{SECTION}.\"{key}\"]"), &mut costs, scope)?;
+        machine.kernel_costs.insert(key.clone(), costs);
+    }
+    Ok(())
+}
+
+fn read_costs(node: &Node, section: &str, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
     let slots: [(&str, &mut u64); 18] = [
         ("touch", &mut costs.touch_ns),
         ("minor_fault", &mut costs.minor_fault_ns),
@@ -396,7 +438,7 @@ fn read_costs(node: &Node, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
         ("syscall", &mut costs.syscall_ns),
     ];
     let keys: Vec<&str> = slots.iter().map(|(key, _)| *key).collect();
-    let fields = Fields::open(node, node.span, "[costs]", &keys, scope)?;
+    let fields = Fields::open(node, node.span, section, &keys, scope)?;
     for (key, slot) in slots {
         *slot = fields.or(key, Scope::duration, *slot)?;
     }
