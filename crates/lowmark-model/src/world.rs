@@ -6,7 +6,7 @@
 
 use crate::device::BlockLayer;
 use crate::fs::Mounts;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, SwapBios};
 use crate::mm::Mm;
 use crate::mm::bio::BioSet;
 use crate::mm::fs_writeback::ListLocks;
@@ -135,7 +135,10 @@ impl World {
         let own = machine.kernel_costs.get(&kernel.version.to_string());
         let costs = own.unwrap_or(&machine.costs);
         let mut mm = Mm::new(machine, &kernel);
-        let bios = BioSet::new(mm.slub.keep_bios());
+        let bios = BioSet::new(match kernel.mechanisms.swap_bios {
+            SwapBios::Allocated => mm.slub.keep_bios(),
+            SwapBios::LeftOut => None,
+        });
         let memory = mm.zones.iter().map(|zone| zone.managed).sum();
         let mut world = World {
             sched: Sched::new(

@@ -527,6 +527,19 @@ mod tests {
     use super::*;
     use crate::kernel::{Version, versions};
 
+    /// Single pages far apart.
+    fn read(number: u64) -> Io {
+        Io {
+            device: 0,
+            dir: Dir::Read,
+            sync: true,
+            position: 1000 * number,
+            pfn: number as Pfn,
+            in_folio: false,
+            needs_bio: false,
+        }
+    }
+
     /// Requests that a disk has begun or taken after single pages far apart were submitted.
     fn at_device(version: &str, pages: u64, unplugs: bool) -> usize {
         let kernel = versions::at(Version::known(version).unwrap());
@@ -535,16 +548,7 @@ mod tests {
         sched.next_ready();
         let mut layer = BlockLayer::new(&[Device::hdd("sda", 1 << 30)], 0, &kernel);
         for number in 0..pages {
-            let io = Io {
-                device: 0,
-                dir: Dir::Read,
-                sync: true,
-                position: 1000 * number,
-                pfn: number as Pfn,
-                in_folio: false,
-                needs_bio: false,
-            };
-            assert_eq!(layer.submit(&mut sched, io), Submitted::Yes);
+            assert_eq!(layer.submit(&mut sched, read(number)), Submitted::Yes);
         }
         if unplugs {
             layer.unplug_queues(&mut sched);
@@ -562,16 +566,7 @@ mod tests {
         sched.next_ready();
         let mut layer = BlockLayer::new(&[Device::ssd("sda", 1 << 30)], 60_000, &kernel);
         for number in 0..2 {
-            let io = Io {
-                device: 0,
-                dir: Dir::Read,
-                sync: true,
-                position: 1000 * number,
-                pfn: number as Pfn,
-                in_folio: false,
-                needs_bio: false,
-            };
-            assert_eq!(layer.submit(&mut sched, io), Submitted::Yes);
+            assert_eq!(layer.submit(&mut sched, read(number)), Submitted::Yes);
         }
         let ready = layer.queues[0].requests.iter().map(|request| request.ready);
         assert_eq!(ready.collect::<Vec<_>>(), [60_000, 120_000]);

@@ -173,7 +173,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "watermark-boost",
         version: v(5, 0),
         commit: "1c30844d2dfe",
-        summary: "watermarks are boosted when pageblocks are mixed (73444bc4d8f9); earlier kernels of the model have no types of blocks and no page tables",
+        summary: "watermarks are boosted when pageblocks are mixed (73444bc4d8f9); earlier kernels of the model have no types of blocks, no page tables and no memory for I/O",
         effect: |m| {
             m.migrate_types = MigrateTypes::Stolen;
             m.watermark_boost = WatermarkBoost::AllZones;

@@ -121,9 +121,7 @@ impl World {
             self.page_waiters.wake(pfn, &mut self.sched);
         }
     }
-}
 
-impl World {
     /// Submits a page for the current task (`submit_bio`). What is given back has found no memory or no free request,
     /// for which the task waits now.
     #[inline]
@@ -153,8 +151,7 @@ impl World {
 
 /// Submits a page, waiting for what that takes if need be.
 #[inline]
-pub(crate) async fn submit(sys: &Sys, io: Io) {
-    let mut io = io;
+pub(crate) async fn submit(sys: &Sys, mut io: Io) {
     loop {
         let blocked = sys.world().try_submit(io);
         match blocked {

@@ -169,8 +169,6 @@ pub(crate) struct Slub {
     caches: Vec<Slabs>,
     /// Nodes of trees take memory.
     is_on: bool,
-    /// So does I/O of swap.
-    bios: bool,
 }
 
 /// `get_order`: that of the smallest block that holds so many bytes.
@@ -360,7 +358,6 @@ impl Slub {
         let mut slub = Slub {
             caches: Cache::all().map(new).collect(),
             is_on,
-            bios,
         };
         let full = Cache::scatterlist(SG_CHUNK);
         for cache in Cache::all().filter(|&cache| cache != Cache::Bio && cache != full) {
@@ -395,12 +392,11 @@ impl Slub {
         slabs.map(|slab| u64::from(slab.used - slab.before)).sum()
     }
 
-    /// Bios that are kept for bad times, if there are any, from the slab that they were allocated with
-    /// (`bioset_init`).
+    /// Bios that are kept for bad times, of the slab that they were allocated with (`bioset_init`); none where there
+    /// are no slabs.
     pub(crate) fn keep_bios(&mut self) -> Option<[Object; POOL_SIZE]> {
         let slabs = self.caches.get_mut(Cache::Bio.number())?;
-        self.bios
-            .then(|| [slabs.begin_with(0, POOL_SIZE as u32, 0); POOL_SIZE])
+        Some([slabs.begin_with(0, POOL_SIZE as u32, 0); POOL_SIZE])
     }
 }
 

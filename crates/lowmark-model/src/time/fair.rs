@@ -169,7 +169,7 @@ impl Fair {
         self.cpus[cpu].map_or(Nanos::MAX, |running| running.resched_at)
     }
 
-    /// Who runs on a CPU goes back to user mode (`exit_enter_user_mode_loop`): whether it makes room.
+    /// Who runs on a CPU goes back to user mode (`exit_to_user_mode_loop`): whether it makes room.
     #[inline]
     pub(super) fn enter_user_mode(&mut self, cpu: usize, now: Nanos) -> bool {
         if !self.tunables.lazy || !self.waits() {

@@ -28,7 +28,7 @@ const CONSOLE_LINE_MAX: u64 = 4_096;
 const ROOM: u64 = 64 << 20;
 /// MiB of RAM up to which QEMU touches all of a guest's memory before the guest starts. Otherwise the host
 /// clears a page in the midst of whatever the guest does when it uses that page first, and the guest's first
-/// minutes cost more than those for which the machine was calibrated. Larger guests do not pay the seconds that
+/// seconds cost more than those for which the machine was calibrated. Larger guests do not pay the seconds that
 /// it takes, nor the memory.
 const PREALLOCATED_MAX: u64 = 1_024;
 
@@ -136,23 +136,26 @@ impl Launch<'_> {
         } else {
             ""
         };
+        let nodes = machine.nodes.len() as u32;
         for (at, node) in machine.nodes.iter().enumerate() {
             let size = megabytes(node.ram);
             add(
                 "-object",
                 format!("memory-backend-ram,id=ram{at},size={size}M{prealloc}"),
             );
-        }
-        if let nodes @ 2.. = machine.nodes.len() as u32 {
-            add("-machine", "q35".into());
-            for at in 0..nodes {
-                let cpus = (0..machine.cpus).filter(|cpu| cpu % nodes == at);
+            if nodes > 1 {
+                let cpus = (0..machine.cpus).filter(|cpu| cpu % nodes == at as u32);
                 let cpus: String = cpus.map(|cpu| format!(",cpus={cpu}")).collect();
                 add("-numa", format!("node,nodeid={at},memdev=ram{at}{cpus}"));
             }
-        } else {
-            add("-machine", "q35,memory-backend=ram0".into());
         }
+        // Of several nodes each names its own.
+        let memory = if nodes > 1 {
+            ""
+        } else {
+            ",memory-backend=ram0"
+        };
+        add("-machine", format!("q35{memory}"));
         for option in ["-nodefaults", "-no-user-config", "-no-reboot"] {
             arguments.push(option.into());
         }

@@ -458,7 +458,7 @@ fn sources(parts: &Node, machine: &mut Machine) -> Result<BTreeSet<String>> {
     };
     let mut known: Vec<String> = SCALARS
         .iter()
-        .chain(&["nodes", "swap", "zone", "costs"])
+        .chain(&["nodes", "swap", "zone", "costs", "kernel_costs"])
         .map(|&name| name.to_owned())
         .collect();
     known.extend(
@@ -524,8 +524,8 @@ fn every_source_cited(parts: &Node, cited: &BTreeSet<String>) -> Result<()> {
     let costs = parts
         .entries("sections")?
         .iter()
-        .filter(|entry| entry.key == "costs");
-    let costs = costs.map(|entry| ("costs".to_owned(), entry.key_span));
+        .filter(|entry| ["costs", "kernel_costs"].contains(&entry.key.as_str()));
+    let costs = costs.map(|entry| (entry.key.clone(), entry.key_span));
     let devices = named(parts, "device")?.iter();
     let devices = devices.map(|entry| (format!("device.{}", entry.key), entry.key_span));
     for (name, span) in costs.chain(devices) {

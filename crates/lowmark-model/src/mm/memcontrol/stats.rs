@@ -139,6 +139,9 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mm::page::flag;
+    use crate::mm::page_alloc::Gfp;
+    use crate::world::{Sys, Verdict};
 
     #[test]
     fn five_phases_are_spread_over_the_time_between_two_runs() {
@@ -152,9 +155,6 @@ mod tests {
         );
         assert!(until_flush(u64::MAX) < FLUSH_TIME);
     }
-    use crate::mm::page::flag;
-    use crate::mm::page_alloc::Gfp;
-    use crate::world::{Sys, Verdict};
 
     /// So many more pages on the inactive anon list, none of which came by a fault.
     fn add_pages(world: &mut World, pages: u64) {
