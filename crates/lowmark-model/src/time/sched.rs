@@ -97,6 +97,8 @@ struct Armed {
     /// Among timers of the same time the one that was armed first comes first.
     sequence: u64,
     timer: Timer,
+    /// It comes again and again, and keeps no run going.
+    background: bool,
 }
 
 impl Armed {
@@ -138,6 +140,8 @@ pub(crate) struct Sched {
     horizon: Nanos,
     sequence: u64,
     timers: BinaryHeap<Armed>,
+    /// Of these, the ones in the background.
+    background: usize,
     tasks: Vec<Task>,
     fair: Fair,
     ready: VecDeque<TaskId>,
@@ -155,6 +159,7 @@ impl Sched {
             horizon: 0,
             sequence: 0,
             timers: BinaryHeap::new(),
+            background: 0,
             tasks: Vec::new(),
             fair: Fair::new(cpus, hz, kernel),
             ready: VecDeque::new(),
@@ -332,14 +337,22 @@ impl Sched {
         self.tasks[self.current.index()].killed
     }
 
+    /// As [`block_for`](Self::block_for), but the timeout alone keeps no run going.
+    pub(crate) fn block_in_background(&mut self, waiting_for: &'static str, timeout: Nanos) {
+        self.block(waiting_for);
+        let id = self.current;
+        let sleep = self.tasks[id.index()].sleep;
+        self.push_in_background(self.now + timeout, Timer::Timeout(id, sleep));
+    }
+
     /// Asks for an interrupt `after` from now.
     pub(crate) fn interrupt_after(&mut self, after: Nanos, interrupt: Interrupt) {
         self.push(self.now + after, Timer::Interrupt(interrupt));
     }
 
-    /// Whether anything will happen without another interrupt.
-    pub(crate) fn goes_on(&self) -> bool {
-        !self.timers.is_empty() || !self.ready.is_empty()
+    /// The same for what comes again and again, and keeps no run going.
+    pub(crate) fn interrupt_in_background(&mut self, after: Nanos, interrupt: Interrupt) {
+        self.push_in_background(self.now + after, Timer::Interrupt(interrupt));
     }
 
     /// The next task to poll, which becomes current.
@@ -351,9 +364,14 @@ impl Sched {
     }
 
     /// Advances to the next timer. Interrupts are returned, the rest is done here. `None`: nothing will
-    /// ever happen again.
+    /// ever happen again, but in the background.
     pub(super) fn next_timer(&mut self) -> Option<Option<Interrupt>> {
-        let Armed { time, timer, .. } = self.timers.pop()?;
+        if self.timers.len() == self.background {
+            return None;
+        }
+        let armed = self.timers.pop()?;
+        self.background -= usize::from(armed.background);
+        let Armed { time, timer, .. } = armed;
         debug_assert!(time >= self.now, "time runs backwards");
         self.now = time;
         match timer {
@@ -371,11 +389,21 @@ impl Sched {
     }
 
     fn push(&mut self, time: Nanos, timer: Timer) {
+        self.arm(time, timer, false);
+    }
+
+    fn push_in_background(&mut self, time: Nanos, timer: Timer) {
+        self.background += 1;
+        self.arm(time, timer, true);
+    }
+
+    fn arm(&mut self, time: Nanos, timer: Timer, background: bool) {
         self.sequence += 1;
         self.timers.push(Armed {
             time,
             sequence: self.sequence,
             timer,
+            background,
         });
         self.horizon = self.horizon.min(time);
     }

@@ -30,6 +30,17 @@ impl WaitQueue {
         sched.block_for(waiting_for, timeout);
     }
 
+    /// As [`block_for`](Self::block_for), but the timeout alone keeps no run going.
+    pub(crate) fn block_in_background(
+        &mut self,
+        sched: &mut Sched,
+        waiting_for: &'static str,
+        timeout: super::Nanos,
+    ) {
+        self.waiters.push_back(sched.current());
+        sched.block_in_background(waiting_for, timeout);
+    }
+
     /// Takes a task off that went on for another reason.
     pub(crate) fn remove(&mut self, task: TaskId) {
         self.waiters.retain(|&t| t != task);

@@ -122,17 +122,15 @@ impl World {
         if self.kernel.mechanisms.lruvec_stats != LruvecStats::Current {
             self.mm.flush_stats();
             let next = Interrupt::FlushMemcgStats;
-            self.sched.interrupt_after(until_flush(phase), next);
+            self.sched.interrupt_in_background(until_flush(phase), next);
         }
     }
 
-    /// `flush_memcg_stats_dwork`, as long as anything else happens at all.
+    /// `flush_memcg_stats_dwork`
     pub(crate) fn flush_stats_periodically(&mut self) {
         self.mm.flush_stats();
-        if self.sched.goes_on() {
-            let next = Interrupt::FlushMemcgStats;
-            self.sched.interrupt_after(FLUSH_TIME, next);
-        }
+        let next = Interrupt::FlushMemcgStats;
+        self.sched.interrupt_in_background(FLUSH_TIME, next);
     }
 }
 
