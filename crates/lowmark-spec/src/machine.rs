@@ -313,6 +313,8 @@ pub struct Costs {
     pub context_switch_ns: u64,
     /// Copy of one page between user and kernel.
     pub copy_page_ns: u64,
+    /// A page moved to another frame: isolated, unmapped, copied, mapped again.
+    pub migrate_page_ns: u64,
     /// Entry to and exit from a system call.
     pub syscall_ns: u64,
 }
@@ -342,6 +344,7 @@ impl Default for Costs {
             scan_page_ns: 200,
             context_switch_ns: 2_000,
             copy_page_ns: 500,
+            migrate_page_ns: 2_000,
             syscall_ns: 200,
         }
     }

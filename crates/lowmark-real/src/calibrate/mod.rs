@@ -13,6 +13,9 @@
 //!    pages are clean: they are isolated, unmapped and freed at once. `MADV_WILLNEED` then reads them in large
 //!    requests, and writing to them finds them in the swap cache; once more without that, each fault reads its own.
 //!
+//! 7. What there is in memory is moved together (`compact_memory`): the time is that of the pages that were moved, which
+//!    the kernel counts; that of looking at frames, of which there are few for each page, is in it.
+//!
 //! Stand-ins: a page that a scan keeps costs what one costs that it frees; and a page of a hole takes as long to zero
 //! as to copy. (What a fault takes longer for a page of its own than for the page of zeroes, `zero_page`, holds the
 //! page's allocation, too.)
@@ -79,6 +82,15 @@ impl Times {
     }
 }
 
+/// Time of each page that was moved in the rounds of a probe together; none if the kernel says of no page that it was.
+fn migration(recording: &Recording, probe: &'static str) -> Result<Option<u64>, MissingProbe> {
+    let series = recording.series.iter().find(|series| series.name == probe);
+    let samples = series.ok_or(MissingProbe { probe })?.samples.iter();
+    let total: u64 = samples.map(|(_, time)| time).sum();
+    let moved = recording.counters.get("pgmigrate_success").copied();
+    Ok(total.checked_div(moved.unwrap_or(0)))
+}
+
 /// The machine on which the probes ran, with the costs that they found. Its devices all get what the probes
 /// say of the one that holds the files.
 ///
@@ -130,6 +142,7 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         swap_map_ns,
         scan_page_ns,
         copy_page_ns,
+        migrate_page_ns: migration(recording, "compact")?.unwrap_or(base.costs.migrate_page_ns),
         syscall_ns,
         request_ns,
         ..base.costs.clone()
@@ -252,6 +265,7 @@ pub fn to_toml(machine: &Machine, source: &str) -> String {
         ("scan_page", costs.scan_page_ns),
         ("context_switch", costs.context_switch_ns),
         ("copy_page", costs.copy_page_ns),
+        ("migrate_page", costs.migrate_page_ns),
         ("syscall", costs.syscall_ns),
     ] {
         line(format!("{name} = \"{ns}ns\""));

@@ -22,7 +22,8 @@ fn recording(probes: &[(&str, u64)]) -> Recording {
         },
         outcome: Outcome::Completed,
         elapsed_ns: 1,
-        counters: Default::default(),
+        // For 10.5 times what a round of `compact` takes, as the samples are.
+        counters: [("pgmigrate_success".to_owned(), 21 * 1_000)].into(),
         state: Default::default(),
         tasks: Vec::new(),
         phases: Vec::new(),
@@ -44,6 +45,7 @@ fn probes() -> Vec<(&'static str, u64)> {
         ("swap-map", 910 * PAGES),
         ("swap-in-beside", 20_000_000 + 9_410 * PAGES),
         ("burn-long", 20_000_000),
+        ("compact", 25_000 * 2_000),
         // A call costs 300, a page of it 400.
         ("read-page", 700 * CACHED),
         ("read-many", (300 + 32 * 400) * (CACHED / CACHED_BLOCK)),
@@ -83,6 +85,7 @@ fn costs_are_differences_of_medians() {
         request_ns: 5_000,
         scan_page_ns: 200,
         copy_page_ns: 400,
+        migrate_page_ns: 25_000,
         syscall_ns: 300,
         ..base().costs
     };
@@ -133,7 +136,7 @@ fn the_probes_do_what_is_counted() {
     let scenario = parse(&source, &BuiltIn, &Overrides::default())
         .expect("a workload")
         .remove(0);
-    let touches = 5 * (PAGES * (6 + PASSES));
+    let touches = 5 * (PAGES * (6 + 8 + PASSES));
     assert_eq!(scenario.workload.touches_expected(), Some(touches));
     let sizes: Vec<u64> = scenario
         .workload

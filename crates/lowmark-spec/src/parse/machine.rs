@@ -417,7 +417,7 @@ fn kernel_costs(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Resul
 }
 
 fn read_costs(node: &Node, section: &str, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
-    let slots: [(&str, &mut u64); 18] = [
+    let slots: [(&str, &mut u64); 19] = [
         ("touch", &mut costs.touch_ns),
         ("minor_fault", &mut costs.minor_fault_ns),
         ("major_fault", &mut costs.major_fault_ns),
@@ -425,6 +425,7 @@ fn read_costs(node: &Node, section: &str, costs: &mut Costs, scope: &Scope<'_>) 
         ("swap_page", &mut costs.swap_page_ns),
         ("swap_in", &mut costs.swap_in_ns),
         ("swap_map", &mut costs.swap_map_ns),
+        ("migrate_page", &mut costs.migrate_page_ns),
         ("scan_page", &mut costs.scan_page_ns),
         ("context_switch", &mut costs.context_switch_ns),
         ("copy_page", &mut costs.copy_page_ns),
