@@ -35,10 +35,11 @@ pub use output::Progress;
 pub use refuse::{Refusal, check};
 pub use task::{Unsupported, unsupported};
 
-use kernel::Kernel;
+use kernel::{Compaction, Kernel};
 use lowmark_record::Recording;
 use lowmark_spec::Scenario;
 use lowmark_spec::visit::Touched;
+use mm::compaction::kcompactd::kcompactd;
 use world::{Sys, SysRef, World};
 
 /// How to run.
@@ -99,6 +100,10 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
     for node in 0..scenario.machine.nodes.len() {
         let body = Box::pin(mm::kswapd::kswapd(sys.clone(), node));
         sys.world().spawn(format!("kswapd{node}"), true, body);
+        if sys.world().kernel.mechanisms.compaction == Compaction::Kcompactd {
+            let body = Box::pin(kcompactd(sys.clone(), node));
+            sys.world().spawn(format!("kcompactd{node}"), true, body);
+        }
     }
     task::start(&sys, &scenario.machine, &scenario.workload, scenario.seed);
     sys.world().start_flushing_stats(scenario.phase);

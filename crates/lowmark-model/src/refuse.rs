@@ -1,6 +1,6 @@
 //! What the model says no to before it starts.
 
-use crate::kernel::{Kernel, KernelError, Strictlimit};
+use crate::kernel::{Kernel, KernelError, Strictlimit, Version};
 use crate::mm::inode::MAX_FILE_PAGES;
 use crate::mm::memory::MAX_PAYLOAD;
 use crate::mm::swapfile::MAX_FRAMES;
@@ -80,6 +80,15 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     };
     if machine.nodes.is_empty() || machine.cpus == 0 || machine.hz == 0 {
         return refuse("a machine needs a node, a CPU and a timer".into());
+    }
+    if let Some(version) = machine
+        .kernel_costs
+        .keys()
+        .find(|version| Version::known(version).is_err())
+    {
+        return refuse(format!(
+            "kernel_costs.\"{version}\": the model has no such kernel; `lowmark list kernels` names those that it has"
+        ));
     }
     if machine.nodes.len() + 2 > ZONES_MAX {
         return refuse(format!(
@@ -272,4 +281,45 @@ fn files(scenario: &Scenario) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowmark_spec::Toggle;
+
+    #[test]
+    fn costs_of_kernels_that_there_are_not_are_refused() {
+        let mut scenario = crate::example_scenario();
+        let costs = scenario.machine.costs.clone();
+        let kernels = &mut scenario.machine.kernel_costs;
+        kernels.insert("v6.1".into(), costs.clone());
+        assert_eq!(check(&scenario), Ok(()));
+        let kernels = &mut scenario.machine.kernel_costs;
+        kernels.insert("v9.9".into(), costs);
+        let error = check(&scenario).expect_err("no such kernel").to_string();
+        assert!(error.contains("kernel_costs.\"v9.9\""), "{error}");
+    }
+
+    #[test]
+    fn pageblocks_are_not_compacted_where_there_are_none() {
+        let mut scenario = crate::example_scenario();
+        scenario.kernel.toggles = vec![Toggle {
+            mechanism: "compaction".into(),
+            variant: Some("kcompactd".into()),
+        }];
+        let error = check(&scenario).expect_err("v3.6 has no pageblocks");
+        assert!(error.to_string().contains("needs migrate_types"), "{error}");
+        for mechanism in ["migrate_types", "compaction"] {
+            let variant = match mechanism {
+                "migrate_types" => "stolen",
+                _ => "kcompactd",
+            };
+            scenario.kernel.toggles.push(Toggle {
+                mechanism: mechanism.into(),
+                variant: Some(variant.into()),
+            });
+        }
+        assert_eq!(check(&scenario), Ok(()));
+    }
 }

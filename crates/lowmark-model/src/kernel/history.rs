@@ -265,6 +265,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "proactive-compaction",
+        version: v(5, 9),
+        commit: "facdaa917c4d",
+        summary: "kcompactd looks by itself how fragmented memory is; earlier kernels of the model do not compact it at all (698b1b30642f, e332f741a8dd)",
+        effect: |m| {
+            m.compaction = Compaction::Kcompactd;
+        },
+    },
+    Change {
         name: "anon-workingset",
         version: v(5, 9),
         commit: "aae466b0052e",
@@ -389,6 +398,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         summary: "requests that are done are counted together for all who wait for one (26edb30dd1c0); stable kernels of 6.1 have this, too",
         effect: |m| {
             m.request_tags = RequestTags::Batches;
+        },
+    },
+    Change {
+        name: "nearly-free-blocks-first",
+        version: v(6, 5),
+        commit: "90ed667c03fe",
+        summary: "compaction goes through a pageblock that it has found to be nearly free instead of leaving it alone (7efc3b726103, which 6.1 had at first and stable kernels of 6.1 have not)",
+        effect: |m| {
+            m.fast_migrateblock = FastMigrateblock::Taken;
         },
     },
 ];

@@ -76,6 +76,14 @@ pub enum KernelError {
         /// The first kernel that can have it.
         since: Version,
     },
+    /// The mechanism works on what another one leaves out.
+    #[error("{setting} needs {needed}; set that, too, or leave it out")]
+    Needs {
+        /// The mechanism and its variant.
+        setting: &'static str,
+        /// What is missing.
+        needed: &'static str,
+    },
     /// A setting that is not there or cannot have this value.
     #[error("{0}")]
     Sysctl(String),
@@ -117,6 +125,14 @@ impl Kernel {
                 setting,
                 version,
                 since: SLABS_SINCE,
+            });
+        }
+        if mechanisms.compaction != Compaction::LeftOut
+            && mechanisms.migrate_types == MigrateTypes::LeftOut
+        {
+            return Err(KernelError::Needs {
+                setting: "compaction=kcompactd",
+                needed: "migrate_types other than left-out",
             });
         }
         let mut sysctl = Sysctl::default();

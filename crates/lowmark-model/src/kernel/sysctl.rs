@@ -19,6 +19,10 @@ pub struct Sysctl {
     pub watermark_scale_factor: Option<u64>,
     /// How far watermarks are boosted at most, in 1/10000 of the high one (since 5.0); 0 for never.
     pub watermark_boost_factor: u64,
+    /// How little fragmented kcompactd keeps memory by itself, percent (since 5.9); 0 for not at all.
+    pub compaction_proactiveness: u64,
+    /// Below this index, 0 to 1000, a zone is short of memory rather than fragmented, and is not compacted.
+    pub extfrag_threshold: u64,
     /// Percent of dirtyable memory at which writers are throttled.
     pub dirty_ratio: u64,
     /// Percent of dirtyable memory at which background writeback begins.
@@ -41,6 +45,8 @@ impl Default for Sysctl {
             min_free_kbytes: None,
             watermark_scale_factor: None,
             watermark_boost_factor: 15_000,
+            compaction_proactiveness: 20,
+            extfrag_threshold: 500,
             dirty_ratio: 20,
             dirty_background_ratio: 10,
             dirty_bytes: 0,
@@ -55,12 +61,14 @@ impl Default for Sysctl {
 const FAVOURS_FILES: Version = v(5, 8);
 
 /// Names of the settings with their smallest and largest value.
-const RANGES: [(&str, u64, u64); 11] = [
+const RANGES: [(&str, u64, u64); 13] = [
     ("page_cluster", 0, 5),
     ("swappiness", 0, 200),
     ("min_free_kbytes", 128, 1 << 30),
     ("watermark_scale_factor", 1, 1000),
     ("watermark_boost_factor", 0, i32::MAX as u64),
+    ("compaction_proactiveness", 0, 100),
+    ("extfrag_threshold", 0, 1000),
     ("dirty_ratio", 1, 100),
     ("dirty_background_ratio", 0, 100),
     ("dirty_bytes", 2 * PAGE_SIZE, 1 << 50),
@@ -124,6 +132,8 @@ impl Sysctl {
             "min_free_kbytes" => self.min_free_kbytes = Some(number),
             "watermark_boost_factor" => self.watermark_boost_factor = number,
             "watermark_scale_factor" => self.watermark_scale_factor = Some(number),
+            "compaction_proactiveness" => self.compaction_proactiveness = number,
+            "extfrag_threshold" => self.extfrag_threshold = number,
             // Bytes put a ratio out of force, and the other way round.
             "dirty_ratio" => (self.dirty_ratio, self.dirty_bytes) = (number, 0),
             "dirty_bytes" => (self.dirty_ratio, self.dirty_bytes) = (0, number),

@@ -17,8 +17,9 @@ use super::vmscan::{
 use crate::kernel::{
     BalanceGap, BalancePgdat, HopelessNode, KswapdClasszone, KswapdWait, KswapdWake,
 };
-use crate::time::{MSEC, Nanos, SECOND, WaitQueue};
+use crate::time::{MSEC, Nanos, SECOND, TaskId, TaskState, WaitQueue};
 use crate::world::{Sys, World};
+use lowmark_record::event::gfp;
 use lowmark_record::{Field, Kind};
 
 /// What others tell kswapd, and what it tells itself (`pg_data_t`).
@@ -34,11 +35,13 @@ pub(crate) struct Kswapd {
     pub(crate) failures: u32,
     /// Asleep for good, not only napping.
     pub(crate) asleep: bool,
+    /// Who it is.
+    task: Option<TaskId>,
 }
 
 impl World {
-    /// `wake_all_kswapds`: tells the kswapd of every node that the allocation could use.
-    pub(crate) fn wake_all_kswapds(&mut self, gfp: Gfp, order: u32) {
+    /// `wake_all_kswapds`: tells the kswapd of every node that the allocation could use, with the flags that it has.
+    pub(crate) fn wake_all_kswapds(&mut self, gfp: Gfp, flags: u64, order: u32) {
         // Zone kernels tell one that is awake nothing but a higher order.
         let mechanisms = &self.kernel.mechanisms;
         let by_node = mechanisms.balance_pgdat == BalancePgdat::Node;
@@ -51,7 +54,7 @@ impl World {
         for at in 0..self.mm.nodes[gfp.node].zonelist.len() {
             let zone = self.mm.nodes[gfp.node].zonelist[at];
             if self.mm.zones[zone].kind <= gfp.highest {
-                self.wakeup_kswapd(zone, (gfp.flags(), order), preferred, gfp.highest);
+                self.wakeup_kswapd(zone, (flags, order), preferred, gfp.highest);
             }
         }
     }
@@ -78,19 +81,25 @@ impl World {
         }
         let rule = self.kernel.mechanisms.kswapd_wake;
         let awake = kswapd.wait.is_empty() && rule != KswapdWake::Told;
-        if awake || self.node_hopeless(node) {
+        if awake {
             return;
         }
-        let needed = match rule {
-            KswapdWake::Told | KswapdWake::BelowLow => {
-                !self.zone_ok(zone, order, Mark::Low, ZoneType::Dma)
-            }
-            KswapdWake::NotBalanced => !self.zone_ok(zone, order, Mark::High, ZoneType::Dma),
-            KswapdWake::NodeNotBalanced => {
-                let class = highest as usize;
-                !self.node_balanced(node, order, class) || self.node_boosted(node, class)
-            }
-        };
+        let needed = !self.node_hopeless(node)
+            && match rule {
+                KswapdWake::Told | KswapdWake::BelowLow => {
+                    !self.zone_ok(zone, order, Mark::Low, ZoneType::Dma)
+                }
+                KswapdWake::NotBalanced => !self.zone_ok(zone, order, Mark::High, ZoneType::Dma),
+                KswapdWake::NodeNotBalanced => {
+                    let class = highest as usize;
+                    !self.node_balanced(node, order, class) || self.node_boosted(node, class)
+                }
+            };
+        let waits = gfp_flags & gfp::DIRECT_RECLAIM != 0;
+        if !needed && !waits {
+            // There may be enough, but in pieces that are too small.
+            self.wakeup_kcompactd(node, order, highest as usize);
+        }
         if needed {
             // Zones count anew in each node; e716f2eb24de (4.12) traces what it is woken for.
             let zid = match self.kernel.mechanisms.kswapd_classzone {
@@ -107,6 +116,13 @@ impl World {
             });
             self.mm.nodes[node].kswapd.wait.wake_all(&mut self.sched);
         }
+    }
+
+    /// `kswapd_is_running`: it runs or would like to.
+    pub(super) fn kswapd_is_running(&self, node: usize) -> bool {
+        let task = self.mm.nodes[node].kswapd.task;
+        let state = task.map(|task| self.sched.task(task).state);
+        matches!(state, Some(TaskState::Running | TaskState::Runnable))
     }
 
     /// kswapd has given up on the node and leaves it to direct reclaim.
@@ -256,9 +272,14 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
         order: 0,
         class: if by_node && !keeps_class { 0 } else { highest },
     };
+    let mut alloc_order = 0;
+    {
+        let world = &mut *sys.world();
+        world.mm.nodes[node].kswapd.task = Some(world.sched.current());
+    }
     loop {
         let began = sys.world().sched.now();
-        try_to_sleep(&sys, node, done).await;
+        try_to_sleep(&sys, node, done, alloc_order).await;
         let request = {
             let world = &mut *sys.world();
             let kswapd = &mut world.mm.nodes[node].kswapd;
@@ -283,9 +304,14 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
             false => balance_zones(&sys, node, request).await,
         };
         pass_some_time(&sys, began).await;
+        alloc_order = request.order;
         if by_node && done.order == request.order {
             // Position D, then T: what was asked for meanwhile, or the default.
-            let asked = sys.world().mm.nodes[node].kswapd.class;
+            let (order, asked) = {
+                let kswapd = &sys.world().mm.nodes[node].kswapd;
+                (kswapd.order, kswapd.class)
+            };
+            (done.order, alloc_order) = (order, order);
             done.class = match (asked, keeps_class) {
                 (Some(asked), true) if !remembers => asked.max(request.class),
                 (Some(asked), _) => asked,
@@ -296,11 +322,13 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
     }
 }
 
-/// `kswapd_try_to_sleep`: a nap of 100 ms; if nobody woke it and all is well still, sleep.
-async fn try_to_sleep(sys: &Sys, node: usize, done: Request) {
+/// `kswapd_try_to_sleep`: a nap of 100 ms; if nobody woke it and all is well still, sleep. Blocks of the order that it
+/// was asked for, which it may have given up, are left to kcompactd.
+async fn try_to_sleep(sys: &Sys, node: usize, done: Request, alloc_order: u32) {
     if !sys.world().prepare_sleep(node, done) {
         return;
     }
+    sys.world().wakeup_kcompactd(node, alloc_order, done.class);
     if sys.world().kernel.mechanisms.balance_pgdat == BalancePgdat::Node {
         sys.world().clear_node_flags(node);
     }

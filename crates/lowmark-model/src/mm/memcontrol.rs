@@ -150,6 +150,13 @@ impl Memcontrol {
         }
     }
 
+    /// `mem_cgroup_migrate`: what was charged for one frame counts for another.
+    pub(super) fn migrate(&mut self, from: Pfn, to: Pfn) {
+        if !self.of_page.is_empty() {
+            self.of_page[to as usize] = std::mem::replace(&mut self.of_page[from as usize], ROOT);
+        }
+    }
+
     /// The group of a page, unless that is the root.
     #[inline]
     fn group_of(&mut self, pfn: Pfn) -> Option<&mut Memcg> {

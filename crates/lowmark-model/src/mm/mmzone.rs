@@ -1,10 +1,11 @@
 //! Nodes, zones, reserves and watermarks (`include/linux/mmzone.h`, `setup_per_zone_wmarks`).
 
+use super::compaction::ZoneCompaction;
 use super::lru_list::LruList;
 use super::memcontrol::LruvecCounts;
 use super::page::{FreeList, Pfn};
 use super::pcp::Pcp;
-use crate::kernel::{FirstMegabyte, Kernel, LruUnit, MigrateTypes, ZoneSize};
+use crate::kernel::{FastMigrateblock, FirstMegabyte, Kernel, LruUnit, MigrateTypes, ZoneSize};
 use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
 
 /// Zone types of a node.
@@ -111,6 +112,10 @@ pub(crate) struct Zone {
     pub(crate) pcp: Option<Pcp>,
     /// `NR_ALLOC_BATCH`: pages until it is another zone's turn.
     pub(crate) alloc_batch: i64,
+    /// What compaction remembers of it.
+    pub(crate) compaction: ZoneCompaction,
+    /// What it does about pageblocks that are nearly free.
+    pub(crate) fast_migrateblock: FastMigrateblock,
 }
 
 impl Zone {
@@ -239,6 +244,8 @@ pub(crate) struct Node {
     pub(crate) fallbacks: Vec<Fallback>,
     /// kswapd's state.
     pub(crate) kswapd: super::kswapd::Kswapd,
+    /// kcompactd's.
+    pub(crate) kcompactd: super::compaction::kcompactd::Kcompactd,
     /// Reclaimers that wait.
     pub(crate) throttled: super::vmscan::Throttled,
 }
@@ -415,6 +422,8 @@ impl Layout {
                 congested: false,
                 pcp: None,
                 alloc_batch: 0,
+                compaction: ZoneCompaction::default(),
+                fast_migrateblock: kernel.mechanisms.fast_migrateblock,
             });
             start = zone_start + spanned as Pfn;
         }
@@ -462,6 +471,7 @@ fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
         fallbacks: fallbacks.collect(),
         zonelist,
         kswapd: Default::default(),
+        kcompactd: Default::default(),
         throttled: Default::default(),
     }
 }

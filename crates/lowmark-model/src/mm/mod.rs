@@ -2,6 +2,7 @@
 
 pub(crate) mod backing_dev;
 pub(crate) mod bio;
+pub(crate) mod compaction;
 mod errseq;
 pub(crate) mod fetch;
 pub(crate) mod filemap;
@@ -14,6 +15,7 @@ pub(crate) mod lru_list;
 pub(crate) mod mapping;
 pub(crate) mod memcontrol;
 pub(crate) mod memory;
+mod migrate;
 pub mod mmzone;
 pub(crate) mod page;
 pub(crate) mod page_alloc;

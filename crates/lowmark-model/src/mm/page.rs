@@ -137,6 +137,16 @@ impl Page {
         (self.private >> u8::BITS) as usize
     }
 
+    /// What another frame was used for, this one is used for now; it is on no list yet (`folio_migrate_flags`).
+    pub(super) fn take_over(&mut self, other: &Page) {
+        let zone = self.flags & !0 << flag::ZONE_SHIFT;
+        *self = Page {
+            flags: zone | other.flags & !(!0 << flag::ZONE_SHIFT),
+            ..*other
+        };
+        self.clear(flag::LRU | flag::WAITERS);
+    }
+
     /// Forgets everything but the zone: the page is about to be free or has just been allocated.
     #[inline]
     pub(crate) fn reset(&mut self) {
@@ -271,6 +281,26 @@ impl FreeList {
         }
         self.len -= 1;
         Some(pfn)
+    }
+
+    /// `move_freelist_head`: a block becomes the first one; those before it go to the tail.
+    pub(crate) fn rotate_to_head(&mut self, pages: &mut Pages, pfn: Pfn) {
+        let last = pages[pfn].position;
+        if last == NONE {
+            return;
+        }
+        let tail = self.iter(pages).last().unwrap_or(pfn);
+        (pages[tail].owner, pages[self.head].position) = (self.head, tail);
+        (pages[last].owner, pages[pfn].position) = (NONE, NONE);
+        self.head = pfn;
+    }
+
+    /// `move_freelist_tail`: a block becomes the last one, with those before it.
+    pub(crate) fn rotate_to_tail(&mut self, pages: &mut Pages, pfn: Pfn) {
+        let next = pages[pfn].owner;
+        if next != NONE {
+            self.rotate_to_head(pages, next);
+        }
     }
 
     /// The blocks from head to tail.

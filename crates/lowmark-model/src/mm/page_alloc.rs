@@ -295,7 +295,7 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
     loop {
         {
             let world = &mut *sys.world();
-            world.wake_all_kswapds(gfp, 0);
+            world.wake_all_kswapds(gfp, gfp.flags(), 0);
             if let Some(pfn) = world.alloc_page_down_to(gfp, Mark::Min) {
                 return Ok(pfn);
             }

@@ -180,6 +180,15 @@ impl PageTree {
         Some((group.first + index % BLOCK, Shadow::from_bits(before.0)))
     }
 
+    /// The page at an offset is in another frame now.
+    pub(crate) fn replace(&mut self, index: u32, pfn: Pfn) {
+        if let Some(leaf) = self.leaf_mut(index) {
+            let slot = &mut leaf.slots[(index % LEAF) as usize];
+            debug_assert!(slot.is_page());
+            *slot = Slot::page(pfn);
+        }
+    }
+
     /// Takes a page out, with its tags; a shadow takes its place if there is one.
     pub(crate) fn remove(&mut self, mappings: &mut Mappings, index: u32, shadow: Option<Shadow>) {
         for tag in [Tag::Dirty, Tag::Writeback, Tag::Towrite] {

@@ -341,11 +341,21 @@ impl Mm {
     /// `drain_all_pages`: everything goes back to the zones.
     pub(crate) fn drain_all_pages(&mut self) {
         for zone in 0..self.zones.len() {
-            let cpus = self.zones[zone].pcp.as_ref().map_or(0, |p| p.lists.len());
-            for cpu in 0..cpus {
-                self.free_pcppages_bulk(zone, cpu, u32::MAX, 0);
-            }
+            self.drain_zone(zone);
         }
+    }
+
+    /// The same of one zone.
+    pub(super) fn drain_zone(&mut self, zone: usize) {
+        let cpus = self.zones[zone].pcp.as_ref().map_or(0, |p| p.lists.len());
+        for cpu in 0..cpus {
+            self.free_pcppages_bulk(zone, cpu, u32::MAX, 0);
+        }
+    }
+
+    /// `drain_local_pages`: what this CPU has of a zone.
+    pub(super) fn drain_local_pages(&mut self, zone: usize) {
+        self.free_pcppages_bulk(zone, self.cpu, u32::MAX, 0);
     }
 }
 

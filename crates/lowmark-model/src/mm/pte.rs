@@ -41,6 +41,11 @@ impl Pte {
         (self.0 & PRESENT != 0 && frame != ZERO_FRAME).then_some(frame)
     }
 
+    /// The same for a page that is in another frame now.
+    pub(super) fn moved_to(self, pfn: Pfn) -> Pte {
+        Pte(pfn << PAYLOAD | self.0 & ((1 << PAYLOAD) - 1))
+    }
+
     /// Touches the page if that needs no fault. The processor sets young and dirty.
     #[inline]
     pub(crate) fn touch(&mut self, write: bool) -> bool {

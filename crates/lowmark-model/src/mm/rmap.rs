@@ -7,14 +7,19 @@ use super::page::{Page, Pfn, flag};
 impl Mm {
     /// The PTE of a mapped anonymous page.
     #[inline]
-    fn anon_pte(&mut self, page: Page) -> &mut Pte {
+    pub(super) fn anon_pte(&mut self, page: Page) -> &mut Pte {
         let (vma, index) = self.mappings.of(page.owner);
         &mut self.vmas[vma].ptes[index]
     }
 
     /// Calls `f` for every PTE that maps a page of a shared object or a file.
     #[inline]
-    fn for_each_shared_pte(&mut self, pfn: Pfn, page: Page, mut f: impl FnMut(&mut Pte)) {
+    pub(super) fn for_each_shared_pte(
+        &mut self,
+        pfn: Pfn,
+        page: Page,
+        mut f: impl FnMut(&mut Pte),
+    ) {
         if !page.has(flag::SWAPBACKED) {
             self.for_each_file_pte(pfn, page, f);
             return;

@@ -318,6 +318,11 @@ impl Swap {
         self.memory.entry_added(slot);
     }
 
+    /// The slot's page is in another frame now.
+    pub(crate) fn replace_cached(&mut self, slot: u32, pfn: Pfn) {
+        self.slots[slot as usize].set_page(Some(pfn));
+    }
+
     /// The slot's page leaves the swap cache.
     #[inline]
     pub(crate) fn clear_cached(&mut self, slot: u32) {

@@ -86,10 +86,38 @@ counters! {
     swap_ra
     /// Swap-in neighbours touched (an extension before 4.14)
     swap_ra_hit
+    /// Frames that compaction looked at for pages to move
+    compact_migrate_scanned
+    /// Frames that it looked at for room
+    compact_free_scanned
+    /// Pages and free pages that it isolated
+    compact_isolated
+    /// Times that kcompactd was woken for a block
+    compact_daemon_wake
+    /// Of the frames looked at for pages to move, those that kcompactd did
+    compact_daemon_migrate_scanned
+    /// Of those looked at for room, those that kcompactd did
+    compact_daemon_free_scanned
+    /// Pages moved
+    pgmigrate_success
+    /// Pages that could not be moved
+    pgmigrate_fail
 }
 
 /// Counters that are gone, with the first version without them.
 const GONE: [(&str, Version); 1] = [("kswapd_skip_congestion_wait", v(3, 11))];
+
+/// What counts compaction, which is left out before [`BY_KIND`].
+const COMPACTION: [&str; 8] = [
+    "compact_migrate_scanned",
+    "compact_free_scanned",
+    "compact_isolated",
+    "compact_daemon_wake",
+    "compact_daemon_migrate_scanned",
+    "compact_daemon_free_scanned",
+    "pgmigrate_success",
+    "pgmigrate_fail",
+];
 
 /// From this version on counters have the names of their kernel; recordings of older ones keep the sums
 /// over zones and the counters of later kernels that they have always had.
@@ -114,6 +142,7 @@ impl VmStat {
         let mut counters: BTreeMap<String, u64> = self
             .named()
             .into_iter()
+            .filter(|(name, _)| version >= BY_KIND || !COMPACTION.contains(name))
             .map(|(name, value)| (name.to_owned(), value))
             .collect();
         let mut by_zone = |prefix: &str, values: &[u64; MAX_NR_ZONES], highest: &str| {

@@ -75,6 +75,20 @@ macro_rules! zones {
                 /// The same in zones of four pageblocks and more.
                 FourBlocks = "four-blocks",
             }
+            /// Whether pages are moved so that larger blocks become free (`compact_zone`).
+            compaction: Compaction {
+                /// Kernels have done so since 2.6.35, but the model leaves it out.
+                LeftOut = "left-out",
+                /// In the background alone: for blocks that somebody wanted, and where memory is fragmented.
+                Kcompactd = "kcompactd",
+            }
+            /// What compaction does about a pageblock that it has found to be nearly free (`fast_find_migrateblock`).
+            fast_migrateblock: FastMigrateblock {
+                /// It marks it as seen, and then leaves it alone for that.
+                MarkedFirst = "marked-first",
+                /// It goes through it.
+                Taken = "taken",
+            }
             /// Pages of page tables (`pte_alloc`).
             page_tables: PageTables {
                 /// All kernels have them, but the model leaves them out, or takes them for a part of `occupied`.

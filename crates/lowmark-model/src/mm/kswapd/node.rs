@@ -8,7 +8,7 @@
 
 use super::{Request, age_active_anon, scan_control, shrink_node};
 use crate::kernel::KswapdClasszone;
-use crate::mm::mmzone::Mark;
+use crate::mm::mmzone::{Mark, PAGEBLOCK_ORDER};
 use crate::mm::vmscan::{DEF_PRIORITY, SWAP_CLUSTER_MAX, Target};
 use crate::world::{Sys, World};
 
@@ -76,8 +76,12 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
         if !done {
             world.count_failure(node, sc.nr_reclaimed);
         }
-        for (zone, boost) in boosts {
-            world.mm.end_boost(zone, boost);
+        if !boosts.is_empty() {
+            for (zone, boost) in boosts {
+                world.mm.end_boost(zone, boost);
+            }
+            // There is likely space now to make pageblocks whole again.
+            world.wakeup_kcompactd(node, PAGEBLOCK_ORDER as u32, request.class);
         }
         world.snapshot_refaults(&[target], sc.memcg);
     }

@@ -7,6 +7,7 @@ use crate::mm::mmzone::{Mark, MigrateType, Zone};
 use crate::mm::page::{Pages, Pfn};
 use crate::mm::pcp::LIST_ORDER_MAX;
 use crate::world::World;
+use lowmark_record::event::gfp::DIRECT_RECLAIM;
 
 use super::RmqueueMode;
 
@@ -74,7 +75,8 @@ impl World {
         if let Some(page) = self.take_pages(gfp, order, Floor::Low) {
             return Some(page);
         }
-        self.wake_all_kswapds(gfp, order as u32);
+        let flags = gfp.flags() & !DIRECT_RECLAIM;
+        self.wake_all_kswapds(gfp, flags, order as u32);
         let depths: &[Reserves] = match reserves {
             Reserves::All => &[Reserves::None, Reserves::All],
             _ => &[reserves],

@@ -1,0 +1,260 @@
+//! The free scanner: from the end of a zone down, free pages are isolated for others to move to.
+
+use super::{COMPACT_CLUSTER_MAX, CompactControl, Goal, pageblock_start};
+use crate::kernel::WatermarkOrder;
+use crate::mm::Mm;
+use crate::mm::mmzone::{Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone, ZoneType};
+use crate::mm::page::{Pages, Pfn, flag};
+
+impl Zone {
+    /// `__isolate_free_page`: a free block is nobody's, unless that would leave too little free.
+    fn isolate_free_page(&mut self, pages: &mut Pages, pfn: Pfn) -> Option<u32> {
+        let (order, list) = (pages[pfn].buddy_order(), pages[pfn].buddy_list());
+        let mark = self.unboosted(Mark::Min) + (1 << order);
+        if !self.watermark_ok(0, mark, ZoneType::Dma, WatermarkOrder::FreeBlock) {
+            return None;
+        }
+        self.free_area[list][order].remove(pages, pfn);
+        for at in pfn..pfn + (1 << order) {
+            pages[at].reset();
+        }
+        self.free -= 1 << order;
+        Some(1 << order)
+    }
+
+    /// `suitable_migration_target`: a movable pageblock that is not free as a whole.
+    fn is_migration_target(&self, pages: &Pages, block: Pfn) -> bool {
+        let page = &pages[block];
+        let free = page.has(flag::BUDDY) && page.buddy_order() >= PAGEBLOCK_ORDER;
+        !free && self.pageblock_type(block) == MigrateType::Movable
+    }
+}
+
+impl Mm {
+    /// `isolate_freepages`: free pages for so many pages that are to move, or as many as there are in a pageblock
+    /// with one.
+    pub(super) fn isolate_freepages(&mut self, cc: &mut CompactControl, wanted: usize) {
+        if let Goal::Block(order) = cc.goal {
+            self.fast_isolate_freepages(cc, order, wanted);
+            if !cc.freepages.is_empty() {
+                return;
+            }
+        }
+        let mut at = cc.free_pfn;
+        let mut block = pageblock_start(at);
+        let low = pageblock_start(cc.migrate_pfn) + PAGEBLOCK_PAGES;
+        let mut stride = 1;
+        while block >= low {
+            let end = (block + PAGEBLOCK_PAGES).min(self.zones[cc.zone].end());
+            let zone = &mut self.zones[cc.zone];
+            let skipped = cc.heeds_skip_hints() && *zone.skips(block);
+            if !skipped && zone.is_migration_target(&self.pages, block) {
+                let isolated = self.isolate_freepages_block(cc, &mut at, end, wanted, stride);
+                if at == end {
+                    let zone = &mut self.zones[cc.zone];
+                    *zone.skips(block) = true;
+                    let cached = &mut zone.compaction.cached_free_pfn;
+                    *cached = (*cached).min(block.saturating_sub(PAGEBLOCK_PAGES));
+                }
+                let enough = cc.freepages.len() >= wanted;
+                if enough && at == end {
+                    at = block - PAGEBLOCK_PAGES;
+                }
+                if enough || at < end {
+                    break;
+                }
+                // Where nothing is free, fewer frames are looked at in the next one.
+                stride = match isolated {
+                    0 => (stride << 1).min(COMPACT_CLUSTER_MAX as Pfn),
+                    _ => 1,
+                };
+            }
+            block -= PAGEBLOCK_PAGES;
+            at = block;
+        }
+        cc.free_pfn = at;
+    }
+
+    /// `isolate_freepages_block`: free blocks from `at` on, until there are enough pages; how many there were.
+    fn isolate_freepages_block(
+        &mut self,
+        cc: &mut CompactControl,
+        at: &mut Pfn,
+        end: Pfn,
+        wanted: usize,
+        stride: Pfn,
+    ) -> u32 {
+        let zone = &mut self.zones[cc.zone];
+        let (mut pfn, mut total) = (*at, 0);
+        while pfn < end {
+            cc.total_free_scanned += 1;
+            if !self.pages[pfn].has(flag::BUDDY) {
+                pfn += stride;
+                continue;
+            }
+            let Some(isolated) = zone.isolate_free_page(&mut self.pages, pfn) else {
+                break;
+            };
+            cc.total_free_scanned += u64::from(isolated) - 1;
+            self.stat.compact_isolated += u64::from(isolated);
+            cc.freepages.extend(pfn..pfn + isolated);
+            total += isolated;
+            if cc.freepages.len() >= wanted {
+                pfn += isolated;
+                break;
+            }
+            pfn += isolated - 1 + stride;
+        }
+        *at = pfn.min(end);
+        total
+    }
+
+    /// `fast_isolate_freepages`: looks for a free block near the end of what is left between the scanners, on the lists
+    /// of free blocks, and goes through the pageblock around it.
+    fn fast_isolate_freepages(&mut self, cc: &mut CompactControl, order: usize, wanted: usize) {
+        let distance = cc.free_pfn.saturating_sub(cc.migrate_pfn);
+        let mut search = FastSearch {
+            limit: PAGEBLOCK_PAGES / 2,
+            low: pageblock_start(cc.free_pfn - (distance >> 2)),
+            min: pageblock_start(cc.free_pfn - (distance >> 1)),
+            highest: 0,
+            scanned: 0,
+        };
+        cc.search_order = cc.search_order.min(order.saturating_sub(1));
+        let mut found = None;
+        let mut at = Some(cc.search_order);
+        while let (Some(list), None) = (at, found) {
+            let mut last = list;
+            if let Some(pfn) = self.search_free_list(list, &mut search, cc) {
+                found = self.isolate_found(cc, pfn, &mut search);
+                // Too little is free: the search is over.
+                last = if found.is_some() {
+                    list
+                } else {
+                    cc.search_order + 1
+                };
+            }
+            if cc.freepages.len() >= wanted {
+                break;
+            }
+            at = cc.next_search_order(last, order);
+        }
+        if found.is_none() {
+            cc.fast_search_fail += 1;
+            if search.highest >= search.min && search.highest > 0 {
+                cc.free_pfn = search.highest;
+                found = Some(search.highest);
+            }
+        }
+        let cached = &mut self.zones[cc.zone].compaction.cached_free_pfn;
+        if search.highest > 0 && search.highest >= *cached {
+            *cached = search.highest.saturating_sub(PAGEBLOCK_PAGES);
+        }
+        cc.total_free_scanned += search.scanned;
+        if let Some(pfn) = found {
+            self.isolate_around(cc, pfn, wanted);
+        }
+    }
+
+    /// The free blocks of an order, from the tail of their list on: the first one that is far enough up, or the highest
+    /// one of those that will do. They are looked at in another order the next time.
+    fn search_free_list(
+        &mut self,
+        order: usize,
+        search: &mut FastSearch,
+        cc: &mut CompactControl,
+    ) -> Option<Pfn> {
+        let zone = &mut self.zones[cc.zone];
+        let area = &mut zone.free_area[MigrateType::Movable as usize][order];
+        let blocks: Vec<Pfn> = area.iter(&self.pages).collect();
+        let (mut found, mut high, mut looked_at) = (None, None, 0);
+        let mut stopped = None;
+        for &pfn in blocks.iter().rev() {
+            looked_at += 1;
+            if pfn >= search.highest {
+                search.highest = pageblock_start(pfn).max(zone.start);
+            }
+            if pfn >= search.low {
+                cc.fast_search_fail = 0;
+                cc.search_order = order;
+                found = Some(pfn);
+                stopped = found;
+                break;
+            }
+            if pfn >= search.min && high.is_none_or(|high| pfn > high) {
+                high = Some(pfn);
+                search.limit >>= 1;
+            }
+            if looked_at >= search.limit {
+                stopped = Some(pfn);
+                break;
+            }
+        }
+        search.scanned += u64::from(looked_at);
+        if found.is_none() && high.is_some() {
+            (found, stopped) = (high, high);
+        }
+        if let Some(pfn) = stopped {
+            area.rotate_to_head(&mut self.pages, pfn);
+        }
+        if looked_at >= search.limit {
+            search.limit = (search.limit >> 1).max(1);
+        }
+        found
+    }
+
+    /// Isolates a free block that was found, if that leaves enough.
+    fn isolate_found(
+        &mut self,
+        cc: &mut CompactControl,
+        pfn: Pfn,
+        search: &mut FastSearch,
+    ) -> Option<Pfn> {
+        let zone = &mut self.zones[cc.zone];
+        let isolated = zone.isolate_free_page(&mut self.pages, pfn)?;
+        search.scanned += u64::from(isolated) - 1;
+        cc.freepages.extend(pfn..pfn + isolated);
+        self.stat.compact_isolated += u64::from(isolated);
+        Some(pfn)
+    }
+
+    /// `fast_isolate_around`: more of the same pageblock, if there are not enough yet.
+    fn isolate_around(&mut self, cc: &mut CompactControl, pfn: Pfn, wanted: usize) {
+        if cc.freepages.len() >= wanted {
+            return;
+        }
+        let zone = &self.zones[cc.zone];
+        let mut at = pageblock_start(pfn).max(zone.start);
+        let end = (pageblock_start(pfn) + PAGEBLOCK_PAGES).min(zone.end());
+        self.isolate_freepages_block(cc, &mut at, end, wanted, 1);
+        if at == end {
+            *self.zones[cc.zone].skips(pfn) = true;
+        }
+    }
+}
+
+/// A search of lists of free blocks.
+struct FastSearch {
+    /// Blocks of a list to look at.
+    limit: u32,
+    /// A block from here on is taken at once.
+    low: Pfn,
+    /// One below this is not taken.
+    min: Pfn,
+    /// The highest pageblock that has been seen.
+    highest: Pfn,
+    scanned: u64,
+}
+
+impl CompactControl {
+    /// `next_search_order`: all orders in turn; none once they have been through.
+    fn next_search_order(&mut self, order: usize, goal: usize) -> Option<usize> {
+        let next = order.checked_sub(1).unwrap_or(goal.saturating_sub(1));
+        if next == self.search_order {
+            let before = self.search_order.checked_sub(1);
+            self.search_order = before.unwrap_or(goal.saturating_sub(1));
+            return None;
+        }
+        Some(next)
+    }
+}

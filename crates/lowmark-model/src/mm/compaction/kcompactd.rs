@@ -1,0 +1,200 @@
+//! kcompactd: one kernel thread per node that compacts in the background.
+//!
+//! 1. kswapd wakes it when it has freed enough, and gave up the order that it was woken for; and so does who wants a
+//!    larger block, cannot wait, and finds the node balanced. It compacts each zone once that has no such block.
+//! 2. Every half second it looks how fragmented the node is (5.9 and later). If it is too much so, and kswapd does not
+//!    run, it compacts all of it; if that did not help, it looks again after 32 seconds.
+
+use super::{COMPACT_MAX_DEFER_SHIFT, CompactControl, CompactResult, Goal, compact_zone};
+use crate::kernel::Compaction;
+use crate::mm::mmzone::{MAX_NR_ZONES, Mark, ZoneType};
+use crate::time::{MSEC, Nanos, WaitQueue};
+use crate::world::{Sys, SysRef, World};
+use lowmark_record::Kind;
+
+/// `HPAGE_FRAG_CHECK_INTERVAL_MSEC`
+const CHECK_INTERVAL: Nanos = 500 * MSEC;
+/// What others tell kcompactd (`kcompactd_*` of `pg_data_t`).
+#[derive(Debug, Default)]
+pub(crate) struct Kcompactd {
+    /// `kcompactd_wait`
+    wait: WaitQueue,
+    /// `kcompactd_max_order`
+    pub(super) max_order: u32,
+    /// `kcompactd_highest_zoneidx`; none: all zones.
+    highest: Option<usize>,
+}
+
+impl Kcompactd {
+    fn class(&self) -> usize {
+        self.highest.unwrap_or(MAX_NR_ZONES - 1)
+    }
+}
+
+impl World {
+    /// `wakeup_kcompactd`
+    pub(in crate::mm) fn wakeup_kcompactd(&mut self, node: usize, order: u32, class: usize) {
+        if order == 0 || self.kernel.mechanisms.compaction == Compaction::LeftOut {
+            return;
+        }
+        let kcompactd = &mut self.mm.nodes[node].kcompactd;
+        kcompactd.max_order = kcompactd.max_order.max(order);
+        kcompactd.highest = Some(kcompactd.class().min(class));
+        if !kcompactd.wait.is_empty() && self.node_suitable(node) {
+            self.trace_kcompactd(Kind::WakeupKcompactd, node, order, class);
+            let kcompactd = &mut self.mm.nodes[node].kcompactd;
+            kcompactd.wait.wake_all(&mut self.sched);
+        }
+    }
+
+    /// `kcompactd_node_suitable`
+    fn node_suitable(&self, node: usize) -> bool {
+        let kcompactd = &self.mm.nodes[node].kcompactd;
+        let (order, class) = (kcompactd.max_order as usize, kcompactd.class());
+        let mut zones = self.mm.nodes[node].zones.iter().copied();
+        zones.any(|zone| {
+            self.mm.zones[zone].kind as usize <= class
+                && self.needs_compaction(zone, order, ZoneType::ALL[class])
+        })
+    }
+
+    /// The zone has no block of an order for a class, and could have one.
+    pub(super) fn needs_compaction(&self, zone: usize, order: usize, class: ZoneType) -> bool {
+        let rule = self.kernel.mechanisms.watermark_order;
+        let zone = &self.mm.zones[zone];
+        !zone.watermark_ok(order, zone.mark(Mark::Min), class, rule)
+            && zone.compaction_suitable(order, class, &self.kernel)
+    }
+
+    /// `fragmentation_score_node`
+    fn node_fragmentation_score(&self, node: usize) -> u64 {
+        let zones = || {
+            self.mm.nodes[node]
+                .zones
+                .iter()
+                .map(|&zone| &self.mm.zones[zone])
+        };
+        let present: u64 = zones().map(|zone| zone.present).sum();
+        zones()
+            .map(|zone| zone.present * zone.fragmentation_score() / (present + 1))
+            .sum()
+    }
+
+    /// `fragmentation_score_wmark`: memory is compacted down to the lower score, from above the higher one.
+    pub(super) fn score_wmarks(&self) -> [u64; 2] {
+        let low = (100 - self.kernel.sysctl.compaction_proactiveness).max(5);
+        [low, (low + 10).min(100)]
+    }
+
+    /// `should_proactive_compact_node`
+    fn should_compact_proactively(&self, node: usize) -> bool {
+        let [_, high] = self.score_wmarks();
+        self.kernel.sysctl.compaction_proactiveness > 0
+            && !self.kswapd_is_running(node)
+            && self.node_fragmentation_score(node) > high
+    }
+}
+
+/// The thread (`kcompactd`). Never returns.
+pub(crate) async fn kcompactd(sys: SysRef, node: usize) {
+    let mut timeout = CHECK_INTERVAL;
+    loop {
+        let requested = wait_for_work(&sys, node, timeout).await;
+        timeout = CHECK_INTERVAL;
+        if requested {
+            do_work(&sys, node).await;
+            continue;
+        }
+        let before = {
+            let world = sys.world();
+            let due = world.should_compact_proactively(node);
+            due.then(|| world.node_fragmentation_score(node))
+        };
+        if let Some(before) = before {
+            compact_node_proactively(&sys, node).await;
+            if sys.world().node_fragmentation_score(node) >= before {
+                timeout = CHECK_INTERVAL << COMPACT_MAX_DEFER_SHIFT;
+            }
+        }
+    }
+}
+
+/// Sleeps until there is work, or for a time. True: there is.
+async fn wait_for_work(sys: &Sys, node: usize, timeout: Nanos) -> bool {
+    {
+        let world = &mut *sys.world();
+        let timeout = world.jiffies(timeout);
+        if world.mm.nodes[node].kcompactd.max_order > 0 {
+            return true;
+        }
+        world.trace_kcompactd_sleep(node);
+        let wait = &mut world.mm.nodes[node].kcompactd.wait;
+        wait.block_in_background(&mut world.sched, "work for kcompactd", timeout);
+    }
+    sys.suspend().await;
+    let world = &mut *sys.world();
+    let me = world.sched.current();
+    let kcompactd = &mut world.mm.nodes[node].kcompactd;
+    kcompactd.wait.remove(me);
+    kcompactd.max_order > 0
+}
+
+/// `kcompactd_do_work`: one attempt in each zone that has no block of the order.
+pub(super) async fn do_work(sys: &Sys, node: usize) {
+    let (order, class) = {
+        let world = &mut *sys.world();
+        world.mm.stat.compact_daemon_wake += 1;
+        let kcompactd = &world.mm.nodes[node].kcompactd;
+        let (order, class) = (kcompactd.max_order, kcompactd.class());
+        world.trace_kcompactd(Kind::KcompactdWake, node, order, class);
+        (order, class)
+    };
+    let zones = sys.world().mm.nodes[node].zones.clone();
+    for zone in zones {
+        let pass = sys.world().begin_work(zone, order as usize, class);
+        let Some(mut cc) = pass else { continue };
+        let result = compact_zone(sys, &mut cc).await;
+        let world = &mut *sys.world();
+        match result {
+            CompactResult::Success => world.mm.zones[zone].compaction_defer_reset(order as usize),
+            CompactResult::Complete => {
+                world.mm.drain_zone(zone);
+                world.mm.zones[zone].defer_compaction(order as usize);
+            }
+            _ => {}
+        }
+    }
+    let world = &mut *sys.world();
+    let kcompactd = &mut world.mm.nodes[node].kcompactd;
+    if kcompactd.max_order <= order {
+        kcompactd.max_order = 0;
+    }
+    if kcompactd.class() >= class {
+        kcompactd.highest = None;
+    }
+}
+
+/// `proactive_compact_node`
+async fn compact_node_proactively(sys: &Sys, node: usize) {
+    let zones = sys.world().mm.nodes[node].zones.clone();
+    for zone in zones {
+        let mut cc = CompactControl::new(&sys.world().mm.zones[zone], zone, Goal::Score);
+        compact_zone(sys, &mut cc).await;
+    }
+}
+
+impl World {
+    /// A pass over a zone, if it is to be compacted for an order.
+    fn begin_work(&mut self, zone: usize, order: usize, class: usize) -> Option<CompactControl> {
+        let kind = self.mm.zones[zone].kind;
+        if kind as usize > class || self.mm.zones[zone].compaction_deferred(order) {
+            return None;
+        }
+        if !self.needs_compaction(zone, order, kind) {
+            return None;
+        }
+        let state = &mut self.mm.zones[zone];
+        state.init_cached_positions();
+        Some(CompactControl::new(state, zone, Goal::Block(order)))
+    }
+}

@@ -1,0 +1,165 @@
+//! The migrate scanner: from the beginning of a zone up, pages of users are isolated.
+
+use super::{
+    COMPACT_CLUSTER_MAX, CompactControl, FastStart, Goal, PAGE_ALLOC_COSTLY_ORDER, pageblock_start,
+};
+use crate::kernel::FastMigrateblock;
+use crate::mm::Mm;
+use crate::mm::mmzone::{MigrateType, PAGEBLOCK_PAGES};
+use crate::mm::page::{Pfn, flag};
+use std::ops::Range;
+
+impl Mm {
+    /// `isolate_migratepages`: pages of the first pageblock that has not been found to have none, from where the
+    /// scanner is.
+    /// The frames that it has gone through, if any, and how many of them it has looked at.
+    pub(super) fn isolate_migratepages(
+        &mut self,
+        cc: &mut CompactControl,
+    ) -> Option<(Range<Pfn>, u64)> {
+        let mut low = self.fast_find_migrateblock(cc);
+        let mut fast_found = low != cc.migrate_pfn && cc.fast_search_fail == 0;
+        loop {
+            let end = pageblock_start(low) + PAGEBLOCK_PAGES;
+            if end > cc.free_pfn {
+                return None;
+            }
+            let zone = &mut self.zones[cc.zone];
+            let at_start = low == pageblock_start(low);
+            if at_start && !fast_found && cc.heeds_skip_hints() && *zone.skips(low) {
+                cc.migrate_pfn = end;
+                low = end;
+                fast_found = false;
+                continue;
+            }
+            let scanned = self.isolate_migratepages_block(cc, low, end);
+            return Some((low..cc.migrate_pfn, scanned));
+        }
+    }
+
+    /// `fast_find_migrateblock`: the pageblock of a free block near the beginning of what is left between the scanners,
+    /// if a large block is wanted; the fewer pages have to move, the better.
+    fn fast_find_migrateblock(&mut self, cc: &mut CompactControl) -> Pfn {
+        let pfn = cc.migrate_pfn;
+        let zone = &mut self.zones[cc.zone];
+        let begins = pfn == zone.start || pfn == pageblock_start(pfn);
+        let order = match cc.goal {
+            Goal::Block(order) if order > PAGE_ALLOC_COSTLY_ORDER => order,
+            _ => return pfn,
+        };
+        if cc.finish_pageblock || !begins {
+            return pfn;
+        }
+        let limit = (COMPACT_CLUSTER_MAX as u64).checked_shr(cc.fast_search_fail);
+        let limit = limit.unwrap_or(0) + 1;
+        let distance = cc.free_pfn.saturating_sub(pfn) >> 1;
+        let distance = match pfn == zone.start {
+            true => distance,
+            false => distance >> 2,
+        };
+        let high = pageblock_start(pfn + distance);
+        let mut scanned = 0;
+        let mut found = None;
+        for list in (PAGE_ALLOC_COSTLY_ORDER..order).rev() {
+            if found.is_some() || scanned >= limit {
+                break;
+            }
+            let area = &zone.free_area[MigrateType::Movable as usize][list];
+            let blocks: Vec<Pfn> = area.iter(&self.pages).collect();
+            for free in blocks {
+                scanned += 1;
+                let enough = scanned > limit;
+                if !enough && (free >= high || *zone.skips(free)) {
+                    continue;
+                }
+                let area = &mut zone.free_area[MigrateType::Movable as usize][list];
+                area.rotate_to_tail(&mut self.pages, free);
+                if !enough {
+                    found = Some(free);
+                }
+                break;
+            }
+        }
+        cc.total_migrate_scanned += scanned;
+        match found {
+            Some(free) => {
+                cc.fast_start = match cc.fast_start {
+                    FastStart::Unknown => FastStart::From(free),
+                    FastStart::From(other) => FastStart::From(other.min(free)),
+                    FastStart::Used => FastStart::Used,
+                };
+                cc.fast_search_fail = 0;
+                if zone.fast_migrateblock == FastMigrateblock::MarkedFirst {
+                    *zone.skips(free) = true;
+                }
+                pageblock_start(free).max(zone.start)
+            }
+            None => {
+                cc.fast_search_fail += 1;
+                if let FastStart::From(first) = cc.fast_start {
+                    cc.fast_start = FastStart::Used;
+                    cc.migrate_pfn = first;
+                }
+                cc.migrate_pfn
+            }
+        }
+    }
+
+    /// `isolate_migratepages_block`: pages from one frame to another of the same pageblock that are on LRU lists and
+    /// not being written; how many frames it has looked at.
+    fn isolate_migratepages_block(&mut self, cc: &mut CompactControl, low: Pfn, end: Pfn) -> u64 {
+        let zone = &mut self.zones[cc.zone];
+        let begins_block = low == pageblock_start(low);
+        let (mut pfn, mut scanned, mut marked) = (low, 0, false);
+        let before = cc.migratepages.len();
+        if begins_block && cc.heeds_skip_hints() && *zone.skips(low) {
+            scanned = 1;
+            pfn = end;
+            marked = true;
+        }
+        while pfn < end {
+            scanned += 1;
+            let page = &self.pages[pfn];
+            if page.has(flag::BUDDY) {
+                let block = 1 << page.buddy_order();
+                scanned += block - 1;
+                pfn += block as Pfn;
+                continue;
+            }
+            pfn += 1;
+            if !page.has(flag::LRU) || page.has(flag::WRITEBACK) {
+                continue;
+            }
+            // Others are to leave the pageblock alone as soon as there is something in it.
+            if begins_block && !marked && cc.heeds_skip_hints() {
+                marked = true;
+                let known = std::mem::replace(zone.skips(low), true);
+                if known && !cc.finish_pageblock {
+                    pfn = end;
+                    break;
+                }
+            }
+            cc.migratepages.push(pfn - 1);
+            if cc.migratepages.len() >= COMPACT_CLUSTER_MAX && !cc.finish_pageblock {
+                break;
+            }
+        }
+        pfn = pfn.min(end);
+        let isolated = cc.migratepages.len() - before;
+        if pfn == end && (isolated == 0 || cc.finish_pageblock) {
+            if begins_block && !marked {
+                *zone.skips(low) = true;
+            }
+            // update_cached_migrate: that of the pageblock behind it.
+            let cached = &mut zone.compaction.cached_migrate_pfn;
+            *cached = (*cached).max(end + PAGEBLOCK_PAGES);
+        }
+        cc.total_migrate_scanned += scanned;
+        cc.migrate_pfn = pfn;
+        self.stat.compact_isolated += isolated as u64;
+        for at in before..cc.migratepages.len() {
+            self.lru_del(cc.migratepages[at]);
+        }
+        scanned
+    }
+}

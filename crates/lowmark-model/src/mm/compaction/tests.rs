@@ -1,0 +1,190 @@
+use super::kcompactd::do_work;
+use crate::invariants;
+use crate::mm::memory::{Backing, Vma};
+use crate::mm::mmzone::{Lru, MigrateType, PAGEBLOCK_ORDER};
+use crate::mm::page::{FreeList, Pages, Pfn, flag};
+use crate::mm::pte::Pte;
+use crate::time::run_until_idle;
+use crate::world::{Sys, World};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// A region that has all the pages of the largest zone, of which every fourth is then left.
+fn fragmented(version: &str) -> (World, usize) {
+    let mut world = World::of_version(version);
+    world.mm.drain_all_pages();
+    let zone = world.mm.nodes[0].zonelist[0];
+    let mut frames = Vec::new();
+    while let Some(pfn) = world.mm.zones[zone].take(&mut world.mm.pages, MigrateType::Movable) {
+        frames.push(pfn);
+    }
+    let length = frames.len();
+    let first = world.mm.mappings.add(0, length as u64).expect("numbers");
+    world.mm.vmas.push(Vma {
+        backing: Backing::Anon,
+        space: 0,
+        node: 0,
+        ptes: vec![Pte::default(); length],
+        tables: Vec::new(),
+        first,
+        swapra_miss: 0,
+        readahead: Default::default(),
+        offset: 0,
+        file: None,
+    });
+    for (index, &pfn) in frames.iter().enumerate() {
+        world.map_anon(0, index as u32, pfn, true, true);
+        world.mm.pages[pfn].set(flag::SWAPBACKED);
+        world.mm.lru_add(pfn);
+    }
+    for (index, &pfn) in frames.iter().enumerate() {
+        if index % 4 > 0 {
+            world.mm.vmas[0].ptes[index] = Pte::default();
+            world.mm.pages[pfn].mapcount = 0;
+            world.mm.release_page(pfn);
+        }
+    }
+    world.mm.drain_all_pages();
+    (world, zone)
+}
+
+/// Pages of the region, by their place in it.
+fn frames(world: &World) -> Vec<(usize, Pfn)> {
+    let ptes = world.mm.vmas[0].ptes.iter().enumerate();
+    ptes.filter_map(|(index, pte)| Some((index, pte.frame()?)))
+        .collect()
+}
+
+/// What kcompactd does for an order.
+fn compacted(world: World, order: u32) -> Rc<Sys> {
+    let sys = Sys::new(world);
+    sys.world().mm.nodes[0].kcompactd.max_order = order;
+    let task = Rc::clone(&sys);
+    let body = Box::pin(async move { do_work(&task, 0).await });
+    sys.world().spawn("kcompactd".into(), false, body);
+    run_until_idle(&sys, &mut |_| {});
+    sys
+}
+
+#[test]
+fn pages_move_together_and_stay_whose_they_are() {
+    for version in ["v6.1", "v6.18"] {
+        let (world, zone) = fragmented(version);
+        assert!(!world.mm.zones[zone].has_block(2), "{version}");
+        assert_eq!(world.mm.zones[zone].fragmentation_score(), 100);
+        let before = frames(&world);
+        let free = world.mm.zones[zone].free;
+        let sys = compacted(world, PAGEBLOCK_ORDER as u32);
+        let world = &mut *sys.world();
+        world.mm.drain_all_pages();
+        let state = &world.mm.zones[zone];
+        assert!(state.has_block(PAGEBLOCK_ORDER), "{version}");
+        assert_eq!(
+            state.free, free,
+            "{version}: pages are neither lost nor made"
+        );
+        let after = frames(world);
+        let pages = |frames: &[(usize, Pfn)]| frames.iter().map(|&(at, _)| at).collect::<Vec<_>>();
+        assert_eq!(pages(&before), pages(&after), "{version}");
+        let first = world.mm.vmas[0].first;
+        for &(index, pfn) in &after {
+            let page = &world.mm.pages[pfn];
+            assert_eq!((page.owner, page.mapcount), (first + index as u32, 1));
+            assert!(page.has(flag::LRU | flag::SWAPBACKED | flag::ANON));
+            let pte = world.mm.vmas[0].ptes[index];
+            assert!(pte.is_young() && pte.is_dirty(), "{version}");
+        }
+        // Those that have moved were far down, are further up now, and will be reclaimed last.
+        let moved: Vec<(Pfn, Pfn)> = (before.iter().zip(&after))
+            .map(|(&(_, from), &(_, to))| (from, to))
+            .filter(|(from, to)| from != to)
+            .collect();
+        assert_eq!(moved.len() as u64, world.mm.stat.pgmigrate_success);
+        assert!(moved.len() >= 100 && moved.iter().all(|(from, to)| from < to));
+        let list = &world.mm.lruvecs[0].lists[Lru::InactiveAnon as usize];
+        let list: Vec<Pfn> = list.iter(&world.mm.chunks).collect();
+        let newest = &list[list.len() - moved.len()..];
+        assert!(moved.iter().all(|(_, to)| newest.contains(to)), "{version}");
+        invariants::check(world);
+    }
+}
+
+/// What is short of memory is not compacted, nor what has a block already.
+#[test]
+fn it_is_done_where_it_can_help() {
+    let (mut world, zone) = fragmented("v6.18");
+    let class = world.mm.zones[zone].kind;
+    assert!(world.needs_compaction(zone, PAGEBLOCK_ORDER, class));
+    world.mm.zones[zone].watermark = [4000, 5000, 6000];
+    assert_eq!(world.mm.zones[zone].free / 1000, 9);
+    assert!(world.needs_compaction(zone, PAGEBLOCK_ORDER, class));
+    world.mm.zones[zone].watermark = [8000, 9000, 9500];
+    assert!(!world.needs_compaction(zone, PAGEBLOCK_ORDER, class));
+    assert!(!World::of_version("v6.18").needs_compaction(zone, PAGEBLOCK_ORDER, class));
+}
+
+/// `fragmentation_index`, by hand: 1000 − (1000 + 1000 · pages / 512) / blocks.
+#[test]
+fn indices_are_those_of_the_formula() {
+    let (mut world, zone) = fragmented("v6.18");
+    let state = &mut world.mm.zones[zone];
+    while state.free > 1000 {
+        state.take(&mut world.mm.pages, MigrateType::Movable);
+    }
+    let (pages, blocks, suitable) = state.contig_page_info(PAGEBLOCK_ORDER);
+    assert_eq!((pages, suitable), (1000, 0));
+    let index = 1000 - (1000 + 1953) / blocks as i64;
+    assert_eq!(state.fragmentation_index(PAGEBLOCK_ORDER), index);
+    assert!((900..1000).contains(&index));
+    assert_eq!(state.fragmentation_index(0), -1000);
+    while state
+        .take(&mut world.mm.pages, MigrateType::Movable)
+        .is_some()
+    {}
+    assert_eq!(state.fragmentation_index(PAGEBLOCK_ORDER), 0);
+    assert_eq!(state.fragmentation_score(), 0);
+}
+
+/// After a failure one attempt is left out, then three, seven and up to 63; smaller orders are not concerned.
+#[test]
+fn failures_put_it_off() {
+    let (mut world, zone) = fragmented("v6.18");
+    let state = &mut world.mm.zones[zone];
+    state.compaction_defer_reset(4);
+    for left_out in [1, 3, 7, 15, 31, 63, 63] {
+        state.defer_compaction(5);
+        assert!(!state.compaction_deferred(4));
+        let deferred = (0..100)
+            .take_while(|_| state.compaction_deferred(6))
+            .count();
+        assert_eq!(deferred, left_out);
+    }
+}
+
+#[test]
+fn lists_of_free_blocks_rotate_like_a_deque() {
+    let mut pages = Pages::new(16);
+    let mut list = FreeList::default();
+    let mut plain: VecDeque<Pfn> = VecDeque::new();
+    for pfn in 0..6 {
+        list.push(&mut pages, pfn, 0, MigrateType::Movable);
+        plain.push_front(pfn);
+    }
+    for pfn in [3, 3, 0, 5, 1, 4] {
+        list.rotate_to_head(&mut pages, pfn);
+        while plain.front() != Some(&pfn) {
+            plain.rotate_left(1);
+        }
+        assert!(list.iter(&pages).eq(plain.iter().copied()), "head {pfn}");
+        let last = (pfn + 2) % 6;
+        list.rotate_to_tail(&mut pages, last);
+        while plain.back() != Some(&last) {
+            plain.rotate_left(1);
+        }
+        assert!(list.iter(&pages).eq(plain.iter().copied()), "tail {last}");
+    }
+    while let Some(pfn) = list.pop(&mut pages) {
+        assert_eq!(Some(pfn), plain.pop_front());
+    }
+    assert!(plain.is_empty());
+}

@@ -1,0 +1,149 @@
+//! What compaction knows of a zone: where its scanners are, how often it failed, how fragmented the zone is.
+
+use super::{COMPACT_MAX_DEFER_SHIFT, PAGE_ALLOC_COSTLY_ORDER, pageblock_start};
+use crate::kernel::Kernel;
+use crate::mm::mmzone::{
+    MAX_ORDER, Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone, ZoneType,
+};
+use crate::mm::page::Pfn;
+
+/// What compaction remembers of a zone (`compact_*` of `struct zone`).
+#[derive(Debug, Default)]
+pub(crate) struct ZoneCompaction {
+    /// `compact_cached_migrate_pfn` for those that may wait.
+    pub(super) cached_migrate_pfn: Pfn,
+    /// `compact_cached_free_pfn`
+    pub(super) cached_free_pfn: Pfn,
+    /// How often it has been asked for since it was last put off (`compact_considered`).
+    considered: u32,
+    /// `compact_defer_shift`
+    defer_shift: u32,
+    /// The smallest order that there was no block of (`compact_order_failed`).
+    order_failed: usize,
+    /// Pageblocks in which there was nothing to isolate (`PB_migrate_skip`).
+    skip: Vec<bool>,
+}
+
+impl Zone {
+    pub(super) fn end(&self) -> Pfn {
+        self.start + self.spanned as Pfn
+    }
+
+    pub(super) fn last_pageblock(&self) -> Pfn {
+        pageblock_start(self.end() - 1)
+    }
+
+    pub(super) fn skips(&mut self, pfn: Pfn) -> &mut bool {
+        let block = ((pfn - self.start) / PAGEBLOCK_PAGES) as usize;
+        let known = &mut self.compaction.skip;
+        if known.len() <= block {
+            known.resize(block + 1, false);
+        }
+        &mut known[block]
+    }
+
+    /// `reset_cached_positions`
+    pub(super) fn reset_cached_positions(&mut self) {
+        self.compaction.cached_migrate_pfn = self.start;
+        self.compaction.cached_free_pfn = self.last_pageblock();
+    }
+
+    /// `compact_zone`: positions that mean nothing yet are those of a new pass.
+    pub(super) fn init_cached_positions(&mut self) {
+        let zone = self.start..self.end();
+        if !zone.contains(&self.compaction.cached_free_pfn) {
+            self.compaction.cached_free_pfn = self.last_pageblock();
+        }
+        if !zone.contains(&self.compaction.cached_migrate_pfn) {
+            self.compaction.cached_migrate_pfn = self.start;
+        }
+    }
+
+    /// `defer_compaction`
+    pub(super) fn defer_compaction(&mut self, order: usize) {
+        let known = &mut self.compaction;
+        known.considered = 0;
+        known.defer_shift = (known.defer_shift + 1).min(COMPACT_MAX_DEFER_SHIFT);
+        known.order_failed = known.order_failed.min(order);
+    }
+
+    /// `compaction_deferred`
+    pub(super) fn compaction_deferred(&mut self, order: usize) -> bool {
+        let known = &mut self.compaction;
+        if order < known.order_failed {
+            return false;
+        }
+        let limit = 1 << known.defer_shift;
+        known.considered = (known.considered + 1).min(limit);
+        known.considered < limit
+    }
+
+    /// `compaction_defer_reset` of who has not allocated the block yet.
+    pub(super) fn compaction_defer_reset(&mut self, order: usize) {
+        let failed = &mut self.compaction.order_failed;
+        *failed = (*failed).max(order + 1);
+    }
+
+    /// `compaction_suitable`: there is room to move pages to, and it is not for want of memory that there is no block.
+    pub(super) fn compaction_suitable(
+        &self,
+        order: usize,
+        class: ZoneType,
+        kernel: &Kernel,
+    ) -> bool {
+        let costly = order > PAGE_ALLOC_COSTLY_ORDER;
+        let mark = self.mark(if costly { Mark::Low } else { Mark::Min });
+        let rule = kernel.mechanisms.watermark_order;
+        let short = 0..=kernel.sysctl.extfrag_threshold as i64;
+        self.watermark_ok(0, mark + compact_gap(order), class, rule)
+            && !(costly && short.contains(&self.fragmentation_index(order)))
+    }
+
+    /// Free pages, free blocks, and free blocks that are as large as an order at least, in units of it
+    /// (`fill_contig_page_info`).
+    pub(super) fn contig_page_info(&self, order: usize) -> (u64, u64, u64) {
+        let (mut pages, mut blocks, mut suitable) = (0, 0, 0);
+        for of_order in 0..MAX_ORDER {
+            let free: u64 = self
+                .free_area
+                .iter()
+                .map(|areas| areas[of_order].len())
+                .sum();
+            pages += free << of_order;
+            blocks += free;
+            if of_order >= order {
+                suitable += free << (of_order - order);
+            }
+        }
+        (pages, blocks, suitable)
+    }
+
+    /// `__fragmentation_index`: towards 0 memory is short, towards 1000 it is fragmented; −1000 if neither.
+    pub(super) fn fragmentation_index(&self, order: usize) -> i64 {
+        let (pages, blocks, suitable) = self.contig_page_info(order);
+        match (blocks, suitable) {
+            (0, _) => 0,
+            (_, 1..) => -1000,
+            _ => 1000 - (1000 + ((pages * 1000) >> order) as i64) / blocks as i64,
+        }
+    }
+
+    /// `fragmentation_score_zone`: percent of the free pages that are in no block as large as a huge page.
+    pub(super) fn fragmentation_score(&self) -> u64 {
+        let (pages, _, suitable) = self.contig_page_info(PAGEBLOCK_ORDER);
+        let fragmented = pages - (suitable << PAGEBLOCK_ORDER);
+        (fragmented * 100).checked_div(pages).unwrap_or(0)
+    }
+
+    /// There is a free block of an order or more.
+    pub(super) fn has_block(&self, order: usize) -> bool {
+        let large = MigrateType::ALL.iter();
+        let mut large = large.flat_map(|&list| &self.free_area[list as usize][order..]);
+        large.any(|area| area.len() > 0)
+    }
+}
+
+/// Free pages beside a mark that compaction needs (`compact_gap`).
+fn compact_gap(order: usize) -> u64 {
+    2 << order
+}
