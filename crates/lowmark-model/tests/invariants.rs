@@ -169,7 +169,10 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         )
         .prop_filter("mechanisms that the version is too old for", |scenario| {
             let kernel = Kernel::resolve(&scenario.kernel);
-            !matches!(kernel, Err(KernelError::TooOld { .. }))
+            !matches!(
+                kernel,
+                Err(KernelError::TooOld { .. } | KernelError::Needs { .. })
+            )
         })
 }
 

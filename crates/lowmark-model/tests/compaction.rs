@@ -1,0 +1,133 @@
+//! Compaction, looked at from outside: who is moved, for what, and that nobody notices.
+
+mod common;
+
+use lowmark_model::{Options, run};
+use lowmark_record::{Field, Kind, Outcome, Recording};
+
+/// Two processes take memory in turns; one gives its part back, the other waits, and then goes through its own again.
+fn record(kernel: &str, kind: &str) -> Recording {
+    let text = format!(
+        r#"
+lowmark = 1
+[workload]
+name = "fragments"
+title = "Memory in fragments"
+[machine]
+use = "guest-256m"
+cpus = 2
+occupied = "4000p"
+zone = [
+  {{ kind = "DMA", present = "3998p", managed = "3840p" }},
+  {{ kind = "DMA32", present = "61405p", managed = "50246p", initmem = "3330p" }},
+]
+[kernel]
+use = "{kernel}"
+[file.f]
+kind = "random"
+size = "90M"
+[task.stays]
+run = [
+  {{ map = "m", {kind}, size = "90M" }},
+  {{ touch = "m", access = "read" }},
+  {{ sleep = "3s" }},
+  {{ sample = "again", do = [{{ touch = "m", access = "read" }}] }},
+]
+[task.goes]
+run = [
+  {{ map = "n", kind = "anon-private", size = "90M" }},
+  {{ touch = "n", access = "write" }},
+]
+"#
+    );
+    let scenario = common::scenarios(text).remove(0);
+    let options = Options {
+        events: false,
+        check_every: 20_000,
+    };
+    let recording = run(&scenario, &options, &mut |_| {}).expect("it can run");
+    assert_eq!(recording.outcome, Outcome::Completed, "{kernel}");
+    recording
+}
+
+/// Whatever the pages are, all of them are still there when they have been moved.
+#[test]
+fn pages_that_were_moved_are_not_missed() {
+    for version in ["v6.1", "v6.18"] {
+        for kind in [
+            r#"kind = "anon-shared""#,
+            r#"kind = "file-shared", file = "f""#,
+        ] {
+            let eager = record(&format!("{version},compaction_proactiveness=100"), kind);
+            let never = record(&format!("{version}+compaction=left-out"), kind);
+            let counted = |name: &str| (eager.counters[name], never.counters[name]);
+            let (moved, none) = counted("pgmigrate_success");
+            assert!(moved > 1000, "{version} {kind}: {moved}");
+            assert_eq!(none, 0, "{version} {kind}");
+            for name in ["pgmajfault", "pswpin", "workingset_refault_file"] {
+                let (eager, never) = counted(name);
+                assert_eq!(eager, never, "{version} {kind} {name}");
+            }
+        }
+    }
+}
+
+/// kswapd frees more when blocks change their type, and leaves it to kcompactd to make pageblocks of that. Without it,
+/// and unless memory is looked after anyway, nothing moves.
+#[test]
+fn a_boost_is_followed_by_compaction() {
+    let text = |kernel: &str| {
+        format!(
+            r#"
+lowmark = 1
+[workload]
+name = "short"
+title = "Memory runs short"
+[machine]
+use = "guest-256m"
+occupied = "6285p"
+zone = [
+  {{ kind = "DMA", present = "3998p", managed = "3840p" }},
+  {{ kind = "DMA32", present = "61405p", managed = "50246p", initmem = "3330p" }},
+]
+[kernel]
+use = "{kernel}"
+[task.main]
+run = [
+  {{ map = "m", kind = "anon-private", size = "220M" }},
+  {{ touch = "m", access = "write", passes = 2 }},
+]
+"#
+        )
+    };
+    let record = |kernel: &str| {
+        let scenario = common::scenarios(text(kernel)).remove(0);
+        let options = Options {
+            events: true,
+            check_every: 0,
+        };
+        run(&scenario, &options, &mut |_| {}).expect("it can run")
+    };
+    let counters = |kernel: &str| record(kernel).counters;
+    for version in ["v6.1", "v6.18"] {
+        let plain = record(version);
+        let woken = plain.counters["compact_daemon_wake"];
+        assert!(woken > 0, "{version}");
+        // Events and counters say the same.
+        let of = |kind: Kind| plain.events.iter().filter(move |event| event.kind == kind);
+        assert_eq!(of(Kind::KcompactdWake).count() as u64, woken, "{version}");
+        let passes = of(Kind::CompactionBegin).count();
+        assert!(passes > 0 && passes == of(Kind::CompactionEnd).count());
+        let sum = |kind, field| of(kind).filter_map(|event| event.get(field)).sum::<u64>();
+        let moved = sum(Kind::Migratepages, Field::NrMigrated);
+        assert_eq!(moved, plain.counters["pgmigrate_success"], "{version}");
+        let taken = sum(Kind::IsolateMigratepages, Field::NrTaken);
+        assert_eq!(taken, moved + sum(Kind::Migratepages, Field::NrFailed));
+        let off = format!("{version}+compaction=left-out");
+        let calm = format!("{version}+watermark_boost=off,compaction_proactiveness=0");
+        for kernel in [off, calm] {
+            let counters = counters(&kernel);
+            assert_eq!(counters["compact_isolated"], 0, "{kernel}");
+        }
+    }
+}
