@@ -34,7 +34,7 @@ const LIES: [Lie; 5] = [
         file: "mm/vmscan/mod.rs",
         truth: "const SWAP_CLUSTER_MAX: u64 = 32;",
         lie: "const SWAP_CLUSTER_MAX: u64 = 64;",
-        seen_in: "pswpin",
+        seen_in: "pgsteal_kswapd",
     },
     Lie {
         what: "survivors of a batch go back in the opposite order",
