@@ -266,6 +266,8 @@ const DMA32_END: u64 = (4 << 30) / PAGE_SIZE;
 const LOWMEM_END_32: u64 = (896 << 20) / PAGE_SIZE;
 /// Of the 4096 frames below 16 MiB a PC's firmware and first kernel structures keep about 120.
 const DMA_RESERVED: u64 = 120;
+/// Bytes of a `struct page`.
+const STRUCT_PAGE: u64 = 64;
 /// Frames of the first megabyte.
 const FIRST_MEGABYTE: u64 = (1 << 20) / PAGE_SIZE;
 
@@ -377,6 +379,24 @@ impl Layout {
         self.cpus / nodes + u32::from((node as u32) < self.cpus % nodes)
     }
 
+    /// Frames at the end of a zone that the allocator never gets. The last zone of a node has there what it lacks to a
+    /// whole pageblock, and the `struct page` of all frames of the node, as memblock allocates from the top down
+    /// (`sparse_init_nid`). Other zones have their holes at the beginning.
+    fn pages_at_end(&self, index: usize, spanned: u64) -> u64 {
+        let node = self.zones[index].node;
+        let of_node = |zones: &[ZoneSpec]| -> u64 {
+            let zones = zones.iter().filter(|zone| zone.node == node);
+            zones.map(|zone| zone.present).sum()
+        };
+        match of_node(&self.zones[index + 1..]) {
+            0 => {
+                let rounded = spanned - self.zones[index].present;
+                rounded + of_node(&self.zones) * STRUCT_PAGE / PAGE_SIZE
+            }
+            _ => 0,
+        }
+    }
+
     /// Zones with their reserves and watermarks, nodes with their zonelists, and the LRU lists.
     pub(crate) fn build(&self, kernel: &Kernel) -> (Vec<Zone>, Vec<Node>, Vec<Lruvec>) {
         let mut start = 0;
@@ -388,7 +408,7 @@ impl Layout {
             };
             let grouped = kernel.mechanisms.migrate_types != MigrateTypes::LeftOut;
             // Zones begin and end with a pageblock; what the kernel keeps lies at their beginning, where it
-            // was loaded.
+            // was loaded, but for what booting took from the end.
             let (align, block) = match grouped {
                 true => (1 << (MAX_ORDER - 1), u64::from(PAGEBLOCK_PAGES)),
                 false => (1, 1),
@@ -396,7 +416,7 @@ impl Layout {
             let zone_start = Pfn::next_multiple_of(start, align);
             let spanned = spec.present.next_multiple_of(block);
             let kept = match grouped {
-                true => spanned.saturating_sub(spec.managed),
+                true => spanned.saturating_sub(spec.managed + self.pages_at_end(index, spanned)),
                 false => 0,
             };
             zones.push(Zone {
