@@ -1,7 +1,8 @@
 //! kcompactd: one kernel thread per node that compacts in the background.
 //!
-//! 1. kswapd wakes it when it has freed enough, and gave up the order that it was woken for; and so does who wants a
-//!    larger block, cannot wait, and finds the node balanced. It compacts each zone once that has no such block.
+//! 1. kswapd wakes it after a boost, for a pageblock, and when it has freed enough and given up the order that it was
+//!    woken for; and so does who wants a larger block, cannot wait, and finds the node balanced. It compacts each zone
+//!    once that has no such block.
 //! 2. Every half second it looks how fragmented the node is (5.9 and later). If it is too much so, and kswapd does not
 //!    run, it compacts all of it; if that did not help, it looks again after 32 seconds.
 
@@ -14,6 +15,7 @@ use lowmark_record::Kind;
 
 /// `HPAGE_FRAG_CHECK_INTERVAL_MSEC`
 const CHECK_INTERVAL: Nanos = 500 * MSEC;
+
 /// What others tell kcompactd (`kcompactd_*` of `pg_data_t`).
 #[derive(Debug, Default)]
 pub(crate) struct Kcompactd {

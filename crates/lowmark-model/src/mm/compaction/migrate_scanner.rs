@@ -11,14 +11,13 @@ use std::ops::Range;
 
 impl Mm {
     /// `isolate_migratepages`: pages of the first pageblock that has not been found to have none, from where the
-    /// scanner is.
-    /// The frames that it has gone through, if any, and how many of them it has looked at.
+    /// scanner is on. Gives the frames that were gone through, if any, and how many of them were looked at.
     pub(super) fn isolate_migratepages(
         &mut self,
         cc: &mut CompactControl,
     ) -> Option<(Range<Pfn>, u64)> {
         let mut low = self.fast_find_migrateblock(cc);
-        let mut fast_found = low != cc.migrate_pfn && cc.fast_search_fail == 0;
+        let fast_found = low != cc.migrate_pfn && cc.fast_search_fail == 0;
         loop {
             let end = pageblock_start(low) + PAGEBLOCK_PAGES;
             if end > cc.free_pfn {
@@ -29,7 +28,6 @@ impl Mm {
             if at_start && !fast_found && cc.heeds_skip_hints() && *zone.skips(low) {
                 cc.migrate_pfn = end;
                 low = end;
-                fast_found = false;
                 continue;
             }
             let scanned = self.isolate_migratepages_block(cc, low, end);
@@ -106,7 +104,7 @@ impl Mm {
     }
 
     /// `isolate_migratepages_block`: pages from one frame to another of the same pageblock that are on LRU lists and
-    /// not being written; how many frames it has looked at.
+    /// not being written. Gives how many frames were looked at.
     fn isolate_migratepages_block(&mut self, cc: &mut CompactControl, low: Pfn, end: Pfn) -> u64 {
         let zone = &mut self.zones[cc.zone];
         let begins_block = low == pageblock_start(low);
@@ -150,7 +148,7 @@ impl Mm {
             if begins_block && !marked {
                 *zone.skips(low) = true;
             }
-            // update_cached_migrate: that of the pageblock behind it.
+            // `update_cached_migrate` goes on to the end of the pageblock that `end` lies in, the next one.
             let cached = &mut zone.compaction.cached_migrate_pfn;
             *cached = (*cached).max(end + PAGEBLOCK_PAGES);
         }

@@ -185,17 +185,14 @@ enum Round {
 impl World {
     /// `__compact_finished`
     fn compact_finished(&mut self, cc: &CompactControl) -> CompactResult {
-        let node = self.mm.zones[cc.zone].node;
-        let proactive = cc.goal == Goal::Score;
         if cc.scanners_met() {
-            let zone = &mut self.mm.zones[cc.zone];
-            zone.reset_cached_positions();
+            self.mm.zones[cc.zone].reset_cached_positions();
             return CompactResult::Complete;
         }
-        if proactive && self.kswapd_is_running(node) {
+        let zone = &self.mm.zones[cc.zone];
+        if cc.goal == Goal::Score && self.kswapd_is_running(zone.node) {
             return CompactResult::PartialSkipped;
         }
-        let zone = &self.mm.zones[cc.zone];
         let reached = match cc.goal {
             Goal::Score => zone.fragmentation_score() <= self.score_wmarks()[0],
             // A pageblock that was begun is finished; whatever block there is, the kernel's own pages can have it.
