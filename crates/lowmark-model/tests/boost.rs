@@ -1,9 +1,10 @@
 //! Watermark boost, looked at from outside: whom it sets to work, and that nothing happens without it.
 
 mod common;
+#[path = "common/guest.rs"]
+mod guest;
 
-use lowmark_model::{Options, run};
-use lowmark_record::{Event, Field, Kind, Outcome, Recording};
+use lowmark_record::{Event, Field, Kind, Recording};
 use std::collections::BTreeSet;
 
 /// Private memory larger than RAM, gone through in order and then in `order`, in a guest with so many pages in use that its
@@ -14,37 +15,16 @@ fn record(kernel: &str, occupied: u64, order: &str) -> Recording {
 
 /// The same with memory of a kind.
 fn record_kind(kind: &str, kernel: &str, occupied: u64, order: &str) -> Recording {
-    let text = format!(
+    let tasks = format!(
         r#"
-lowmark = 1
-[workload]
-name = "boost"
-title = "boost"
-[machine]
-use = "guest-256m"
-occupied = "{occupied}p"
-zone = [
-  {{ kind = "DMA", present = "3998p", managed = "3840p" }},
-  {{ kind = "DMA32", present = "61405p", managed = "50246p", initmem = "3330p" }},
-]
-[kernel]
-use = "{kernel}"
 [task.main]
 run = [
   {{ map = "m", kind = "{kind}", size = "220M" }},
   {{ touch = "m", access = "write" }},
   {{ touch = "m", access = "write", order = "{order}" }},
-]
-"#
+]"#
     );
-    let scenario = common::scenarios(text).remove(0);
-    let options = Options {
-        events: true,
-        check_every: 0,
-    };
-    let recording = run(&scenario, &options, &mut |_| {}).expect("it can run");
-    assert_eq!(recording.outcome, Outcome::Completed, "{kernel}");
-    recording
+    guest::record(kernel, 1, occupied, &tasks, &guest::EVENTS)
 }
 
 /// In 6.18 batches for a CPU grow until one ends in the unmovable pageblock of ZONE_DMA. kswapd then works for that

@@ -1,28 +1,16 @@
 //! Compaction, looked at from outside: who is moved, for what, and that nobody notices.
 
 mod common;
+#[path = "common/guest.rs"]
+mod guest;
 
-use lowmark_model::{Options, run};
-use lowmark_record::{Field, Kind, Outcome, Recording};
+use lowmark_model::Options;
+use lowmark_record::{Field, Kind, Recording};
 
 /// Two processes take memory in turns; one gives its part back, the other waits, and then goes through its own again.
-fn record(kernel: &str, kind: &str) -> Recording {
-    let text = format!(
+fn in_turns(kernel: &str, kind: &str) -> Recording {
+    let tasks = format!(
         r#"
-lowmark = 1
-[workload]
-name = "fragments"
-title = "Memory in fragments"
-[machine]
-use = "guest-256m"
-cpus = 2
-occupied = "4000p"
-zone = [
-  {{ kind = "DMA", present = "3998p", managed = "3840p" }},
-  {{ kind = "DMA32", present = "61405p", managed = "50246p", initmem = "3330p" }},
-]
-[kernel]
-use = "{kernel}"
 [file.f]
 kind = "random"
 size = "90M"
@@ -31,23 +19,30 @@ run = [
   {{ map = "m", {kind}, size = "90M" }},
   {{ touch = "m", access = "read" }},
   {{ sleep = "3s" }},
-  {{ sample = "again", do = [{{ touch = "m", access = "read" }}] }},
+  {{ touch = "m", access = "read" }},
 ]
 [task.goes]
 run = [
   {{ map = "n", kind = "anon-private", size = "90M" }},
   {{ touch = "n", access = "write" }},
-]
-"#
+]"#
     );
-    let scenario = common::scenarios(text).remove(0);
     let options = Options {
         events: false,
         check_every: 20_000,
     };
-    let recording = run(&scenario, &options, &mut |_| {}).expect("it can run");
-    assert_eq!(recording.outcome, Outcome::Completed, "{kernel}");
-    recording
+    guest::record(kernel, 2, 4000, &tasks, &options)
+}
+
+/// A process goes twice through more memory than there is.
+fn too_large(kernel: &str) -> Recording {
+    let tasks = r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "220M" },
+  { touch = "m", access = "write", passes = 2 },
+]"#;
+    guest::record(kernel, 1, 6285, tasks, &guest::EVENTS)
 }
 
 /// Whatever the pages are, all of them are still there when they have been moved.
@@ -58,8 +53,8 @@ fn pages_that_were_moved_are_not_missed() {
             r#"kind = "anon-shared""#,
             r#"kind = "file-shared", file = "f""#,
         ] {
-            let eager = record(&format!("{version},compaction_proactiveness=100"), kind);
-            let never = record(&format!("{version}+compaction=left-out"), kind);
+            let eager = in_turns(&format!("{version},compaction_proactiveness=100"), kind);
+            let never = in_turns(&format!("{version}+compaction=left-out"), kind);
             let counted = |name: &str| (eager.counters[name], never.counters[name]);
             let (moved, none) = counted("pgmigrate_success");
             assert!(moved > 1000, "{version} {kind}: {moved}");
@@ -76,41 +71,8 @@ fn pages_that_were_moved_are_not_missed() {
 /// and unless memory is looked after anyway, nothing moves.
 #[test]
 fn a_boost_is_followed_by_compaction() {
-    let text = |kernel: &str| {
-        format!(
-            r#"
-lowmark = 1
-[workload]
-name = "short"
-title = "Memory runs short"
-[machine]
-use = "guest-256m"
-occupied = "6285p"
-zone = [
-  {{ kind = "DMA", present = "3998p", managed = "3840p" }},
-  {{ kind = "DMA32", present = "61405p", managed = "50246p", initmem = "3330p" }},
-]
-[kernel]
-use = "{kernel}"
-[task.main]
-run = [
-  {{ map = "m", kind = "anon-private", size = "220M" }},
-  {{ touch = "m", access = "write", passes = 2 }},
-]
-"#
-        )
-    };
-    let record = |kernel: &str| {
-        let scenario = common::scenarios(text(kernel)).remove(0);
-        let options = Options {
-            events: true,
-            check_every: 0,
-        };
-        run(&scenario, &options, &mut |_| {}).expect("it can run")
-    };
-    let counters = |kernel: &str| record(kernel).counters;
     for version in ["v6.1", "v6.18"] {
-        let plain = record(version);
+        let plain = too_large(version);
         let woken = plain.counters["compact_daemon_wake"];
         assert!(woken > 0, "{version}");
         // Events and counters say the same.
@@ -126,7 +88,7 @@ run = [
         let off = format!("{version}+compaction=left-out");
         let calm = format!("{version}+watermark_boost=off,compaction_proactiveness=0");
         for kernel in [off, calm] {
-            let counters = counters(&kernel);
+            let counters = too_large(&kernel).counters;
             assert_eq!(counters["compact_isolated"], 0, "{kernel}");
         }
     }
