@@ -9,7 +9,7 @@ use super::stripes::Stripes;
 use super::tags::Tags;
 use super::virtio::{Tables, Virtio};
 use super::waiting::Next;
-use crate::kernel::{MaxSectors, Mechanisms, Plug as PlugPlace};
+use crate::kernel::{MaxSectors, Mechanisms, Plug as PlugPlace, ReadaheadSize};
 use crate::mm::page::Pfn;
 use crate::time::{MSEC, Nanos, Sched, TaskId, WaitQueue};
 use crate::world::Interrupt;
@@ -104,7 +104,12 @@ pub(crate) struct BlockLayer {
     unmapped: Vec<(usize, RequestId)>,
     /// CPU time of a request.
     request_ns: Nanos,
+    /// Pages of a file read ahead at most, by device (`ra_pages` of its `struct backing_dev_info`).
+    ra_pages: Vec<u32>,
 }
+
+/// Pages read ahead at most where nothing else is said (`VM_READAHEAD_PAGES`, 128 KiB).
+const VM_READAHEAD_PAGES: u32 = (128 << 10) / PAGE_SIZE as u32;
 
 impl BlockLayer {
     /// Each request costs its submitter `request` of CPU time.
@@ -114,6 +119,14 @@ impl BlockLayer {
             MaxSectors::Sectors2560 => 1280 << 10,
             MaxSectors::Sectors8192 => 4 << 20,
         };
+        let max_bytes = |device: &Device| device.max_request.unwrap_or(u64::MAX).min(max_sectors);
+        // blk_apply_bdi_limits. What arrays of disks say of themselves is not modelled.
+        let ra_pages = |device: &Device| match kernel.readahead_size {
+            ReadaheadSize::TwoRequests if device.rotational && device.members == 1 => {
+                VM_READAHEAD_PAGES.max((2 * max_bytes(device) / PAGE_SIZE) as u32)
+            }
+            _ => VM_READAHEAD_PAGES,
+        };
         let queue = |device: &Device| Queue {
             disk: Disk::new(device),
             rotational: device.rotational,
@@ -121,10 +134,8 @@ impl BlockLayer {
             requests: Vec::new(),
             unused: Vec::new(),
             tags: Tags::new(device.nr_requests, kernel.request_tags),
-            max_pages: [u64::from(device.max_segments), u64::MAX].map(|segments| {
-                let most = device.max_request.unwrap_or(u64::MAX).min(max_sectors);
-                (most / PAGE_SIZE).min(segments).max(1)
-            }),
+            max_pages: [u64::from(device.max_segments), u64::MAX]
+                .map(|segments| (max_bytes(device) / PAGE_SIZE).min(segments).max(1)),
             queue_depth: device.queue_depth as usize,
             parallelism: device.parallelism,
             taken: Vec::new(),
@@ -147,7 +158,13 @@ impl BlockLayer {
             congestion: Default::default(),
             unmapped: Vec::new(),
             request_ns: request,
+            ra_pages: devices.iter().map(ra_pages).collect(),
         }
+    }
+
+    /// Pages of a file on a device that are read ahead at most.
+    pub(crate) fn ra_pages(&self, device: usize) -> u32 {
+        self.ra_pages[device]
     }
 
     /// Work done by each device, with all of its members.

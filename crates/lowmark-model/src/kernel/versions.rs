@@ -80,6 +80,7 @@ fn oldest() -> Mechanisms {
         page_tables: PageTables::LeftOut,
         slab_pages: SlabPages::LeftOut,
         swap_bios: SwapBios::LeftOut,
+        readahead_size: ReadaheadSize::Fixed,
         compaction: Compaction::LeftOut,
         fast_migrateblock: FastMigrateblock::MarkedFirst,
         virtio_memory: VirtioMemory::LeftOut,

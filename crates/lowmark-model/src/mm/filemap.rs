@@ -218,7 +218,7 @@ pub(crate) async fn read(
             Stopped::Done => break,
             Stopped::Time => sys.suspend().await,
             Stopped::Missing(index) => {
-                readahead::sync(sys, file, index, wanted(index), gfp).await?;
+                readahead::sync(sys, file, index, wanted(index), gfp).await;
                 let missing = {
                     let world = sys.world();
                     world.mm.inodes[file.inode as usize]
@@ -231,7 +231,7 @@ pub(crate) async fn read(
                 }
             }
             Stopped::Marked(index) => {
-                readahead::marked(sys, file, index, wanted(index), gfp).await?;
+                readahead::marked(sys, file, index, wanted(index), gfp).await;
             }
             Stopped::Locked(pfn) => page_io::wait_on_page(sys, pfn, flag::LOCKED).await,
         }

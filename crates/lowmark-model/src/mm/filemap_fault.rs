@@ -13,7 +13,7 @@ use super::inode::InodeId;
 use super::memory::{Backing, Pte, Step};
 use super::page::{Pfn, flag};
 use super::page_alloc::{Gfp, OutOfMemory};
-use super::readahead::{self, RA_PAGES, Window};
+use super::readahead::{self, Window};
 use crate::kernel::{FaultAround, NewAnon};
 use crate::time::Nanos;
 use crate::world::{Sys, World};
@@ -229,9 +229,10 @@ pub(super) async fn read_missing(
         return Ok(());
     };
     match plan {
-        Plan::Around(window) => readahead::read_window(sys, inode, window, gfp).await?,
+        Plan::Around(window) => readahead::read_window(sys, inode, window, gfp).await,
         Plan::InOrder => {
-            readahead::sync(sys, &mut open, offset, RA_PAGES, gfp).await?;
+            let wanted = sys.world().ra_pages(inode);
+            readahead::sync(sys, &mut open, offset, wanted, gfp).await;
             put_readahead(sys, vma, open);
         }
         Plan::Alone => {}
@@ -257,7 +258,8 @@ pub(super) async fn read_on(sys: &Sys, vma: u32, index: u32, gfp: Gfp) -> Result
     let Some((mut open, offset)) = state else {
         return Ok(());
     };
-    readahead::marked(sys, &mut open, offset, RA_PAGES, gfp).await?;
+    let wanted = sys.world().ra_pages(open.inode);
+    readahead::marked(sys, &mut open, offset, wanted, gfp).await;
     put_readahead(sys, vma, open);
     Ok(())
 }
@@ -276,11 +278,12 @@ impl World {
             return None;
         };
         let offset = region.offset + index;
+        let max = self.block.ra_pages(self.mm.inodes[inode as usize].device);
         let file = region.file.as_mut()?;
         let plan = match file.advice {
             ReadAdvice::Random => Plan::Alone,
             ReadAdvice::Sequential => Plan::InOrder,
-            ReadAdvice::Normal => match file.open.readahead.around(offset) {
+            ReadAdvice::Normal => match file.open.readahead.around(offset, max) {
                 Some(window) => Plan::Around(window),
                 None => Plan::Alone,
             },

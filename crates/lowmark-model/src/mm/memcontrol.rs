@@ -535,6 +535,8 @@ async fn charge(sys: &Sys, pfn: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), Out
         if !drained {
             memcontrol.drain_all_stock(memcg);
             drained = true;
+        } else if gfp.noretry {
+            return Err(OutOfMemory);
         } else if reclaimed == 0 {
             if retries == 0 || world.sched.current_killed() {
                 world.out_of_memory(0);

@@ -36,6 +36,8 @@ pub(crate) struct Gfp {
     pub(crate) node: usize,
     /// Type of the pageblocks that it belongs in (`gfp_migratetype`).
     pub(crate) migrate_type: MigrateType,
+    /// `__GFP_NORETRY`: it gives up when memory was reclaimed once and there is still no page.
+    pub(crate) noretry: bool,
 }
 
 impl Gfp {
@@ -45,6 +47,7 @@ impl Gfp {
             highest: ZoneType::High,
             node,
             migrate_type: MigrateType::Movable,
+            noretry: false,
         }
     }
 
@@ -54,15 +57,20 @@ impl Gfp {
             highest: ZoneType::Normal,
             node,
             migrate_type: MigrateType::Unmovable,
+            noretry: false,
         }
     }
 
     /// The allocation flags, as events hold them.
     pub(crate) fn flags(self) -> u64 {
-        match self.migrate_type {
+        let flags = match self.migrate_type {
             MigrateType::Movable => gfp::HIGHUSER_MOVABLE,
             MigrateType::Reclaimable => gfp::KERNEL | gfp::RECLAIMABLE,
             MigrateType::Unmovable => gfp::KERNEL,
+        };
+        match self.noretry {
+            true => flags | gfp::NORETRY | gfp::NOWARN,
+            false => flags,
         }
     }
 }
@@ -316,6 +324,9 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
             }
             if let Some(pfn) = page {
                 return Ok(pfn);
+            }
+            if gfp.noretry {
+                return Err(OutOfMemory);
             }
             no_progress = if progress > 0 { 0 } else { no_progress + 1 };
             // One page may be no page at all, only the hope that a zone is not exhausted yet.

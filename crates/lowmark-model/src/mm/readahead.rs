@@ -15,7 +15,7 @@ use super::filemap::OpenFile;
 use super::inode::InodeId;
 use super::memcontrol::alloc_charged;
 use super::page::{Pfn, flag};
-use super::page_alloc::{Gfp, OutOfMemory};
+use super::page_alloc::Gfp;
 use super::page_io;
 use super::page_tree::PageTree;
 use crate::device::Io;
@@ -24,8 +24,6 @@ use crate::nfs::How;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
 
-/// Pages read ahead at most (`VM_MAX_READAHEAD`, 128 KiB).
-pub(crate) const RA_PAGES: u32 = (128 << 10) / PAGE_SIZE as u32;
 /// Misses of faults above which reading around is not worth it (`MMAP_LOTSAMISS`).
 const MMAP_LOTSAMISS: u32 = 100;
 
@@ -96,16 +94,16 @@ impl ReadaheadState {
         self.prev_index = self.prev.map(|(index, _)| index);
     }
 
-    /// `ondemand_readahead`: what to read for a reader that wants `wanted` pages from `offset` on.
+    /// `ondemand_readahead`: what to read for a reader that wants `wanted` pages from `offset` on, in windows of up to
+    /// `max` pages.
     fn ondemand(
         &mut self,
         cached: &PageTree,
-        offset: u32,
-        wanted: u32,
+        (offset, wanted): (u32, u32),
         why: Why,
         rule: ContextReadahead,
+        max: u32,
     ) -> Window {
-        let max = RA_PAGES;
         let expected =
             offset == self.start + self.size - self.async_size || offset == self.start + self.size;
         let next_to_last = self
@@ -204,76 +202,54 @@ impl ReadaheadState {
 
     /// `do_sync_mmap_readahead` of a mapping without advice: the pages around a fault that missed, unless
     /// such faults mostly miss.
-    pub(super) fn around(&mut self, offset: u32) -> Option<Window> {
+    pub(super) fn around(&mut self, offset: u32, max: u32) -> Option<Window> {
         if self.mmap_miss < MMAP_LOTSAMISS * 10 {
             self.mmap_miss += 1;
         }
         if self.mmap_miss > MMAP_LOTSAMISS {
             return None;
         }
-        self.start = offset.saturating_sub(RA_PAGES / 2);
-        self.size = RA_PAGES;
-        self.async_size = RA_PAGES / 4;
+        self.start = offset.saturating_sub(max / 2);
+        self.size = max;
+        self.async_size = max / 4;
         Some(self.window())
     }
 }
 
 /// `page_cache_sync_readahead`: the page at `index` is missing, and `wanted` pages from it on are wanted.
-pub(crate) async fn sync(
-    sys: &Sys,
-    file: &mut OpenFile,
-    index: u32,
-    wanted: u32,
-    gfp: Gfp,
-) -> Result<(), OutOfMemory> {
-    ondemand(sys, file, index, wanted, Why::Miss, gfp).await
+pub(crate) async fn sync(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, gfp: Gfp) {
+    ondemand(sys, file, index, wanted, Why::Miss, gfp).await;
 }
 
 /// `page_cache_async_readahead`: the page at `index` had the mark.
-pub(crate) async fn marked(
-    sys: &Sys,
-    file: &mut OpenFile,
-    index: u32,
-    wanted: u32,
-    gfp: Gfp,
-) -> Result<(), OutOfMemory> {
+pub(crate) async fn marked(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, gfp: Gfp) {
     // Reading ahead has to wait while the device is congested (inode_read_congested).
     let congested = {
         let world = sys.world();
         let device = world.mm.inodes[file.inode as usize].device;
         world.block.is_congested(device, true)
     };
-    match congested {
-        true => Ok(()),
-        false => ondemand(sys, file, index, wanted, Why::Mark, gfp).await,
+    if !congested {
+        ondemand(sys, file, index, wanted, Why::Mark, gfp).await;
     }
 }
 
-async fn ondemand(
-    sys: &Sys,
-    file: &mut OpenFile,
-    index: u32,
-    wanted: u32,
-    why: Why,
-    gfp: Gfp,
-) -> Result<(), OutOfMemory> {
+async fn ondemand(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, why: Why, gfp: Gfp) {
     let window = {
         let world = sys.world();
-        let cached = &world.mm.inodes[file.inode as usize].pages;
+        let inode = &world.mm.inodes[file.inode as usize];
+        let max = world.ra_pages(file.inode);
         let rule = world.kernel.mechanisms.context_readahead;
-        file.readahead.ondemand(cached, index, wanted, why, rule)
+        let wanted = (index, wanted);
+        file.readahead
+            .ondemand(&inode.pages, wanted, why, rule, max)
     };
-    read_window(sys, file.inode, window, gfp).await
+    read_window(sys, file.inode, window, gfp).await;
 }
 
 /// `__do_page_cache_readahead`: the pages of a window that are not in memory, none beyond the end of the
-/// file. All are allocated first, then their reads are submitted together.
-pub(crate) async fn read_window(
-    sys: &Sys,
-    inode: InodeId,
-    window: Window,
-    gfp: Gfp,
-) -> Result<(), OutOfMemory> {
+/// file. All are allocated first, as far as there is memory, then their reads are submitted together.
+pub(crate) async fn read_window(sys: &Sys, inode: InodeId, window: Window, gfp: Gfp) {
     let missing: Vec<u32> = {
         let world = sys.world();
         let file = &world.mm.inodes[inode as usize];
@@ -283,22 +259,21 @@ pub(crate) async fn read_window(
             .collect()
     };
     if missing.is_empty() {
-        return Ok(());
+        return;
     }
     let memcg = sys.world().current_memcg();
     let mut pages = Vec::with_capacity(missing.len());
-    let mut result = Ok(());
+    // readahead_gfp_mask: who wants a page reads it by itself if there is no memory for a window.
+    let gfp = Gfp {
+        noretry: true,
+        ..gfp
+    };
     for index in missing {
-        match alloc_charged(sys, gfp, memcg).await {
-            Ok(pfn) => {
-                pages.push((index, pfn));
-                sys.charge_kernel(sys.costs.file_page_ns).await;
-            }
-            Err(error) => {
-                result = Err(error);
-                break;
-            }
-        }
+        let Ok(pfn) = alloc_charged(sys, gfp, memcg).await else {
+            break;
+        };
+        pages.push((index, pfn));
+        sys.charge_kernel(sys.costs.file_page_ns).await;
     }
     let mark = u64::from(window.start) + u64::from(window.pages - window.ahead.min(window.pages));
     let mark = (window.ahead > 0).then_some(mark);
@@ -315,10 +290,14 @@ pub(crate) async fn read_window(
     }
     sys.world().nfs_pageio_complete();
     sys.finish_plug();
-    result
 }
 
 impl World {
+    /// Pages of a file that are read ahead at most.
+    pub(super) fn ra_pages(&self, inode: InodeId) -> u32 {
+        self.block.ra_pages(self.mm.inodes[inode as usize].device)
+    }
+
     /// Adds pages to the page cache and submits their reads, until one finds no free request.
     fn submit_reads(
         &mut self,
@@ -352,6 +331,7 @@ mod tests {
     use crate::mm::mapping::Mappings;
 
     const RULE: ContextReadahead = ContextReadahead::MoreThanWanted;
+    const MAX: u32 = 32;
 
     fn window(start: u32, pages: u32, ahead: u32) -> Window {
         Window {
@@ -378,7 +358,7 @@ mod tests {
                         continue;
                     }
                 };
-                let found = state.ondemand(&cached, index, at + wanted - index, why, RULE);
+                let found = state.ondemand(&cached, (index, at + wanted - index), why, RULE, MAX);
                 mark = Some(found.start + found.pages - found.ahead);
                 for page in found.start..found.start + found.pages {
                     cached.insert(&mut mappings, 0, page, page).unwrap();
@@ -419,7 +399,7 @@ mod tests {
         state.read_to(7, 0);
         state.end_of_read();
         assert_eq!(
-            state.ondemand(&cached, 5000, 3, Why::Miss, RULE),
+            state.ondemand(&cached, (5000, 3), Why::Miss, RULE, MAX),
             window(5000, 3, 0)
         );
     }
@@ -434,7 +414,7 @@ mod tests {
             let mut state = ReadaheadState::default();
             state.read_to(900, 0);
             state.end_of_read();
-            state.ondemand(&cached, 108, wanted, Why::Miss, rule)
+            state.ondemand(&cached, (108, wanted), Why::Miss, rule, MAX)
         };
         assert_eq!(decide(2, RULE), window(108, 10, 1));
         assert_eq!(decide(8, RULE), window(108, 8, 0));
@@ -445,14 +425,14 @@ mod tests {
     #[test]
     fn faults_that_miss_too_often_read_one_page() {
         let mut state = ReadaheadState::default();
-        assert_eq!(state.around(100), Some(window(84, 32, 8)));
+        assert_eq!(state.around(100, MAX), Some(window(84, 32, 8)));
         for _ in 0..200 {
-            state.around(100_000);
+            state.around(100_000, MAX);
         }
-        assert_eq!(state.around(5), None);
+        assert_eq!(state.around(5, MAX), None);
         for _ in 0..103 {
             state.fault_hit();
         }
-        assert_eq!(state.around(5), Some(window(0, 32, 8)));
+        assert_eq!(state.around(5, MAX), Some(window(0, 32, 8)));
     }
 }

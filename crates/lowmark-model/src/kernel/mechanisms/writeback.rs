@@ -259,6 +259,14 @@ macro_rules! writeback {
                 /// The same, and only pages that it meets for the second time; others are moved out of the way.
                 SeenTwice = "seen-twice",
             }
+            /// How far ahead a file is read at most (`blk_apply_bdi_limits`).
+            readahead_size: ReadaheadSize {
+                /// 128 KiB. Kernels of 6.17 and later (459779d04ae8) do so on other disks alone, but they allocate large folios
+                /// for what they read, which the model leaves out.
+                Fixed = "128k",
+                /// On rotating disks, as which virtio disks count, two requests of the largest size: 8 MiB in 6.17 and later.
+                TwoRequests = "two-requests",
+            }
             /// Which pages before a miss are taken for a stream (`try_context_readahead`).
             context_readahead: ContextReadahead {
                 /// Any.
