@@ -261,10 +261,10 @@ macro_rules! writeback {
             }
             /// How far ahead a file is read at most (`blk_apply_bdi_limits`).
             readahead_size: ReadaheadSize {
-                /// 128 KiB. Kernels of 6.17 and later (459779d04ae8) do so on other disks alone, but they allocate large folios
-                /// for what they read, which the model leaves out.
+                /// 128 KiB.
                 Fixed = "128k",
-                /// On rotating disks, as which virtio disks count, two requests of the largest size: 8 MiB in 6.17 and later.
+                /// On rotating disks, as which virtio disks count, two requests of the largest size, 8 MiB. So do kernels of 6.17
+                /// and later (459779d04ae8), which allocate large folios for it; as the model does not, none has it by itself yet.
                 TwoRequests = "two-requests",
             }
             /// Which pages before a miss are taken for a stream (`try_context_readahead`).
