@@ -273,12 +273,12 @@ fn put_readahead(sys: &Sys, vma: u32, open: OpenFile) {
 
 impl World {
     fn plan_fault_read(&mut self, vma: u32, index: u32) -> Option<(InodeId, u32, OpenFile, Plan)> {
-        let region = &mut self.mm.vmas[vma as usize];
-        let Backing::File { inode, .. } = region.backing else {
+        let Backing::File { inode, .. } = self.mm.vmas[vma as usize].backing else {
             return None;
         };
+        let max = self.ra_pages(inode);
+        let region = &mut self.mm.vmas[vma as usize];
         let offset = region.offset + index;
-        let max = self.block.ra_pages(self.mm.inodes[inode as usize].device);
         let file = region.file.as_mut()?;
         let plan = match file.advice {
             ReadAdvice::Random => Plan::Alone,

@@ -107,17 +107,8 @@ counters! {
 /// Counters that are gone, with the first version without them.
 const GONE: [(&str, Version); 1] = [("kswapd_skip_congestion_wait", v(3, 11))];
 
-/// What counts compaction, which is left out before [`BY_KIND`].
-const COMPACTION: [&str; 8] = [
-    "compact_migrate_scanned",
-    "compact_free_scanned",
-    "compact_isolated",
-    "compact_daemon_wake",
-    "compact_daemon_migrate_scanned",
-    "compact_daemon_free_scanned",
-    "pgmigrate_success",
-    "pgmigrate_fail",
-];
+/// How the names of those begin that count compaction, which is left out before [`BY_KIND`].
+const COMPACTION: [&str; 2] = ["compact_", "pgmigrate_"];
 
 /// From this version on counters have the names of their kernel; recordings of older ones keep the sums
 /// over zones and the counters of later kernels that they have always had.
@@ -142,7 +133,9 @@ impl VmStat {
         let mut counters: BTreeMap<String, u64> = self
             .named()
             .into_iter()
-            .filter(|(name, _)| version >= BY_KIND || !COMPACTION.contains(name))
+            .filter(|(name, _)| {
+                version >= BY_KIND || !COMPACTION.iter().any(|begin| name.starts_with(begin))
+            })
             .map(|(name, value)| (name.to_owned(), value))
             .collect();
         let mut by_zone = |prefix: &str, values: &[u64; MAX_NR_ZONES], highest: &str| {

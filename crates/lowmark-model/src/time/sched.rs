@@ -342,7 +342,7 @@ impl Sched {
         self.block(waiting_for);
         let id = self.current;
         let sleep = self.tasks[id.index()].sleep;
-        self.push_in_background(self.now + timeout, Timer::Timeout(id, sleep));
+        self.arm(self.now + timeout, Timer::Timeout(id, sleep), true);
     }
 
     /// Asks for an interrupt `after` from now.
@@ -352,7 +352,7 @@ impl Sched {
 
     /// The same for what comes again and again, and keeps no run going.
     pub(crate) fn interrupt_in_background(&mut self, after: Nanos, interrupt: Interrupt) {
-        self.push_in_background(self.now + after, Timer::Interrupt(interrupt));
+        self.arm(self.now + after, Timer::Interrupt(interrupt), true);
     }
 
     /// The next task to poll, which becomes current.
@@ -392,12 +392,8 @@ impl Sched {
         self.arm(time, timer, false);
     }
 
-    fn push_in_background(&mut self, time: Nanos, timer: Timer) {
-        self.background += 1;
-        self.arm(time, timer, true);
-    }
-
     fn arm(&mut self, time: Nanos, timer: Timer, background: bool) {
+        self.background += usize::from(background);
         self.sequence += 1;
         self.timers.push(Armed {
             time,

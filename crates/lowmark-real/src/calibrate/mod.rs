@@ -12,7 +12,6 @@
 //! 6. `MADV_PAGEOUT` writes what is dirty, and leaves it in the swap cache. Read from there and paged out again,
 //!    pages are clean: they are isolated, unmapped and freed at once. `MADV_WILLNEED` then reads them in large
 //!    requests, and writing to them finds them in the swap cache; once more without that, each fault reads its own.
-//!
 //! 7. What there is in memory is moved together (`compact_memory`): the time is that of the pages that were moved, which
 //!    the kernel counts; that of looking at frames, of which there are few for each page, is in it.
 //!
@@ -34,6 +33,8 @@ pub const PROBES: &str = include_str!("probes.toml");
 /// CPUs of the guest in which they run: one, so that who burns the CPU is in the way of who does not.
 pub const CPUS: u32 = 1;
 
+/// Rounds of all probes.
+const ROUNDS: u64 = 5;
 /// Pages of the mapping.
 const PAGES: u64 = 2048;
 /// Passes over it while all of it is there.
@@ -50,7 +51,7 @@ const BLOCK: u64 = (1 << 20) / PAGE_SIZE;
 /// Why a recording of the probes says nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the recording has no samples of the probe {probe}; expected one of the workload of probes"
+    "the recording has no samples of the probe {probe}, or it found nothing to do; expected one of the workload of probes"
 )]
 pub struct MissingProbe {
     /// Which.
@@ -82,13 +83,13 @@ impl Times {
     }
 }
 
-/// Time of each page that was moved in the rounds of a probe together; none if the kernel says of no page that it was.
-fn migration(recording: &Recording, probe: &'static str) -> Result<Option<u64>, MissingProbe> {
-    let series = recording.series.iter().find(|series| series.name == probe);
-    let samples = series.ok_or(MissingProbe { probe })?.samples.iter();
-    let total: u64 = samples.map(|(_, time)| time).sum();
-    let moved = recording.counters.get("pgmigrate_success").copied();
-    Ok(total.checked_div(moved.unwrap_or(0)))
+/// Pages that were moved in each round.
+fn moved(recording: &Recording) -> Result<u64, MissingProbe> {
+    let all = recording.counters.get("pgmigrate_success").copied();
+    let each = all.unwrap_or(0) / ROUNDS;
+    (each > 0)
+        .then_some(each)
+        .ok_or(MissingProbe { probe: "compact" })
 }
 
 /// The machine on which the probes ran, with the costs that they found. Its devices all get what the probes
@@ -142,7 +143,7 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         swap_map_ns,
         scan_page_ns,
         copy_page_ns,
-        migrate_page_ns: migration(recording, "compact")?.unwrap_or(base.costs.migrate_page_ns),
+        migrate_page_ns: times.each("compact", moved(recording)?)?,
         syscall_ns,
         request_ns,
         ..base.costs.clone()

@@ -22,8 +22,7 @@ fn recording(probes: &[(&str, u64)]) -> Recording {
         },
         outcome: Outcome::Completed,
         elapsed_ns: 1,
-        // For 10.5 times what a round of `compact` takes, as the samples are.
-        counters: [("pgmigrate_success".to_owned(), 21 * 1_000)].into(),
+        counters: [("pgmigrate_success".to_owned(), ROUNDS * 2_000)].into(),
         state: Default::default(),
         tasks: Vec::new(),
         phases: Vec::new(),
@@ -136,7 +135,7 @@ fn the_probes_do_what_is_counted() {
     let scenario = parse(&source, &BuiltIn, &Overrides::default())
         .expect("a workload")
         .remove(0);
-    let touches = 5 * (PAGES * (6 + 8 + PASSES));
+    let touches = ROUNDS * (PAGES * (6 + 8 + PASSES));
     assert_eq!(scenario.workload.touches_expected(), Some(touches));
     let sizes: Vec<u64> = scenario
         .workload

@@ -84,7 +84,6 @@ impl Mm {
         wanted: usize,
         stride: Pfn,
     ) -> u32 {
-        let zone = &mut self.zones[cc.zone];
         let (mut pfn, mut total) = (*at, 0);
         while pfn < end {
             cc.total_free_scanned += 1;
@@ -92,12 +91,9 @@ impl Mm {
                 pfn += stride;
                 continue;
             }
-            let Some(isolated) = zone.isolate_free_page(&mut self.pages, pfn) else {
+            let Some(isolated) = self.take_free_block(cc, pfn) else {
                 break;
             };
-            cc.total_free_scanned += u64::from(isolated) - 1;
-            self.stat.compact_isolated += u64::from(isolated);
-            cc.freepages.extend(pfn..pfn + isolated);
             total += isolated;
             if cc.freepages.len() >= wanted {
                 pfn += isolated;
@@ -118,7 +114,6 @@ impl Mm {
             low: pageblock_start(cc.free_pfn - (distance >> 2)),
             min: pageblock_start(cc.free_pfn - (distance >> 1)),
             highest: 0,
-            scanned: 0,
         };
         cc.search_order = cc.search_order.min(order.saturating_sub(1));
         let mut found = None;
@@ -126,13 +121,11 @@ impl Mm {
         while let (Some(list), None) = (at, found) {
             let mut last = list;
             if let Some(pfn) = self.search_free_list(list, &mut search, cc) {
-                found = self.isolate_found(cc, pfn, &mut search);
-                // Too little is free: the search is over.
-                last = if found.is_some() {
-                    list
-                } else {
-                    cc.search_order + 1
-                };
+                match self.take_free_block(cc, pfn) {
+                    Some(_) => found = Some(pfn),
+                    // Too little is free: the search is over.
+                    None => last = cc.search_order + 1,
+                }
             }
             if cc.freepages.len() >= wanted {
                 break;
@@ -150,7 +143,6 @@ impl Mm {
         if search.highest > 0 && search.highest >= *cached {
             *cached = search.highest.saturating_sub(PAGEBLOCK_PAGES);
         }
-        cc.total_free_scanned += search.scanned;
         if let Some(pfn) = found {
             self.isolate_around(cc, pfn, wanted);
         }
@@ -190,7 +182,7 @@ impl Mm {
                 break;
             }
         }
-        search.scanned += u64::from(looked_at);
+        cc.total_free_scanned += u64::from(looked_at);
         if found.is_none() && high.is_some() {
             (found, stopped) = (high, high);
         }
@@ -203,19 +195,14 @@ impl Mm {
         found
     }
 
-    /// Isolates a free block that was found, if that leaves enough.
-    fn isolate_found(
-        &mut self,
-        cc: &mut CompactControl,
-        pfn: Pfn,
-        search: &mut FastSearch,
-    ) -> Option<Pfn> {
+    /// Isolates a free block for pages that are to move, if that leaves enough: its pages.
+    fn take_free_block(&mut self, cc: &mut CompactControl, pfn: Pfn) -> Option<u32> {
         let zone = &mut self.zones[cc.zone];
         let isolated = zone.isolate_free_page(&mut self.pages, pfn)?;
-        search.scanned += u64::from(isolated) - 1;
+        cc.total_free_scanned += u64::from(isolated) - 1;
         cc.freepages.extend(pfn..pfn + isolated);
         self.stat.compact_isolated += u64::from(isolated);
-        Some(pfn)
+        Some(isolated)
     }
 
     /// `fast_isolate_around`: more of the same pageblock, if there are not enough yet.
@@ -243,7 +230,6 @@ struct FastSearch {
     min: Pfn,
     /// The highest pageblock that has been seen.
     highest: Pfn,
-    scanned: u64,
 }
 
 impl CompactControl {

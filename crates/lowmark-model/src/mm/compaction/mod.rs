@@ -29,8 +29,8 @@ const COMPACT_CLUSTER_MAX: usize = 32;
 const PAGE_ALLOC_COSTLY_ORDER: usize = 3;
 /// Compaction is put off 2^6 times at most (`COMPACT_MAX_DEFER_SHIFT`).
 const COMPACT_MAX_DEFER_SHIFT: u32 = 6;
-/// A page that a scanner looks at takes so much less time than one of a list that reclaim scans: 0.1 us for 4.6 us in
-/// guests of 6.18.
+/// A frame that a scanner looks at takes so much less time than a page that reclaim scans: 512 frames took 60 us in a guest
+/// of 6.1, and such a page 5.5 us.
 const LOOKED_AT_FOR_ONE_SCANNED: u64 = 48;
 
 /// What came of compacting a zone (`enum compact_result`).
