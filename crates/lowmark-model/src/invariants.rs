@@ -68,7 +68,7 @@ fn free_on(mm: &Mm, zone: usize, list: MigrateType, order: usize, area: &FreeLis
 
 /// List lengths equal what is on them; a page is on the list that its flags say.
 fn lists_hold_what_they_say(mm: &Mm) {
-    let mut on_lists = 0;
+    let mut on_lists = 0u64;
     for (index, lists) in mm.lruvecs.iter().enumerate() {
         for lru in Lru::EVICTABLE {
             let mut length = 0;
@@ -85,7 +85,13 @@ fn lists_hold_what_they_say(mm: &Mm) {
                     "a page is on a list that its flags deny"
                 );
                 assert_eq!(mm.lruvec_of(pfn), index, "a page is on another's lists");
-                length += 1;
+                assert_eq!(
+                    mm.pages.head(pfn),
+                    pfn,
+                    "a page of a folio is on a list without it"
+                );
+                length += page.folio_nr_pages();
+                on_lists += 1;
             }
             assert_eq!(
                 length,
@@ -98,7 +104,6 @@ fn lists_hold_what_they_say(mm: &Mm) {
                 by_zone, length,
                 "pages per zone of {lru:?} of list set {index}"
             );
-            on_lists += length;
         }
     }
     let marked = (0..mm.pages.len())

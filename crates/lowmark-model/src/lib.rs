@@ -100,7 +100,7 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
     for node in 0..scenario.machine.nodes.len() {
         let body = Box::pin(mm::kswapd::kswapd(sys.clone(), node));
         sys.world().spawn(format!("kswapd{node}"), true, body);
-        if sys.world().kernel.mechanisms.compaction == Compaction::Kcompactd {
+        if sys.world().kernel.mechanisms.compaction == Compaction::On {
             let body = Box::pin(kcompactd(sys.clone(), node));
             sys.world().spawn(format!("kcompactd{node}"), true, body);
         }

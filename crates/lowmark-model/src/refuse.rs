@@ -306,14 +306,14 @@ mod tests {
         let mut scenario = crate::example_scenario();
         scenario.kernel.toggles = vec![Toggle {
             mechanism: "compaction".into(),
-            variant: Some("kcompactd".into()),
+            variant: Some("on".into()),
         }];
         let error = check(&scenario).expect_err("v3.6 has no pageblocks");
         assert!(error.to_string().contains("needs migrate_types"), "{error}");
         for mechanism in ["migrate_types", "compaction"] {
             let variant = match mechanism {
                 "migrate_types" => "stolen",
-                _ => "kcompactd",
+                _ => "on",
             };
             scenario.kernel.toggles.push(Toggle {
                 mechanism: mechanism.into(),

@@ -294,6 +294,8 @@ pub struct Costs {
     /// One page of a file read or written: page cache, bio, completion; what it takes over from memory
     /// is `copy_page_ns`.
     pub file_page_ns: u64,
+    /// The same of each page of a large folio but the first.
+    pub folio_page_ns: u64,
     /// One request to a disk: its submission and what is done when it is done, beside its pages. The time that the
     /// disk takes, `command_read_ns` and `command_write_ns` of a device, comes on top.
     pub request_ns: u64,
@@ -335,6 +337,7 @@ impl Default for Costs {
             swap_in_ns: 2_500,
             swap_map_ns: 0,
             file_page_ns: 500,
+            folio_page_ns: 500,
             request_ns: 0,
             balance_dirty_ns: 1_000,
             list_lock_ns: 500,

@@ -137,8 +137,8 @@ impl Mount {
         })
     }
 
-    /// Whether writes to it go into large folios.
-    pub(crate) fn writes_large_folios(&self, folios: WriteFolios) -> bool {
+    /// Whether its files are in large folios, as far as the kernel uses them.
+    pub(crate) fn has_large_folios(&self, folios: WriteFolios) -> bool {
         match self.kind {
             FsKind::Xfs => folios != WriteFolios::Pages,
             FsKind::Ext4 => folios == WriteFolios::XfsAndExt4,

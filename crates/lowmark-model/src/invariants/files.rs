@@ -4,7 +4,7 @@ use crate::kernel::NfsUnstable;
 use crate::mm::Mm;
 use crate::mm::backing_dev::Listed;
 use crate::mm::inode::Inode;
-use crate::mm::page::flag;
+use crate::mm::page::{Pfn, flag};
 use crate::mm::page_tree::Tag;
 use crate::world::World;
 
@@ -30,6 +30,7 @@ fn pages_know_their_files(world: &World) {
                 "page {pfn} is no page of a file"
             );
             assert_eq!(mm.file_of(page), (number, index), "owner of page {pfn}");
+            folio_is_whole(mm, pfn);
             for (tag, flag) in [(Tag::Dirty, flag::DIRTY), (Tag::Writeback, flag::WRITEBACK)] {
                 assert_eq!(
                     inode.pages.has_tag(index, tag),
@@ -56,6 +57,33 @@ fn pages_know_their_files(world: &World) {
     }
     assert_eq!(pages, mm.nr_file_pages, "pages of files");
 }
+
+/// The pages of a folio are those of a file one after the other, and nothing is known of them but by its head.
+fn folio_is_whole(mm: &Mm, pfn: Pfn) {
+    let (page, head) = (&mm.pages[pfn], mm.pages.head(pfn));
+    if head == pfn {
+        return;
+    }
+    let first = &mm.pages[head];
+    let (file, index) = mm.file_of(first);
+    assert_eq!(page.folio_order(), first.folio_order(), "order of page {pfn}");
+    assert_eq!(mm.file_of(page), (file, index + (pfn - head)), "place of page {pfn}");
+    assert_eq!(page.zone(), first.zone(), "zone of page {pfn}");
+    assert!(!page.has_any(TAILS_LACK), "page {pfn} is no head");
+    let group = |pfn| mm.memcontrol.of_page(pfn);
+    assert_eq!(group(pfn), group(head), "group of page {pfn}");
+}
+
+/// Flags of heads.
+const TAILS_LACK: u16 = flag::REFERENCED
+    | flag::ACTIVE
+    | flag::LRU
+    | flag::DIRTY
+    | flag::WRITEBACK
+    | flag::RECLAIM
+    | flag::LOCKED
+    | flag::WAITERS
+    | flag::WORKINGSET;
 
 /// Pages that wait for a COMMIT.
 pub(super) fn unstable(mm: &Mm) -> u64 {

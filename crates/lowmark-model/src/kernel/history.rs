@@ -270,7 +270,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "facdaa917c4d",
         summary: "kcompactd looks by itself how fragmented memory is; earlier kernels of the model do not compact it at all (698b1b30642f, e332f741a8dd)",
         effect: |m| {
-            m.compaction = Compaction::Kcompactd;
+            m.compaction = Compaction::On;
         },
     },
     Change {

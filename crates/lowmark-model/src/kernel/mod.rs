@@ -131,8 +131,14 @@ impl Kernel {
             && mechanisms.migrate_types == MigrateTypes::LeftOut
         {
             return Err(KernelError::Needs {
-                setting: "compaction=kcompactd",
+                setting: "compaction=on",
                 needed: "migrate_types other than left-out",
+            });
+        }
+        if mechanisms.read_folios == ReadFolios::Grown && mechanisms.lru_unit == LruUnit::Zone {
+            return Err(KernelError::Needs {
+                setting: "read_folios=grown",
+                needed: "lru_unit=node",
             });
         }
         let mut sysctl = Sysctl::default();

@@ -196,6 +196,24 @@ pub(super) const SINCE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "windows-of-two-requests",
+        version: v(6, 17),
+        commit: "459779d04ae8",
+        summary: "files on rotating disks are read ahead by two requests of the largest size",
+        effect: |m| {
+            m.readahead_size = ReadaheadSize::TwoRequests;
+        },
+    },
+    Change {
+        name: "folio-order-of-readahead",
+        version: v(6, 17),
+        commit: "linux-mm",
+        summary: "readahead remembers the order of its folios, and ends windows where they end (Ryan Roberts, June 2025)",
+        effect: |m| {
+            m.read_folios = ReadFolios::Grown;
+        },
+    },
+    Change {
         name: "lazy-preemption",
         version: v(6, 18),
         commit: "7c70cb94d29c",

@@ -81,6 +81,7 @@ fn oldest() -> Mechanisms {
         slab_pages: SlabPages::LeftOut,
         swap_bios: SwapBios::LeftOut,
         readahead_size: ReadaheadSize::Fixed,
+        read_folios: ReadFolios::Pages,
         compaction: Compaction::LeftOut,
         fast_migrateblock: FastMigrateblock::MarkedFirst,
         virtio_memory: VirtioMemory::LeftOut,

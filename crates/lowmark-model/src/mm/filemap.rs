@@ -46,23 +46,28 @@ impl OpenFile {
 }
 
 impl World {
-    /// `add_to_page_cache_lru`: a page of a file, at the inactive head, or active if it was evicted too
-    /// early. False: there are no owner numbers left for it.
-    pub(crate) fn add_to_page_cache(&mut self, inode: InodeId, index: u32, pfn: Pfn) -> bool {
-        if self.mm.slub.is_on() {
-            self.add_file_nodes(inode, index, pfn);
+    /// `add_to_page_cache_lru`: a folio of a file, at the inactive head, or active if it was evicted too
+    /// early, as its last page tells. False: there are no owner numbers left for it.
+    pub(crate) fn add_to_page_cache(&mut self, inode: InodeId, index: u32, head: Pfn) -> bool {
+        let mut shadow = None;
+        for (index, pfn) in (index..).zip(self.mm.pages.folio(head)) {
+            if self.mm.slub.is_on() {
+                self.add_file_nodes(inode, index, pfn);
+            }
+            let mm = &mut self.mm;
+            let file = &mut mm.inodes[inode as usize];
+            // A folio lies within a block of numbers.
+            let Some((owner, left)) = file.pages.insert(&mut mm.mappings, inode, index, pfn) else {
+                return false;
+            };
+            mm.pages[pfn].owner = owner;
+            mm.nr_file_pages += 1;
+            shadow = left.or(shadow);
         }
-        let mm = &mut self.mm;
-        let file = &mut mm.inodes[inode as usize];
-        let Some((owner, shadow)) = file.pages.insert(&mut mm.mappings, inode, index, pfn) else {
-            return false;
-        };
-        mm.pages[pfn].owner = owner;
-        mm.nr_file_pages += 1;
         if let Some(shadow) = shadow {
-            self.workingset_refault(pfn, shadow);
+            self.workingset_refault(head, shadow);
         }
-        self.mm.lru_add(pfn);
+        self.mm.lru_add(head);
         true
     }
 
@@ -81,9 +86,10 @@ impl World {
         self.mm.inodes[inode as usize].nodes = nodes;
     }
 
-    /// `mark_page_accessed`: a second access of an inactive page makes it active.
+    /// `mark_page_accessed`: a second access of an inactive folio makes it active.
     #[inline]
     pub(crate) fn mark_page_accessed(&mut self, pfn: Pfn) {
+        let pfn = self.mm.pages.head(pfn);
         let page = &mut self.mm.pages[pfn];
         if !page.has(flag::REFERENCED) {
             page.set(flag::REFERENCED);
@@ -96,16 +102,18 @@ impl World {
 }
 
 impl Mm {
-    /// `__delete_from_page_cache` of a page that is neither dirty nor mapped nor under I/O.
-    pub(crate) fn delete_from_page_cache(&mut self, pfn: Pfn, shadow: Option<Shadow>) {
-        let (inode, index) = self.file_of(&self.pages[pfn]);
-        let file = &mut self.inodes[inode];
-        file.pages.remove(&mut self.mappings, index, shadow);
-        if self.slub.is_on() {
-            self.remove_file_nodes(inode, index >> CHUNK_SHIFT);
+    /// `__delete_from_page_cache` of a folio that is neither dirty nor mapped nor under I/O.
+    pub(crate) fn delete_from_page_cache(&mut self, head: Pfn, shadow: Option<Shadow>) {
+        for pfn in self.pages.folio(head) {
+            let (inode, index) = self.file_of(&self.pages[pfn]);
+            let file = &mut self.inodes[inode];
+            file.pages.remove(&mut self.mappings, index, shadow);
+            if self.slub.is_on() {
+                self.remove_file_nodes(inode, index >> CHUNK_SHIFT);
+            }
+            self.pages[pfn].owner = super::page::UNMAPPED;
+            self.nr_file_pages -= 1;
         }
-        self.pages[pfn].owner = super::page::UNMAPPED;
-        self.nr_file_pages -= 1;
     }
 
     /// What led to a page that has left the tree of its file: a leaf stays while there are shadows in it.
@@ -126,10 +134,11 @@ impl Mm {
         self.lru_del(pfn);
         self.pages[pfn].set(flag::ACTIVE);
         self.lru_add(pfn);
-        self.stat.pgactivate += 1;
+        let pages = self.pages[pfn].folio_nr_pages();
+        self.stat.pgactivate += pages;
         let lruvec = self.lruvec_of(pfn);
-        self.lruvecs[lruvec].recent_scanned[usize::from(file)] += 1;
-        self.lruvecs[lruvec].recent_rotated[usize::from(file)] += 1;
+        self.lruvecs[lruvec].recent_scanned[usize::from(file)] += pages;
+        self.lruvecs[lruvec].recent_rotated[usize::from(file)] += pages;
     }
 }
 
@@ -137,13 +146,18 @@ impl World {
     /// `readpage` of a page that has just entered the page cache: the read that it needs, for which it is
     /// locked now. None: it is a hole, and zero already.
     pub(crate) fn read_page(&mut self, inode: InodeId, index: u32, pfn: Pfn) -> Option<Io> {
+        let io = self.read_of_page(inode, index, pfn)?;
+        self.mm.pages[pfn].set(flag::LOCKED);
+        Some(io)
+    }
+
+    /// The read of a page of a locked folio, unless it is a hole.
+    pub(super) fn read_of_page(&mut self, inode: InodeId, index: u32, pfn: Pfn) -> Option<Io> {
         let file = &self.mm.inodes[inode as usize];
         let position = file.extents.find(index)?;
-        let device = file.device;
-        self.mm.pages[pfn].set(flag::LOCKED);
         self.mm.stat.pgpgin += PAGE_SIZE / 1024;
         Some(Io {
-            device,
+            device: file.device,
             dir: Dir::Read,
             sync: true,
             position,
@@ -192,9 +206,9 @@ enum Stopped {
     Time,
     /// No page here.
     Missing(u32),
-    /// A page with the readahead mark, which it has no longer.
+    /// The first page of a folio with the readahead mark, which it has no longer.
     Marked(u32),
-    /// A page that is being read.
+    /// A folio that is being read.
     Locked(Pfn),
 }
 
@@ -259,18 +273,19 @@ impl World {
                 stopped = Stopped::Missing(index);
                 break;
             };
-            let page = &mut self.mm.pages[pfn];
+            let head = self.mm.pages.head(pfn);
+            let page = &mut self.mm.pages[head];
             if page.has(flag::RECLAIM) && !page.has(flag::WRITEBACK) {
                 page.clear(flag::RECLAIM);
-                stopped = Stopped::Marked(index);
+                stopped = Stopped::Marked(index - (pfn - head));
                 break;
             }
             if page.has(flag::LOCKED) {
-                stopped = Stopped::Locked(pfn);
+                stopped = Stopped::Locked(head);
                 break;
             }
-            if file.readahead.comes_to(*at) {
-                self.mark_page_accessed(pfn);
+            if file.readahead.comes_to(*at, page.folio_order()) {
+                self.mark_page_accessed(head);
             }
             let bytes = (PAGE_SIZE - *at % PAGE_SIZE).min(end - *at);
             *at += bytes;
@@ -292,7 +307,8 @@ impl World {
 
     fn mark_again(&mut self, inode: InodeId, index: u32) {
         if let Some(pfn) = self.mm.inodes[inode as usize].pages.page(index) {
-            self.mm.pages[pfn].set(flag::RECLAIM);
+            let head = self.mm.pages.head(pfn);
+            self.mm.pages[head].set(flag::RECLAIM);
         }
     }
 }

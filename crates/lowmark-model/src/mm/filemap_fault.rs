@@ -11,6 +11,7 @@
 use super::filemap::{OpenFile, page_cache_read};
 use super::inode::InodeId;
 use super::memory::{Backing, Pte, Step};
+use super::mmzone::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
 use super::page::{Pfn, flag};
 use super::page_alloc::{Gfp, OutOfMemory};
 use super::readahead::{self, Window};
@@ -113,17 +114,22 @@ impl World {
             return false;
         }
         file.open.readahead.fault_hit();
-        let page = &mut self.mm.pages[pfn];
+        let head = self.mm.pages.head(pfn);
+        let page = &mut self.mm.pages[head];
         !page.has(flag::WRITEBACK) && page.test_and_clear(flag::RECLAIM)
     }
 
     /// Maps a page that is there, as soon as it has been read.
     fn map_file_page(&mut self, fault: FileFault, pfn: Pfn, page: &mut Option<Pfn>) -> Step {
-        if self.mm.pages[pfn].has(flag::LOCKED) {
+        let head = self.mm.pages.head(pfn);
+        if self.mm.pages[head].has(flag::LOCKED) {
             return Step::Wait {
-                pfn,
+                pfn: head,
                 flags: flag::LOCKED,
             };
+        }
+        if !fault.write && self.map_huge(fault, pfn) {
+            return Step::Done { cost: 0 };
         }
         match (fault.write, fault.shared) {
             (true, false) => self.copy_on_write(fault, page),
@@ -144,6 +150,32 @@ impl World {
             true => Step::Dirtied { cost },
             false => Step::Done { cost },
         }
+    }
+
+    /// `do_set_pmd`: a folio of the size of a huge page is mapped as a whole, where nothing of it is mapped yet and all
+    /// of it lies in the region. False: it is not.
+    fn map_huge(&mut self, fault: FileFault, pfn: Pfn) -> bool {
+        if self.mm.pages[pfn].folio_order() != PAGEBLOCK_ORDER {
+            return false;
+        }
+        let head = self.mm.pages.head(pfn);
+        let ptes = &mut self.mm.vmas[fault.vma as usize].ptes;
+        let Some(first) = fault.index.checked_sub(pfn - head) else {
+            return false;
+        };
+        let range = first as usize..(first + PAGEBLOCK_PAGES) as usize;
+        let Some(ptes) = ptes.get_mut(range) else {
+            return false;
+        };
+        if ptes.iter().any(|&pte| pte != Pte::default()) {
+            return false;
+        }
+        for (pte, pfn) in ptes.iter_mut().zip(self.mm.pages.folio(head)) {
+            *pte = Pte::mapped(pfn, false, false);
+            self.mm.pages[pfn].mapcount += 1;
+        }
+        self.mm.stat.thp_file_mapped += 1;
+        true
     }
 
     /// A store to a page that is mapped read-only (`do_wp_page`).
@@ -195,10 +227,13 @@ impl World {
             let Some(pfn) = file.pages.page(offset + index).filter(|_| empty) else {
                 continue;
             };
-            let page = &self.mm.pages[pfn];
+            let page = &self.mm.pages[self.mm.pages.head(pfn)];
             let marked = page.has(flag::RECLAIM) && !page.has(flag::WRITEBACK);
             if page.has(flag::LOCKED) || marked {
                 continue;
+            }
+            if self.map_huge(FileFault { index, ..fault }, pfn) {
+                break;
             }
             self.set_file_pte(FileFault { index, ..fault }, pfn, false, 0);
             if let Some(file) = &mut self.mm.vmas[fault.vma as usize].file {

@@ -125,7 +125,7 @@ impl World {
         let (mut spent, mut stopped) = (0, Stopped::Done);
         let fs = self.mm.inodes[file.inode as usize].fs;
         let folios = self.kernel.mechanisms.write_folios;
-        let large = self.mounts.get(fs).writes_large_folios(folios);
+        let large = self.mounts.get(fs).has_large_folios(folios);
         while *at < end && spent <= undisturbed {
             if *at >= *folio {
                 *folio = folio_end(*at, end, large);
@@ -178,13 +178,14 @@ impl World {
     ) -> Result<Pfn, Stopped> {
         let inode = &self.mm.inodes[file.inode as usize];
         if let Some(pfn) = inode.pages.page(index) {
-            let page = &self.mm.pages[pfn];
+            let head = self.mm.pages.head(pfn);
+            let page = &self.mm.pages[head];
             let stable = self.kernel.mechanisms.stable_pages == StablePages::Always;
             // A page on its way to a server waits for the answer (nfs_lock_request).
             let waits = page.has(flag::WRITEBACK) && (stable || self.nfs.is_remote(inode.device));
             return match (page.has(flag::LOCKED), waits) {
-                (true, _) => Err(Stopped::Wait(pfn, flag::LOCKED)),
-                (_, true) => Err(Stopped::Wait(pfn, flag::WRITEBACK)),
+                (true, _) => Err(Stopped::Wait(head, flag::LOCKED)),
+                (_, true) => Err(Stopped::Wait(head, flag::WRITEBACK)),
                 _ => Ok(pfn),
             };
         }

@@ -328,7 +328,14 @@ async fn try_to_sleep(sys: &Sys, node: usize, done: Request, alloc_order: u32) {
     if !sys.world().prepare_sleep(node, done) {
         return;
     }
-    sys.world().wakeup_kcompactd(node, alloc_order, done.class);
+    {
+        let world = &mut *sys.world();
+        for at in 0..world.mm.nodes[node].zones.len() {
+            let zone = world.mm.nodes[node].zones[at];
+            world.mm.zones[zone].flush_skip_hints();
+        }
+        world.wakeup_kcompactd(node, alloc_order, done.class);
+    }
     if sys.world().kernel.mechanisms.balance_pgdat == BalancePgdat::Node {
         sys.world().clear_node_flags(node);
     }

@@ -16,7 +16,7 @@ pub(crate) use stats::LruvecCounts;
 use super::Mm;
 use super::mmzone::Lru;
 use super::page::Pfn;
-use super::page_alloc::{Gfp, OutOfMemory, alloc_page};
+use super::page_alloc::{Gfp, OutOfMemory, alloc_page, alloc_pages};
 use super::page_writeback::DirtyLimits;
 use super::vmscan::{self, SWAP_CLUSTER_MAX};
 use crate::time::{SECOND, TaskId};
@@ -501,6 +501,30 @@ pub(crate) async fn alloc_charged(sys: &Sys, gfp: Gfp, memcg: MemcgId) -> Result
         charged?;
     }
     Ok(pfn)
+}
+
+/// Allocates a folio, not above order 0 for callers that insist on it, and charges it to a group.
+pub(crate) async fn alloc_folio_charged(
+    sys: &Sys,
+    gfp: Gfp,
+    order: usize,
+    memcg: MemcgId,
+) -> Result<Pfn, OutOfMemory> {
+    if order == 0 {
+        return alloc_charged(sys, gfp, memcg).await;
+    }
+    let head = alloc_pages(sys, gfp, order).await?;
+    sys.world().mm.pages.make_folio(head, order);
+    if memcg != ROOT {
+        for pfn in head..head + (1 << order) {
+            let charged = Box::pin(charge(sys, pfn, gfp, memcg)).await;
+            if charged.is_err() {
+                sys.world().mm.free_folio(head);
+            }
+            charged?;
+        }
+    }
+    Ok(head)
 }
 
 /// `try_charge_memcg` of one page.

@@ -175,6 +175,8 @@ impl Lru {
 pub(crate) struct Lruvec {
     /// Lists, indexed by [`Lru`].
     pub(crate) lists: [LruList; 4],
+    /// Pages of large folios on them beside their heads, indexed by [`Lru`].
+    pub(crate) tails: [u64; 4],
     /// Their pages by zone type, indexed by [`Lru`] then (`lru_zone_size`).
     pub(crate) zone_pages: [[u64; 4]; MAX_NR_ZONES],
     /// `recent_scanned` of anon and file.
@@ -205,10 +207,10 @@ pub(crate) struct Lruvec {
 }
 
 impl Lruvec {
-    /// Length of a list.
+    /// Pages on a list.
     #[inline]
     pub(crate) fn len(&self, lru: Lru) -> u64 {
-        self.lists[lru as usize].len()
+        self.lists[lru as usize].len() + self.tails[lru as usize]
     }
 
     /// Pages that reclaim may find: file, and anon while there is swap

@@ -8,6 +8,7 @@ pub(crate) mod fetch;
 pub(crate) mod filemap;
 pub(crate) mod filemap_fault;
 pub(crate) mod filemap_write;
+mod folio;
 pub(crate) mod fs_writeback;
 pub(crate) mod inode;
 pub(crate) mod kswapd;

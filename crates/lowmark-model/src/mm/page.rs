@@ -50,7 +50,8 @@ pub(crate) const UNMAPPED: u32 = u32::MAX;
 pub(crate) struct Page {
     /// Region or shared object and page offset in it: see [`Mappings`](super::mapping::Mappings).
     pub(crate) owner: u32,
-    /// Swap slot of a swap cache page; order of a free block, and whose list it is on.
+    /// Swap slot of a swap cache page; order of the folio of a file's page; order of a free block, and whose list it is
+    /// on.
     pub(crate) private: u32,
     /// Place on its LRU list.
     pub(crate) position: u32,
@@ -152,6 +153,7 @@ impl Page {
     pub(crate) fn reset(&mut self) {
         self.flags &= !0 << flag::ZONE_SHIFT;
         self.owner = UNMAPPED;
+        self.private = 0;
         self.mapcount = 0;
     }
 }
@@ -255,6 +257,7 @@ impl FreeList {
     pub(crate) fn remove(&mut self, pages: &mut Pages, pfn: Pfn) {
         let page = &mut pages[pfn];
         page.clear(flag::BUDDY);
+        page.private = 0;
         let (next, prev) = (page.owner, page.position);
         match prev {
             NONE => self.head = next,

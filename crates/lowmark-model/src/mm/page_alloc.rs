@@ -14,9 +14,11 @@ mod boost;
 mod boot;
 mod fallback;
 mod nowait;
+mod order;
 
 pub(super) use fallback::RmqueueMode;
 pub(crate) use nowait::Reserves;
+pub(crate) use order::alloc_pages;
 
 use super::Mm;
 use super::mmzone::{MAX_ORDER, Mark, MigrateType, Zone, ZoneType};

@@ -76,8 +76,9 @@ impl World {
         match completed.dir {
             Dir::Read => {
                 for &pfn in pages {
-                    self.mm.pages[pfn].clear(flag::LOCKED);
-                    self.wake_page(pfn);
+                    if let Some(head) = self.mm.pages.end_read(pfn) {
+                        self.wake_page(head);
+                    }
                 }
             }
             Dir::Write => {

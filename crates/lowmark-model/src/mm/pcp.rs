@@ -10,7 +10,7 @@
 //! allocated and freed in a row.
 
 use super::Mm;
-use super::mmzone::{Mark, MigrateType, Zone, ZoneType};
+use super::mmzone::{Mark, MigrateType, PAGEBLOCK_ORDER, Zone, ZoneType};
 use super::page::{Pages, Pfn};
 use super::page_alloc::RmqueueMode;
 use crate::kernel::{Kernel, MigrateTypes, PcpLists};
@@ -21,10 +21,12 @@ use std::collections::VecDeque;
 const SCALE_MAX: u32 = 5;
 /// `MIN_PERCPU_PAGELIST_HIGH_FRACTION`: the lists of all CPUs hold an eighth of the zone at most.
 const HIGH_FRACTION: u64 = 8;
-/// Blocks up to this order are on the lists (`PAGE_ALLOC_COSTLY_ORDER`).
-pub(super) const LIST_ORDER_MAX: usize = 3;
+/// Small blocks: up to this order (`PAGE_ALLOC_COSTLY_ORDER`).
+const SMALL_ORDER_MAX: usize = 3;
+/// Orders of the blocks on the lists: small ones, and huge pages (`NR_PCP_THP`).
+const LIST_ORDERS: [usize; SMALL_ORDER_MAX + 2] = [0, 1, 2, 3, PAGEBLOCK_ORDER];
 /// Lists of a CPU, one for each order and type.
-const LISTS: usize = (LIST_ORDER_MAX + 1) * MigrateType::COUNT;
+const LISTS: usize = LIST_ORDERS.len() * MigrateType::COUNT;
 
 /// The lists of a CPU.
 #[derive(Debug, Clone, Default)]
@@ -43,15 +45,20 @@ struct List {
     freed_high: bool,
 }
 
+/// `pcp_allowed_order`: whether blocks of an order are on the lists.
+pub(super) fn has_list(order: usize) -> bool {
+    LIST_ORDERS.contains(&order)
+}
+
 /// `order_to_pindex`
 fn list_index(order: usize, migrate_type: MigrateType) -> usize {
-    order * MigrateType::COUNT + migrate_type as usize
+    order.min(SMALL_ORDER_MAX + 1) * MigrateType::COUNT + migrate_type as usize
 }
 
 impl List {
     fn pop_oldest(&mut self, index: usize) -> Option<Pfn> {
         let oldest = self.blocks[index].pop_front()?;
-        self.count -= 1 << (index / MigrateType::COUNT);
+        self.count -= 1 << LIST_ORDERS[index / MigrateType::COUNT];
         Some(oldest)
     }
 }
@@ -161,11 +168,12 @@ impl Pcp {
             true => list.freed_high && list.freed >= batch + self.high_min / 2,
             false => list.freed > 0,
         };
-        list.freed_high = order > 0;
+        let small = (1..=SMALL_ORDER_MAX).contains(&order);
+        list.freed_high = small;
         if tuned && list.freed < batch << SCALE_MAX {
             list.freed += 1 << order;
         }
-        if order > 0 && in_a_row {
+        if small && in_a_row {
             return self.all_blocks(cpu);
         }
         let high = self.high_now(cpu);
@@ -319,7 +327,8 @@ impl Mm {
     fn free_pcppages_bulk(&mut self, zone: usize, cpu: usize, count: u32, first: usize) {
         let mut left = count;
         for index in (0..LISTS).cycle().skip(first).take(LISTS) {
-            let (order, migrate_type) = (index / MigrateType::COUNT, index % MigrateType::COUNT);
+            let order = LIST_ORDERS[index / MigrateType::COUNT];
+            let migrate_type = index % MigrateType::COUNT;
             while left > 0 {
                 let oldest = match &mut self.zones[zone].pcp {
                     Some(pcp) => pcp.lists[cpu].pop_oldest(index),

@@ -10,6 +10,10 @@
 //!    with a small one.
 //!
 //! A fault on a mapped file reads around the page instead, as long as such faults do not mostly miss.
+//!
+//! Where files are read into large folios, windows are those of [`folios`].
+
+mod folios;
 
 use super::filemap::OpenFile;
 use super::inode::InodeId;
@@ -19,7 +23,7 @@ use super::page_alloc::Gfp;
 use super::page_io;
 use super::page_tree::PageTree;
 use crate::device::Io;
-use crate::kernel::ContextReadahead;
+use crate::kernel::{ContextReadahead, ReadFolios};
 use crate::nfs::How;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -38,10 +42,12 @@ pub(crate) struct ReadaheadState {
     async_size: u32,
     /// Page read last, and where in a page the next byte is.
     prev: Option<(u32, u64)>,
-    /// Page at which the last call of read(2) ended (`prev_pos`); none before the first one.
-    prev_index: Option<u32>,
+    /// The same of the last call of read(2) (`prev_pos`); none before the first one has ended.
+    prev_call: Option<(u32, u64)>,
     /// Faults that missed, less those that hit.
     mmap_miss: u32,
+    /// Order of the folios of the window.
+    order: usize,
 }
 
 /// Pages to read: `pages` from `start` on, the mark on the one `ahead` pages before the end.
@@ -78,10 +84,15 @@ fn next_size(size: u32, max: u32) -> u32 {
 }
 
 impl ReadaheadState {
-    /// Whether a read that is at this byte comes to a page anew. One that goes on where it stopped does not,
-    /// nor does one that reads the same whole page again.
-    pub(super) fn comes_to(&self, at: u64) -> bool {
-        self.prev != Some(((at / PAGE_SIZE) as u32, at % PAGE_SIZE))
+    /// Whether a read that is at this byte comes to a folio anew. One that goes on where it stopped in a page does not,
+    /// nor does one that reads the same whole page again; of a large folio (`pos_same_folio`) every read that goes on
+    /// in it.
+    pub(super) fn comes_to(&self, at: u64, order: usize) -> bool {
+        let index = (at / PAGE_SIZE) as u32;
+        match order {
+            0 => self.prev != Some((index, at % PAGE_SIZE)),
+            _ => self.prev.is_none_or(|(last, _)| last >> order != index >> order),
+        }
     }
 
     /// A read has taken what it wants of a page and is here now.
@@ -91,7 +102,7 @@ impl ReadaheadState {
 
     /// A call of read(2) is over.
     pub(super) fn end_of_read(&mut self) {
-        self.prev_index = self.prev.map(|(index, _)| index);
+        self.prev_call = self.prev;
     }
 
     /// `ondemand_readahead`: what to read for a reader that wants `wanted` pages from `offset` on, in windows of up to
@@ -107,8 +118,8 @@ impl ReadaheadState {
         let expected =
             offset == self.start + self.size - self.async_size || offset == self.start + self.size;
         let next_to_last = self
-            .prev_index
-            .is_some_and(|last| offset.wrapping_sub(last) <= 1);
+            .prev_call
+            .is_some_and(|(last, _)| offset.wrapping_sub(last) <= 1);
         if offset == 0 {
             self.begin(offset, wanted, max);
         } else if expected {
@@ -212,17 +223,26 @@ impl ReadaheadState {
         self.start = offset.saturating_sub(max / 2);
         self.size = max;
         self.async_size = max / 4;
+        self.order = 0;
         Some(self.window())
     }
 }
 
 /// `page_cache_sync_readahead`: the page at `index` is missing, and `wanted` pages from it on are wanted.
 pub(crate) async fn sync(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, gfp: Gfp) {
-    ondemand(sys, file, index, wanted, Why::Miss, gfp).await;
+    let large = sys.world().reads_large_folios(file.inode);
+    match large {
+        true => folios::sync(sys, file, index, wanted, gfp).await,
+        false => ondemand(sys, file, index, wanted, Why::Miss, gfp).await,
+    }
 }
 
 /// `page_cache_async_readahead`: the page at `index` had the mark.
 pub(crate) async fn marked(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, gfp: Gfp) {
+    let large = sys.world().reads_large_folios(file.inode);
+    if large {
+        return folios::marked(sys, file, index, wanted, gfp).await;
+    }
     // Reading ahead has to wait while the device is congested (inode_read_congested).
     let congested = {
         let world = sys.world();
@@ -250,6 +270,10 @@ async fn ondemand(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, why: 
 /// `__do_page_cache_readahead`: the pages of a window that are not in memory, none beyond the end of the
 /// file. All are allocated first, as far as there is memory, then their reads are submitted together.
 pub(crate) async fn read_window(sys: &Sys, inode: InodeId, window: Window, gfp: Gfp) {
+    let large = sys.world().reads_large_folios(inode);
+    if large {
+        return folios::read_window(sys, inode, window, 0, gfp).await;
+    }
     let missing: Vec<u32> = {
         let world = sys.world();
         let file = &world.mm.inodes[inode as usize];
@@ -296,6 +320,14 @@ impl World {
     /// Pages of a file that are read ahead at most.
     pub(super) fn ra_pages(&self, inode: InodeId) -> u32 {
         self.block.ra_pages(self.mm.inodes[inode as usize].device)
+    }
+
+    /// Whether a file is read into large folios.
+    fn reads_large_folios(&mut self, inode: InodeId) -> bool {
+        let mechanisms = &self.kernel.mechanisms;
+        let fs = self.mm.inodes[inode as usize].fs;
+        mechanisms.read_folios == ReadFolios::Grown
+            && self.mounts.get(fs).has_large_folios(mechanisms.write_folios)
     }
 
     /// Adds pages to the page cache and submits their reads, until one finds no free request.

@@ -2,7 +2,7 @@
 
 use super::Mm;
 use super::memory::Pte;
-use super::page::{Page, Pfn, flag};
+use super::page::{Page, Pfn, UNMAPPED, flag};
 
 impl Mm {
     /// The PTE of a mapped anonymous page.
@@ -34,10 +34,14 @@ impl Mm {
         }
     }
 
-    /// `page_referenced`: how many PTEs were young; they are old afterwards.
+    /// `page_referenced`: how many PTEs were young; they are old afterwards. All that a region has of a large folio
+    /// count once (`folio_referenced_one`).
     #[inline]
     pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> u32 {
         let page = self.pages[pfn];
+        if page.folio_order() > 0 {
+            return self.large_folio_referenced(pfn);
+        }
         match page.is_mapped() {
             true => self.mapped_page_referenced(pfn, page),
             false => 0,
@@ -53,6 +57,29 @@ impl Mm {
             young += u32::from(pte.test_and_clear_young());
         });
         young
+    }
+
+    fn large_folio_referenced(&mut self, head: Pfn) -> u32 {
+        let page = self.pages[head];
+        if page.owner == UNMAPPED {
+            return 0;
+        }
+        let (inode, index) = self.file_of(&page);
+        let mut referenced = 0;
+        for &vma in &self.inodes[inode].mappers {
+            let region = &mut self.vmas[vma as usize];
+            let mut young = false;
+            for (index, pfn) in (index..).zip(self.pages.folio(head)) {
+                let at = index.wrapping_sub(region.offset) as usize;
+                if let Some(pte) = region.ptes.get_mut(at)
+                    && pte.frame() == Some(pfn)
+                {
+                    young |= pte.test_and_clear_young();
+                }
+            }
+            referenced += u32::from(young);
+        }
+        referenced
     }
 
     /// `try_to_unmap` of a mapped page: an anonymous page's PTE becomes its swap entry, a shared page's

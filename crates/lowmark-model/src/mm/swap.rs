@@ -1,5 +1,5 @@
 //! Pages on and off the LRU lists (`mm/swap.c`). Pages go on their list at once: the per-CPU vectors of
-//! the kernel are left out.
+//! the kernel are left out. A large folio is on its list with its head, and counts for all of its pages.
 
 use super::Mm;
 use super::mmzone::Lru;
@@ -20,8 +20,10 @@ impl Mm {
         page.set(flag::LRU);
         let lru = page.lru() as usize;
         let kind = self.zones[page.zone()].kind as usize;
+        let pages = page.folio_nr_pages();
         let lists = &mut self.lruvecs[lruvec];
-        lists.zone_pages[kind][lru] += 1;
+        lists.zone_pages[kind][lru] += pages;
+        lists.tails[lru] += pages - 1;
         page.position = lists.lists[lru].push_head(&mut self.chunks, pfn);
     }
 
@@ -32,10 +34,14 @@ impl Mm {
         for &pfn in batch {
             let page = &mut self.pages[pfn];
             page.set(flag::LRU);
-            active += u64::from(page.has(flag::ACTIVE));
+            let pages = page.folio_nr_pages();
+            if page.has(flag::ACTIVE) {
+                active += pages;
+            }
             let lru = page.lru() as usize;
             let kind = self.zones[page.zone()].kind as usize;
-            lists.zone_pages[kind][lru] += 1;
+            lists.zone_pages[kind][lru] += pages;
+            lists.tails[lru] += pages - 1;
             page.position = lists.lists[lru].push_head(&mut self.chunks, pfn);
         }
         active
@@ -49,8 +55,10 @@ impl Mm {
         page.clear(flag::LRU);
         let lru = page.lru() as usize;
         let kind = self.zones[page.zone()].kind as usize;
+        let pages = page.folio_nr_pages();
         let lists = &mut self.lruvecs[lruvec];
-        lists.zone_pages[kind][lru] -= 1;
+        lists.zone_pages[kind][lru] -= pages;
+        lists.tails[lru] -= pages - 1;
         let list = &mut lists.lists[lru];
         list.remove(&mut self.chunks, page.position);
         if list.is_sparse() {
@@ -65,11 +73,14 @@ impl Mm {
         let page = &mut self.pages[pfn];
         page.clear(flag::LRU);
         let kind = self.zones[page.zone()].kind as usize;
-        lists.zone_pages[kind][lru as usize] -= 1;
+        let pages = page.folio_nr_pages();
+        lists.zone_pages[kind][lru as usize] -= pages;
+        lists.tails[lru as usize] -= pages - 1;
         Some(pfn)
     }
 
-    /// Takes up to `want` pages off the tail of a zone's list at once, oldest first.
+    /// Takes up to `want` pages off the tail of a zone's list at once, oldest first. Kernels with lists per zone have
+    /// no large folios.
     pub(crate) fn take_tail(&mut self, lruvec: usize, lru: Lru, want: u64, batch: &mut Vec<Pfn>) {
         let lists = &mut self.lruvecs[lruvec];
         let list = &mut lists.lists[lru as usize];
@@ -80,6 +91,7 @@ impl Mm {
         if let Some(&pfn) = batch.first() {
             let kind = self.zones[self.pages[pfn].zone()].kind as usize;
             lists.zone_pages[kind][lru as usize] -= batch.len() as u64;
+            debug_assert_eq!(lists.tails[lru as usize], 0);
         }
     }
 
@@ -108,7 +120,7 @@ impl Mm {
         self.stat.pgrotated += 1;
     }
 
-    /// Takes a page off its list if it is on one and frees it: nobody refers to it any more.
+    /// Takes a page of its own off its list if it is on one and frees it: nobody refers to it any more.
     pub(crate) fn release_page(&mut self, pfn: Pfn) {
         if self.pages[pfn].has(flag::LRU) {
             self.lru_del(pfn);

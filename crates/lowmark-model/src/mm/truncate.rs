@@ -34,9 +34,11 @@ impl World {
         while let Some(index) = self.mm.inodes[inode as usize].pages.next_page(*from) {
             let pfn = self.mm.inodes[inode as usize].pages.page(index)?;
             *from = index;
-            if self.mm.pages[pfn].has_any(flag::LOCKED | flag::WRITEBACK) {
-                return Some(pfn);
+            let head = self.mm.pages.head(pfn);
+            if self.mm.pages[head].has_any(flag::LOCKED | flag::WRITEBACK) {
+                return Some(head);
             }
+            self.mm.split_folio(head);
             if self.mm.pages[pfn].is_mapped() {
                 self.mm.unmap_page(pfn);
             }
@@ -59,12 +61,14 @@ impl World {
             .map(|(_, pfn)| pfn)
             .collect();
         for pfn in all {
+            // Tails are on no list: a folio goes with its head.
             let page = &self.mm.pages[pfn];
             let busy = page.has_any(flag::LOCKED | flag::WRITEBACK | flag::DIRTY);
-            let busy = busy || page.is_mapped() || self.is_unstable(pfn);
-            if !busy && self.mm.pages[pfn].has(flag::LRU) {
+            let busy = busy || !page.has(flag::LRU) || self.is_unstable(pfn);
+            if !busy && !self.mm.is_folio_mapped(pfn) {
                 self.mm.delete_from_page_cache(pfn, None);
-                self.mm.release_page(pfn);
+                self.mm.lru_del(pfn);
+                self.mm.free_folio(pfn);
             }
         }
     }

@@ -92,12 +92,20 @@ counters! {
     compact_free_scanned
     /// Pages and free pages that it isolated
     compact_isolated
+    /// Times that a task compacted for a block, or would have had it not failed lately
+    compact_stall
+    /// Times that there was a block then
+    compact_success
+    /// Times that there was none
+    compact_fail
     /// Times that kcompactd was woken for a block
     compact_daemon_wake
     /// Of the frames looked at for pages to move, those that kcompactd did
     compact_daemon_migrate_scanned
     /// Of those looked at for room, those that kcompactd did
     compact_daemon_free_scanned
+    /// Times that a folio of a file was mapped as a huge page
+    thp_file_mapped
     /// Pages moved
     pgmigrate_success
     /// Pages that could not be moved
@@ -107,8 +115,8 @@ counters! {
 /// Counters that are gone, with the first version without them.
 const GONE: [(&str, Version); 1] = [("kswapd_skip_congestion_wait", v(3, 11))];
 
-/// How the names of those begin that count compaction, which is left out before [`BY_KIND`].
-const COMPACTION: [&str; 2] = ["compact_", "pgmigrate_"];
+/// How the names of those begin that count compaction and huge pages, which are left out before [`BY_KIND`].
+const LARGE_BLOCKS: [&str; 3] = ["compact_", "pgmigrate_", "thp_"];
 
 /// From this version on counters have the names of their kernel; recordings of older ones keep the sums
 /// over zones and the counters of later kernels that they have always had.
@@ -134,7 +142,7 @@ impl VmStat {
             .named()
             .into_iter()
             .filter(|(name, _)| {
-                version >= BY_KIND || !COMPACTION.iter().any(|begin| name.starts_with(begin))
+                version >= BY_KIND || !LARGE_BLOCKS.iter().any(|begin| name.starts_with(begin))
             })
             .map(|(name, value)| (name.to_owned(), value))
             .collect();

@@ -91,7 +91,7 @@ impl World {
         let lruvec = self.mm.zones[page.zone()].lruvec;
         let lruvec = self.mm.memcg_lruvec(lruvec, memcg);
         let before = self.mm.lruvecs[lruvec].nonresident_age;
-        self.age_nonresident(lruvec, 1);
+        self.age_nonresident(lruvec, page.folio_nr_pages());
         // 31d8fcac00fc (5.8): the eviction itself counts as a step.
         let age = match self.kernel.mechanisms.workingset {
             Workingset::All => before,
@@ -105,7 +105,8 @@ impl World {
     pub(crate) fn workingset_refault(&mut self, pfn: Pfn, shadow: Shadow) {
         let page = self.mm.pages[pfn];
         let kind = usize::from(!page.has(flag::SWAPBACKED));
-        self.mm.stat.workingset_refault[kind] += 1;
+        let pages = page.folio_nr_pages();
+        self.mm.stat.workingset_refault[kind] += pages;
         let then = shadow.lruvec();
         let distance = self.mm.lruvecs[then]
             .nonresident_age
@@ -117,14 +118,14 @@ impl World {
         self.mm.pages[pfn].set(flag::ACTIVE);
         let lruvec = self.mm.lruvec_of(pfn);
         if self.kernel.mechanisms.workingset == Workingset::All {
-            self.age_nonresident(lruvec, 1);
+            self.age_nonresident(lruvec, pages);
         }
-        self.mm.lruvecs[lruvec].activations[kind] += 1;
-        self.mm.stat.workingset_activate[kind] += 1;
+        self.mm.lruvecs[lruvec].activations[kind] += pages;
+        self.mm.stat.workingset_activate[kind] += pages;
         if shadow.was_active() {
             self.mm.pages[pfn].set(flag::WORKINGSET);
-            self.mm.stat.workingset_restore[kind] += 1;
-            self.note_cost(lruvec, kind == 1, 1, 0);
+            self.mm.stat.workingset_restore[kind] += pages;
+            self.note_cost(lruvec, kind == 1, pages, 0);
         }
     }
 
@@ -149,7 +150,7 @@ impl World {
     pub(crate) fn workingset_activation(&mut self, pfn: Pfn) {
         let lruvec = self.mm.lruvec_of(pfn);
         if self.kernel.mechanisms.workingset != Workingset::Off {
-            self.age_nonresident(lruvec, 1);
+            self.age_nonresident(lruvec, self.mm.pages[pfn].folio_nr_pages());
         }
     }
 

@@ -44,6 +44,9 @@ const COMMANDS: u64 = 512;
 /// Pages of the file that is in memory and of the one that has no blocks, and of a block that is read.
 const CACHED: u64 = (8 << 20) / PAGE_SIZE;
 const CACHED_BLOCK: u64 = (128 << 10) / PAGE_SIZE;
+/// Folios into which a file as long as these is read in order where files are read into large ones: 128 pages, 256 in
+/// folios of 4, 512 in folios of 16, 1024 in folios of 64, the rest in one.
+const FOLIOS: u64 = 128 + 64 + 32 + 16 + 1;
 /// Blocks of 1 MiB of the file on the disk, and their pages.
 const BLOCKS: u64 = 32;
 const BLOCK: u64 = (1 << 20) / PAGE_SIZE;
@@ -125,8 +128,10 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
     let deep = times.each("disk-read-deep", COMMANDS)? + times.each("disk-write-deep", COMMANDS)?;
     let parallelism = (disk_read + disk_write + deep / 2) / deep.max(1);
     // A page of a hole is zeroed in place of being read, and copied as any.
-    let hole = times.each("read-hole", CACHED)?;
-    let file_page_ns = hole.saturating_sub(read_block / CACHED_BLOCK + copy_page_ns);
+    let of_page = |hole: u64| hole.saturating_sub(read_block / CACHED_BLOCK + copy_page_ns);
+    let file_page_ns = of_page(times.each("read-hole-reverse", CACHED)?);
+    let in_order = of_page(times.each("read-hole", CACHED)?) * CACHED;
+    let folio_page_ns = in_order.saturating_sub(FOLIOS * file_page_ns) / (CACHED - FOLIOS);
     let mut machine = base.clone();
     machine.kernel_costs.clear();
     machine.costs = Costs {
@@ -138,6 +143,7 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
             .max(minor_fault_ns),
         zero_page_ns: times.each("fault-and-zero", PAGES)?.saturating_sub(fault),
         file_page_ns,
+        folio_page_ns,
         swap_page_ns,
         swap_in_ns,
         swap_map_ns,
@@ -257,6 +263,7 @@ pub fn to_toml(machine: &Machine, source: &str) -> String {
         ("swap_in", costs.swap_in_ns),
         ("swap_map", costs.swap_map_ns),
         ("file_page", costs.file_page_ns),
+        ("folio_page", costs.folio_page_ns),
         ("request", costs.request_ns),
         ("balance_dirty", costs.balance_dirty_ns),
         ("list_lock", costs.list_lock_ns),

@@ -417,7 +417,7 @@ fn kernel_costs(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Resul
 }
 
 fn read_costs(node: &Node, section: &str, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
-    let slots: [(&str, &mut u64); 19] = [
+    let slots: [(&str, &mut u64); 20] = [
         ("touch", &mut costs.touch_ns),
         ("minor_fault", &mut costs.minor_fault_ns),
         ("major_fault", &mut costs.major_fault_ns),
@@ -430,6 +430,7 @@ fn read_costs(node: &Node, section: &str, costs: &mut Costs, scope: &Scope<'_>) 
         ("context_switch", &mut costs.context_switch_ns),
         ("copy_page", &mut costs.copy_page_ns),
         ("file_page", &mut costs.file_page_ns),
+        ("folio_page", &mut costs.folio_page_ns),
         ("request", &mut costs.request_ns),
         ("balance_dirty", &mut costs.balance_dirty_ns),
         ("list_lock", &mut costs.list_lock_ns),

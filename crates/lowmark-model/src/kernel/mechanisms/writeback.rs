@@ -263,9 +263,16 @@ macro_rules! writeback {
             readahead_size: ReadaheadSize {
                 /// 128 KiB.
                 Fixed = "128k",
-                /// On rotating disks, as which virtio disks count, two requests of the largest size, 8 MiB. So do kernels of 6.17
-                /// and later (459779d04ae8), which allocate large folios for it; as the model does not, none has it by itself yet.
+                /// On rotating disks, as which virtio disks count, two requests of the largest size, 8 MiB.
                 TwoRequests = "two-requests",
+            }
+            /// What pages of files are read into (`page_cache_ra_order`), on file systems that write in large folios.
+            read_folios: ReadFolios {
+                /// Single pages. Kernels have read large folios since 5.18 (793917d997df); up to 6.16 the model has
+                /// pages in their place.
+                Pages = "pages",
+                /// Large folios, of four times as many pages with each window, up to 2 MiB.
+                Grown = "grown",
             }
             /// Which pages before a miss are taken for a stream (`try_context_readahead`).
             context_readahead: ContextReadahead {

@@ -79,8 +79,9 @@ macro_rules! zones {
             compaction: Compaction {
                 /// Kernels have done so since 2.6.35, but the model leaves it out.
                 LeftOut = "left-out",
-                /// In the background alone: for blocks that somebody wanted, and where memory is fragmented.
-                Kcompactd = "kcompactd",
+                /// In the background, for blocks that somebody wanted and where memory is fragmented, and by who wants a
+                /// block and can wait.
+                On = "on",
             }
             /// What compaction does about a pageblock that it has found to be nearly free (`fast_find_migrateblock`).
             fast_migrateblock: FastMigrateblock {

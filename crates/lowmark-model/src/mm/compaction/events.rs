@@ -1,6 +1,6 @@
 //! Events of compaction. Free pages that are isolated, and the many looks whether it can help or is done, have none.
 
-use super::{CompactControl, CompactResult, Goal};
+use super::{CompactControl, CompactResult, Goal, Mode};
 use crate::mm::mmzone::ZoneType;
 use crate::mm::page::Pfn;
 use crate::world::World;
@@ -12,7 +12,10 @@ impl World {
         if !self.trace.enabled() {
             return;
         }
-        let mode = self.trace.name("sync");
+        let mode = self.trace.name(match cc.mode {
+            Mode::Async => "async",
+            Mode::Background | Mode::SyncLight => "sync",
+        });
         let status = result.map(|result| self.trace.name(result.name(cc.goal)));
         let kind = match status {
             None => Kind::CompactionBegin,
@@ -84,6 +87,8 @@ impl CompactResult {
     /// `COMPACTION_STATUS`. Who began where another pass had ended has not seen all of the zone.
     fn name(self, goal: Goal) -> &'static str {
         match (self, goal) {
+            (CompactResult::Skipped, _) => "skipped",
+            (CompactResult::Deferred, _) => "deferred",
             (CompactResult::Continue, _) => "continue",
             (CompactResult::Complete, Goal::Score) => "complete",
             (CompactResult::Complete, Goal::Block(_)) | (CompactResult::PartialSkipped, _) => {

@@ -6,7 +6,7 @@
 //! 2. Every half second it looks how fragmented the node is (5.9 and later). If it is too much so, and kswapd does not
 //!    run, it compacts all of it; if that did not help, it looks again after 32 seconds.
 
-use super::{COMPACT_MAX_DEFER_SHIFT, CompactControl, CompactResult, Goal, compact_zone};
+use super::{COMPACT_MAX_DEFER_SHIFT, CompactControl, CompactResult, Goal, Mode, compact_zone};
 use crate::kernel::Compaction;
 use crate::mm::mmzone::{MAX_NR_ZONES, Mark, ZoneType};
 use crate::time::{MSEC, Nanos, WaitQueue};
@@ -180,7 +180,7 @@ pub(super) async fn do_work(sys: &Sys, node: usize) {
 async fn compact_node_proactively(sys: &Sys, node: usize) {
     let zones = sys.world().mm.nodes[node].zones.clone();
     for zone in zones {
-        let mut cc = CompactControl::new(&sys.world().mm.zones[zone], zone, Goal::Score);
+        let mut cc = CompactControl::new(&sys.world().mm.zones[zone], zone, Goal::Score, Mode::Background);
         compact_zone(sys, &mut cc).await;
     }
 }
@@ -196,7 +196,9 @@ impl World {
             return None;
         }
         let state = &mut self.mm.zones[zone];
+        state.restart_compaction(order);
         state.init_cached_positions();
-        Some(CompactControl::new(state, zone, Goal::Block(order)))
+        let goal = Goal::Block(order);
+        Some(CompactControl::new(state, zone, goal, Mode::Background))
     }
 }

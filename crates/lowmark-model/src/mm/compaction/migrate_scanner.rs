@@ -1,11 +1,12 @@
 //! The migrate scanner: from the beginning of a zone up, pages of users are isolated.
 
 use super::{
-    COMPACT_CLUSTER_MAX, CompactControl, FastStart, Goal, PAGE_ALLOC_COSTLY_ORDER, pageblock_start,
+    COMPACT_CLUSTER_MAX, CompactControl, FastStart, Goal, Mode, PAGE_ALLOC_COSTLY_ORDER,
+    pageblock_start,
 };
 use crate::kernel::FastMigrateblock;
 use crate::mm::Mm;
-use crate::mm::mmzone::{MigrateType, PAGEBLOCK_PAGES};
+use crate::mm::mmzone::{MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
 use crate::mm::page::{Pfn, flag};
 use std::ops::Range;
 
@@ -30,8 +31,34 @@ impl Mm {
                 low = end;
                 continue;
             }
+            if !self.is_migration_source(cc, pageblock_start(low)) {
+                self.update_cached_migrate(cc, end);
+                cc.migrate_pfn = end;
+                low = end;
+                continue;
+            }
             let scanned = self.isolate_migratepages_block(cc, low, end);
             return Some((low..cc.migrate_pfn, scanned));
+        }
+    }
+
+    /// `suitable_migration_source`: a pageblock that is no large folio as a whole; those who may not wait take pages of
+    /// movable pageblocks alone.
+    fn is_migration_source(&self, cc: &CompactControl, block: Pfn) -> bool {
+        let page = &self.pages[block];
+        let whole = page.has(flag::LRU) && page.folio_order() >= PAGEBLOCK_ORDER;
+        let movable = || self.zones[cc.zone].pageblock_type(block) == MigrateType::Movable;
+        !whole && (cc.mode != Mode::Async || movable())
+    }
+
+    /// `update_cached_migrate`: the next pass begins behind a frame. It goes on to the end of the pageblock that this lies
+    /// in, the next one.
+    fn update_cached_migrate(&mut self, cc: &CompactControl, end: Pfn) {
+        let [quick, patient] = &mut self.zones[cc.zone].compaction.cached_migrate_pfn;
+        let end = end + PAGEBLOCK_PAGES;
+        *quick = end.max(*quick);
+        if cc.mode != Mode::Async {
+            *patient = end.max(*patient);
         }
     }
 
@@ -115,28 +142,53 @@ impl Mm {
             pfn = end;
             marked = true;
         }
+        let mut wanted = cc.wanted_block(pfn);
         while pfn < end {
+            if let Some(block) = &mut wanted
+                && pfn >= block.end
+            {
+                // All of the last block can be moved.
+                if cc.migratepages.len() > before {
+                    break;
+                }
+                *block = pfn..block.end + (block.end - block.start);
+            }
             scanned += 1;
-            let page = &self.pages[pfn];
+            let page = self.pages[pfn];
             if page.has(flag::BUDDY) {
                 let block = 1 << page.buddy_order();
                 scanned += block - 1;
                 pfn += block as Pfn;
                 continue;
             }
-            pfn += 1;
-            if !page.has(flag::LRU) || page.has(flag::WRITEBACK) {
+            let step = self.isolatable(cc, pfn);
+            let Isolatable::Page = step else {
+                let frames = match step {
+                    Isolatable::Folio(frames) => frames,
+                    _ => 1,
+                };
+                scanned += u64::from(frames) - 1;
+                pfn += frames;
+                if let Some(block) = &wanted {
+                    for at in cc.migratepages.drain(before..) {
+                        self.lru_add(at);
+                    }
+                    pfn = pfn.max(block.end);
+                }
                 continue;
-            }
+            };
+            pfn += 1;
             // Others are to leave the pageblock alone as soon as there is something in it.
             if begins_block && !marked && cc.heeds_skip_hints() {
                 marked = true;
-                let known = std::mem::replace(zone.skips(low), true);
+                let known = std::mem::replace(self.zones[cc.zone].skips(low), true);
                 if known && !cc.finish_pageblock {
                     pfn = end;
                     break;
                 }
             }
+            self.split_folio(pfn - 1);
+            self.lru_del(pfn - 1);
             cc.migratepages.push(pfn - 1);
             if cc.migratepages.len() >= COMPACT_CLUSTER_MAX && !cc.finish_pageblock {
                 break;
@@ -146,18 +198,53 @@ impl Mm {
         let isolated = cc.migratepages.len() - before;
         if pfn == end && (isolated == 0 || cc.finish_pageblock) {
             if begins_block && !marked {
-                *zone.skips(low) = true;
+                *self.zones[cc.zone].skips(low) = true;
             }
-            // `update_cached_migrate` goes on to the end of the pageblock that `end` lies in, the next one.
-            let cached = &mut zone.compaction.cached_migrate_pfn;
-            *cached = (*cached).max(end + PAGEBLOCK_PAGES);
+            self.update_cached_migrate(cc, end);
         }
         cc.total_migrate_scanned += scanned;
         cc.migrate_pfn = pfn;
         self.stat.compact_isolated += isolated as u64;
-        for at in before..cc.migratepages.len() {
-            self.lru_del(cc.migratepages[at]);
-        }
         scanned
+    }
+
+    /// Whether the page in a frame that is not free can be isolated.
+    fn isolatable(&self, cc: &CompactControl, pfn: Pfn) -> Isolatable {
+        let head = self.pages.head(pfn);
+        let folio = &self.pages[head];
+        let order = folio.folio_order();
+        if !folio.has(flag::LRU) || folio.has(flag::WRITEBACK) {
+            return Isolatable::No;
+        }
+        // A folio as large as what is wanted is not worth moving, and one that is read cannot be split.
+        let target = match cc.goal {
+            Goal::Block(order) => order.min(PAGEBLOCK_ORDER),
+            Goal::Score => PAGEBLOCK_ORDER,
+        };
+        match order > 0 && (order >= target || folio.has(flag::LOCKED)) {
+            true => Isolatable::Folio(self.pages.folio(head).end - pfn),
+            false => Isolatable::Page,
+        }
+    }
+}
+
+/// What there is to isolate in a frame.
+enum Isolatable {
+    Page,
+    No,
+    /// Nothing in so many frames.
+    Folio(Pfn),
+}
+
+impl CompactControl {
+    /// The block around a frame all of whose pages must move if any is to (`skip_on_failure`).
+    fn wanted_block(&self, pfn: Pfn) -> Option<Range<Pfn>> {
+        match (self.mode, self.goal) {
+            (Mode::Async, Goal::Block(order)) => {
+                let start = pfn >> order << order;
+                Some(start..start + (1 << order))
+            }
+            _ => None,
+        }
     }
 }

@@ -7,17 +7,18 @@
 //!    reclaimed now.
 //! 3. When the scanners meet, or there is a block as large as was asked for, it ends.
 //!
-//! It is kcompactd alone that compacts here ([`kcompactd`]): nobody in the model waits for a large block. Left out is
-//! that 6.1 waits for pages that are being read. What is known of pageblocks is forgotten after direct
-//! compaction alone (`compact_blockskip_flush`), and so never here.
+//! It is done by kcompactd ([`kcompactd`]), and by who wants a block ([`direct`]). Large folios that move are split.
+//! Left out is that 6.1 waits for pages that are being read.
 
+mod direct;
 mod events;
 mod free_scanner;
 pub(crate) mod kcompactd;
 mod migrate_scanner;
 mod zone;
 
-pub(crate) use zone::ZoneCompaction;
+pub(crate) use direct::{CompactPriority, reclaims_to_compact, try_to_compact_pages};
+pub(crate) use zone::{ZoneCompaction, compact_gap};
 
 use super::mmzone::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone};
 use super::page::Pfn;
@@ -26,26 +27,41 @@ use crate::world::{Sys, World};
 /// Pages that are isolated at once (`COMPACT_CLUSTER_MAX`).
 const COMPACT_CLUSTER_MAX: usize = 32;
 /// Orders above it may fail (`PAGE_ALLOC_COSTLY_ORDER`).
-const PAGE_ALLOC_COSTLY_ORDER: usize = 3;
+pub(super) const PAGE_ALLOC_COSTLY_ORDER: usize = 3;
 /// Compaction is put off 2^6 times at most (`COMPACT_MAX_DEFER_SHIFT`).
 const COMPACT_MAX_DEFER_SHIFT: u32 = 6;
 /// A frame that a scanner looks at takes so much less time than a page that reclaim scans: 512 frames took 60 us in a guest
 /// of 6.1, and such a page 5.5 us.
 const LOOKED_AT_FOR_ONE_SCANNED: u64 = 48;
 
-/// What came of compacting a zone (`enum compact_result`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CompactResult {
+/// What came of compacting a zone (`enum compact_result`), the better the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CompactResult {
+    /// There was too little free memory, or too much.
+    Skipped,
+    /// It has failed too lately.
+    Deferred,
     /// The scanners have not met.
     Continue,
     /// They have.
     Complete,
+    /// Other things come first.
+    PartialSkipped,
     /// There was no room to go on.
     Contended,
     /// There is a block of the order, or the zone is less fragmented than it may be.
     Success,
-    /// Other things come first.
-    PartialSkipped,
+}
+
+/// Who compacts, and how (`enum migrate_mode`, `direct_compaction`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// kcompactd.
+    Background,
+    /// A task that gives up soon.
+    Async,
+    /// A task that does not.
+    SyncLight,
 }
 
 /// What it is done for.
@@ -73,6 +89,7 @@ enum FastStart {
 struct CompactControl {
     zone: usize,
     goal: Goal,
+    mode: Mode,
     /// Where the migrate scanner is.
     migrate_pfn: Pfn,
     /// Where the free scanner is.
@@ -98,17 +115,21 @@ struct CompactControl {
 }
 
 impl CompactControl {
-    fn new(zone: &Zone, index: usize, goal: Goal) -> CompactControl {
+    fn new(zone: &Zone, index: usize, goal: Goal, mode: Mode) -> CompactControl {
         let (migrate_pfn, free_pfn) = match goal {
             Goal::Score => (zone.start, zone.last_pageblock()),
             Goal::Block(_) => {
                 let known = &zone.compaction;
-                (known.cached_migrate_pfn, known.cached_free_pfn)
+                (
+                    known.cached_migrate_pfn[usize::from(mode != Mode::Async)],
+                    known.cached_free_pfn,
+                )
             }
         };
         CompactControl {
             zone: index,
             goal,
+            mode,
             migrate_pfn,
             free_pfn,
             migratepages: Vec::new(),
@@ -186,7 +207,9 @@ impl World {
     /// `__compact_finished`
     fn compact_finished(&mut self, cc: &CompactControl) -> CompactResult {
         if cc.scanners_met() {
-            self.mm.zones[cc.zone].reset_cached_positions();
+            let zone = &mut self.mm.zones[cc.zone];
+            zone.reset_cached_positions();
+            zone.compaction.blockskip_flush |= cc.mode != Mode::Background;
             return CompactResult::Complete;
         }
         let zone = &self.mm.zones[cc.zone];
@@ -196,9 +219,9 @@ impl World {
         let reached = match cc.goal {
             Goal::Score => zone.fragmentation_score() <= self.score_wmarks()[0],
             // A pageblock that was begun is finished; whatever block there is, the kernel's own pages can have it.
-            Goal::Block(order) => {
-                cc.migrate_pfn == pageblock_start(cc.migrate_pfn) && zone.has_block(order)
-            }
+            Goal::Block(_) if cc.migrate_pfn != pageblock_start(cc.migrate_pfn) => false,
+            Goal::Block(order) if cc.mode == Mode::Background => zone.has_block(order),
+            Goal::Block(order) => zone.has_movable_block(order),
         };
         match reached {
             true => CompactResult::Success,
@@ -257,8 +280,10 @@ impl World {
         let stat = &mut self.mm.stat;
         stat.compact_migrate_scanned += cc.total_migrate_scanned;
         stat.compact_free_scanned += cc.total_free_scanned;
-        stat.compact_daemon_migrate_scanned += cc.total_migrate_scanned;
-        stat.compact_daemon_free_scanned += cc.total_free_scanned;
+        if cc.mode == Mode::Background {
+            stat.compact_daemon_migrate_scanned += cc.total_migrate_scanned;
+            stat.compact_daemon_free_scanned += cc.total_free_scanned;
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use crate::mm::page::Pfn;
 /// What compaction remembers of a zone (`compact_*` of `struct zone`).
 #[derive(Debug, Default)]
 pub(crate) struct ZoneCompaction {
-    /// `compact_cached_migrate_pfn` for those that may wait.
-    pub(super) cached_migrate_pfn: Pfn,
+    /// `compact_cached_migrate_pfn` for those that may not wait, and for those that may.
+    pub(super) cached_migrate_pfn: [Pfn; 2],
     /// `compact_cached_free_pfn`
     pub(super) cached_free_pfn: Pfn,
     /// How often it has been asked for since it was last put off (`compact_considered`).
@@ -20,6 +20,8 @@ pub(crate) struct ZoneCompaction {
     defer_shift: u32,
     /// The smallest order that there was no block of (`compact_order_failed`).
     order_failed: usize,
+    /// What is known of pageblocks is to be forgotten when kswapd sleeps (`compact_blockskip_flush`).
+    pub(super) blockskip_flush: bool,
     /// Pageblocks in which there was nothing to isolate (`PB_migrate_skip`).
     skip: Vec<bool>,
 }
@@ -44,8 +46,33 @@ impl Zone {
 
     /// `reset_cached_positions`
     pub(super) fn reset_cached_positions(&mut self) {
-        self.compaction.cached_migrate_pfn = self.start;
+        self.compaction.cached_migrate_pfn = [self.start; 2];
         self.compaction.cached_free_pfn = self.last_pageblock();
+    }
+
+    /// `reset_isolation_suitable`: kswapd has reclaimed, so that pageblocks may have changed since a task was through.
+    pub(in crate::mm) fn flush_skip_hints(&mut self) {
+        if self.compaction.blockskip_flush {
+            self.forget_pageblocks();
+        }
+    }
+
+    /// Compaction that was put off as long as may be starts afresh (`compaction_restarting`).
+    pub(super) fn restart_compaction(&mut self, order: usize) {
+        let known = &self.compaction;
+        if order >= known.order_failed
+            && known.defer_shift == COMPACT_MAX_DEFER_SHIFT
+            && known.considered >= 1 << known.defer_shift
+        {
+            self.forget_pageblocks();
+        }
+    }
+
+    /// `__reset_isolation_suitable`
+    fn forget_pageblocks(&mut self) {
+        self.compaction.blockskip_flush = false;
+        self.compaction.skip.clear();
+        self.reset_cached_positions();
     }
 
     /// `compact_zone`: positions that mean nothing yet are those of a new pass.
@@ -54,8 +81,9 @@ impl Zone {
         if !zone.contains(&self.compaction.cached_free_pfn) {
             self.compaction.cached_free_pfn = self.last_pageblock();
         }
-        if !zone.contains(&self.compaction.cached_migrate_pfn) {
-            self.compaction.cached_migrate_pfn = self.start;
+        let cached = &mut self.compaction.cached_migrate_pfn;
+        if cached.iter().any(|pfn| !zone.contains(pfn)) {
+            *cached = [self.start; 2];
         }
     }
 
@@ -84,8 +112,16 @@ impl Zone {
         *failed = (*failed).max(order + 1);
     }
 
+    /// `compaction_defer_reset` of who has allocated the block.
+    pub(in crate::mm) fn compaction_succeeded(&mut self, order: usize) {
+        let known = &mut self.compaction;
+        (known.considered, known.defer_shift) = (0, 0);
+        known.blockskip_flush = false;
+        self.compaction_defer_reset(order);
+    }
+
     /// `compaction_suitable`: there is room to move pages to, and it is not for want of memory that there is no block.
-    pub(super) fn compaction_suitable(
+    pub(in crate::mm) fn compaction_suitable(
         &self,
         order: usize,
         class: ZoneType,
@@ -144,6 +180,6 @@ impl Zone {
 }
 
 /// Free pages beside a mark that compaction needs (`compact_gap`).
-fn compact_gap(order: usize) -> u64 {
+pub(crate) fn compact_gap(order: usize) -> u64 {
     2 << order
 }

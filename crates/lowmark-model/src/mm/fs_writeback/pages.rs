@@ -125,7 +125,7 @@ impl World {
         let mut batch = BATCH;
         let folios = self.kernel.mechanisms.write_folios;
         let fs = self.mm.inodes[inode as usize].fs;
-        let large = self.mounts.get(fs).writes_large_folios(folios);
+        let large = self.mounts.get(fs).has_large_folios(folios);
         while *left > 0 {
             if batch == 0 {
                 return Stopped::Batch;

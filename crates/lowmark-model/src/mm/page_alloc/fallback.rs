@@ -292,7 +292,10 @@ fn census(pages: &Pages, start: Pfn) -> Census {
         };
         match page.has(flag::BUDDY) {
             true => census.free += step,
-            false => census.movable += u32::from(page.has(flag::LRU)),
+            false => {
+                let folio = &pages[pages.head(pfn)];
+                census.movable += u32::from(folio.has(flag::LRU));
+            }
         }
         pfn += step;
     }

@@ -5,7 +5,7 @@ use crate::kernel::Kernel;
 use crate::mm::Mm;
 use crate::mm::mmzone::{Mark, MigrateType, Zone};
 use crate::mm::page::{Pages, Pfn};
-use crate::mm::pcp::LIST_ORDER_MAX;
+use crate::mm::pcp;
 use crate::world::World;
 use lowmark_record::event::gfp::DIRECT_RECLAIM;
 
@@ -26,7 +26,7 @@ pub(crate) enum Reserves {
 
 /// Down to where pages are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Floor {
+pub(super) enum Floor {
     Low,
     Min(Reserves),
 }
@@ -55,7 +55,7 @@ impl Zone {
         order: usize,
         list: MigrateType,
     ) -> Option<Pfn> {
-        match self.pcp.is_some() && order <= LIST_ORDER_MAX {
+        match self.pcp.is_some() && pcp::has_list(order) {
             true => self.take_from_pcp(cpu, pages, order, list),
             false => self.rmqueue(pages, order, list, &mut RmqueueMode::Normal),
         }
@@ -85,7 +85,7 @@ impl World {
         depths.find_map(|&reserves| self.take_pages(gfp, order, Floor::Min(reserves)))
     }
 
-    fn take_pages(&mut self, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
+    pub(super) fn take_pages(&mut self, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
         let page = self.mm.take_pages(&self.kernel, gfp, order, floor);
         self.wake_kswapd_for_boost();
         page
@@ -133,7 +133,7 @@ impl Mm {
     pub(in crate::mm) fn free_pages(&mut self, pfn: Pfn, order: usize) {
         self.pages[pfn].reset();
         self.stat.pgfree += 1 << order;
-        if order > LIST_ORDER_MAX || !self.free_to_pcp(pfn, order) {
+        if !pcp::has_list(order) || !self.free_to_pcp(pfn, order) {
             self.free_block(pfn, order);
         }
     }

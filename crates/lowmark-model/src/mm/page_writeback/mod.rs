@@ -128,6 +128,7 @@ impl World {
         if self.mm.pages[pfn].has(flag::DIRTY) {
             return Some(0);
         }
+        self.mm.split_folio(pfn);
         let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
         let file = &mut self.mm.inodes[inode];
         let placed = file.extents.find(index).is_some();

@@ -25,11 +25,13 @@ impl World {
         // PAGEREF_RECLAIM_CLEAN: it was used, long enough ago for a clean page.
         let marked = self.mm.pages[pfn].has(flag::REFERENCED);
         if let Some(fate) = self.check_references(pfn) {
-            outcome.ref_keep += u64::from(matches!(fate, Fate::Keep));
+            outcome.note_kept(&fate, self.mm.pages[pfn].folio_nr_pages());
             return fate;
         }
-        if self.mm.pages[pfn].is_mapped() {
-            self.mm.try_to_unmap(pfn);
+        for page in self.mm.pages.folio(pfn) {
+            if self.mm.pages[page].is_mapped() {
+                self.mm.try_to_unmap(page);
+            }
         }
         if !self.mm.pages[pfn].has(flag::DIRTY) {
             if self.is_unstable(pfn) {

@@ -131,11 +131,17 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
     let (skip_cost, cost) = {
         let world = &mut *sys.world();
         let mut batch = world.batches.pop().unwrap_or_default();
-        let Isolated { scanned, skipped } = world.isolate(target, lru, take, sc, &mut batch);
+        let Isolated {
+            scanned,
+            skipped,
+            taken,
+        } = world.isolate(target, lru, take, sc, &mut batch);
         world.mm.stat.pgrefill += scanned;
         let mut referenced = 0;
         for &pfn in &batch {
-            referenced += u64::from(world.mm.page_referenced(pfn) > 0);
+            if world.mm.page_referenced(pfn) > 0 {
+                referenced += world.mm.pages[pfn].folio_nr_pages();
+            }
             let page = &mut world.mm.pages[pfn];
             page.clear(flag::ACTIVE);
             page.set(flag::WORKINGSET);
@@ -143,9 +149,8 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         world.mm.lru_add_all(target.lruvec, &batch);
         let kind = usize::from(lru.is_file());
         world.mm.lruvecs[target.lruvec].recent_rotated[kind] += referenced;
-        world.mm.isolated(target.lruvec)[kind] -= batch.len() as u64;
-        world.mm.stat.pgdeactivate += batch.len() as u64;
-        let taken = batch.len() as u64;
+        world.mm.isolated(target.lruvec)[kind] -= taken;
+        world.mm.stat.pgdeactivate += taken;
         world.trace(Kind::LruShrinkActive, |world| {
             vec![
                 (Field::Nid, world.mm.zones[target.zone].node as u64),
@@ -199,12 +204,12 @@ async fn shrink_inactive_list(
         }
     }
     let mut batch;
-    let (scanned, skip_cost);
+    let (scanned, taken, skip_cost);
     {
         let world = &mut *sys.world();
         batch = world.batches.pop().unwrap_or_default();
         let isolated = world.isolate(target, lru, take, sc, &mut batch);
-        scanned = isolated.scanned;
+        (scanned, taken) = (isolated.scanned, isolated.taken);
         skip_cost = world.skip_cost(isolated.skipped);
         let root = world.mm.root_lruvec(target.lruvec);
         for zone in world.mm.zones.iter_mut().filter(|zone| zone.lruvec == root) {
@@ -224,7 +229,6 @@ async fn shrink_inactive_list(
         sys.world().recycle(batch);
         return;
     }
-    let taken = batch.len() as u64;
     // shrink_page_list counts what it looks at, not what isolation went past.
     sc.nr_scanned += taken;
     let outcome = page_list::shrink_page_list(sys, &mut batch, sc).await;
@@ -330,6 +334,8 @@ struct Isolated {
     scanned: u64,
     /// Pages gone past, as their zone does not help.
     skipped: u64,
+    /// Pages taken off the list.
+    taken: u64,
 }
 
 impl World {
@@ -339,8 +345,8 @@ impl World {
         self.batches.push(batch);
     }
 
-    /// `isolate_lru_pages`: takes up to `want` pages off the tail into `batch`; pages of zones that do
-    /// not help are set aside at the head.
+    /// `isolate_lru_pages`: takes `want` pages off the tail into `batch`, or as many more as the last folio has;
+    /// pages of zones that do not help are set aside at the head.
     fn isolate(
         &mut self,
         target: Target,
@@ -349,23 +355,21 @@ impl World {
         sc: &ScanControl,
         batch: &mut Batch,
     ) -> Isolated {
-        let skipped = match self.kernel.mechanisms.lru_unit {
+        let (taken, skipped) = match self.kernel.mechanisms.lru_unit {
             LruUnit::Zone => {
                 self.mm.take_tail(target.lruvec, lru, want, batch);
-                0
+                (batch.len() as u64, 0)
             }
             LruUnit::Node => self.isolate_from_zones(target, lru, want, sc, batch),
         };
         self.mm.fetch_pages(batch, !lru.is_active());
-        let scanned = batch.len() as u64;
-        let extra = match self.kernel.mechanisms.skipped_pages {
-            SkippedPages::Quarter if !batch.is_empty() => skipped / 4,
-            _ => skipped,
+        let scanned = match self.kernel.mechanisms.skipped_pages {
+            SkippedPages::Quarter if taken > 0 => taken + skipped / 4,
+            _ => taken + skipped,
         };
         let kind = usize::from(lru.is_file());
-        self.mm.isolated(target.lruvec)[kind] += batch.len() as u64;
-        self.mm.lruvecs[target.lruvec].recent_scanned[kind] += batch.len() as u64;
-        let taken = batch.len() as u64;
+        self.mm.isolated(target.lruvec)[kind] += taken;
+        self.mm.lruvecs[target.lruvec].recent_scanned[kind] += taken;
         self.trace(Kind::LruIsolate, |world| {
             vec![
                 (
@@ -375,7 +379,7 @@ impl World {
                 (Field::Classzone, sc.reclaim_idx as u64),
                 (Field::Order, u64::from(sc.order)),
                 (Field::NrRequested, want),
-                (Field::NrScanned, scanned + extra),
+                (Field::NrScanned, scanned),
                 (Field::NrSkipped, skipped),
                 (Field::NrTaken, taken),
                 (Field::File, kind as u64),
@@ -383,8 +387,9 @@ impl World {
             ]
         });
         Isolated {
-            scanned: scanned + extra,
+            scanned,
             skipped,
+            taken,
         }
     }
 
@@ -394,7 +399,7 @@ impl World {
     }
 
     /// Takes pages of helpful zones off the tail of a node's list, and moves the others that it meets to
-    /// the head; how many.
+    /// the head; how many of both.
     fn isolate_from_zones(
         &mut self,
         target: Target,
@@ -402,22 +407,25 @@ impl World {
         want: u64,
         sc: &ScanControl,
         batch: &mut Batch,
-    ) -> u64 {
+    ) -> (u64, u64) {
         let most = match self.kernel.mechanisms.skipped_pages {
             SkippedPages::Quarter | SkippedPages::Counted => usize::MAX,
             SkippedPages::Bounded => SWAP_CLUSTER_MAX_SKIPPED,
         };
         let mut skipped = Batch::new();
         let mut by_zone = [0; MAX_NR_ZONES];
-        while (batch.len() as u64) < want {
+        let mut taken = 0;
+        while taken < want {
             let Some(pfn) = self.mm.lru_pop(target.lruvec, lru) else {
                 break;
             };
-            let kind = self.mm.zones[self.mm.pages[pfn].zone()].kind;
+            let page = &self.mm.pages[pfn];
+            let (kind, pages) = (self.mm.zones[page.zone()].kind, page.folio_nr_pages());
             if kind > sc.reclaim_idx && skipped.len() < most {
-                by_zone[kind as usize] += 1;
+                by_zone[kind as usize] += pages;
                 skipped.push(pfn);
             } else {
+                taken += pages;
                 batch.push(pfn);
             }
         }
@@ -427,7 +435,7 @@ impl World {
         for (counter, count) in self.mm.stat.pgskip.iter_mut().zip(by_zone) {
             *counter += count;
         }
-        skipped.len() as u64
+        (taken, by_zone.iter().sum())
     }
 
     /// Survivors of a batch go back: activated ones to the active head, the rest to the inactive head.

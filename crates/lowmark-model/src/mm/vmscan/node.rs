@@ -6,10 +6,11 @@
 //! 3. From 5.16 on what was found decides whether the reclaimer has to wait.
 
 use super::lruvec::shrink_lruvec;
-use super::{ScanControl, Target, throttle};
-use crate::kernel::{HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
+use super::{DEF_PRIORITY, ScanControl, Target, throttle};
+use crate::kernel::{Compaction, HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
+use crate::mm::compaction::{compact_gap, reclaims_to_compact};
 use crate::mm::memcontrol::MemcgId;
-use crate::mm::mmzone::Lru;
+use crate::mm::mmzone::{Lru, Mark};
 use crate::world::{Sys, World};
 
 /// What is decided before a pass; anon first, then file.
@@ -56,8 +57,20 @@ pub(crate) struct Found {
     pub(super) congested: u64,
 }
 
-/// A pass at the current priority.
+/// Passes at the current priority: another one as long as compaction lacks room for a block that is wanted.
 pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl) {
+    loop {
+        let before = sc.nr_reclaimed;
+        shrink_node_once(sys, target, sc).await;
+        let reclaimed = sc.nr_reclaimed - before;
+        let again = sys.world().should_continue_reclaim(target, reclaimed, sc);
+        if !again || sys.world().sched.current_killed() {
+            break;
+        }
+    }
+}
+
+async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
     let reclaimed = sc.nr_reclaimed;
     sc.found = Found::default();
     let groups = {
@@ -82,6 +95,35 @@ pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl)
 }
 
 impl World {
+    /// `should_continue_reclaim`: a block is wanted, the last pass has freed something, there is neither a block nor
+    /// room to make one in any zone, and there are inactive pages enough for that.
+    fn should_continue_reclaim(&self, target: Target, reclaimed: u64, sc: &ScanControl) -> bool {
+        if self.kernel.mechanisms.compaction == Compaction::LeftOut
+            || !reclaims_to_compact(sc.order, sc.priority < DEF_PRIORITY - 2)
+            || reclaimed == 0
+        {
+            return false;
+        }
+        let (order, class) = (sc.order as usize, sc.reclaim_idx);
+        let rule = self.kernel.mechanisms.watermark_order;
+        let node = self.mm.zones[target.zone].node;
+        let mut zones = self.mm.nodes[node].zones.iter().map(|&zone| &self.mm.zones[zone]);
+        let enough = zones.any(|zone| {
+            zone.kind <= class
+                && (zone.watermark_ok(order, zone.mark(Mark::Min), class, rule)
+                    || zone.compaction_suitable(order, class, &self.kernel))
+        });
+        if enough {
+            return false;
+        }
+        let root = self.mm.root_lruvec(target.lruvec);
+        let anon = match self.mm.swap.free_slots() > 0 {
+            true => self.mm.tree_len(root, Lru::InactiveAnon),
+            false => 0,
+        };
+        self.mm.tree_len(root, Lru::InactiveFile) + anon > compact_gap(order)
+    }
+
     /// `prepare_scan_control`, `prepare_scan_count`
     fn prepare_scan_control(&self, target: Target, sc: &mut ScanControl) {
         for file in [false, true] {

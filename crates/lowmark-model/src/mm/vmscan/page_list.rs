@@ -53,6 +53,15 @@ pub(super) enum Fate {
     Write,
 }
 
+impl Outcome {
+    /// References decided what becomes of so many pages.
+    pub(super) fn note_kept(&mut self, fate: &Fate, pages: u64) {
+        if matches!(fate, Fate::Keep) {
+            self.ref_keep += pages;
+        }
+    }
+}
+
 /// Where the work on a batch is.
 struct Progress {
     /// The next page to look at.
@@ -114,16 +123,17 @@ impl World {
         while next < batch.len() && pause.is_none() {
             let pfn = batch[next];
             next += 1;
+            let pages = self.mm.pages[pfn].folio_nr_pages();
             match self.shrink_page(pfn, sc, &mut outcome) {
                 Fate::Free => {
-                    self.mm.free_page(pfn);
-                    outcome.reclaimed += 1;
+                    self.mm.free_folio(pfn);
+                    outcome.reclaimed += pages;
                     continue;
                 }
                 Fate::Keep => {}
                 Fate::Activate => {
                     let file = !self.mm.pages[pfn].has(flag::SWAPBACKED);
-                    outcome.activated[usize::from(file)] += 1;
+                    outcome.activated[usize::from(file)] += pages;
                     self.activate(pfn);
                 }
                 Fate::Write => {
@@ -182,7 +192,7 @@ impl World {
             return self.shrink_file_page(pfn, sc, outcome);
         }
         if let Some(fate) = self.check_references(pfn) {
-            outcome.ref_keep += u64::from(matches!(fate, Fate::Keep));
+            outcome.note_kept(&fate, 1);
             return fate;
         }
         if page.is_anon() && !page.has(flag::SWAPCACHE) && !self.add_to_swap(pfn) {
@@ -296,7 +306,8 @@ impl World {
         if self.mm.swap.is_full() {
             self.try_to_free_swap(pfn);
         }
-        self.mm.pages[pfn].set(flag::ACTIVE);
-        self.mm.stat.pgactivate += 1;
+        let page = &mut self.mm.pages[pfn];
+        page.set(flag::ACTIVE);
+        self.mm.stat.pgactivate += page.folio_nr_pages();
     }
 }

@@ -1,0 +1,127 @@
+//! Direct compaction: who wants a block compacts zones for it, one by one.
+//!
+//! Asynchronously at first: then the migrate scanner keeps to movable pageblocks, and gives up a block of the size that is
+//! wanted as soon as one of its pages cannot be moved.
+
+use super::{
+    CompactControl, CompactResult, Goal, Mode, PAGE_ALLOC_COSTLY_ORDER, compact_zone,
+};
+use crate::kernel::Compaction;
+use crate::mm::mmzone::{Mark, MigrateType, PAGEBLOCK_ORDER, Zone};
+use crate::mm::page_alloc::Gfp;
+use crate::world::Sys;
+use lowmark_record::{Field, Kind};
+
+/// How hard compaction tries (`enum compact_priority`), as tracepoints number it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CompactPriority {
+    /// `COMPACT_PRIO_SYNC_LIGHT`
+    SyncLight = 1,
+    /// `COMPACT_PRIO_ASYNC`
+    Async = 2,
+}
+
+impl CompactResult {
+    /// There was nothing to work with in any zone.
+    pub(crate) fn is_skipped(self) -> bool {
+        self == CompactResult::Skipped
+    }
+
+    /// The same, or it failed so lately that it was not tried.
+    pub(crate) fn is_hopeless(self) -> bool {
+        self <= CompactResult::Deferred
+    }
+}
+
+/// `try_to_compact_pages`: the best that came of it in any zone of the zonelist.
+pub(crate) async fn try_to_compact_pages(
+    sys: &Sys,
+    gfp: Gfp,
+    order: usize,
+    priority: CompactPriority,
+) -> CompactResult {
+    let zones: Vec<usize> = {
+        let world = &mut *sys.world();
+        if world.kernel.mechanisms.compaction == Compaction::LeftOut {
+            return CompactResult::Skipped;
+        }
+        world.trace(Kind::TryToCompactPages, |_| {
+            vec![
+                (Field::Order, order as u64),
+                (Field::GfpFlags, gfp.flags()),
+                (Field::Priority, priority as u64),
+            ]
+        });
+        let zonelist = world.mm.nodes[gfp.node].zonelist.iter().copied();
+        zonelist
+            .filter(|&zone| world.mm.zones[zone].kind <= gfp.highest)
+            .collect()
+    };
+    let mut best = CompactResult::Skipped;
+    for zone in zones {
+        let result = compact_zone_order(sys, zone, order, gfp, priority).await;
+        best = best.max(result);
+        let world = &mut *sys.world();
+        match (result, priority) {
+            (CompactResult::Success, _) => {
+                world.mm.zones[zone].compaction_defer_reset(order);
+                break;
+            }
+            (CompactResult::Complete | CompactResult::PartialSkipped, CompactPriority::SyncLight) => {
+                world.mm.zones[zone].defer_compaction(order);
+            }
+            _ => {}
+        }
+        if world.sched.current_killed() {
+            break;
+        }
+    }
+    best
+}
+
+/// `compact_zone_order` of a zone in which compaction is not put off.
+async fn compact_zone_order(
+    sys: &Sys,
+    zone: usize,
+    order: usize,
+    gfp: Gfp,
+    priority: CompactPriority,
+) -> CompactResult {
+    let mut cc = {
+        let world = &mut *sys.world();
+        if world.mm.zones[zone].compaction_deferred(order) {
+            return CompactResult::Deferred;
+        }
+        let rule = world.kernel.mechanisms.watermark_order;
+        let state = &world.mm.zones[zone];
+        if state.watermark_ok(order, state.mark(Mark::Min), gfp.highest, rule) {
+            return CompactResult::Success;
+        }
+        if !state.compaction_suitable(order, gfp.highest, &world.kernel) {
+            return CompactResult::Skipped;
+        }
+        let state = &mut world.mm.zones[zone];
+        state.restart_compaction(order);
+        state.init_cached_positions();
+        let mode = match priority {
+            CompactPriority::Async => Mode::Async,
+            CompactPriority::SyncLight => Mode::SyncLight,
+        };
+        CompactControl::new(state, zone, Goal::Block(order), mode)
+    };
+    compact_zone(sys, &mut cc).await
+}
+
+impl Zone {
+    /// There is a block for movable pages, or one that they may claim with its pageblock.
+    pub(super) fn has_movable_block(&self, order: usize) -> bool {
+        let movable = &self.free_area[MigrateType::Movable as usize][order..];
+        let own = movable.iter().any(|area| area.len() > 0);
+        own || self.has_block(order.max(PAGEBLOCK_ORDER / 2))
+    }
+}
+
+/// Whether reclaim for an order is to make room for compaction, rather than a block (`in_reclaim_compaction`).
+pub(crate) fn reclaims_to_compact(order: u32, priority_reached: bool) -> bool {
+    order > 0 && (order as usize > PAGE_ALLOC_COSTLY_ORDER || priority_reached)
+}
