@@ -12,6 +12,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         summary: "LRU lists, kswapd and its wake-up test are per node",
         effect: |m| {
             m.lru_unit = LruUnit::Node;
+            m.direct_throttle = DirectThrottle::Wait;
             m.balance_pgdat = BalancePgdat::Node;
             m.kswapd_wake = KswapdWake::NodeNotBalanced;
         },

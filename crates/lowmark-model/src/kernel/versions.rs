@@ -40,6 +40,7 @@ fn oldest() -> Mechanisms {
         swap_turns: SwapTurns::Allocation,
         swap_cache_index: SwapCacheIndex::Trees,
         lru_unit: LruUnit::Zone,
+        direct_throttle: DirectThrottle::LeftOut,
         new_anon: NewAnon::Active,
         workingset: Workingset::Off,
         page_references: PageReferences::Anon,

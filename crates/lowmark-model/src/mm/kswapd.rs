@@ -118,6 +118,15 @@ impl World {
         }
     }
 
+    /// Somebody waits to reclaim directly: kswapd is to look after what the kernel itself can use.
+    pub(super) fn wake_kswapd_for_reserves(&mut self, node: usize) {
+        let kswapd = &mut self.mm.nodes[node].kswapd;
+        if !kswapd.wait.is_empty() {
+            kswapd.class = kswapd.class.map(|class| class.min(ZoneType::Normal as usize));
+            kswapd.wait.wake_all(&mut self.sched);
+        }
+    }
+
     /// `kswapd_is_running`: it runs or would like to.
     pub(super) fn kswapd_is_running(&self, node: usize) -> bool {
         let task = self.mm.nodes[node].kswapd.task;
@@ -178,6 +187,7 @@ impl World {
 
     /// `prepare_kswapd_sleep`: if it may sleep, what it has seen of the node's writeback is forgotten.
     fn prepare_sleep(&mut self, node: usize, done: Request) -> bool {
+        self.wake_all_pfmemalloc_waiters(node);
         let may = self.may_sleep(node, done.order, done.class);
         if may && self.throttles() {
             for &zone in &self.mm.nodes[node].zones {

@@ -250,6 +250,8 @@ pub(crate) struct Node {
     pub(crate) kcompactd: super::compaction::kcompactd::Kcompactd,
     /// Reclaimers that wait.
     pub(crate) throttled: super::vmscan::Throttled,
+    /// Those that wait to reclaim directly (`pfmemalloc_wait`).
+    pub(crate) pfmemalloc_wait: crate::time::WaitQueue,
 }
 
 /// Where the zones of a machine lie.
@@ -495,6 +497,7 @@ fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
         kswapd: Default::default(),
         kcompactd: Default::default(),
         throttled: Default::default(),
+        pfmemalloc_wait: Default::default(),
     }
 }
 

@@ -66,6 +66,8 @@ counters! {
     pgscan_kswapd
     /// Inactive pages scanned by direct reclaim
     pgscan_direct
+    /// Times that a task waited before it reclaimed directly, as too little was free
+    pgscan_direct_throttle
     /// Pages reclaimed by kswapd
     pgsteal_kswapd
     /// Pages reclaimed by direct reclaim

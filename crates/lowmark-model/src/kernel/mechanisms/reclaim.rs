@@ -11,6 +11,14 @@ macro_rules! reclaim {
                 /// Five lists per node.
                 Node = "node",
             }
+            /// Whether direct reclaimers wait for kswapd while less than half of the min watermarks is free
+            /// (`throttle_direct_reclaim`).
+            direct_throttle: DirectThrottle {
+                /// They do not. Kernels have had them wait since 3.6 (5515061d22f0), but before 4.8 the model leaves it out.
+                LeftOut = "left-out",
+                /// They do.
+                Wait = "wait",
+            }
             /// List on which a new anonymous page starts.
             new_anon: NewAnon {
                 /// Active.

@@ -52,6 +52,7 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
         }
         sc.nr_to_reclaim = sys.world().reclaim_target(node, request.class);
         shrink_node(sys, target, &mut sc).await;
+        sys.world().wake_pfmemalloc_waiters(node);
         // Fragmentation may be why larger blocks are missing (compact_gap).
         if sc.order > 0 && sc.nr_reclaimed >= 2 << sc.order {
             sc.order = 0;

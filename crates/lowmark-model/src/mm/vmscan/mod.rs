@@ -10,6 +10,7 @@ mod file_page;
 mod lruvec;
 mod node;
 mod page_list;
+mod pfmemalloc;
 mod scan_count;
 mod throttle;
 
@@ -132,6 +133,9 @@ impl World {
 
 /// Direct reclaim (`try_to_free_pages`): pages reclaimed, or 1 if there is hope.
 pub(crate) async fn try_to_free_pages(sys: &Sys, gfp: Gfp, order: u32) -> u64 {
+    if pfmemalloc::throttle_direct_reclaim(sys, gfp).await {
+        return 1;
+    }
     sys.world().trace(Kind::DirectReclaimBegin, |_| {
         vec![
             (Field::Order, u64::from(order)),

@@ -1,0 +1,100 @@
+//! Direct reclaimers wait while next to nothing is free (`throttle_direct_reclaim`).
+//!
+//! What is left below half of the min watermarks is for those who reclaim themselves. Who comes to reclaim directly when
+//! the node has less waits until kswapd has freed enough, a second at most if it may hold what kswapd needs. As a
+//! boost counts for the watermarks, that is half of the boosts, too.
+
+use crate::kernel::DirectThrottle;
+use crate::mm::mmzone::{Lru, Mark, ZoneType};
+use crate::mm::page_alloc::Gfp;
+use crate::mm::vmscan::throttle::MAX_KSWAPD_FAILURES;
+use crate::time::SECOND;
+use crate::world::{Sys, World};
+
+/// `throttle_direct_reclaim`. True: the task was killed meanwhile, and need not reclaim.
+pub(super) async fn throttle_direct_reclaim(sys: &Sys, gfp: Gfp) -> bool {
+    let node = {
+        let world = &mut *sys.world();
+        if world.kernel.mechanisms.direct_throttle == DirectThrottle::LeftOut {
+            return false;
+        }
+        let zone = world.mm.preferred_zone(gfp);
+        let node = world.mm.zones[zone].node;
+        if world.allow_direct_reclaim(node) {
+            return false;
+        }
+        world.mm.stat.pgscan_direct_throttle += 1;
+        node
+    };
+    // Who reads ahead may hold what a file system needs (GFP_NOFS).
+    let deadline = gfp.noretry.then(|| sys.world().sched.now() + SECOND);
+    loop {
+        let waits = sys.world().wait_for_kswapd(node, deadline);
+        if !waits {
+            return sys.world().sched.current_killed();
+        }
+        sys.suspend().await;
+        let world = &mut *sys.world();
+        let me = world.sched.current();
+        world.mm.nodes[node].pfmemalloc_wait.remove(me);
+    }
+}
+
+impl World {
+    /// `allow_direct_reclaim`: more than half of the min watermarks of zones with something to reclaim is free, or kswapd
+    /// has given up. If not, it is woken for what the kernel itself can use.
+    fn allow_direct_reclaim(&mut self, node: usize) -> bool {
+        if self.mm.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES {
+            return true;
+        }
+        let swap = self.mm.swap.free_slots() > 0;
+        let (mut reserve, mut free) = (0, 0);
+        for &zone in &self.mm.nodes[node].zones {
+            let zone = &self.mm.zones[zone];
+            let found = |lru: Lru| {
+                let mut sets = self.mm.lruvec_tree(zone.lruvec);
+                let kind = zone.kind as usize;
+                (lru.is_file() || swap)
+                    && sets.any(|set| self.mm.lruvecs[set].zone_pages[kind][lru as usize] > 0)
+            };
+            if zone.kind <= ZoneType::Normal && Lru::EVICTABLE.into_iter().any(found) {
+                reserve += zone.mark(Mark::Min);
+                free += zone.free;
+            }
+        }
+        let enough = reserve == 0 || free > reserve / 2;
+        if !enough {
+            self.wake_kswapd_for_reserves(node);
+        }
+        enough
+    }
+
+    /// The current task waits on the node, unless it need not any more.
+    fn wait_for_kswapd(&mut self, node: usize, deadline: Option<u64>) -> bool {
+        let now = self.sched.now();
+        let late = deadline.is_some_and(|deadline| now >= deadline);
+        if late || self.sched.current_killed() || self.allow_direct_reclaim(node) {
+            return false;
+        }
+        let timeout = deadline.map(|deadline| self.jiffies(deadline - now));
+        let wait = &mut self.mm.nodes[node].pfmemalloc_wait;
+        match timeout {
+            Some(timeout) => wait.block_for(&mut self.sched, "free memory", timeout),
+            None => wait.block(&mut self.sched, "free memory"),
+        }
+        true
+    }
+
+    /// kswapd has made a pass: if it has freed enough, those go on that wait for it.
+    pub(in crate::mm) fn wake_pfmemalloc_waiters(&mut self, node: usize) {
+        if !self.mm.nodes[node].pfmemalloc_wait.is_empty() && self.allow_direct_reclaim(node) {
+            self.wake_all_pfmemalloc_waiters(node);
+        }
+    }
+
+    /// kswapd goes to sleep: nobody is to wait for it.
+    pub(in crate::mm) fn wake_all_pfmemalloc_waiters(&mut self, node: usize) {
+        let wait = &mut self.mm.nodes[node].pfmemalloc_wait;
+        wait.wake_all(&mut self.sched);
+    }
+}
