@@ -207,8 +207,8 @@ pub(super) const SINCE_6_6: &[Change] = &[
     Change {
         name: "folio-order-of-readahead",
         version: v(6, 17),
-        commit: "linux-mm",
-        summary: "readahead remembers the order of its folios, and ends windows where they end (Ryan Roberts, June 2025)",
+        commit: "c4602f9fa77f",
+        summary: "readahead remembers the order of its folios, and ends windows where they end (5a9236b33d51)",
         effect: |m| {
             m.read_folios = ReadFolios::Grown;
         },

@@ -162,7 +162,7 @@ impl World {
             sync: true,
             position,
             pfn,
-            in_folio: false,
+            in_folio: self.mm.pages[pfn].folio_order() > 0,
             needs_bio: false,
         })
     }

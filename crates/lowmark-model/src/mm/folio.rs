@@ -105,7 +105,11 @@ impl Mm {
                 page.set(one);
             }
         }
-        let lru = if listed { frames.start } else { frames.start + 1 };
+        let lru = if listed {
+            frames.start
+        } else {
+            frames.start + 1
+        };
         for pfn in lru..frames.end {
             self.lru_add(pfn);
         }

@@ -122,7 +122,9 @@ impl World {
     pub(super) fn wake_kswapd_for_reserves(&mut self, node: usize) {
         let kswapd = &mut self.mm.nodes[node].kswapd;
         if !kswapd.wait.is_empty() {
-            kswapd.class = kswapd.class.map(|class| class.min(ZoneType::Normal as usize));
+            kswapd.class = kswapd
+                .class
+                .map(|class| class.min(ZoneType::Normal as usize));
             kswapd.wait.wake_all(&mut self.sched);
         }
     }

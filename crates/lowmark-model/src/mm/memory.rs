@@ -436,9 +436,12 @@ impl World {
                 .mappers
                 .retain(|&mapper| mapper != vma),
         }
+        let mut last = None;
         for pte in ptes {
             if let Some(pfn) = pte.frame() {
-                self.zap_page(pfn, pte);
+                let head = self.mm.pages.head(pfn);
+                self.zap_page(pfn, pte, last != Some(head));
+                last = Some(head);
             } else if let Some(slot) = pte.swap_entry() {
                 self.mm.swap.drop_reference(slot);
                 self.free_swap_cache(slot);
@@ -455,9 +458,9 @@ impl World {
         }
     }
 
-    /// `zap_pte`. A page of a file or of shared memory that was touched counts as accessed. What was stored to a
-    /// file's page made it dirty when it was mapped for that.
-    fn zap_page(&mut self, pfn: Pfn, pte: Pte) {
+    /// `zap_pte`. A page of a file or of shared memory that was touched counts as accessed; a large folio once, with its
+    /// first page (`zap_present_folio_ptes`). What was stored to a file's page made it dirty when it was mapped for that.
+    fn zap_page(&mut self, pfn: Pfn, pte: Pte, first: bool) {
         let page = &mut self.mm.pages[pfn];
         page.mapcount -= 1;
         if page.is_anon() {
@@ -467,7 +470,7 @@ impl World {
         if page.has(flag::SWAPBACKED) && pte.is_dirty() {
             page.set(flag::DIRTY);
         }
-        if pte.is_young() {
+        if first && pte.is_young() {
             self.mark_page_accessed(pfn);
         }
     }

@@ -91,7 +91,9 @@ impl ReadaheadState {
         let index = (at / PAGE_SIZE) as u32;
         match order {
             0 => self.prev != Some((index, at % PAGE_SIZE)),
-            _ => self.prev.is_none_or(|(last, _)| last >> order != index >> order),
+            _ => self
+                .prev
+                .is_none_or(|(last, _)| last >> order != index >> order),
         }
     }
 
@@ -327,7 +329,10 @@ impl World {
         let mechanisms = &self.kernel.mechanisms;
         let fs = self.mm.inodes[inode as usize].fs;
         mechanisms.read_folios == ReadFolios::Grown
-            && self.mounts.get(fs).has_large_folios(mechanisms.write_folios)
+            && self
+                .mounts
+                .get(fs)
+                .has_large_folios(mechanisms.write_folios)
     }
 
     /// Adds pages to the page cache and submits their reads, until one finds no free request.

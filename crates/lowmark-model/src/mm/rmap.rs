@@ -39,10 +39,8 @@ impl Mm {
     #[inline]
     pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> u32 {
         let page = self.pages[pfn];
-        if page.folio_order() > 0 {
-            return self.large_folio_referenced(pfn);
-        }
         match page.is_mapped() {
+            _ if page.folio_order() > 0 => self.large_folio_referenced(pfn),
             true => self.mapped_page_referenced(pfn, page),
             false => 0,
         }
@@ -59,6 +57,7 @@ impl Mm {
         young
     }
 
+    #[cold]
     fn large_folio_referenced(&mut self, head: Pfn) -> u32 {
         let page = self.pages[head];
         if page.owner == UNMAPPED {

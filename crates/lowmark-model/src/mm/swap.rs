@@ -2,8 +2,32 @@
 //! the kernel are left out. A large folio is on its list with its head, and counts for all of its pages.
 
 use super::Mm;
-use super::mmzone::Lru;
-use super::page::{Pfn, flag};
+use super::mmzone::{Lru, Lruvec};
+use super::page::{Page, Pfn, flag};
+
+impl Lruvec {
+    /// A page, or all of the folio that it is the head of, is on a list now (`update_lru_size`).
+    #[inline]
+    fn count_in(&mut self, page: &Page, kind: usize, lru: usize) {
+        self.zone_pages[kind][lru] += 1;
+        if page.folio_order() > 0 {
+            let tails = page.folio_nr_pages() - 1;
+            self.zone_pages[kind][lru] += tails;
+            self.tails[lru] += tails;
+        }
+    }
+
+    /// It no longer is.
+    #[inline]
+    fn count_out(&mut self, page: &Page, kind: usize, lru: usize) {
+        self.zone_pages[kind][lru] -= 1;
+        if page.folio_order() > 0 {
+            let tails = page.folio_nr_pages() - 1;
+            self.zone_pages[kind][lru] -= tails;
+            self.tails[lru] -= tails;
+        }
+    }
+}
 
 impl Mm {
     /// List on which a page is or belongs.
@@ -20,10 +44,8 @@ impl Mm {
         page.set(flag::LRU);
         let lru = page.lru() as usize;
         let kind = self.zones[page.zone()].kind as usize;
-        let pages = page.folio_nr_pages();
         let lists = &mut self.lruvecs[lruvec];
-        lists.zone_pages[kind][lru] += pages;
-        lists.tails[lru] += pages - 1;
+        lists.count_in(page, kind, lru);
         page.position = lists.lists[lru].push_head(&mut self.chunks, pfn);
     }
 
@@ -34,14 +56,12 @@ impl Mm {
         for &pfn in batch {
             let page = &mut self.pages[pfn];
             page.set(flag::LRU);
-            let pages = page.folio_nr_pages();
             if page.has(flag::ACTIVE) {
-                active += pages;
+                active += page.folio_nr_pages();
             }
             let lru = page.lru() as usize;
             let kind = self.zones[page.zone()].kind as usize;
-            lists.zone_pages[kind][lru] += pages;
-            lists.tails[lru] += pages - 1;
+            lists.count_in(page, kind, lru);
             page.position = lists.lists[lru].push_head(&mut self.chunks, pfn);
         }
         active
@@ -55,10 +75,8 @@ impl Mm {
         page.clear(flag::LRU);
         let lru = page.lru() as usize;
         let kind = self.zones[page.zone()].kind as usize;
-        let pages = page.folio_nr_pages();
         let lists = &mut self.lruvecs[lruvec];
-        lists.zone_pages[kind][lru] -= pages;
-        lists.tails[lru] -= pages - 1;
+        lists.count_out(page, kind, lru);
         let list = &mut lists.lists[lru];
         list.remove(&mut self.chunks, page.position);
         if list.is_sparse() {
@@ -73,9 +91,7 @@ impl Mm {
         let page = &mut self.pages[pfn];
         page.clear(flag::LRU);
         let kind = self.zones[page.zone()].kind as usize;
-        let pages = page.folio_nr_pages();
-        lists.zone_pages[kind][lru as usize] -= pages;
-        lists.tails[lru as usize] -= pages - 1;
+        lists.count_out(page, kind, lru as usize);
         Some(pfn)
     }
 

@@ -3,9 +3,7 @@
 //! Asynchronously at first: then the migrate scanner keeps to movable pageblocks, and gives up a block of the size that is
 //! wanted as soon as one of its pages cannot be moved.
 
-use super::{
-    CompactControl, CompactResult, Goal, Mode, PAGE_ALLOC_COSTLY_ORDER, compact_zone,
-};
+use super::{CompactControl, CompactResult, Goal, Mode, PAGE_ALLOC_COSTLY_ORDER, compact_zone};
 use crate::kernel::Compaction;
 use crate::mm::mmzone::{Mark, MigrateType, PAGEBLOCK_ORDER, Zone};
 use crate::mm::page_alloc::Gfp;
@@ -67,7 +65,10 @@ pub(crate) async fn try_to_compact_pages(
                 world.mm.zones[zone].compaction_defer_reset(order);
                 break;
             }
-            (CompactResult::Complete | CompactResult::PartialSkipped, CompactPriority::SyncLight) => {
+            (
+                CompactResult::Complete | CompactResult::PartialSkipped,
+                CompactPriority::SyncLight,
+            ) => {
                 world.mm.zones[zone].defer_compaction(order);
             }
             _ => {}

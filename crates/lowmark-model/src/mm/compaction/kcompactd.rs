@@ -180,7 +180,12 @@ pub(super) async fn do_work(sys: &Sys, node: usize) {
 async fn compact_node_proactively(sys: &Sys, node: usize) {
     let zones = sys.world().mm.nodes[node].zones.clone();
     for zone in zones {
-        let mut cc = CompactControl::new(&sys.world().mm.zones[zone], zone, Goal::Score, Mode::Background);
+        let mut cc = CompactControl::new(
+            &sys.world().mm.zones[zone],
+            zone,
+            Goal::Score,
+            Mode::Background,
+        );
         compact_zone(sys, &mut cc).await;
     }
 }

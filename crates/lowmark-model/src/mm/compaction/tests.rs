@@ -3,9 +3,11 @@ use crate::invariants;
 use crate::mm::memory::{Backing, Vma};
 use crate::mm::mmzone::{Lru, MigrateType, PAGEBLOCK_ORDER};
 use crate::mm::page::{FreeList, Pages, Pfn, flag};
+use crate::mm::page_alloc::{Gfp, alloc_pages};
 use crate::mm::pte::Pte;
 use crate::time::run_until_idle;
 use crate::world::{Sys, World};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -107,6 +109,103 @@ fn pages_move_together_and_stay_whose_they_are() {
         assert!(moved.iter().all(|(_, to)| newest.contains(to)), "{version}");
         invariants::check(world);
     }
+}
+
+/// What a task gets of the largest zone that wants a block, and gives up soon.
+fn wanted(mut world: World, order: usize) -> (Rc<Sys>, Option<Pfn>) {
+    let zone = world.mm.nodes[0].zonelist[0];
+    for other in (0..world.mm.zones.len()).filter(|&other| other != zone) {
+        let other = &mut world.mm.zones[other];
+        while other
+            .take(&mut world.mm.pages, MigrateType::Unmovable)
+            .is_some()
+        {}
+    }
+    let sys = Sys::new(world);
+    let (task, found) = (Rc::clone(&sys), Rc::new(Cell::new(None)));
+    let result = Rc::clone(&found);
+    let body = Box::pin(async move {
+        let gfp = Gfp {
+            noretry: true,
+            ..Gfp::user(0)
+        };
+        result.set(alloc_pages(&task, gfp, order).await.ok());
+    });
+    sys.world().spawn("task".into(), false, body);
+    run_until_idle(&sys, &mut |_| {});
+    (sys, found.take())
+}
+
+#[test]
+fn who_wants_a_large_block_compacts_for_it() {
+    for order in [4, PAGEBLOCK_ORDER] {
+        let (sys, found) = wanted(fragmented("v6.18").0, order);
+        let pfn = found.expect("three quarters are free");
+        assert_eq!(pfn % (1 << order), 0);
+        let world = &mut *sys.world();
+        let stat = &world.mm.stat;
+        assert_eq!((stat.compact_stall, stat.compact_success), (1, 1));
+        // The daemon had no part in it, and nobody reclaimed.
+        assert!(stat.compact_migrate_scanned > 0 && stat.pgmigrate_success > 0);
+        assert_eq!(
+            (stat.compact_daemon_migrate_scanned, stat.pgsteal_direct),
+            (0, 0)
+        );
+        world.mm.free_pages(pfn, order);
+        invariants::check(world);
+    }
+}
+
+/// Compaction that lacks room, or that is put off, is the end of it for a large block; for a small one memory is
+/// reclaimed first.
+#[test]
+fn who_wants_a_block_that_nobody_can_make_does_without() {
+    let short = || {
+        let (mut world, zone) = fragmented("v6.18");
+        for at in 0..world.mm.zones.len() {
+            world.mm.zones[at].watermark = [20_000; 3];
+        }
+        (world, zone)
+    };
+    let (sys, found) = wanted(short().0, PAGEBLOCK_ORDER);
+    let stat = &sys.world().mm.stat;
+    assert_eq!((found, stat.compact_stall), (None, 0));
+    assert_eq!(stat.allocstall.iter().sum::<u64>(), 0);
+    let (sys, found) = wanted(short().0, 2);
+    let stat = &sys.world().mm.stat;
+    assert_eq!((found, stat.compact_stall), (None, 0));
+    assert_eq!(stat.allocstall.iter().sum::<u64>(), 1);
+    let (mut world, zone) = fragmented("v6.18");
+    for at in 0..world.mm.zones.len() {
+        world.mm.zones[at].defer_compaction(PAGEBLOCK_ORDER);
+    }
+    assert!(world.mm.zones[zone].free > 5000);
+    let (sys, found) = wanted(world, PAGEBLOCK_ORDER);
+    let stat = &sys.world().mm.stat;
+    assert_eq!((found, stat.compact_stall, stat.compact_fail), (None, 1, 1));
+    assert_eq!(stat.pgmigrate_success, 0);
+}
+
+/// Who may not wait gives a block up with the first page of it that cannot be moved.
+#[test]
+fn a_block_with_a_page_that_cannot_move_is_left_alone() {
+    let (mut world, zone) = fragmented("v6.18");
+    // The third page in use of every pageblock is being written.
+    let used = frames(&world);
+    let block = |at: usize| used[at].1 >> PAGEBLOCK_ORDER;
+    for at in 2..used.len() {
+        if block(at) == block(at - 2) && (at < 3 || block(at) != block(at - 3)) {
+            world.mm.pages[used[at].1].set(flag::WRITEBACK);
+        }
+    }
+    let (sys, found) = wanted(world, PAGEBLOCK_ORDER);
+    let world = sys.world();
+    assert_eq!((found, world.mm.stat.compact_fail), (None, 2));
+    assert_eq!(world.mm.stat.pgmigrate_success, 0);
+    // It looked at all pageblocks, and at no more than the beginning of each.
+    let managed = world.mm.zones[zone].managed;
+    let looked_at = managed >> PAGEBLOCK_ORDER..managed / 10;
+    assert!(looked_at.contains(&world.mm.stat.compact_migrate_scanned));
 }
 
 /// What is short of memory is not compacted, nor what has a block already.

@@ -20,12 +20,7 @@ use crate::world::{Sys, World};
 
 impl ReadaheadState {
     /// `page_cache_sync_ra`: what to read for a miss, page by page.
-    fn sync_window(
-        &mut self,
-        cached: &PageTree,
-        (index, wanted): (u32, u32),
-        max: u32,
-    ) -> Window {
+    fn sync_window(&mut self, cached: &PageTree, (index, wanted): (u32, u32), max: u32) -> Window {
         // The position after the last byte, where others take its page.
         let ended = |(last, rest): (u32, u64)| last + u32::from(rest == 0);
         let next_to_last = self
@@ -128,13 +123,7 @@ pub(super) async fn marked(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u
 }
 
 /// `page_cache_ra_order`: the pages of a window, none beyond the end of the file, in folios of an order.
-pub(super) async fn read_window(
-    sys: &Sys,
-    inode: InodeId,
-    window: Window,
-    order: usize,
-    gfp: Gfp,
-) {
+pub(super) async fn read_window(sys: &Sys, inode: InodeId, window: Window, order: usize, gfp: Gfp) {
     let gfp = Gfp {
         noretry: true,
         ..gfp
@@ -154,7 +143,7 @@ pub(super) async fn read_window(
     };
     let mut index = window.start;
     while index < reader.end {
-        let order = reader.order_at(index, order);
+        let order = order_at(index, reader.end, order);
         if !reader.add(index, order).await {
             break;
         }
@@ -173,6 +162,12 @@ pub(super) async fn read_window(
     reader.read_pages().await;
 }
 
+/// Order of the folio that begins with a page, up to the window's: it is aligned, and ends before the window does.
+fn order_at(index: u32, end: u32, order: usize) -> usize {
+    let aligned = order.min(index.trailing_zeros() as usize);
+    aligned.min((end - index).ilog2() as usize)
+}
+
 /// Readahead under way (`struct readahead_control`).
 struct Reader<'a> {
     sys: &'a Sys,
@@ -187,13 +182,6 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Order of the folio that begins with a page: it is aligned, and ends before the window does.
-    fn order_at(&self, index: u32, order: usize) -> usize {
-        let aligned = order.min(index.trailing_zeros() as usize);
-        let fits = (self.end - index).ilog2() as usize;
-        aligned.min(fits)
-    }
-
     fn is_cached(&self, index: u32) -> bool {
         let world = self.sys.world();
         let pages = &world.mm.inodes[self.inode as usize].pages;
@@ -258,5 +246,124 @@ impl World {
             self.mm.pages.lock_for_reads(head, reads.len() as u32);
         }
         Some(reads)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mm::mapping::Mappings;
+
+    /// Largest window: two requests of 4 MiB.
+    const MAX: u32 = 2048;
+
+    /// Who goes through a file in order, so many pages at a time or by faults, and all of whose windows find memory:
+    /// begin and order of each run of folios that are as large as each other, and how many.
+    fn folios(call: Option<u32>, pages: u32) -> Vec<(u32, usize, u32)> {
+        let wanted = call.unwrap_or(1);
+        let (mut cached, mut mappings) = (PageTree::default(), Mappings::default());
+        let mut state = ReadaheadState::default();
+        let mut runs: Vec<(u32, usize, u32)> = Vec::new();
+        let mut mark = None;
+        for index in (0..pages).step_by(wanted as usize) {
+            for at in index..index + wanted {
+                let asked = (at, call.map_or(MAX, |_| index + wanted - at));
+                let window = match mark {
+                    _ if cached.page(at).is_none() => match call {
+                        Some(_) => state.sync_window(&cached, asked, MAX),
+                        None => state.around(at, MAX).expect("few have missed"),
+                    },
+                    Some((marked, folio)) if marked == at => {
+                        let window = state.async_window(&cached, asked, folio, MAX);
+                        window.expect("the reader's own mark")
+                    }
+                    _ => continue,
+                };
+                let marked = window.start + window.pages - window.ahead;
+                let mut at = window.start;
+                while at < window.start + window.pages {
+                    let end = window.start + window.pages;
+                    let order = order_at(at, end, state.order);
+                    if marked >> order << order == at {
+                        mark = Some((at, 1 << order));
+                    }
+                    for page in at..at + (1 << order) {
+                        cached
+                            .insert(&mut mappings, 0, page, page)
+                            .expect("numbers");
+                    }
+                    match runs.last_mut() {
+                        Some((_, of, count)) if *of == order => *count += 1,
+                        _ => runs.push((at, order, 1)),
+                    }
+                    at += 1 << order;
+                }
+            }
+            state.read_to(index + wanted - 1, 0);
+            state.end_of_read();
+        }
+        runs
+    }
+
+    /// What guests of 6.18 added to the page cache, by `mm_filemap_add_to_page_cache`, while there were blocks of every
+    /// size: read(2) of 128 KiB, and a file that was mapped.
+    #[test]
+    fn folios_grow_as_in_guests() {
+        let read = [
+            (0, 0, 128),
+            (128, 2, 64),
+            (384, 4, 32),
+            (896, 6, 16),
+            (1920, 7, 1),
+            (2048, 8, 8),
+            (4096, 9, 4),
+        ];
+        assert_eq!(folios(Some(32), 4096)[..7], read);
+        let mapped = [
+            (0, 0, 2048),
+            (2048, 2, 512),
+            (4096, 4, 128),
+            (6144, 6, 32),
+            (8192, 8, 8),
+        ];
+        assert_eq!(folios(None, 9000)[..5], mapped);
+    }
+
+    #[test]
+    fn windows_that_miss_begin_anew() {
+        let mut state = ReadaheadState::default();
+        let mut cached = PageTree::default();
+        let mut mappings = Mappings::default();
+        let window = |start, pages, ahead| Window {
+            start,
+            pages,
+            ahead,
+        };
+        // At random: what is wanted.
+        assert_eq!(
+            state.sync_window(&cached, (5000, 32), MAX),
+            window(5000, 32, 0)
+        );
+        // Where the last call ended.
+        state.read_to(4999, 0);
+        state.end_of_read();
+        assert_eq!(
+            state.sync_window(&cached, (5000, 32), MAX),
+            window(5000, 128, 96)
+        );
+        // Behind pages of another reader.
+        for index in 900..1000 {
+            cached
+                .insert(&mut mappings, 0, index, index)
+                .expect("numbers");
+        }
+        assert_eq!(
+            state.sync_window(&cached, (1000, 32), MAX),
+            window(1000, 132, 1)
+        );
+        // His mark: his pages and four times as many, in folios of four, from where his end.
+        let marked = state.async_window(&cached, (950, 32), 1, MAX);
+        assert_eq!(marked, Some(window(1000, 328, 328)));
+        assert_eq!(state.order, 2);
     }
 }

@@ -107,7 +107,10 @@ impl World {
         let (order, class) = (sc.order as usize, sc.reclaim_idx);
         let rule = self.kernel.mechanisms.watermark_order;
         let node = self.mm.zones[target.zone].node;
-        let mut zones = self.mm.nodes[node].zones.iter().map(|&zone| &self.mm.zones[zone]);
+        let mut zones = self.mm.nodes[node]
+            .zones
+            .iter()
+            .map(|&zone| &self.mm.zones[zone]);
         let enough = zones.any(|zone| {
             zone.kind <= class
                 && (zone.watermark_ok(order, zone.mark(Mark::Min), class, rule)

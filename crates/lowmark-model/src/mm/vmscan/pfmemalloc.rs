@@ -98,3 +98,101 @@ impl World {
         wait.wake_all(&mut self.sched);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mm::page::{Pfn, flag};
+    use crate::time::{MSEC, Nanos, run_until_idle};
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    /// A node with so many free pages for every hundred of its min watermarks, and its pages in use.
+    fn with_free(percent: u64) -> (World, Vec<Pfn>) {
+        let mut world = World::of_version("v6.18");
+        world.mm.drain_all_pages();
+        let list = Gfp::user(0).migrate_type;
+        let mut used = Vec::new();
+        for at in 0..world.mm.zones.len() {
+            let keep = world.mm.zones[at].mark(Mark::Min) * percent / 100;
+            while world.mm.zones[at].free > keep {
+                let pfn = world.mm.zones[at].take(&mut world.mm.pages, list);
+                let pfn = pfn.expect("it is free");
+                world.mm.pages[pfn].set(flag::SWAPBACKED);
+                world.mm.lru_add(pfn);
+                used.push(pfn);
+            }
+        }
+        (world, used)
+    }
+
+    /// When somebody may reclaim who comes to that at once; after 20 ms all pages that are given are free.
+    fn waits(world: World, freed: Vec<Pfn>, gfp: Gfp) -> (Rc<Sys>, Nanos) {
+        let sys = Sys::new(world);
+        let (task, done) = (Rc::clone(&sys), Rc::new(Cell::new(0)));
+        let result = Rc::clone(&done);
+        let body = Box::pin(async move {
+            assert!(!throttle_direct_reclaim(&task, gfp).await);
+            result.set(task.world().sched.now());
+        });
+        sys.world().spawn("task".into(), false, body);
+        let kswapd = Rc::clone(&sys);
+        let body = Box::pin(async move {
+            kswapd.sleep(20 * MSEC).await;
+            let world = &mut *kswapd.world();
+            for pfn in freed {
+                world.mm.release_page(pfn);
+            }
+            world.mm.drain_all_pages();
+            world.wake_pfmemalloc_waiters(0);
+        });
+        sys.world().spawn("kswapd".into(), true, body);
+        run_until_idle(&sys, &mut |_| {});
+        (sys, done.get())
+    }
+
+    #[test]
+    fn with_half_of_the_reserves_nobody_waits() {
+        let (world, _) = with_free(52);
+        let (sys, done) = waits(world, Vec::new(), Gfp::user(0));
+        assert!(done < MSEC, "{done}");
+        assert_eq!(sys.world().mm.stat.pgscan_direct_throttle, 0);
+    }
+
+    #[test]
+    fn with_less_a_task_waits_until_pages_are_free() {
+        let (world, used) = with_free(48);
+        let enough = used[..200].to_vec();
+        let (sys, done) = waits(world, enough, Gfp::user(0));
+        assert!((20 * MSEC..25 * MSEC).contains(&done), "{done}");
+        assert_eq!(sys.world().mm.stat.pgscan_direct_throttle, 1);
+    }
+
+    #[test]
+    fn a_boost_counts() {
+        let (mut world, used) = with_free(90);
+        let zone = world.mm.nodes[0].zonelist[0];
+        world.mm.zones[zone].watermark_boost = 400;
+        let (_, done) = waits(world, used[..300].to_vec(), Gfp::user(0));
+        assert!(done >= 20 * MSEC, "{done}");
+    }
+
+    #[test]
+    fn who_reads_ahead_waits_a_second_at_most() {
+        let (world, _) = with_free(10);
+        let gfp = Gfp {
+            noretry: true,
+            ..Gfp::user(0)
+        };
+        let (_, done) = waits(world, Vec::new(), gfp);
+        assert!((SECOND..SECOND + 10 * MSEC).contains(&done), "{done}");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_kswapd_that_has_given_up() {
+        let (mut world, _) = with_free(10);
+        world.mm.nodes[0].kswapd.failures = MAX_KSWAPD_FAILURES;
+        let (_, done) = waits(world, Vec::new(), Gfp::user(0));
+        assert!(done < MSEC, "{done}");
+    }
+}

@@ -1,0 +1,89 @@
+//! Memory for users: what is allocated is charged to the group of who wants it.
+
+use super::{Charge, MAX_RECLAIM_RETRIES, MemcgId, ROOT};
+use crate::mm::page::Pfn;
+use crate::mm::page_alloc::{Gfp, OutOfMemory, alloc_page, alloc_pages};
+use crate::mm::vmscan::{self, SWAP_CLUSTER_MAX};
+use crate::world::Sys;
+
+/// Allocates a page and charges it to a group.
+#[inline]
+pub(crate) async fn alloc_charged(sys: &Sys, gfp: Gfp, memcg: MemcgId) -> Result<Pfn, OutOfMemory> {
+    let pfn = alloc_page(sys, gfp).await?;
+    if memcg != ROOT {
+        let charged = Box::pin(charge(sys, pfn, gfp, memcg)).await;
+        if charged.is_err() {
+            sys.world().mm.free_page(pfn);
+        }
+        charged?;
+    }
+    Ok(pfn)
+}
+
+/// Allocates a folio, not above order 0 for callers that insist on it, and charges it to a group.
+pub(crate) async fn alloc_folio_charged(
+    sys: &Sys,
+    gfp: Gfp,
+    order: usize,
+    memcg: MemcgId,
+) -> Result<Pfn, OutOfMemory> {
+    if order == 0 {
+        return alloc_charged(sys, gfp, memcg).await;
+    }
+    let head = alloc_pages(sys, gfp, order).await?;
+    sys.world().mm.pages.make_folio(head, order);
+    if memcg != ROOT {
+        for pfn in head..head + (1 << order) {
+            let charged = Box::pin(charge(sys, pfn, gfp, memcg)).await;
+            if charged.is_err() {
+                sys.world().mm.free_folio(head);
+            }
+            charged?;
+        }
+    }
+    Ok(head)
+}
+
+/// `try_charge_memcg` of one page.
+async fn charge(sys: &Sys, pfn: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), OutOfMemory> {
+    let (mut retries, mut drained) = (MAX_RECLAIM_RETRIES, false);
+    loop {
+        {
+            let world = &mut *sys.world();
+            let (cpu, task) = (world.mm.cpu, world.sched.current());
+            let memcontrol = &mut world.mm.memcontrol;
+            let charge = memcontrol.try_charge(cpu, memcg);
+            if !matches!(charge, Charge::OverMax) {
+                memcontrol.of_page[pfn as usize] = memcg;
+                if let Charge::Batch(pages) = charge
+                    && memcontrol.is_over_high(memcg)
+                    && let Some(over) = memcontrol.over_high.get_mut(task.index())
+                {
+                    *over += pages;
+                }
+                return Ok(());
+            }
+            memcontrol.groups[usize::from(memcg)].max_events += 1;
+        }
+        let reclaimed =
+            vmscan::try_to_free_mem_cgroup_pages(sys, gfp, memcg, SWAP_CLUSTER_MAX).await;
+        let world = &mut *sys.world();
+        let memcontrol = &mut world.mm.memcontrol;
+        let group = &memcontrol.groups[usize::from(memcg)];
+        if group.usage < group.max {
+            continue;
+        }
+        if !drained {
+            memcontrol.drain_all_stock(memcg);
+            drained = true;
+        } else if gfp.noretry {
+            return Err(OutOfMemory);
+        } else if reclaimed == 0 {
+            if retries == 0 || world.sched.current_killed() {
+                world.out_of_memory(0);
+                return Err(OutOfMemory);
+            }
+            retries -= 1;
+        }
+    }
+}
