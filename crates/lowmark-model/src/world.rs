@@ -14,7 +14,7 @@ use crate::mm::page_io::PageWaiters;
 use crate::mm::page_writeback::Dirtying;
 use crate::mm::vmscan::Batch;
 use crate::nfs::{Nfs, Signal};
-use crate::time::{BoxFuture, Mode, Nanos, RwSem, SECOND, Sched, Suspend, TaskId};
+use crate::time::{BoxFuture, Mode, Nanos, RwSem, SECOND, Sched, Suspend, SwitchCosts, TaskId};
 use crate::trace::Trace;
 use lowmark_record::{Event, Field, Kind};
 use lowmark_spec::Machine;
@@ -144,7 +144,10 @@ impl World {
             sched: Sched::new(
                 machine.cpus,
                 machine.hz,
-                costs.context_switch_ns,
+                SwitchCosts {
+                    context: costs.context_switch_ns,
+                    mm: costs.switch_mm_ns,
+                },
                 &kernel.mechanisms,
             ),
             mm,

@@ -313,6 +313,8 @@ pub struct Costs {
     pub scan_page_ns: u64,
     /// Switch from one task to another on a CPU.
     pub context_switch_ns: u64,
+    /// What it takes longer if that is one of another process: its page tables, and what the TLB has lost.
+    pub switch_mm_ns: u64,
     /// Copy of one page between user and kernel.
     pub copy_page_ns: u64,
     /// A page moved to another frame: isolated, unmapped, copied, mapped again.
@@ -346,6 +348,7 @@ impl Default for Costs {
             write_inode_ns: 0,
             scan_page_ns: 200,
             context_switch_ns: 2_000,
+            switch_mm_ns: 0,
             copy_page_ns: 500,
             migrate_page_ns: 2_000,
             syscall_ns: 200,

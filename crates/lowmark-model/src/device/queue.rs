@@ -560,7 +560,7 @@ mod tests {
     /// Requests that a disk has begun or taken after single pages far apart were submitted.
     fn at_device(version: &str, pages: u64, unplugs: bool) -> usize {
         let kernel = versions::at(Version::known(version).unwrap());
-        let mut sched = Sched::new(1, 250, 0, &kernel);
+        let mut sched = Sched::new(1, 250, crate::time::SwitchCosts::default(), &kernel);
         sched.add("reader".into(), false);
         sched.next_ready();
         let mut layer = BlockLayer::new(&[Device::hdd("sda", 1 << 30)], 0, &kernel);
@@ -578,7 +578,7 @@ mod tests {
     #[test]
     fn a_device_sees_a_request_when_its_submitter_is_through() {
         let kernel = versions::at(Version::known("v6.18").unwrap());
-        let mut sched = Sched::new(1, 250, 0, &kernel);
+        let mut sched = Sched::new(1, 250, crate::time::SwitchCosts::default(), &kernel);
         sched.add("reader".into(), false);
         sched.next_ready();
         let mut layer = BlockLayer::new(&[Device::ssd("sda", 1 << 30)], 60_000, &kernel);

@@ -109,6 +109,7 @@ fn start_instances(sys: &SysRef, program: &Rc<Program>, task: usize, count: u64)
         };
         let body: BoxFuture = Box::pin(run_instance(context, instance));
         let id = world.spawn(spec.name.clone(), false, body);
+        world.sched.set_mm(id, own);
         world.mm.memcontrol.attach(id, memcg);
         world.workload.groups[task].started.push(id);
     }
@@ -357,6 +358,7 @@ async fn parallel(context: &mut Context, bodies: &[Vec<Stmt>]) {
         let world = &mut *sys.world();
         let memcg = world.current_memcg();
         let id = world.spawn(name, false, future);
+        world.sched.set_mm(id, context.space);
         world.mm.memcontrol.attach(id, memcg);
     }
     barrier::wait(&sys, done).await;

@@ -19,7 +19,7 @@ mod wait;
 
 pub(crate) use executor::{Suspend, run_until_idle};
 pub(crate) use rwsem::RwSem;
-pub(crate) use sched::{BoxFuture, Mode, Sched, TaskId, TaskState};
+pub(crate) use sched::{BoxFuture, Mode, Sched, SwitchCosts, TaskId, TaskState};
 pub(crate) use spinlock::{LockStat, SpinLock};
 pub(crate) use timer::expiry;
 pub(crate) use wait::WaitQueue;

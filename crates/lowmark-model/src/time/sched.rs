@@ -78,6 +78,8 @@ pub(crate) struct Task {
     /// Number of the current sleep: a timer of an earlier one is stale.
     sleep: u64,
     timed_out: bool,
+    /// Whose memory it sees; a kernel thread nobody's.
+    mm: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,13 +149,24 @@ pub(crate) struct Sched {
     ready: VecDeque<TaskId>,
     current: TaskId,
     live: u32,
-    context_switch: Nanos,
+    switch: SwitchCosts,
     last_on_cpu: Vec<Option<TaskId>>,
+    /// Whose memory each CPU sees (`cpu_tlbstate.loaded_mm`): kernel threads leave it as it is.
+    mm_on_cpu: Vec<Option<u32>>,
+}
+
+/// CPU time of giving a CPU to another task.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SwitchCosts {
+    /// Any other one.
+    pub(crate) context: Nanos,
+    /// One of another process than the last, on top (`switch_mm`).
+    pub(crate) mm: Nanos,
 }
 
 impl Sched {
-    /// `cpus` CPUs with `hz` ticks a second, on which another task costs `context_switch`.
-    pub(crate) fn new(cpus: u32, hz: u32, context_switch: Nanos, kernel: &Mechanisms) -> Sched {
+    /// `cpus` CPUs with `hz` ticks a second, on which another task costs `switch`.
+    pub(crate) fn new(cpus: u32, hz: u32, switch: SwitchCosts, kernel: &Mechanisms) -> Sched {
         Sched {
             now: 0,
             horizon: 0,
@@ -165,8 +178,9 @@ impl Sched {
             ready: VecDeque::new(),
             current: TaskId(0),
             live: 0,
-            context_switch,
+            switch,
             last_on_cpu: vec![None; cpus as usize],
+            mm_on_cpu: vec![None; cpus as usize],
         }
     }
 
@@ -230,6 +244,7 @@ impl Sched {
             owed: 0,
             sleep: 0,
             timed_out: false,
+            mm: None,
         });
         self.live += u32::from(!kthread);
         self.fair.add();
@@ -448,12 +463,7 @@ impl Sched {
             let Some(id) = self.fair.pick(cpu, self.now) else {
                 return;
             };
-            let switch = if self.last_on_cpu[cpu] == Some(id) {
-                0
-            } else {
-                self.context_switch
-            };
-            self.last_on_cpu[cpu] = Some(id);
+            let switch = self.switch_to(cpu, id);
             let task = &mut self.tasks[id.index()];
             task.state = TaskState::Running;
             task.cpu = cpu as u32;
@@ -465,5 +475,74 @@ impl Sched {
                 self.push(self.now + switch, Timer::Spent(id));
             }
         }
+    }
+
+    /// A task has come to be one of the process with this memory.
+    pub(crate) fn set_mm(&mut self, id: TaskId, mm: usize) {
+        self.tasks[id.index()].mm = Some(mm as u32);
+    }
+
+    /// A CPU goes to a task: what that costs.
+    fn switch_to(&mut self, cpu: usize, id: TaskId) -> Nanos {
+        let last = self.last_on_cpu[cpu].replace(id);
+        if last == Some(id) {
+            return 0;
+        }
+        let mm = self.tasks[id.index()].mm;
+        let other = mm.is_some() && self.mm_on_cpu[cpu] != mm;
+        if !other {
+            return self.switch.context;
+        }
+        // The first process of a CPU has nobody to take its place.
+        match std::mem::replace(&mut self.mm_on_cpu[cpu], mm) {
+            None => self.switch.context,
+            Some(_) => self.switch.context + self.switch.mm,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+    use lowmark_spec::KernelSpec;
+
+    /// A process that comes back finds nothing in the TLB; a thread does, and so does a process after a kernel thread.
+    #[test]
+    fn processes_pay_for_each_other() {
+        let spec = KernelSpec {
+            text: "v6.18".into(),
+            version: "v6.18".into(),
+            toggles: Vec::new(),
+            sysctl: Default::default(),
+        };
+        let kernel = Kernel::resolve(&spec).expect("a kernel");
+        let switch = SwitchCosts { context: 2, mm: 10 };
+        let mut sched = Sched::new(2, 250, switch, &kernel.mechanisms);
+        let mut process = |mm: Option<usize>| {
+            let id = sched.add("task".into(), mm.is_none());
+            mm.into_iter().for_each(|mm| sched.set_mm(id, mm));
+            id
+        };
+        let (thread, sibling) = (process(Some(0)), process(Some(0)));
+        let (other, kthread) = (process(Some(1)), process(None));
+        // They have had CPUs as they came.
+        sched.last_on_cpu.fill(None);
+        sched.mm_on_cpu.fill(None);
+        let turns = [
+            (thread, 2),
+            (thread, 0),
+            (sibling, 2),
+            (other, 12),
+            (kthread, 2),
+            (other, 2),
+            (kthread, 2),
+            (sibling, 12),
+        ];
+        for (id, cost) in turns {
+            assert_eq!(sched.switch_to(0, id), cost, "{id:?}");
+        }
+        // Another CPU has seen nobody's memory yet.
+        assert_eq!(sched.switch_to(1, other), 2);
     }
 }

@@ -39,7 +39,7 @@ const ROUNDS: u64 = 5;
 const PAGES: u64 = 2048;
 /// Passes over it while all of it is there.
 const PASSES: u64 = 16;
-/// Reads or writes of one page of the disk, one after the other or by eight threads.
+/// Reads or writes of one page of the disk, one after the other or by eight threads; turns of two that take turns.
 const COMMANDS: u64 = 512;
 /// Pages of the file that is in memory and of the one that has no blocks, and of a block that is read.
 const CACHED: u64 = (8 << 20) / PAGE_SIZE;
@@ -132,6 +132,10 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
     let file_page_ns = of_page(times.each("read-hole-reverse", CACHED)?);
     let in_order = of_page(times.each("read-hole", CACHED)?) * CACHED;
     let folio_page_ns = in_order.saturating_sub(FOLIOS * file_page_ns) / (CACHED - FOLIOS);
+    // A process that comes back reads a page, which it finds in no TLB; a thread does the same.
+    let switch_mm_ns = times
+        .each("turns-processes", COMMANDS)?
+        .saturating_sub(times.each("turns-threads", COMMANDS)?);
     let mut machine = base.clone();
     machine.kernel_costs.clear();
     machine.costs = Costs {
@@ -144,6 +148,7 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         zero_page_ns: times.each("fault-and-zero", PAGES)?.saturating_sub(fault),
         file_page_ns,
         folio_page_ns,
+        switch_mm_ns,
         swap_page_ns,
         swap_in_ns,
         swap_map_ns,
@@ -272,6 +277,7 @@ pub fn to_toml(machine: &Machine, source: &str) -> String {
         ("write_inode", costs.write_inode_ns),
         ("scan_page", costs.scan_page_ns),
         ("context_switch", costs.context_switch_ns),
+        ("switch_mm", costs.switch_mm_ns),
         ("copy_page", costs.copy_page_ns),
         ("migrate_page", costs.migrate_page_ns),
         ("syscall", costs.syscall_ns),

@@ -417,7 +417,7 @@ fn kernel_costs(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Resul
 }
 
 fn read_costs(node: &Node, section: &str, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
-    let slots: [(&str, &mut u64); 20] = [
+    let slots: [(&str, &mut u64); 21] = [
         ("touch", &mut costs.touch_ns),
         ("minor_fault", &mut costs.minor_fault_ns),
         ("major_fault", &mut costs.major_fault_ns),
@@ -428,6 +428,7 @@ fn read_costs(node: &Node, section: &str, costs: &mut Costs, scope: &Scope<'_>) 
         ("migrate_page", &mut costs.migrate_page_ns),
         ("scan_page", &mut costs.scan_page_ns),
         ("context_switch", &mut costs.context_switch_ns),
+        ("switch_mm", &mut costs.switch_mm_ns),
         ("copy_page", &mut costs.copy_page_ns),
         ("file_page", &mut costs.file_page_ns),
         ("folio_page", &mut costs.folio_page_ns),
