@@ -5,6 +5,7 @@
 //! file system, as many as the write fills, the writer looks whether it has to wait.
 
 use super::filemap::{OpenFile, page_cache_read};
+use super::folio::MAX_PAGECACHE_ORDER;
 use super::memcontrol::{self, alloc_charged};
 use super::page::{Pfn, flag};
 use super::page_alloc::{Gfp, OutOfMemory};
@@ -15,15 +16,14 @@ use crate::time::Mode;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
 
-/// Largest order of a folio of the page cache (`MAX_PAGECACHE_ORDER`): 2 MiB.
-const FOLIO_ORDER_MAX: u32 = 9;
-
 /// Where the folio ends that a write from `at` to `end` begins with (`fgf_set_order`, `__filemap_get_folio`): as large
 /// as what is left to write, and aligned.
 fn folio_end(at: u64, end: u64, large: bool) -> u64 {
     let (first, bytes) = (at / PAGE_SIZE, end - at);
     let order = match (bytes / PAGE_SIZE).checked_ilog2() {
-        Some(order) if large => order.min(FOLIO_ORDER_MAX).min(first.trailing_zeros()),
+        Some(order) if large => order
+            .min(MAX_PAGECACHE_ORDER as u32)
+            .min(first.trailing_zeros()),
         _ => 0,
     };
     end.min((first + (1 << order)) * PAGE_SIZE)

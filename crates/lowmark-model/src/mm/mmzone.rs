@@ -12,6 +12,8 @@ use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind
 pub const MAX_NR_ZONES: usize = 4;
 /// Orders of the buddy allocator, 0 to 10.
 pub const MAX_ORDER: usize = 11;
+/// Blocks above this order are hard to come by, and who wants one may do without.
+pub(crate) const PAGE_ALLOC_COSTLY_ORDER: usize = 3;
 
 /// Zone types in the order that every rule uses (`enum zone_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,7 +10,7 @@
 //! allocated and freed in a row.
 
 use super::Mm;
-use super::mmzone::{Mark, MigrateType, PAGEBLOCK_ORDER, Zone, ZoneType};
+use super::mmzone::{Mark, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, Zone, ZoneType};
 use super::page::{Pages, Pfn};
 use super::page_alloc::RmqueueMode;
 use crate::kernel::{Kernel, MigrateTypes, PcpLists};
@@ -21,10 +21,8 @@ use std::collections::VecDeque;
 const SCALE_MAX: u32 = 5;
 /// `MIN_PERCPU_PAGELIST_HIGH_FRACTION`: the lists of all CPUs hold an eighth of the zone at most.
 const HIGH_FRACTION: u64 = 8;
-/// Small blocks: up to this order (`PAGE_ALLOC_COSTLY_ORDER`).
-const SMALL_ORDER_MAX: usize = 3;
 /// Orders of the blocks on the lists: small ones, and huge pages (`NR_PCP_THP`).
-const LIST_ORDERS: [usize; SMALL_ORDER_MAX + 2] = [0, 1, 2, 3, PAGEBLOCK_ORDER];
+const LIST_ORDERS: [usize; PAGE_ALLOC_COSTLY_ORDER + 2] = [0, 1, 2, 3, PAGEBLOCK_ORDER];
 /// Lists of a CPU, one for each order and type.
 const LISTS: usize = LIST_ORDERS.len() * MigrateType::COUNT;
 
@@ -52,7 +50,7 @@ pub(super) fn has_list(order: usize) -> bool {
 
 /// `order_to_pindex`
 fn list_index(order: usize, migrate_type: MigrateType) -> usize {
-    order.min(SMALL_ORDER_MAX + 1) * MigrateType::COUNT + migrate_type as usize
+    order.min(PAGE_ALLOC_COSTLY_ORDER + 1) * MigrateType::COUNT + migrate_type as usize
 }
 
 impl List {
@@ -168,7 +166,7 @@ impl Pcp {
             true => list.freed_high && list.freed >= batch + self.high_min / 2,
             false => list.freed > 0,
         };
-        let small = (1..=SMALL_ORDER_MAX).contains(&order);
+        let small = (1..=PAGE_ALLOC_COSTLY_ORDER).contains(&order);
         list.freed_high = small;
         if tuned && list.freed < batch << SCALE_MAX {
             list.freed += 1 << order;

@@ -117,15 +117,14 @@ impl ReadaheadState {
         rule: ContextReadahead,
         max: u32,
     ) -> Window {
-        let expected =
-            offset == self.start + self.size - self.async_size || offset == self.start + self.size;
+        let expected = offset == self.mark() || offset == self.end();
         let next_to_last = self
             .prev_call
             .is_some_and(|(last, _)| offset.wrapping_sub(last) <= 1);
         if offset == 0 {
             self.begin(offset, wanted, max);
         } else if expected {
-            self.start += self.size;
+            self.start = self.end();
             self.size = next_size(self.size, max);
             self.async_size = self.size;
         } else if why == Why::Mark {
@@ -156,6 +155,16 @@ impl ReadaheadState {
             self.size += self.async_size;
         }
         self.window()
+    }
+
+    /// Where the window ends.
+    fn end(&self) -> u32 {
+        self.start.saturating_add(self.size)
+    }
+
+    /// The page with the mark.
+    fn mark(&self) -> u32 {
+        self.end() - self.async_size
     }
 
     fn begin(&mut self, offset: u32, wanted: u32, max: u32) {

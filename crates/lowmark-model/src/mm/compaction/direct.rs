@@ -3,7 +3,7 @@
 //! Asynchronously at first: then the migrate scanner keeps to movable pageblocks, and gives up a block of the size that is
 //! wanted as soon as one of its pages cannot be moved.
 
-use super::{CompactControl, CompactResult, Goal, Mode, PAGE_ALLOC_COSTLY_ORDER, compact_zone};
+use super::{CompactControl, CompactResult, Goal, Mode, compact_zone};
 use crate::kernel::Compaction;
 use crate::mm::mmzone::{Mark, MigrateType, PAGEBLOCK_ORDER, Zone};
 use crate::mm::page_alloc::Gfp;
@@ -120,9 +120,4 @@ impl Zone {
         let own = movable.iter().any(|area| area.len() > 0);
         own || self.has_block(order.max(PAGEBLOCK_ORDER / 2))
     }
-}
-
-/// Whether reclaim for an order is to make room for compaction, rather than a block (`in_reclaim_compaction`).
-pub(crate) fn reclaims_to_compact(order: u32, priority_reached: bool) -> bool {
-    order > 0 && (order as usize > PAGE_ALLOC_COSTLY_ORDER || priority_reached)
 }

@@ -1,12 +1,9 @@
 //! The migrate scanner: from the beginning of a zone up, pages of users are isolated.
 
-use super::{
-    COMPACT_CLUSTER_MAX, CompactControl, FastStart, Goal, Mode, PAGE_ALLOC_COSTLY_ORDER,
-    pageblock_start,
-};
+use super::{COMPACT_CLUSTER_MAX, CompactControl, FastStart, Goal, Mode, pageblock_start};
 use crate::kernel::FastMigrateblock;
 use crate::mm::Mm;
-use crate::mm::mmzone::{MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+use crate::mm::mmzone::{MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
 use crate::mm::page::{Pfn, flag};
 use std::ops::Range;
 

@@ -17,7 +17,7 @@ pub(crate) mod kcompactd;
 mod migrate_scanner;
 mod zone;
 
-pub(crate) use direct::{CompactPriority, reclaims_to_compact, try_to_compact_pages};
+pub(crate) use direct::{CompactPriority, try_to_compact_pages};
 pub(crate) use zone::{ZoneCompaction, compact_gap};
 
 use super::mmzone::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone};
@@ -26,8 +26,6 @@ use crate::world::{Sys, World};
 
 /// Pages that are isolated at once (`COMPACT_CLUSTER_MAX`).
 const COMPACT_CLUSTER_MAX: usize = 32;
-/// Orders above it may fail (`PAGE_ALLOC_COSTLY_ORDER`).
-pub(super) const PAGE_ALLOC_COSTLY_ORDER: usize = 3;
 /// Compaction is put off 2^6 times at most (`COMPACT_MAX_DEFER_SHIFT`).
 const COMPACT_MAX_DEFER_SHIFT: u32 = 6;
 /// A frame that a scanner looks at takes so much less time than a page that reclaim scans: 512 frames took 60 us in a guest

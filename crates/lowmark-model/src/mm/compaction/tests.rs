@@ -193,9 +193,9 @@ fn a_block_with_a_page_that_cannot_move_is_left_alone() {
     // The third page in use of every pageblock is being written.
     let used = frames(&world);
     let block = |at: usize| used[at].1 >> PAGEBLOCK_ORDER;
-    for at in 2..used.len() {
+    for (at, &(_, pfn)) in used.iter().enumerate().skip(2) {
         if block(at) == block(at - 2) && (at < 3 || block(at) != block(at - 3)) {
-            world.mm.pages[used[at].1].set(flag::WRITEBACK);
+            world.mm.pages[pfn].set(flag::WRITEBACK);
         }
     }
     let (sys, found) = wanted(world, PAGEBLOCK_ORDER);

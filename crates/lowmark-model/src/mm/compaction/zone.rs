@@ -1,9 +1,10 @@
 //! What compaction knows of a zone: where its scanners are, how often it failed, how fragmented the zone is.
 
-use super::{COMPACT_MAX_DEFER_SHIFT, PAGE_ALLOC_COSTLY_ORDER, pageblock_start};
+use super::{COMPACT_MAX_DEFER_SHIFT, pageblock_start};
 use crate::kernel::Kernel;
 use crate::mm::mmzone::{
-    MAX_ORDER, Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone, ZoneType,
+    MAX_ORDER, Mark, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone,
+    ZoneType,
 };
 use crate::mm::page::Pfn;
 

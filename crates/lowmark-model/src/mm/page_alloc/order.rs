@@ -7,7 +7,8 @@
 
 use super::nowait::Floor;
 use super::{Gfp, OutOfMemory, Reserves, alloc_page};
-use crate::mm::compaction::{CompactPriority, PAGE_ALLOC_COSTLY_ORDER, try_to_compact_pages};
+use crate::mm::compaction::{CompactPriority, try_to_compact_pages};
+use crate::mm::mmzone::PAGE_ALLOC_COSTLY_ORDER;
 use crate::mm::page::Pfn;
 use crate::mm::vmscan;
 use crate::world::{Sys, World};

@@ -64,9 +64,8 @@ impl ReadaheadState {
         folio_pages: u32,
         max: u32,
     ) -> Option<Window> {
-        let mark = self.start + self.size - self.async_size;
-        if index == mark & !(folio_pages - 1) {
-            self.start += self.size;
+        if index == self.mark() & !(folio_pages - 1) {
+            self.start = self.end();
             self.size = self.size.max(next_size(self.size, max));
         } else {
             // Another reader's: its window ends where the pages end.
@@ -79,8 +78,7 @@ impl ReadaheadState {
         }
         self.order += 2;
         let align = 1 << (self.order as u32).min(max.trailing_zeros());
-        let end = self.start + self.size;
-        let aligned = end & !(align - 1);
+        let aligned = self.end() & !(align - 1);
         if aligned > self.start {
             self.size = aligned - self.start;
         }
@@ -138,7 +136,7 @@ pub(super) async fn read_window(sys: &Sys, inode: InodeId, window: Window, order
             (u64::from(window.start) + u64::from(window.pages)).min(len) as u32
         },
         mark: (window.ahead > 0)
-            .then_some(window.start + window.pages - window.ahead.min(window.pages)),
+            .then_some(window.start.saturating_add(window.pages) - window.ahead.min(window.pages)),
         batch: Vec::new(),
     };
     let mut index = window.start;

@@ -8,9 +8,9 @@
 use super::lruvec::shrink_lruvec;
 use super::{DEF_PRIORITY, ScanControl, Target, throttle};
 use crate::kernel::{Compaction, HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
-use crate::mm::compaction::{compact_gap, reclaims_to_compact};
+use crate::mm::compaction::compact_gap;
 use crate::mm::memcontrol::MemcgId;
-use crate::mm::mmzone::{Lru, Mark};
+use crate::mm::mmzone::{Lru, Mark, PAGE_ALLOC_COSTLY_ORDER};
 use crate::world::{Sys, World};
 
 /// What is decided before a pass; anon first, then file.
@@ -57,6 +57,14 @@ pub(crate) struct Found {
     pub(super) congested: u64,
 }
 
+impl ScanControl {
+    /// `in_reclaim_compaction`: a block is wanted, and it is not to be had by reclaiming a little.
+    fn in_reclaim_compaction(&self) -> bool {
+        let costly = self.order as usize > PAGE_ALLOC_COSTLY_ORDER;
+        self.order > 0 && (costly || self.priority < DEF_PRIORITY - 2)
+    }
+}
+
 /// Passes at the current priority: another one as long as compaction lacks room for a block that is wanted.
 pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl) {
     loop {
@@ -99,7 +107,7 @@ impl World {
     /// room to make one in any zone, and there are inactive pages enough for that.
     fn should_continue_reclaim(&self, target: Target, reclaimed: u64, sc: &ScanControl) -> bool {
         if self.kernel.mechanisms.compaction == Compaction::LeftOut
-            || !reclaims_to_compact(sc.order, sc.priority < DEF_PRIORITY - 2)
+            || !sc.in_reclaim_compaction()
             || reclaimed == 0
         {
             return false;
