@@ -3,10 +3,13 @@
 use crate::protocol::{KERNEL_LOG, ROTATIONAL};
 use lowmark_record::System;
 use lowmark_spec::Machine;
-use lowmark_spec::machine::{PAGE_SIZE, Zone, ZoneKind};
+use lowmark_spec::machine::{FRAGMENT_ORDERS, PAGE_SIZE, Zone, ZoneKind};
 
 /// Where the image of a kernel lies that does not choose its place (`CONFIG_PHYSICAL_START`).
 const IMAGE: u64 = 16 << 20;
+
+/// Free blocks by type and order.
+const PAGETYPEINFO: &str = "proc/pagetypeinfo";
 
 /// A zone with its marks, pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -123,10 +126,33 @@ pub fn observed(machine: &Machine, system: &System) -> Machine {
                 present: zone.present,
                 managed: zone.managed,
                 initmem,
+                fragments: fragments(zone, system),
             })
         })
         .collect();
     machine
+}
+
+/// Free blocks of a zone's movable pageblocks by order, as `/proc/pagetypeinfo` says; none if it does not. A pageblock has
+/// one of each order at most here, so that no more are taken over than the zone has pageblocks.
+fn fragments(zone: &ZoneInfo, system: &System) -> [u64; FRAGMENT_ORDERS] {
+    let text = system.before.get(PAGETYPEINFO).map_or("", String::as_str);
+    let most = zone.managed >> FRAGMENT_ORDERS;
+    let mut fragments = [0; FRAGMENT_ORDERS];
+    for line in text.lines() {
+        let words: Vec<&str> = line.split([' ', ',']).filter(|w| !w.is_empty()).collect();
+        if let ["Node", node, "zone", name, "type", "Movable", counts @ ..] = words.as_slice()
+            && node.parse() == Ok(zone.node)
+            && *name == zone.name
+        {
+            for (fragment, count) in fragments.iter_mut().zip(counts) {
+                // The kernel stops counting at 100,000: `>100000`.
+                let count = count.trim_start_matches('>').parse().unwrap_or(0);
+                *fragment = most.min(count);
+            }
+        }
+    }
+    fragments
 }
 
 /// Whether the kernel takes its disks to be rotating; none if it does not say.
@@ -186,6 +212,15 @@ mod tests {
         \x20             high:     237\n    cpu: 1\n              count:    26\n\
         Node 0, zone   Normal\n  pages free     0\n        min      0\n        present  0\n        managed  0\n";
 
+    /// `/proc/pagetypeinfo` of such a guest, shortened, with one number that is none of a guest's.
+    const BLOCKS: &str = "Page block order: 9\nPages per block:  512\n\n\
+        Free pages count per migrate type at order       0      1      2      3\n\
+        Node    0, zone      DMA, type      Movable      0      0      0      0      0      0      0      0      0      1      3 \n\
+        Node    0, zone    DMA32, type    Unmovable      1      1      0      1      0      0      0      1      0      1      0 \n\
+        Node    0, zone    DMA32, type      Movable      3      2      2   >100000      0      2      2      3      1      2     36 \n\
+        Node    1, zone    DMA32, type      Movable      9      9      9      9      9      9      9      9      9      9      9 \n\n\
+        Number of blocks type     Unmovable      Movable\nNode 0, zone    DMA32           14          104 \n";
+
     #[test]
     fn zones_are_read() {
         let zones = parse(TEXT);
@@ -218,6 +253,11 @@ mod tests {
             (ZoneKind::Dma32, 54_274)
         );
         assert_eq!(seen.initmem, 0);
+        assert_eq!(seen.zones[1].fragments, [0; FRAGMENT_ORDERS]);
+        system.before.insert(PAGETYPEINFO.into(), BLOCKS.into());
+        let seen = observed(&machine, &system);
+        assert_eq!(seen.zones[0].fragments, [0; FRAGMENT_ORDERS]);
+        assert_eq!(seen.zones[1].fragments, [3, 2, 2, 106, 0, 2, 2, 3, 1]);
         let given = Machine {
             occupied: 7,
             ..seen

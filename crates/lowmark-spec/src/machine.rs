@@ -55,7 +55,14 @@ pub struct Zone {
     /// Those of them that only booting needed, as in [`Machine::initmem`], pages.
     #[serde(default)]
     pub initmem: u64,
+    /// Free blocks of movable type that booting has left between pages in use, by order, as in `/proc/pagetypeinfo`.
+    /// What else is free lies side by side.
+    #[serde(default)]
+    pub fragments: [u64; FRAGMENT_ORDERS],
 }
+
+/// Orders below that of a pageblock of 2 MiB.
+pub const FRAGMENT_ORDERS: usize = 9;
 
 /// A machine on which a workload runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

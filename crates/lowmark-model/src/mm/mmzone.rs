@@ -6,7 +6,9 @@ use super::memcontrol::LruvecCounts;
 use super::page::{FreeList, Pfn};
 use super::pcp::Pcp;
 use crate::kernel::{FastMigrateblock, FirstMegabyte, Kernel, LruUnit, MigrateTypes, ZoneSize};
-use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
+use lowmark_spec::machine::{
+    Arch, FRAGMENT_ORDERS, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind,
+};
 
 /// Zone types of a node.
 pub const MAX_NR_ZONES: usize = 4;
@@ -330,6 +332,7 @@ impl Layout {
                         present: high - low,
                         managed: high - low,
                         initmem: 0,
+                        fragments: Default::default(),
                     });
                 }
                 low = high;
@@ -369,6 +372,7 @@ impl Layout {
             present: pages,
             managed: pages,
             initmem: 0,
+            fragments: Default::default(),
         };
         Layout {
             zones: zones.iter().map(zone).collect(),
@@ -377,6 +381,11 @@ impl Layout {
             thp,
             arch: Arch::X86_64,
         }
+    }
+
+    /// Free blocks between pages in use, by zone.
+    pub(in crate::mm) fn fragments(&self) -> Vec<[u64; FRAGMENT_ORDERS]> {
+        self.zones.iter().map(|zone| zone.fragments).collect()
     }
 
     /// CPUs of a node: they are spread evenly.

@@ -161,7 +161,8 @@ impl Mm {
             nr_file_pages: 0,
         };
         mm.free_boot_memory();
-        mm.occupy(machine.occupied / lowmark_spec::machine::PAGE_SIZE, kernel);
+        let occupied = machine.occupied / lowmark_spec::machine::PAGE_SIZE;
+        mm.occupy(occupied, &layout.fragments(), kernel);
         mm.stat = VmStat::default();
         mm
     }

@@ -1,6 +1,6 @@
 //! The zones of a machine, where a machine file gives them: `[[zone]]`.
 
-use crate::machine::{PAGE_SIZE, Zone, ZoneKind};
+use crate::machine::{FRAGMENT_ORDERS, PAGE_SIZE, Zone, ZoneKind};
 
 use super::error::{Problem, Result};
 use super::fields::Fields;
@@ -54,7 +54,7 @@ pub(super) fn read(node: &Node, rams: &[u64], scope: &Scope<'_>) -> Result<Vec<Z
 }
 
 fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
-    const KEYS: [&str; 5] = ["node", "kind", "present", "managed", "initmem"];
+    const KEYS: [&str; 6] = ["node", "kind", "present", "managed", "initmem", "fragments"];
     let fields = Fields::open(node, node.span, "a zone", &KEYS, scope)?;
     let pages = |scope: &Scope<'_>, node: &Node| Ok(scope.page_offset(node)? / PAGE_SIZE);
     let zone = Zone {
@@ -65,6 +65,7 @@ fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
         present: fields.need("present", "present = \"130944p\"", pages)?,
         managed: fields.need("managed", "managed = \"120000p\"", pages)?,
         initmem: fields.or("initmem", pages, 0)?,
+        fragments: fields.or("fragments", fragments, [0; FRAGMENT_ORDERS])?,
     };
     if zone.node >= nodes {
         return Err(Problem::new(
@@ -97,5 +98,39 @@ fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
             "it is what the kernel says it is freeing when it has booted",
         ));
     }
+    let blocks = zone.fragments.iter().enumerate();
+    let most = zone
+        .managed
+        .checked_shr(FRAGMENT_ORDERS as u32)
+        .unwrap_or(0);
+    if let Some((order, count)) = blocks.into_iter().find(|&(_, &count)| count > most) {
+        return Err(Problem::new(
+            node.span,
+            format!(
+                "expected at most {most} `fragments` of each order, one for each 2 MiB, found {count} of order {order}"
+            ),
+            "it is the line of free movable pages of /proc/pagetypeinfo, up to order 8",
+        ));
+    }
     Ok(zone)
+}
+
+/// Numbers of blocks, order 0 first; those that are left out are 0.
+fn fragments(scope: &Scope<'_>, node: &Node) -> Result<[u64; FRAGMENT_ORDERS]> {
+    let counts = node.elements("numbers of blocks by order")?;
+    let mut fragments = [0; FRAGMENT_ORDERS];
+    if counts.len() > fragments.len() {
+        return Err(Problem::new(
+            node.span,
+            format!(
+                "expected at most {FRAGMENT_ORDERS} numbers, for the orders 0 to 8, found {}",
+                counts.len()
+            ),
+            "larger blocks follow from what is free",
+        ));
+    }
+    for (fragment, node) in fragments.iter_mut().zip(counts) {
+        *fragment = scope.count(node)?;
+    }
+    Ok(fragments)
 }

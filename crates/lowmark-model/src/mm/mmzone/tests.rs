@@ -87,6 +87,7 @@ fn reported_zones_are_taken() {
         present,
         managed,
         initmem: 0,
+        fragments: Default::default(),
     };
     let machine = Machine {
         reserved: 64 << 20,

@@ -2,8 +2,9 @@
 
 use crate::kernel::{DmaPool, Kernel};
 use crate::mm::Mm;
-use crate::mm::mmzone::{MAX_ORDER, Mark, MigrateType, PAGEBLOCK_ORDER, ZoneType};
+use crate::mm::mmzone::{MAX_ORDER, Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, ZoneType};
 use crate::mm::page::Pfn;
+use lowmark_spec::machine::FRAGMENT_ORDERS;
 
 use super::RmqueueMode;
 
@@ -17,6 +18,9 @@ const MOVABLE_EVERY: u64 = 48;
 /// (`dma_atomic_pool_init`).
 const DMA_POOL_SHARE: u64 = 8192;
 const DMA_POOL_PAGES_MIN: u64 = 32;
+
+/// Free blocks of a zone by order.
+pub(in crate::mm) type Fragments = [u64; FRAGMENT_ORDERS];
 
 impl Mm {
     /// Gives all managed frames to the buddy lists.
@@ -43,19 +47,28 @@ impl Mm {
         }
     }
 
-    /// Takes `count` pages out of reach for good: memory that the workload does not describe.
-    pub(in crate::mm) fn occupy(&mut self, count: u64, kernel: &Kernel) {
+    /// Takes `count` pages out of reach for good: memory that the workload does not describe. Between them are the given
+    /// free blocks of each zone.
+    pub(in crate::mm) fn occupy(&mut self, count: u64, fragments: &[Fragments], kernel: &Kernel) {
         let pool = match kernel.mechanisms.dma_pool {
             DmaPool::None => 0,
             DmaPool::EachZone => self.take_dma_pool(count),
         };
         let mut left = count - pool;
+        let mut between = Vec::new();
+        for (zone, fragments) in fragments.iter().enumerate() {
+            left -= self.take_fragmented(zone, *fragments, left, &mut between);
+        }
         for zone in self.nodes[0].zonelist.clone() {
+            // Where these are known, what processes have is there already.
+            let known = fragments
+                .get(zone)
+                .is_some_and(|of| of.iter().any(|&count| count > 0));
             let zone = &mut self.zones[zone];
             while left > 0 && zone.free > zone.mark(Mark::High) {
                 let list = match left {
                     left if left % RECLAIMABLE_EVERY == 0 => MigrateType::Reclaimable,
-                    left if left % MOVABLE_EVERY == 1 => MigrateType::Movable,
+                    left if left % MOVABLE_EVERY == 1 && !known => MigrateType::Movable,
                     _ => MigrateType::Unmovable,
                 };
                 if zone.take(&mut self.pages, list).is_none() {
@@ -64,11 +77,63 @@ impl Mm {
                 left -= 1;
             }
         }
+        for (pfn, order) in between {
+            self.free_block(pfn, order);
+        }
         for zone in &mut self.zones {
             // kswapd has seen to what booting boosted.
             zone.watermark_boost = 0;
             zone.boosted_watermark = false;
         }
+    }
+
+    /// Takes pageblocks for free blocks between pages in use, as long as no more than `most` pages are in use with that;
+    /// how many are. Where the free blocks lie is added to `between`.
+    ///
+    /// A pageblock has one block of each order at most, 2^order pages behind its beginning: its buddy lies before it, with
+    /// the pageblock's first page, which is in use.
+    fn take_fragmented(
+        &mut self,
+        zone: usize,
+        mut fragments: Fragments,
+        most: u64,
+        between: &mut Vec<(Pfn, usize)>,
+    ) -> u64 {
+        let mut in_use = 0;
+        if self.zones[zone].pageblocks.is_empty() {
+            // Pages of all types are side by side.
+            return in_use;
+        }
+        // At the ends of a zone there are some already.
+        let there = &self.zones[zone].free_area[MigrateType::Movable as usize];
+        for (count, area) in fragments.iter_mut().zip(there) {
+            *count = count.saturating_sub(area.len());
+        }
+        while fragments.iter().any(|&count| count > 0) {
+            let orders = (0..FRAGMENT_ORDERS).filter(|&order| fragments[order] > 0);
+            let free: u64 = orders.clone().map(|order| 1 << order).sum();
+            let kept = u64::from(PAGEBLOCK_PAGES) - free;
+            if in_use + kept > most {
+                break;
+            }
+            let mut mode = RmqueueMode::Normal;
+            let zone = &mut self.zones[zone];
+            let block = zone.rmqueue(
+                &mut self.pages,
+                PAGEBLOCK_ORDER,
+                MigrateType::Movable,
+                &mut mode,
+            );
+            let Some(block) = block else {
+                break;
+            };
+            between.extend(orders.map(|order| (block + (1 << order), order)));
+            for count in &mut fragments {
+                *count = count.saturating_sub(1);
+            }
+            in_use += kept;
+        }
+        in_use
     }
 
     /// The pool for devices that reach no further, in ZONE_DMA; its pages, at most `count`.

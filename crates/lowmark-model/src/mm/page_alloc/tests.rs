@@ -34,6 +34,7 @@ fn memory(version: &str, free: &[(Pfn, u32)]) -> Mm {
             present: pages,
             managed: pages,
             initmem: 0,
+            fragments: Default::default(),
         }],
         ..Machine::small(pages * PAGE_SIZE, 0)
     };
@@ -216,6 +217,7 @@ fn zone_dma_begins_with_an_unmovable_pageblock() {
         present,
         managed,
         initmem: 0,
+        fragments: Default::default(),
     };
     for version in ["v6.1", "v6.18"] {
         let machine = Machine {
@@ -240,5 +242,46 @@ fn zone_dma_begins_with_an_unmovable_pageblock() {
         let types = [Unmovable, Movable, Reclaimable].map(|list| of(&mm.zones[1], list));
         assert_eq!(types.iter().sum::<usize>(), 120);
         assert!((10..=14).contains(&types[0]) && types[2] == 2, "{types:?}");
+    }
+}
+
+/// What a guest of 6.18 with 256 MB has free in ZONE_DMA32 of movable type before a workload.
+#[test]
+fn fragments_lie_between_pages_in_use() {
+    let fragments = [3, 2, 2, 2, 0, 2, 2, 3, 1];
+    let zone = |fragments| ZoneSpec {
+        node: 0,
+        kind: ZoneKind::Dma32,
+        present: 61_405,
+        managed: 50_246,
+        initmem: 0,
+        fragments,
+    };
+    for version in ["v6.1", "v6.18"] {
+        let machine = |fragments, occupied| Machine {
+            zones: vec![zone(fragments)],
+            occupied,
+            ..Machine::small(256 << 20, 0)
+        };
+        let memory = |fragments, occupied: u64| {
+            let machine = machine(fragments, occupied * PAGE_SIZE);
+            Mm::new(&machine, &kernel(version, 15_000))
+        };
+        let mm = memory(fragments, 6_285);
+        let free = &mm.zones[0].free_area[Movable as usize];
+        let found: Vec<u64> = free[..fragments.len()]
+            .iter()
+            .map(|area| area.len())
+            .collect();
+        // The ends of the zone leave one of an order of which there are to be none.
+        let mut pairs = found.iter().zip(fragments);
+        assert!(
+            pairs.all(|(&found, given)| found == given || given == 0 && found == 1),
+            "{version}: {found:?}"
+        );
+        assert_eq!(mm.zones[0].free, 50_246 - 6_285, "{version}");
+        // There cannot be more between pages than there are pages in use.
+        let mm = memory(fragments, 100);
+        assert_eq!(mm.zones[0].free, 50_246 - 100, "{version}");
     }
 }
