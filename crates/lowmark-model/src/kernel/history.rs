@@ -9,7 +9,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "node-lru",
         version: v(4, 8),
         commit: "599d0c954f91",
-        summary: "LRU lists, kswapd and its wake-up test are per node",
+        summary: "LRU lists, kswapd and its wake-up test are per node; in earlier kernels of the model nobody waits before reclaiming directly (5515061d22f0)",
         effect: |m| {
             m.lru_unit = LruUnit::Node;
             m.direct_throttle = DirectThrottle::Wait;

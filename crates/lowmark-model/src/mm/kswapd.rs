@@ -122,9 +122,8 @@ impl World {
     pub(super) fn wake_kswapd_for_reserves(&mut self, node: usize) {
         let kswapd = &mut self.mm.nodes[node].kswapd;
         if !kswapd.wait.is_empty() {
-            kswapd.class = kswapd
-                .class
-                .map(|class| class.min(ZoneType::Normal as usize));
+            let normal = ZoneType::Normal as usize;
+            kswapd.class = Some(kswapd.class.map_or(normal, |class| class.min(normal)));
             kswapd.wait.wake_all(&mut self.sched);
         }
     }

@@ -139,16 +139,14 @@ impl Mm {
             pfn = end;
             marked = true;
         }
-        let mut wanted = cc.wanted_block(pfn);
+        let mut wanted_end = cc.wanted_block_end(pfn);
         while pfn < end {
-            if let Some(block) = &mut wanted
-                && pfn >= block.end
-            {
+            if wanted_end.is_some_and(|wanted_end| pfn >= wanted_end) {
                 // All of the last block can be moved.
                 if cc.migratepages.len() > before {
                     break;
                 }
-                *block = pfn..block.end + (block.end - block.start);
+                wanted_end = cc.wanted_block_end(pfn);
             }
             scanned += 1;
             let page = self.pages[pfn];
@@ -158,22 +156,17 @@ impl Mm {
                 pfn += block as Pfn;
                 continue;
             }
-            let step = self.isolatable(cc, pfn);
-            let Isolatable::Page = step else {
-                let frames = match step {
-                    Isolatable::Folio(frames) => frames,
-                    _ => 1,
-                };
+            if let Some(frames) = self.cannot_be_isolated(cc, pfn) {
                 scanned += u64::from(frames) - 1;
                 pfn += frames;
-                if let Some(block) = &wanted {
+                if let Some(wanted_end) = wanted_end {
                     for at in cc.migratepages.drain(before..) {
                         self.lru_add(at);
                     }
-                    pfn = pfn.max(block.end);
+                    pfn = pfn.max(wanted_end);
                 }
                 continue;
-            };
+            }
             pfn += 1;
             // Others are to leave the pageblock alone as soon as there is something in it.
             if begins_block && !marked && cc.heeds_skip_hints() {
@@ -205,42 +198,29 @@ impl Mm {
         scanned
     }
 
-    /// Whether the page in a frame that is not free can be isolated.
-    fn isolatable(&self, cc: &CompactControl, pfn: Pfn) -> Isolatable {
+    /// Frames, from one that is not free on, in which there is nothing to isolate; none if its page can be.
+    fn cannot_be_isolated(&self, cc: &CompactControl, pfn: Pfn) -> Option<Pfn> {
         let head = self.pages.head(pfn);
         let folio = &self.pages[head];
         let order = folio.folio_order();
         if !folio.has(flag::LRU) || folio.has(flag::WRITEBACK) {
-            return Isolatable::No;
+            return Some(1);
         }
         // A folio as large as what is wanted is not worth moving, and one that is read cannot be split.
         let target = match cc.goal {
             Goal::Block(order) => order.min(PAGEBLOCK_ORDER),
             Goal::Score => PAGEBLOCK_ORDER,
         };
-        match order > 0 && (order >= target || folio.has(flag::LOCKED)) {
-            true => Isolatable::Folio(self.pages.folio(head).end - pfn),
-            false => Isolatable::Page,
-        }
+        let stays = order > 0 && (order >= target || folio.has(flag::LOCKED));
+        stays.then(|| self.pages.folio(head).end - pfn)
     }
 }
 
-/// What there is to isolate in a frame.
-enum Isolatable {
-    Page,
-    No,
-    /// Nothing in so many frames.
-    Folio(Pfn),
-}
-
 impl CompactControl {
-    /// The block around a frame all of whose pages must move if any is to (`skip_on_failure`).
-    fn wanted_block(&self, pfn: Pfn) -> Option<Range<Pfn>> {
+    /// Where the block around a frame ends all of whose pages must move if any is to (`skip_on_failure`).
+    fn wanted_block_end(&self, pfn: Pfn) -> Option<Pfn> {
         match (self.mode, self.goal) {
-            (Mode::Async, Goal::Block(order)) => {
-                let start = pfn >> order << order;
-                Some(start..start + (1 << order))
-            }
+            (Mode::Async, Goal::Block(order)) => Some(((pfn >> order) + 1) << order),
             _ => None,
         }
     }

@@ -8,6 +8,7 @@
 
 use super::{Request, age_active_anon, scan_control, shrink_node};
 use crate::kernel::KswapdClasszone;
+use crate::mm::compaction::compact_gap;
 use crate::mm::mmzone::{Mark, PAGEBLOCK_ORDER};
 use crate::mm::vmscan::{DEF_PRIORITY, SWAP_CLUSTER_MAX, Target};
 use crate::world::{Sys, World};
@@ -53,8 +54,8 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
         sc.nr_to_reclaim = sys.world().reclaim_target(node, request.class);
         shrink_node(sys, target, &mut sc).await;
         sys.world().wake_pfmemalloc_waiters(node);
-        // Fragmentation may be why larger blocks are missing (compact_gap).
-        if sc.order > 0 && sc.nr_reclaimed >= 2 << sc.order {
+        // Fragmentation may be why larger blocks are missing.
+        if sc.order > 0 && sc.nr_reclaimed >= compact_gap(sc.order as usize) {
             sc.order = 0;
         }
         let world = &mut *sys.world();
