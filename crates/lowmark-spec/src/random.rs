@@ -233,27 +233,32 @@ impl Zipf {
     /// Draws a rank.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> u64 {
-        self.rank(stream.next_u64())
+        self.rank(self.place(stream.next_u64()))
     }
 
     /// Draws as many ranks as there is room for. Their columns lie far apart, so first all is drawn and
     /// then all are looked up.
     #[inline]
     pub fn draw_all(&self, stream: &mut Stream, ranks: &mut [u64]) {
-        ranks.fill_with(|| stream.next_u64());
+        ranks.fill_with(|| self.place(stream.next_u64()));
         for rank in ranks {
             *rank = self.rank(*rank);
         }
     }
 
+    /// The column that is drawn in the upper half, and in the lower one where in it.
     #[inline]
-    fn rank(&self, drawn: u64) -> u64 {
-        let bits = u128::from(drawn) * self.columns.len() as u128;
-        let column = (bits >> 64) as usize;
-        let (threshold, alias) = self.columns[column];
+    fn place(&self, drawn: u64) -> u64 {
+        ((u128::from(drawn) * self.columns.len() as u128) >> 32) as u64
+    }
+
+    #[inline]
+    fn rank(&self, place: u64) -> u64 {
+        let column = place >> 32;
+        let (threshold, alias) = self.columns[column as usize];
         // As likely the one as the other, so no branch.
-        let own = ((bits >> 32) as u32) < threshold;
-        std::hint::select_unpredictable(own, column as u64, u64::from(alias))
+        let own = (place as u32) < threshold;
+        std::hint::select_unpredictable(own, column, u64::from(alias))
     }
 }
 

@@ -11,24 +11,92 @@ use std::hint::black_box;
 
 /// Touches that are looked at together.
 pub(crate) const AHEAD: usize = 64;
+/// Isolated pages that are looked at together.
+const AT_ONCE: usize = 32;
+
+/// Whose a mapped page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Object {
+    Region(usize),
+    Shmem(usize),
+    File(usize),
+}
+
+impl Object {
+    /// With the page's place in it.
+    #[inline]
+    fn of(mm: &Mm, page: Page) -> (Object, usize) {
+        let (object, index) = mm.mappings.of(page.owner);
+        let object = match (page.is_anon(), page.has(flag::SWAPBACKED)) {
+            (true, _) => Object::Region(object),
+            (false, true) => Object::Shmem(object),
+            (false, false) => Object::File(object),
+        };
+        (object, index)
+    }
+}
 
 impl Mm {
     /// What reclaim will look at of the pages that it has just isolated: frames and PTEs, and if it may
     /// free them the places in their shared object of those that seem unused.
+    ///
+    /// A processor waits for as many pages at once as it has in view, so what is loaded is loaded in loops that do
+    /// nothing else.
     pub(crate) fn fetch_pages(&self, batch: &[Pfn], may_free: bool) {
-        let mut common = Pte::ALL;
-        let mut shared = false;
-        for &pfn in batch {
-            let page = self.pages[pfn];
-            if page.is_mapped() {
-                shared |= !page.is_anon() && page.has(flag::SWAPBACKED);
-                common = common.and(self.first_pte(page));
+        for batch in batch.chunks(AT_ONCE) {
+            self.fetch_frames(batch);
+            let mut rest = batch;
+            while !rest.is_empty() {
+                rest = self.fetch_ptes_of_one(rest, may_free);
             }
         }
-        if shared && may_free {
-            self.fetch_unused_shared(batch);
+    }
+
+    /// The PTEs of those pages at the beginning that belong to the same object; the other pages.
+    fn fetch_ptes_of_one<'a>(&self, pages: &'a [Pfn], may_free: bool) -> &'a [Pfn] {
+        let mut indexes = [0; AT_ONCE];
+        let mut count = 0;
+        let mut only = None;
+        let mut looked = 0;
+        for &pfn in pages {
+            let page = self.pages[pfn];
+            if page.is_mapped() {
+                let (object, index) = Object::of(self, page);
+                if *only.get_or_insert(object) != object {
+                    break;
+                }
+                indexes[count] = index;
+                count += 1;
+            }
+            looked += 1;
         }
-        black_box(common);
+        if let Some(object) = only {
+            self.fetch_ptes(object, &indexes[..count], may_free);
+        }
+        &pages[looked..]
+    }
+
+    /// The PTEs that map these pages of an object first, and the places of those that seem unused.
+    fn fetch_ptes(&self, object: Object, indexes: &[usize], may_free: bool) {
+        let (ptes, offset) = self.first_table(object);
+        let mut young = 0_u32;
+        for (number, &index) in indexes.iter().enumerate() {
+            let pte = ptes.get(index.wrapping_sub(offset));
+            let pte = pte.copied().unwrap_or_default();
+            young |= u32::from(pte.is_young()) << number;
+        }
+        if let Object::Shmem(object) = object
+            && may_free
+        {
+            let slots = &self.shmem[object].slots;
+            let unused = indexes.iter().enumerate();
+            let unused = unused.filter(|(number, _)| young & 1 << number == 0);
+            let seen = unused.fold(0, |seen, (_, &index)| {
+                seen ^ slots.get(index).map_or(0, |slot| slot.bits())
+            });
+            black_box(seen);
+        }
+        black_box(young);
     }
 
     /// The frames of these pages.
@@ -39,46 +107,17 @@ impl Mm {
         black_box(seen);
     }
 
-    /// The first PTE that maps the page, or any.
-    #[inline]
-    fn first_pte(&self, page: Page) -> Pte {
-        let (object, index) = self.mappings.of(page.owner);
-        let (vma, index) = match page.is_anon() {
-            true => (object, index),
-            false => self.first_mapper(page, object, index),
+    /// The table of the first region that maps pages of an object, and the page of the object at which it begins.
+    fn first_table(&self, object: Object) -> (&[Pte], usize) {
+        let mappers = match object {
+            Object::Region(vma) => return (&self.vmas[vma].ptes, 0),
+            Object::Shmem(object) => &self.shmem[object].mappers,
+            Object::File(inode) => &self.inodes[inode].mappers,
         };
-        self.vmas[vma].ptes.get(index).copied().unwrap_or_default()
-    }
-
-    /// The region that maps a page of a shared object or a file, and its place there; or any.
-    #[inline(never)]
-    fn first_mapper(&self, page: Page, object: usize, index: usize) -> (usize, usize) {
-        let first = |mappers: &[u32]| mappers.first().map_or(0, |&vma| vma as usize);
-        if page.has(flag::SWAPBACKED) {
-            return (first(&self.shmem[object].mappers), index);
-        }
-        let vma = first(&self.inodes[object].mappers);
-        (vma, index.wrapping_sub(self.vmas[vma].offset as usize))
-    }
-
-    /// The places in their shared objects of pages that seem unused.
-    fn fetch_unused_shared(&self, batch: &[Pfn]) {
-        let mut unused = [0; AHEAD];
-        let mut count = 0;
-        for &pfn in batch.iter().take(AHEAD) {
-            let page = self.pages[pfn];
-            if page.is_mapped() && !page.is_anon() && page.has(flag::SWAPBACKED) {
-                unused[count] = page.owner;
-                count += usize::from(!self.first_pte(page).is_young());
-            }
-        }
-        let mut seen = 0;
-        for &owner in &unused[..count] {
-            let (object, index) = self.mappings.of(owner);
-            let slot = self.shmem[object].slots.get(index);
-            seen ^= slot.map_or(0, |slot| slot.bits());
-        }
-        black_box(seen);
+        mappers.first().map_or((&[], 0), |&vma| {
+            let region = &self.vmas[vma as usize];
+            (&region.ptes, region.offset as usize)
+        })
     }
 
     /// What touches of these pages of a region will look at, [`AHEAD`] at most, and their faults. True if
