@@ -198,10 +198,17 @@ impl World {
     #[inline]
     pub(crate) fn trace(&mut self, kind: Kind, values: impl Fn(&World) -> Vec<(Field, u64)>) {
         if self.trace.enabled() {
-            let (now, cpu) = (self.sched.now(), self.sched.current_cpu());
-            let event = Event::new(kind, now, cpu, self.sched.current().0).with(&values(self));
-            self.trace.push(event);
+            self.record(kind, values);
         }
+    }
+
+    /// Out of the way of runs that record no events, which are most.
+    #[cold]
+    #[inline(never)]
+    fn record(&mut self, kind: Kind, values: impl Fn(&World) -> Vec<(Field, u64)>) {
+        let (now, cpu) = (self.sched.now(), self.sched.current_cpu());
+        let event = Event::new(kind, now, cpu, self.sched.current().0).with(&values(self));
+        self.trace.push(event);
     }
 
     /// Deals with an interrupt.
