@@ -215,6 +215,15 @@ fn outcome(verdict: Verdict) -> Outcome {
             order,
             verdict,
         },
+        Verdict::Failed {
+            task,
+            line,
+            verdict,
+        } => Outcome::Failed {
+            task,
+            line,
+            verdict,
+        },
         Verdict::Deadlock { verdict } => Outcome::Deadlock { verdict },
     }
 }

@@ -53,6 +53,12 @@ pub(crate) enum Verdict {
         order: u32,
         verdict: String,
     },
+    /// A statement cannot be carried out.
+    Failed {
+        task: String,
+        line: u32,
+        verdict: String,
+    },
     /// Every task waits for another.
     Deadlock { verdict: String },
 }
@@ -263,6 +269,16 @@ impl World {
             order,
             verdict,
         });
+    }
+
+    /// A statement cannot be carried out, and with it the run is over.
+    pub(crate) fn fail(&mut self, task: String, line: u32, verdict: String) {
+        let failed = Verdict::Failed {
+            task,
+            line,
+            verdict,
+        };
+        self.over.get_or_insert(failed);
     }
 
     /// Why the run is over, if it is.

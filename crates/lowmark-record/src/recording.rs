@@ -38,6 +38,15 @@ pub enum Outcome {
         /// What memory looked like, one line.
         verdict: String,
     },
+    /// A statement of the workload could not be carried out.
+    Failed {
+        /// Task whose statement it is.
+        task: String,
+        /// Line of the workload file.
+        line: u32,
+        /// The statement and what went wrong, one line.
+        verdict: String,
+    },
     /// Nothing could ever happen again: every task waits for another.
     Deadlock {
         /// Who waits for what.

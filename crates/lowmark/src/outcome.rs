@@ -13,6 +13,11 @@ pub(crate) fn verdict(outcome: &Outcome) -> Option<String> {
         } => Some(format!(
             "out of memory: an allocation of order {order} by {task} failed; {verdict}"
         )),
+        Outcome::Failed {
+            task,
+            line,
+            verdict,
+        } => Some(format!("line {line}, task {task}: {verdict}")),
         Outcome::Deadlock { verdict } => Some(format!("deadlock: {verdict}")),
     }
 }

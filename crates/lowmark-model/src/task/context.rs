@@ -2,18 +2,61 @@
 
 use super::files::Turn;
 use crate::mm::filemap::OpenFile;
+use crate::mm::filemap_write::WriteError;
+use crate::mm::memory::FaultError;
+use crate::mm::page_alloc::OutOfMemory;
 use crate::world::SysRef;
 use lowmark_spec::random::Stream;
 use lowmark_spec::visit::Visit;
 use lowmark_spec::workload::Workload;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Why a body does not go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// SIGKILL, SIGSEGV or the end of memory.
+    /// SIGKILL, or the run is over anyway.
     Killed,
+    /// The statement cannot be carried out, and that is why.
+    Failed(Cow<'static, str>),
+}
+
+/// A map is not there.
+pub(super) fn unmapped() -> Stop {
+    Stop::Failed("the map is not there (SIGSEGV)".into())
+}
+
+/// A file is not there.
+pub(super) fn missing() -> Stop {
+    Stop::Failed("the file is not there (ENOENT)".into())
+}
+
+impl From<OutOfMemory> for Stop {
+    /// That the run is over then has been said already.
+    fn from(_: OutOfMemory) -> Stop {
+        Stop::Killed
+    }
+}
+
+impl From<WriteError> for Stop {
+    fn from(error: WriteError) -> Stop {
+        match error {
+            WriteError::OutOfMemory => Stop::Killed,
+            WriteError::NoSpace => Stop::Failed("no space left on the device (ENOSPC)".into()),
+        }
+    }
+}
+
+impl From<FaultError> for Stop {
+    fn from(error: FaultError) -> Stop {
+        match error {
+            FaultError::OutOfMemory => Stop::Killed,
+            FaultError::Sigbus => Stop::Failed(
+                "no page there: behind the end of the file, or no space left on its device (SIGBUS)".into(),
+            ),
+        }
+    }
 }
 
 /// The workload as the tasks hold it.
@@ -46,4 +89,16 @@ pub(super) struct Context {
     pub(super) picks: BTreeMap<Turn, Visit>,
     /// Threads of this instance that `parallel` has started, for their streams.
     pub(super) threads: u64,
+}
+
+impl Context {
+    /// The region of a map.
+    pub(super) fn region(&self, map: usize) -> Result<u32, Stop> {
+        let vma = self.maps[map].ok_or_else(unmapped)?;
+        // Another thread may have unmapped it.
+        match self.sys.world().mm.vmas[vma as usize].ptes.is_empty() {
+            true => Err(unmapped()),
+            false => Ok(vma),
+        }
+    }
 }

@@ -1,29 +1,17 @@
 //! Statements on files.
 
-use super::context::{Context, Stop};
+use super::context::{Context, Stop, missing};
 use crate::mm::filemap::{self, OpenFile};
-use crate::mm::filemap_write::{self, WriteError};
+use crate::mm::filemap_write;
 use crate::mm::fs_writeback::{self, Range};
 use crate::mm::inode::InodeId;
-use crate::mm::page_alloc::{Gfp, OutOfMemory};
+use crate::mm::page_alloc::Gfp;
 use crate::mm::truncate;
 use crate::time::{Nanos, SECOND};
 use crate::world::Sys;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::visit::Visit;
 use lowmark_spec::workload::{Amount, FileIo, FileRef, Op, Order, Stmt};
-
-impl From<OutOfMemory> for Stop {
-    fn from(_: OutOfMemory) -> Stop {
-        Stop::Killed
-    }
-}
-
-impl From<WriteError> for Stop {
-    fn from(_: WriteError) -> Stop {
-        Stop::Killed
-    }
-}
 
 /// Which way bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +30,9 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
         Op::Append(io) => return transfer(context, stmt, io, Way::Append).await,
         Op::Copy { from, to, block } => return copy(context, *from, *to, *block).await,
         Op::Fsync { file, .. } => {
-            let file = pick(context, stmt, *file);
-            if let Some(inode) = existing(context, file) {
+            let target = *file;
+            let file = pick(context, stmt, target);
+            if let Some(inode) = existing(context, file, target)? {
                 // A file that is not open is opened for that.
                 let open = context.open.get_mut(&file);
                 let mut open = open.filter(|open| open.inode == inode);
@@ -59,7 +48,7 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
             }
         }
         Op::SyncRange { file, range } => {
-            if let Some(inode) = existing(context, *file) {
+            if let Some(inode) = existing(context, *file, FileRef::File(*file))? {
                 let end = range
                     .offset
                     .saturating_add(range.length)
@@ -82,16 +71,19 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
             truncate::truncate(&sys, inode, 0).await;
         }
         Op::Delete { file } => {
-            let file = pick(context, stmt, *file);
+            let target = *file;
+            let file = pick(context, stmt, target);
             forget(context, file).await;
             let inode = sys.world().workload.files.unname(file);
-            if let Some(inode) = inode {
-                truncate::unlink(&sys, inode).await;
+            match inode {
+                Some(inode) => truncate::unlink(&sys, inode).await,
+                None => unless_missing(target)?,
             }
         }
         Op::Truncate { file, size } => {
-            let file = pick(context, stmt, *file);
-            if let Some(inode) = existing(context, file) {
+            let target = *file;
+            let file = pick(context, stmt, target);
+            if let Some(inode) = existing(context, file, target)? {
                 truncate::truncate(&sys, inode, *size).await;
             }
         }
@@ -110,8 +102,21 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
     Ok(())
 }
 
-fn existing(context: &Context, file: usize) -> Option<InodeId> {
-    context.sys.world().workload.files.inode(file)
+/// A file of a set may be missing, because others delete too; a file of its own may not.
+fn unless_missing(target: FileRef) -> Result<(), Stop> {
+    match target {
+        FileRef::Set(..) => Ok(()),
+        FileRef::File(_) => Err(missing()),
+    }
+}
+
+/// The inode of the file that `target` came to.
+fn existing(context: &Context, file: usize, target: FileRef) -> Result<Option<InodeId>, Stop> {
+    let inode = context.sys.world().workload.files.inode(file);
+    if inode.is_none() {
+        unless_missing(target)?;
+    }
+    Ok(inode)
 }
 
 /// The file that a statement works on this time.
@@ -156,18 +161,26 @@ async fn open_or_create(sys: &Sys, file: usize) -> InodeId {
     existing.unwrap_or_else(|| world.create(file))
 }
 
-/// Opens a file of the workload; one of its own stays open in the instance. None: it is not there.
-async fn open(context: &mut Context, file: usize, create: bool) -> Option<OpenFile> {
+/// Opens the file of the workload that `target` came to; one of its own stays open in the instance. None: it is
+/// missing, as it may be.
+async fn open(
+    context: &mut Context,
+    file: usize,
+    target: FileRef,
+    create: bool,
+) -> Result<Option<OpenFile>, Stop> {
     if let Some(open) = context.open.remove(&file) {
-        return Some(open);
+        return Ok(Some(open));
     }
     let inode = match create {
-        true => open_or_create(&context.sys, file).await,
-        false => existing(context, file)?,
+        true => Some(open_or_create(&context.sys, file).await),
+        false => existing(context, file, target)?,
     };
     let world = &mut *context.sys.world();
-    world.mm.inodes[inode as usize].users += 1;
-    Some(OpenFile::new(world, inode))
+    Ok(inode.map(|inode| {
+        world.mm.inodes[inode as usize].users += 1;
+        OpenFile::new(world, inode)
+    }))
 }
 
 /// Keeps a file open, or closes one of a set.
@@ -227,7 +240,7 @@ impl Pace {
 
 async fn transfer(context: &mut Context, stmt: &Stmt, io: &FileIo, way: Way) -> Result<(), Stop> {
     let file = pick(context, stmt, io.file);
-    let Some(mut opened) = open(context, file, way != Way::Read).await else {
+    let Some(mut opened) = open(context, file, io.file, way != Way::Read).await? else {
         return Ok(());
     };
     let result = blocks(context, io, file, &mut opened, way).await;
@@ -306,10 +319,11 @@ async fn write(
 /// cp(1): the target is made anew.
 async fn copy(context: &mut Context, from: usize, to: usize, block: u64) -> Result<(), Stop> {
     let sys = context.sys.clone();
-    let Some(mut source) = open(context, from, false).await else {
+    let (source, target) = (FileRef::File(from), FileRef::File(to));
+    let Some(mut source) = open(context, from, source, false).await? else {
         return Ok(());
     };
-    let Some(mut target) = open(context, to, true).await else {
+    let Some(mut target) = open(context, to, target, true).await? else {
         return Ok(());
     };
     truncate::truncate(&sys, target.inode, 0).await;

@@ -150,14 +150,22 @@ async fn run_instance(mut context: Context, instance: usize) {
 
 type BodyFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Stop>> + 'a>>;
 
-/// Carries out statements in order. Boxed, because bodies nest.
+/// Carries out statements in order; one that cannot be carried out ends the run. Boxed, because bodies nest.
 fn run_body<'a>(context: &'a mut Context, body: &'a [Stmt]) -> BodyFuture<'a> {
     Box::pin(async move {
         for stmt in body {
             if context.sys.world().sched.current_killed() {
                 return Err(Stop::Killed);
             }
-            run_stmt(context, stmt).await?;
+            run_stmt(context, stmt).await.map_err(|stop| {
+                if let Stop::Failed(problem) = stop {
+                    let task = &context.program.workload.tasks[context.task].name;
+                    let verdict = format!("{}: {problem}", stmt.op.name());
+                    let world = &mut *context.sys.world();
+                    world.fail(task.clone(), stmt.line, verdict);
+                }
+                Stop::Killed
+            })?;
         }
         Ok(())
     })
@@ -173,7 +181,7 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             offset,
             advice,
             ..
-        } => maps::map_region(context, *map, *kind, *length, *offset, *advice).await,
+        } => maps::map_region(context, *map, *kind, *length, *offset, *advice).await?,
         Op::Unmap { map, .. } => maps::unmap(context, *map).await,
         Op::Touch { map, what } => return maps::touch_map(context, *map, *what).await,
         Op::Memset { map, range } => {
@@ -188,7 +196,7 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             return maps::touch_map(context, *map, what).await;
         }
         Op::Advise { map, advice, .. } => {
-            maps::advise(context, *map, *advice);
+            maps::advise(context, *map, *advice)?;
             sys.charge_kernel(sys.costs.syscall_ns).await;
         }
         Op::Probe {
@@ -196,7 +204,7 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             offset,
             what: Probe::Resident,
         } => {
-            let _resident = maps::is_resident(context, *map, *offset);
+            let _resident = maps::is_resident(context, *map, *offset)?;
             sys.charge_kernel(sys.costs.syscall_ns).await;
         }
         Op::Node { node } => context.node = *node as usize % sys.world().mm.nodes.len(),

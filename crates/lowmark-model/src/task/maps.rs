@@ -1,7 +1,8 @@
 //! Statements on mapped regions.
 
-use super::context::{Context, Stop};
+use super::context::{Context, Stop, missing};
 use super::touch::touch;
+use crate::mm::Mm;
 use crate::mm::filemap::OpenFile;
 use crate::mm::filemap_fault::{MappedFile, ReadAdvice};
 use crate::mm::memory::{Backing, Pte, Vma};
@@ -19,77 +20,92 @@ pub(super) async fn map_region(
     length: u64,
     offset: u64,
     advice: Option<Advice>,
-) {
+) -> Result<(), Stop> {
     unmap(context, map).await;
     let sys = context.sys.clone();
     sys.down_write(context.space).await;
-    {
+    let mapped = {
         let world = &mut *sys.world();
         let pages = length.div_ceil(PAGE_SIZE) as usize;
         let vma = world.mm.vmas.len() as u32;
-        // ENOMEM if nothing can own so many pages, ENOENT if there is no file; whoever touches them is
-        // killed.
-        if let Some((backing, first)) = world.back(kind, vma, pages) {
-            let file = match backing {
-                Backing::File { inode, .. } => Some(Box::new(MappedFile {
-                    open: OpenFile::new(world, inode),
-                    advice: ReadAdvice::Normal,
-                })),
-                _ => None,
-            };
-            let tables = world.no_tables(pages);
-            world.mm.vmas.push(Vma {
-                backing,
-                space: context.space,
-                node: context.node,
-                ptes: vec![Pte::default(); pages],
-                tables,
-                first,
-                swapra_miss: 0,
-                readahead: Default::default(),
-                offset: (offset / PAGE_SIZE) as u32,
-                file,
-            });
-            context.maps[map] = Some(vma);
-        }
-    }
-    if let Some(advice) = advice {
-        advise(context, map, advice);
-    }
+        host_has_room(pages)
+            .and_then(|()| world.back(kind, vma, pages))
+            .map(|(backing, first)| {
+                let file = match backing {
+                    Backing::File { inode, .. } => Some(Box::new(MappedFile {
+                        open: OpenFile::new(world, inode),
+                        advice: ReadAdvice::Normal,
+                    })),
+                    _ => None,
+                };
+                let tables = world.no_tables(pages);
+                world.mm.vmas.push(Vma {
+                    backing,
+                    space: context.space,
+                    node: context.node,
+                    ptes: vec![Pte::default(); pages],
+                    tables,
+                    first,
+                    swapra_miss: 0,
+                    readahead: Default::default(),
+                    offset: (offset / PAGE_SIZE) as u32,
+                    file,
+                });
+                context.maps[map] = Some(vma);
+            })
+    };
+    let result = match advice {
+        Some(advice) => mapped.and_then(|()| advise(context, map, advice)),
+        None => mapped,
+    };
     sys.charge_kernel(sys.costs.syscall_ns).await;
     sys.up_write(context.space);
+    result
+}
+
+/// Page tables are of the host's memory, which may end before the model's numbers do.
+fn host_has_room(pages: usize) -> Result<(), Stop> {
+    let room = Vec::<Pte>::new().try_reserve_exact(pages);
+    room.map_err(|_| Stop::Failed("the host has no memory for its page table".into()))
+}
+
+/// A map that nothing can own.
+fn too_large(pages: usize) -> Stop {
+    let gib = (pages as u64).div_ceil((1 << 30) / PAGE_SIZE);
+    Stop::Failed(format!("{gib} GiB; the model holds 16 TiB in all maps together (ENOMEM)").into())
 }
 
 impl World {
     /// What the next region, `vma`, is made of, and the owner number of its first page.
-    fn back(&mut self, kind: MapKind, vma: u32, pages: usize) -> Option<(Backing, u32)> {
+    fn back(&mut self, kind: MapKind, vma: u32, pages: usize) -> Result<(Backing, u32), Stop> {
+        let own = |mm: &mut Mm, owner: u32| {
+            let first = mm.mappings.add(owner, pages as u64);
+            first.ok_or_else(|| too_large(pages))
+        };
         match kind {
-            MapKind::AnonPrivate => {
-                let first = self.mm.mappings.add(vma, pages as u64)?;
-                Some((Backing::Anon, first))
-            }
+            MapKind::AnonPrivate => Ok((Backing::Anon, own(&mut self.mm, vma)?)),
             MapKind::AnonShared => {
                 let object = self.mm.shmem.len() as u32;
-                let first = self.mm.mappings.add(object, pages as u64)?;
+                let first = own(&mut self.mm, object)?;
                 self.mm.shmem.push(ShmemInode {
                     slots: vec![ShmemSlot::default(); pages],
                     first,
                     mappers: vec![vma],
                     tree: Default::default(),
                 });
-                Some((Backing::Shmem(object), first))
+                Ok((Backing::Shmem(object), first))
             }
             MapKind::FileShared(file) | MapKind::FilePrivate(file) => {
                 let shared = matches!(kind, MapKind::FileShared(_));
-                let inode = self.workload.files.inode(file)?;
+                let inode = self.workload.files.inode(file).ok_or_else(missing)?;
                 let first = match shared {
                     true => 0,
-                    false => self.mm.mappings.add(vma, pages as u64)?,
+                    false => own(&mut self.mm, vma)?,
                 };
                 let mapped = &mut self.mm.inodes[inode as usize];
                 mapped.mappers.push(vma);
                 mapped.users += 1;
-                Some((Backing::File { inode, shared }, first))
+                Ok((Backing::File { inode, shared }, first))
             }
         }
     }
@@ -115,10 +131,10 @@ pub(super) async fn unmap(context: &mut Context, map: usize) {
 }
 
 /// madvise(2) of a whole region: about readahead, which means something to files only.
-pub(super) fn advise(context: &Context, map: usize, advice: Advice) {
+pub(super) fn advise(context: &Context, map: usize, advice: Advice) -> Result<(), Stop> {
+    let vma = context.region(map)?;
     let world = &mut *context.sys.world();
-    let region = context.maps[map].map(|vma| &mut world.mm.vmas[vma as usize]);
-    if let Some(file) = region.and_then(|region| region.file.as_mut()) {
+    if let Some(file) = &mut world.mm.vmas[vma as usize].file {
         file.advice = match advice {
             Advice::Random => ReadAdvice::Random,
             Advice::Sequential => ReadAdvice::Sequential,
@@ -126,22 +142,19 @@ pub(super) fn advise(context: &Context, map: usize, advice: Advice) {
             _ => file.advice,
         };
     }
+    Ok(())
 }
 
 pub(super) async fn touch_map(context: &mut Context, map: usize, what: Touch) -> Result<(), Stop> {
-    match context.maps[map] {
-        Some(vma) => touch(context, vma, what).await,
-        // Not mapped any more: SIGSEGV.
-        None => Err(Stop::Killed),
-    }
+    let vma = context.region(map)?;
+    touch(context, vma, what).await
 }
 
 /// mincore(2): of a file, whether it is in memory, else whether it is mapped.
-pub(super) fn is_resident(context: &Context, map: usize, offset: u64) -> bool {
+pub(super) fn is_resident(context: &Context, map: usize, offset: u64) -> Result<bool, Stop> {
+    let vma = context.region(map)?;
     let world = context.sys.world();
-    let Some(region) = context.maps[map].map(|vma| &world.mm.vmas[vma as usize]) else {
-        return false;
-    };
+    let region = &world.mm.vmas[vma as usize];
     let page = (offset / PAGE_SIZE) as u32;
     let mapped = region
         .ptes
@@ -151,8 +164,8 @@ pub(super) fn is_resident(context: &Context, map: usize, offset: u64) -> bool {
         let pages = &world.mm.inodes[inode as usize].pages;
         pages.page(region.offset + page).is_some()
     };
-    match region.backing {
+    Ok(match region.backing {
         Backing::File { inode, .. } => mapped || cached(inode),
         _ => mapped,
-    }
+    })
 }

@@ -6,7 +6,7 @@
 //! Where the next units do not follow from each other's place, a few of them are drawn ahead: their PTEs
 //! can then be fetched all at once instead of one after the other.
 
-use super::context::{Context, Stop};
+use super::context::{Context, Stop, unmapped};
 use crate::mm::Mm;
 use crate::mm::fetch::AHEAD;
 use crate::mm::memory::{Pte, Step, Tried, handle_mm_fault};
@@ -219,10 +219,11 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
         let burst = if singly { 1 } else { left };
         let (visited, stopped) = {
             let world = &mut *sys.world();
-            // Unmapped by another thread: SIGSEGV.
-            let unmapped = (world.mm.vmas[vma as usize].ptes.len() as u64) * PAGE_SIZE < length;
-            if unmapped || world.sched.current_killed() {
+            if world.sched.current_killed() {
                 return Err(Stop::Killed);
+            }
+            if (world.mm.vmas[vma as usize].ptes.len() as u64) * PAGE_SIZE < length {
+                return Err(unmapped());
             }
             touch_until_stopped(world, &mut walk, vma, write, touch_ns, burst)
         };
@@ -246,8 +247,7 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
                 if !passed {
                     sys.suspend().await;
                 }
-                let fault = handle_mm_fault(&sys, vma, page, write, begun).await;
-                fault.map_err(|_| Stop::Killed)?;
+                handle_mm_fault(&sys, vma, page, write, begun).await?;
             }
         }
     }

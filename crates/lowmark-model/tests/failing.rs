@@ -1,0 +1,124 @@
+//! Statements that cannot be carried out end the run and are named, as on a real kernel.
+
+mod common;
+
+use lowmark_model::{Options, run};
+use lowmark_record::Outcome;
+
+/// How a run ends whose statements begin in line 2: on a disk with so much room there is a file of 64 KiB, and of
+/// another one and of a set there are only the names.
+fn outcome(room: &str, statements: &str) -> Outcome {
+    let text = format!(
+        r#"task.main.run = [
+{statements}
+]
+lowmark = 1
+file.there.size = "64K"
+file.absent.exists = false
+fileset.some = {{ files = 2, size = "4K", exists = false }}
+[workload]
+name = "failing"
+[kernel]
+use = "v6.18"
+[machine]
+ram = "16M"
+cpus = 1
+description = "small"
+filesystem.data = {{ kind = "ext4", device = "sda" }}
+{disk}"#,
+        disk = include_str!("common/small-ssd.toml").replace("2G", room),
+    );
+    let scenario = &common::scenarios(text)[0];
+    let recording = run(scenario, &Options::default(), &mut |_| {});
+    recording.expect("the model can run it").outcome
+}
+
+const MAP: &str = r#"{ map = "m", kind = "anon-private", size = "64K" }"#;
+
+#[test]
+fn what_fails_is_named_with_its_line() {
+    let touch = r#"{ touch = "m", access = "read", order = "seq", passes = 1 }"#;
+    let unmap = "[{ sleep = \"1ms\" }, { unmap = \"m\" }]";
+    let map_file = r#"{ map = "m", file = "there", kind = "file-shared" }"#;
+    let cases = [
+        (
+            4,
+            format!(
+                "{MAP}, {{ parallel = [\n{unmap},\n[{{ repeat = 1000000, do = [{touch}] }}]] }}"
+            ),
+            "touch: the map is not there (SIGSEGV)",
+        ),
+        (
+            4,
+            format!(
+                "{{ repeat = 2, do = [\n{{ sync = true }},\n{{ read = \"absent\", count = 1 }}] }}"
+            ),
+            "read: the file is not there (ENOENT)",
+        ),
+        (
+            2,
+            r#"{ map = "m", kind = "anon-shared", size = "20T" }"#.into(),
+            "map: 20480 GiB; the model holds 16 TiB in all maps together (ENOMEM)",
+        ),
+        (
+            2,
+            format!(r#"{{ delete = "there" }}, {map_file}"#),
+            "map: the file is not there (ENOENT)",
+        ),
+        (
+            3,
+            format!("{map_file}, {{ truncate = \"there\", size = 4096 }},\n{touch}"),
+            "touch: no page there: behind the end of the file, or no space left on its device (SIGBUS)",
+        ),
+    ];
+    for (line, statements, problem) in cases {
+        let failed = Outcome::Failed {
+            task: "main".into(),
+            line,
+            verdict: problem.into(),
+        };
+        assert_eq!(outcome("2G", &statements), failed, "{statements}");
+    }
+}
+
+/// A file of its own has to be there, one of a set need not: other tasks delete too.
+#[test]
+fn files_that_are_missing() {
+    let statements = [
+        r#"{ read = "FILE", count = 1 }"#,
+        r#"{ fsync = "FILE" }"#,
+        r#"{ truncate = "FILE" }"#,
+        r#"{ delete = "FILE" }"#,
+    ];
+    let alone = [
+        r#"{ sync_range = "FILE" }"#,
+        r#"{ copy = "FILE", to = "there" }"#,
+    ];
+    for statement in statements.iter().chain(&alone) {
+        match outcome("2G", &statement.replace("FILE", "absent")) {
+            Outcome::Failed { verdict, .. } => {
+                assert!(
+                    verdict.ends_with(": the file is not there (ENOENT)"),
+                    "{verdict}"
+                );
+            }
+            other => panic!("{statement}: {other:?}"),
+        }
+    }
+    for statement in statements {
+        let set = statement.replace("FILE", "some");
+        assert_eq!(outcome("2G", &set), Outcome::Completed, "{statement}");
+    }
+}
+
+#[test]
+fn a_device_that_is_full() {
+    let fill = r#"{ append = "absent", block = "64K", count = 1000 }"#;
+    assert_eq!(outcome("2G", fill), Outcome::Completed);
+    let failed = Outcome::Failed {
+        task: "main".into(),
+        line: 2,
+        verdict: "append: no space left on the device (ENOSPC)".into(),
+    };
+    assert_eq!(outcome("16M", fill), failed);
+}
