@@ -6,6 +6,7 @@
 
 use super::Mm;
 use super::memory::{Backing, Pte};
+use super::mmzone::Lru;
 use super::page::{Page, Pfn, flag};
 use std::hint::black_box;
 
@@ -44,7 +45,6 @@ impl Mm {
     /// nothing else.
     pub(crate) fn fetch_pages(&self, batch: &[Pfn], may_free: bool) {
         for batch in batch.chunks(AT_ONCE) {
-            self.fetch_frames(batch);
             let mut rest = batch;
             while !rest.is_empty() {
                 rest = self.fetch_ptes_of_one(rest, may_free);
@@ -99,11 +99,17 @@ impl Mm {
         black_box(young);
     }
 
-    /// The frames of these pages.
+    /// The frames of the pages that will be taken off the tail of a list next.
+    pub(crate) fn fetch_tail(&self, lruvec: usize, lru: Lru, want: u64) {
+        let list = &self.lruvecs[lruvec].lists[lru as usize];
+        self.fetch_frames(list.tail_places(&self.chunks, want as usize));
+    }
+
+    /// The frames of these pages, if there are such.
     pub(crate) fn fetch_frames(&self, pages: &[Pfn]) {
-        let seen = pages
-            .iter()
-            .fold(0, |seen, &pfn| seen ^ self.pages[pfn].position);
+        let seen = pages.iter().fold(0, |seen, &pfn| {
+            seen ^ self.pages.get(pfn).map_or(0, |page| page.position)
+        });
         black_box(seen);
     }
 

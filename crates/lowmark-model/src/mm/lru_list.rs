@@ -193,6 +193,16 @@ impl LruList {
         }
     }
 
+    /// Places of the next pages at the tail, up to `want`, as far as they stand side by side; of holes [`NONE`].
+    pub(crate) fn tail_places<'a>(&self, chunks: &'a Chunks, want: usize) -> &'a [Pfn] {
+        let Some(chunk) = chunks.chunks.get(self.tail as usize) else {
+            return &[];
+        };
+        let start = (self.tail * CHUNK) as usize + usize::from(chunk.low);
+        let end = ((self.tail + 1) * CHUNK) as usize;
+        &chunks.places[start..end.min(start + want)]
+    }
+
     /// The pages from the tail to the head.
     pub(crate) fn iter<'a>(&self, chunks: &'a Chunks) -> impl Iterator<Item = Pfn> + use<'a> {
         let newer = |&id: &u32| Some(chunks.chunks[id as usize].newer).filter(|&id| id != NONE);

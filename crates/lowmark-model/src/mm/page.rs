@@ -184,6 +184,12 @@ impl Pages {
         }
     }
 
+    /// A frame, if there is such.
+    #[inline]
+    pub(crate) fn get(&self, pfn: Pfn) -> Option<&Page> {
+        self.pages.get(pfn as usize)
+    }
+
     /// Number of frames.
     pub(crate) fn len(&self) -> u32 {
         self.pages.len() as u32

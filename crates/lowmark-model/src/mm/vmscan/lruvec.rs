@@ -355,6 +355,7 @@ impl World {
         sc: &ScanControl,
         batch: &mut Batch,
     ) -> Isolated {
+        self.mm.fetch_tail(target.lruvec, lru, want);
         let (taken, skipped) = match self.kernel.mechanisms.lru_unit {
             LruUnit::Zone => {
                 self.mm.take_tail(target.lruvec, lru, want, batch);
