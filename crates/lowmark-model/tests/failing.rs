@@ -50,9 +50,7 @@ fn what_fails_is_named_with_its_line() {
         ),
         (
             4,
-            format!(
-                "{{ repeat = 2, do = [\n{{ sync = true }},\n{{ read = \"absent\", count = 1 }}] }}"
-            ),
+            "{ repeat = 2, do = [\n{ sync = true },\n{ read = \"absent\", count = 1 }] }".into(),
             "read: the file is not there (ENOENT)",
         ),
         (

@@ -141,25 +141,6 @@ impl LruList {
         self.chunks > self.len / (CHUNK / 2) + 8
     }
 
-    /// Takes the page at the tail.
-    pub(crate) fn pop_tail(&mut self, chunks: &mut Chunks) -> Option<Pfn> {
-        let id = self.tail;
-        let chunk = chunks.chunks.get_mut(id as usize)?;
-        let places = &chunks.places[(id * CHUNK) as usize..];
-        // A chunk of a list holds a page.
-        while places[usize::from(chunk.low)] == NONE {
-            chunk.low += 1;
-        }
-        let pfn = places[usize::from(chunk.low)];
-        chunk.low += 1;
-        chunk.live -= 1;
-        self.len -= 1;
-        if chunk.live == 0 {
-            self.release(chunks, id);
-        }
-        Some(pfn)
-    }
-
     /// Moves up to `want` pages from the tail to `batch`, the last one first.
     pub(crate) fn cut_tail(&mut self, chunks: &mut Chunks, want: u64, batch: &mut Vec<Pfn>) {
         let mut want = want.min(self.len()) as usize;

@@ -12,6 +12,8 @@ use lowmark_spec::machine::{
 
 /// Zone types of a node.
 pub const MAX_NR_ZONES: usize = 4;
+/// Pages by type of their zone.
+pub(crate) type ByZone = [u64; MAX_NR_ZONES];
 /// Orders of the buddy allocator, 0 to 10.
 pub const MAX_ORDER: usize = 11;
 /// Blocks above this order are hard to come by, and who wants one may do without.

@@ -2,7 +2,7 @@
 //! the kernel are left out. A large folio is on its list with its head, and counts for all of its pages.
 
 use super::Mm;
-use super::mmzone::{Lru, Lruvec};
+use super::mmzone::{ByZone, Lru, Lruvec};
 use super::page::{Page, Pfn, flag};
 
 impl Lruvec {
@@ -84,31 +84,34 @@ impl Mm {
         }
     }
 
-    /// Takes the oldest page off a list.
-    pub(crate) fn lru_pop(&mut self, lruvec: usize, lru: Lru) -> Option<Pfn> {
-        let lists = &mut self.lruvecs[lruvec];
-        let pfn = lists.lists[lru as usize].pop_tail(&mut self.chunks)?;
-        let page = &mut self.pages[pfn];
-        page.clear(flag::LRU);
-        let kind = self.zones[page.zone()].kind as usize;
-        lists.count_out(page, kind, lru as usize);
-        Some(pfn)
-    }
-
-    /// Takes up to `want` pages off the tail of a zone's list at once, oldest first. Kernels with lists per zone have
-    /// no large folios.
+    /// Takes up to `want` pages or heads of folios off the tail of a list at once, the oldest first, and adds them to
+    /// `batch`. They are still counted on it.
     pub(crate) fn take_tail(&mut self, lruvec: usize, lru: Lru, want: u64, batch: &mut Vec<Pfn>) {
-        let lists = &mut self.lruvecs[lruvec];
-        let list = &mut lists.lists[lru as usize];
+        let first = batch.len();
+        let list = &mut self.lruvecs[lruvec].lists[lru as usize];
         list.cut_tail(&mut self.chunks, want, batch);
-        for &pfn in &*batch {
+        for &pfn in &batch[first..] {
             self.pages[pfn].clear(flag::LRU);
         }
-        if let Some(&pfn) = batch.first() {
-            let kind = self.zones[self.pages[pfn].zone()].kind as usize;
-            lists.zone_pages[kind][lru as usize] -= batch.len() as u64;
-            debug_assert_eq!(lists.tails[lru as usize], 0);
+    }
+
+    /// Gives back the last of what [`take_tail`](Self::take_tail) took.
+    pub(crate) fn give_back_tail(&mut self, lruvec: usize, lru: Lru, pages: &[Pfn]) {
+        let list = &mut self.lruvecs[lruvec].lists[lru as usize];
+        for &pfn in pages.iter().rev() {
+            let page = &mut self.pages[pfn];
+            page.set(flag::LRU);
+            page.position = list.push_tail(&mut self.chunks, pfn);
         }
+    }
+
+    /// The rest is no longer counted on the list: pages by type of their zone, of which so many are tails of folios.
+    pub(crate) fn count_taken(&mut self, lruvec: usize, lru: Lru, by_zone: &ByZone, tails: u64) {
+        let lists = &mut self.lruvecs[lruvec];
+        for (on_list, taken) in lists.zone_pages.iter_mut().zip(by_zone) {
+            on_list[lru as usize] -= taken;
+        }
+        lists.tails[lru as usize] -= tails;
     }
 
     /// `rotate_reclaimable_page`: writeback of a page meant for reclaim is over, it is to be found

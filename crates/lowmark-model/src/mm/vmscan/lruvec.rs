@@ -8,7 +8,7 @@ use crate::kernel::{
     BalancePgdat, BatchStall, IsolatedLimit, IsolatedWait, LruUnit, ReclaimPlug, ScanControlTime,
     ScanTarget, SkippedPages,
 };
-use crate::mm::mmzone::{Lru, MAX_NR_ZONES};
+use crate::mm::mmzone::{ByZone, Lru};
 use crate::mm::page::{Pfn, flag};
 use crate::mm::page_writeback::throttle_vm_writeout;
 use crate::time::SECOND;
@@ -357,10 +357,7 @@ impl World {
     ) -> Isolated {
         self.mm.fetch_tail(target.lruvec, lru, want);
         let (taken, skipped) = match self.kernel.mechanisms.lru_unit {
-            LruUnit::Zone => {
-                self.mm.take_tail(target.lruvec, lru, want, batch);
-                (batch.len() as u64, 0)
-            }
+            LruUnit::Zone => (self.isolate_from_zone(target, lru, want, batch), 0),
             LruUnit::Node => self.isolate_from_zones(target, lru, want, sc, batch),
         };
         self.mm.fetch_pages(batch, !lru.is_active());
@@ -399,6 +396,16 @@ impl World {
         skipped * self.costs.scan_page_ns / SKIPPED_FOR_ONE_SCANNED
     }
 
+    /// Takes pages off the tail of a zone's list; how many. Kernels with such lists have no large folios.
+    fn isolate_from_zone(&mut self, target: Target, lru: Lru, want: u64, batch: &mut Batch) -> u64 {
+        self.mm.take_tail(target.lruvec, lru, want, batch);
+        let taken = batch.len() as u64;
+        let mut by_zone = ByZone::default();
+        by_zone[self.mm.zones[target.zone].kind as usize] = taken;
+        self.mm.count_taken(target.lruvec, lru, &by_zone, 0);
+        taken
+    }
+
     /// Takes pages of helpful zones off the tail of a node's list, and moves the others that it meets to
     /// the head; how many of both.
     fn isolate_from_zones(
@@ -414,29 +421,42 @@ impl World {
             SkippedPages::Bounded => SWAP_CLUSTER_MAX_SKIPPED,
         };
         let mut skipped = Batch::new();
-        let mut by_zone = [0; MAX_NR_ZONES];
-        let mut taken = 0;
+        let (mut by_zone, mut passed_by_zone) = (ByZone::default(), ByZone::default());
+        let (mut taken, mut tails) = (0, 0);
         while taken < want {
-            let Some(pfn) = self.mm.lru_pop(target.lruvec, lru) else {
+            let (mut kept, mut looked) = (batch.len(), batch.len());
+            self.mm.take_tail(target.lruvec, lru, want - taken, batch);
+            if batch.len() == looked {
                 break;
-            };
-            let page = &self.mm.pages[pfn];
-            let (kind, pages) = (self.mm.zones[page.zone()].kind, page.folio_nr_pages());
-            if kind > sc.reclaim_idx && skipped.len() < most {
-                by_zone[kind as usize] += pages;
-                skipped.push(pfn);
-            } else {
-                taken += pages;
-                batch.push(pfn);
             }
+            while looked < batch.len() && taken < want {
+                let pfn = batch[looked];
+                looked += 1;
+                let page = &self.mm.pages[pfn];
+                let (kind, pages) = (self.mm.zones[page.zone()].kind, page.folio_nr_pages());
+                by_zone[kind as usize] += pages;
+                tails += pages - 1;
+                if kind > sc.reclaim_idx && skipped.len() < most {
+                    passed_by_zone[kind as usize] += pages;
+                    skipped.push(pfn);
+                } else {
+                    taken += pages;
+                    batch[kept] = pfn;
+                    kept += 1;
+                }
+            }
+            // A large folio was as much as several pages.
+            self.mm.give_back_tail(target.lruvec, lru, &batch[looked..]);
+            batch.truncate(kept);
         }
+        self.mm.count_taken(target.lruvec, lru, &by_zone, tails);
         for &pfn in &skipped {
             self.mm.lru_add(pfn);
         }
-        for (counter, count) in self.mm.stat.pgskip.iter_mut().zip(by_zone) {
+        for (counter, count) in self.mm.stat.pgskip.iter_mut().zip(passed_by_zone) {
             *counter += count;
         }
-        (taken, by_zone.iter().sum())
+        (taken, passed_by_zone.iter().sum())
     }
 
     /// Survivors of a batch go back: activated ones to the active head, the rest to the inactive head.
