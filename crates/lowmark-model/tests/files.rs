@@ -306,6 +306,8 @@ directories = 2
 files = 6
 size = { uniform = ["1K", "200K"] }
 exists = false
+[barrier.touched]
+parties = 2
 [task.main]
 processes = 2
 run = [
@@ -322,6 +324,7 @@ run = [
   { touch = "p", access = "write", order = "random", count = 60 },
   { touch = "p", access = "read", order = "random", count = 100 },
   { append = "out$idx", block = "3333", count = 40 },
+  { barrier = "touched" },
   { truncate = "f", size = "6M" },
   { repeat = 3, do = [{ delete = "s" }] },
   { write = "out2", block = "5K", order = "random", count = 15, sync = true },
