@@ -1,0 +1,84 @@
+//! The commands that README and docs show are ones that the program takes.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Pages of documentation, with their names.
+fn pages() -> Vec<(String, String)> {
+    let docs = std::fs::read_dir(root().join("docs")).expect("docs");
+    let docs = docs.map(|entry| entry.expect("readable").path());
+    let pages = docs.chain([root().join("README.md")]);
+    pages
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).expect("text");
+            (path.display().to_string(), text)
+        })
+        .collect()
+}
+
+/// Arguments of every command line of lowmark on a page, at a prompt or in the midst of text.
+fn command_lines(page: &str) -> Vec<&str> {
+    let at_prompts = page.lines().filter_map(|line| {
+        let line = line.strip_prefix("$ ")?;
+        let command = line.split(" #").next().unwrap_or(line);
+        let ways = ["lowmark ", "cargo run --release -- "];
+        ways.iter().find_map(|way| command.strip_prefix(way))
+    });
+    let within_text = page.lines().flat_map(|line| {
+        let spans = line.split('`').skip(1).step_by(2);
+        spans.filter_map(|span| span.strip_prefix("lowmark "))
+    });
+    at_prompts.chain(within_text).collect()
+}
+
+#[test]
+fn commands_that_are_shown_are_taken() {
+    let mut seen = 0;
+    for (page, text) in pages() {
+        // `lowmark VERB` stands for all of them, and `lowmark = 1` begins a workload.
+        for line in command_lines(&text)
+            .into_iter()
+            .filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()))
+        {
+            let output = Command::new(env!("CARGO_BIN_EXE_lowmark"))
+                .args(line.split_whitespace())
+                .arg("--help")
+                .output()
+                .expect("it runs");
+            let problem = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{page}: lowmark {line}\n{problem}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen} commands were found");
+}
+
+/// `cargo run` in the root of the project runs lowmark, though there are other programs in it.
+#[test]
+fn cargo_run_knows_the_program() {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--no-deps",
+            "--offline",
+            "--format-version",
+            "1",
+        ])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let defaults: Vec<&Value> = packages
+        .iter()
+        .map(|package| &package["default_run"])
+        .filter(|program| !program.is_null())
+        .collect();
+    assert_eq!(defaults, ["lowmark"]);
+}
