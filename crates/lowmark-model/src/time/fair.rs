@@ -11,7 +11,6 @@
 
 use super::{MSEC, Nanos, TaskId};
 use crate::kernel::{BaseSlice, FairClass, Mechanisms, Preemption};
-use std::collections::BTreeMap;
 
 /// Virtual time in nanoseconds.
 type Virtual = i64;
@@ -114,7 +113,8 @@ impl Running {
 pub(super) struct Fair {
     tunables: Tunables,
     entities: Vec<Entity>,
-    queue: BTreeMap<Place, TaskId>,
+    /// In ascending order of their places; most often it is short.
+    queue: Vec<(Place, TaskId)>,
     /// Sum of the virtual times in the queue.
     queued: i128,
     arrivals: u64,
@@ -130,7 +130,7 @@ impl Fair {
         Fair {
             tunables: Tunables::new(cpus, hz, kernel),
             entities: Vec::new(),
-            queue: BTreeMap::new(),
+            queue: Vec::new(),
             queued: 0,
             arrivals: 0,
             cpus: vec![None; cpus as usize],
@@ -315,7 +315,7 @@ impl Fair {
                 let running = self.cpus.iter().flatten();
                 let least = running
                     .map(|running| self.virtual_time(running, now))
-                    .chain(self.queue.keys().next().map(|&(vruntime, _)| vruntime))
+                    .chain(self.queue.first().map(|&((vruntime, _), _)| vruntime))
                     .min();
                 self.floor = self.floor.max(least.unwrap_or(self.floor));
             }
@@ -405,7 +405,7 @@ impl Fair {
 
     /// Who is furthest behind, or who was woken to run next and is hardly before it (`pick_next_entity`).
     fn leftmost(&self) -> Option<TaskId> {
-        let (&(least, _), &first) = self.queue.first_key_value()?;
+        let &((least, _), first) = self.queue.first()?;
         let buddy = self.next.filter(|next| {
             let next = &self.entities[next.index()];
             next.place.is_some() && next.vruntime - least <= self.tunables.wakeup_granularity
@@ -434,7 +434,7 @@ impl Fair {
             return Some(running.task);
         }
         let eligible = |id: &TaskId| self.eligible(self.entities[id.index()].vruntime, cpu);
-        let best = self.queue.values().copied().find(eligible);
+        let best = self.queue.iter().map(|&(_, id)| id).find(eligible);
         match (best, running) {
             (Some(best), Some((running, entity))) => {
                 let first = entity.deadline < self.entities[best.index()].deadline;
@@ -447,7 +447,7 @@ impl Fair {
     /// Foresees at which tick each CPU changes hands if nothing else happens (`check_preempt_tick`,
     /// `update_deadline`). What has been asked for already stays.
     fn foresee(&mut self, now: Nanos) {
-        let Some((&(least, _), _)) = self.queue.first_key_value() else {
+        let Some(&((least, _), _)) = self.queue.first() else {
             return;
         };
         let tunables = self.tunables;
@@ -487,14 +487,17 @@ impl Fair {
         let place = (key, self.arrivals);
         entity.place = Some(place);
         self.queued += i128::from(entity.vruntime);
-        self.queue.insert(place, id);
+        let at = self.queue.partition_point(|&(other, _)| other < place);
+        self.queue.insert(at, (place, id));
     }
 
     fn dequeue(&mut self, id: TaskId) {
         let entity = &mut self.entities[id.index()];
         if let Some(place) = entity.place.take() {
             self.queued -= i128::from(entity.vruntime);
-            self.queue.remove(&place);
+            if let Ok(at) = self.queue.binary_search_by_key(&place, |&(place, _)| place) {
+                self.queue.remove(at);
+            }
         }
     }
 }
