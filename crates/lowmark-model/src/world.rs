@@ -145,7 +145,7 @@ impl World {
             SwapBios::Allocated => mm.slub.keep_bios(),
             SwapBios::LeftOut => None,
         });
-        let memory = mm.zones.iter().map(|zone| zone.managed).sum();
+        let memory = mm.totalram_pages();
         let mut world = World {
             sched: Sched::new(
                 machine.cpus,

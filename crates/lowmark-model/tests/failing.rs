@@ -56,7 +56,7 @@ fn what_fails_is_named_with_its_line() {
         (
             2,
             r#"{ map = "m", kind = "anon-shared", size = "20T" }"#.into(),
-            "map: 20480 GiB; the model holds 16 TiB in all maps together (ENOMEM)",
+            "map: more than there can be memory for, which `overcommit_memory` = 1 allows (ENOMEM)",
         ),
         (
             2,
@@ -119,4 +119,41 @@ fn a_device_that_is_full() {
         verdict: "append: no space left on the device (ENOSPC)".into(),
     };
     assert_eq!(outcome("16M", fill), failed);
+}
+
+/// What guests of 6.1 and 6.18 with 256 MB and 512 MB of swap map, and what they do not: they count the memory that
+/// their kernels manage. Older ones count what is free.
+#[test]
+fn maps_that_are_too_large() {
+    let outcome = |kernel: &str, kind: &str, size: &str| {
+        let text = format!(
+            r#"lowmark = 1
+[workload]
+name = "maps"
+[kernel]
+use = "{kernel}"
+[machine]
+use = "guest-256m"
+reserved = "40M"
+occupied = "20M"
+[task.main]
+run = [{{ map = "m", kind = "{kind}", size = "{size}" }}]
+"#
+        );
+        let scenario = &common::scenarios(text)[0];
+        let recording = run(scenario, &Options::default(), &mut |_| {});
+        recording.expect("the model can run it").outcome == Outcome::Completed
+    };
+    for kind in ["anon-private", "anon-shared"] {
+        for kernel in ["v6.1", "v6.18"] {
+            assert!(outcome(kernel, kind, "RAM+512M-60M"), "{kernel} {kind}");
+            assert!(!outcome(kernel, kind, "RAM+512M-30M"), "{kernel} {kind}");
+            let always = format!("{kernel},overcommit_memory=1");
+            assert!(outcome(&always, kind, "RAM+512M+1G"), "{kernel} {kind}");
+        }
+        for kernel in ["v2.6.37", "v4.4"] {
+            assert!(!outcome(kernel, kind, "RAM+512M-60M"), "{kernel} {kind}");
+            assert!(outcome(kernel, kind, "RAM+512M-90M"), "{kernel} {kind}");
+        }
+    }
 }

@@ -156,7 +156,7 @@ run = [
 ]
 "#
         );
-        record("v6.1", &body).counters["pswpout"]
+        record("v6.1,overcommit_memory=1", &body).counters["pswpout"]
     };
     // 4 MB of pages, and a table for each.
     assert_eq!(written("9M"), 0);

@@ -202,6 +202,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "overcommit-total",
+        version: v(5, 2),
+        commit: "8c7829b04c52",
+        summary: "a map is refused if it is larger than RAM and swap, not if it is larger than what is free of them",
+        effect: |m| {
+            m.overcommit = Overcommit::Total;
+        },
+    },
+    Change {
         name: "scan-control-per-node",
         version: v(5, 5),
         commit: "b91ac374346b",

@@ -23,6 +23,8 @@ pub struct Sysctl {
     pub compaction_proactiveness: u64,
     /// Below this index, 0 to 1000, a zone is short of memory rather than fragmented, and is not compacted.
     pub extfrag_threshold: u64,
+    /// 0: maps that are obviously too large are refused; 1: none is. 2, strict accounting, is not modelled.
+    pub overcommit_memory: u32,
     /// Percent of dirtyable memory at which writers are throttled.
     pub dirty_ratio: u64,
     /// Percent of dirtyable memory at which background writeback begins.
@@ -47,6 +49,7 @@ impl Default for Sysctl {
             watermark_boost_factor: 15_000,
             compaction_proactiveness: 20,
             extfrag_threshold: 500,
+            overcommit_memory: 0,
             dirty_ratio: 20,
             dirty_background_ratio: 10,
             dirty_bytes: 0,
@@ -61,7 +64,7 @@ impl Default for Sysctl {
 const FAVOURS_FILES: Version = v(5, 8);
 
 /// Names of the settings with their smallest and largest value.
-const RANGES: [(&str, u64, u64); 13] = [
+const RANGES: [(&str, u64, u64); 14] = [
     ("page_cluster", 0, 5),
     ("swappiness", 0, 200),
     ("min_free_kbytes", 128, 1 << 30),
@@ -69,6 +72,7 @@ const RANGES: [(&str, u64, u64); 13] = [
     ("watermark_boost_factor", 0, i32::MAX as u64),
     ("compaction_proactiveness", 0, 100),
     ("extfrag_threshold", 0, 1000),
+    ("overcommit_memory", 0, 1),
     ("dirty_ratio", 1, 100),
     ("dirty_background_ratio", 0, 100),
     ("dirty_bytes", 2 * PAGE_SIZE, 1 << 50),
@@ -134,6 +138,7 @@ impl Sysctl {
             "watermark_scale_factor" => self.watermark_scale_factor = Some(number),
             "compaction_proactiveness" => self.compaction_proactiveness = number,
             "extfrag_threshold" => self.extfrag_threshold = number,
+            "overcommit_memory" => self.overcommit_memory = number as u32,
             // Bytes put a ratio out of force, and the other way round.
             "dirty_ratio" => (self.dirty_ratio, self.dirty_bytes) = (number, 0),
             "dirty_bytes" => (self.dirty_ratio, self.dirty_bytes) = (0, number),

@@ -75,6 +75,7 @@ fn oldest() -> Mechanisms {
         min_free_without_thp: MinFreeWithoutThp::AtBoot,
         reserve_update: ReserveUpdate::AtBoot,
         fair_zones: FairZones::Off,
+        overcommit: Overcommit::Available,
         first_megabyte: FirstMegabyte::Used,
         migrate_types: MigrateTypes::LeftOut,
         watermark_boost: WatermarkBoost::Off,

@@ -18,6 +18,7 @@ pub(crate) mod memcontrol;
 pub(crate) mod memory;
 mod migrate;
 pub mod mmzone;
+mod overcommit;
 pub(crate) mod page;
 pub(crate) mod page_alloc;
 pub(crate) mod page_io;
@@ -120,6 +121,11 @@ pub(crate) struct Mm {
 }
 
 impl Mm {
+    /// `totalram_pages`: all that the allocator manages.
+    pub(crate) fn totalram_pages(&self) -> u64 {
+        self.zones.iter().map(|zone| zone.managed).sum()
+    }
+
     /// Memory as it is after boot, `occupied` allocated.
     pub(crate) fn new(machine: &Machine, kernel: &Kernel) -> Mm {
         let layout = mmzone::Layout::of(machine, kernel);

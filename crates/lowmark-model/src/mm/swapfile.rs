@@ -401,6 +401,14 @@ impl Swap {
         taken - ahead as u64
     }
 
+    /// Pages in the swap cache.
+    pub(crate) fn cached_pages(&self) -> u64 {
+        self.slots
+            .iter()
+            .filter(|slot| slot.page().is_some())
+            .count() as u64
+    }
+
     /// Slots with a page or a shadow.
     pub(crate) fn remembered(&self) -> impl Iterator<Item = u32> + '_ {
         let shadow = |slot: usize| self.shadows.get(slot).is_some_and(|&bits| bits != 0);

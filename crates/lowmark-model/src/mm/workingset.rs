@@ -170,7 +170,7 @@ impl Mm {
     /// does with the next reclaim (`scan_shadow_nodes`).
     pub(super) fn add_shadow_node(&mut self, inode: usize, leaf: u32) {
         self.shadow_nodes.push_back((inode, leaf));
-        let pages: u64 = self.zones.iter().map(|zone| zone.managed).sum();
+        let pages = self.totalram_pages();
         while self.shadow_nodes.len() as u64 > pages / PAGES_OF_SHADOW_NODE {
             let Some((inode, leaf)) = self.shadow_nodes.pop_front() else {
                 break;

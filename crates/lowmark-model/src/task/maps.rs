@@ -78,6 +78,13 @@ fn too_large(pages: usize) -> Stop {
 impl World {
     /// What the next region, `vma`, is made of, and the owner number of its first page.
     fn back(&mut self, kind: MapKind, vma: u32, pages: usize) -> Result<(Backing, u32), Stop> {
+        let shared_file = matches!(kind, MapKind::FileShared(_));
+        if !shared_file && !self.vm_enough_memory(pages as u64) {
+            return Err(Stop::Failed(
+                "more than there can be memory for, which `overcommit_memory` = 1 allows (ENOMEM)"
+                    .into(),
+            ));
+        }
         let own = |mm: &mut Mm, owner: u32| {
             let first = mm.mappings.add(owner, pages as u64);
             first.ok_or_else(|| too_large(pages))

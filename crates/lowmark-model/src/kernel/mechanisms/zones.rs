@@ -46,6 +46,13 @@ macro_rules! zones {
                 /// In proportion to the gap between low and high.
                 On = "on",
             }
+            /// Which maps are refused as obvious overcommits (`__vm_enough_memory`).
+            overcommit: Overcommit {
+                /// Those larger than what is free or could be, swap included, without what the allocator keeps back.
+                Available = "available",
+                /// Those larger than RAM and swap together.
+                Total = "total",
+            }
             /// How much of the first megabyte of a PC the kernel keeps (`reserve_real_mode`).
             first_megabyte: FirstMegabyte {
                 /// What firmware and the first kernel structures use, some 120 pages.

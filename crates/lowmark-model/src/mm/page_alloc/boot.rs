@@ -138,8 +138,7 @@ impl Mm {
 
     /// The pool for devices that reach no further, in ZONE_DMA; its pages, at most `count`.
     fn take_dma_pool(&mut self, count: u64) -> u64 {
-        let managed: u64 = self.zones.iter().map(|zone| zone.managed).sum();
-        let wanted = (managed / DMA_POOL_SHARE).max(DMA_POOL_PAGES_MIN);
+        let wanted = (self.totalram_pages() / DMA_POOL_SHARE).max(DMA_POOL_PAGES_MIN);
         let order = (wanted.next_power_of_two().ilog2() as usize).min(MAX_ORDER - 1);
         let Some(zone) = self.zones.first_mut() else {
             return 0;

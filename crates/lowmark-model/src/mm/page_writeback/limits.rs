@@ -73,10 +73,6 @@ impl Mm {
             let pages = |lruvec: &Lruvec| lists.iter().map(|&lru| lruvec.len(lru)).sum::<u64>();
             self.lruvecs.iter().map(pages).sum()
         };
-        let kept_back = |zone: &Zone| {
-            let reserve = zone.lowmem_reserve.iter().max().copied().unwrap_or(0);
-            (reserve + zone.unboosted(Mark::High)).min(zone.size(kernel))
-        };
         Memory {
             free: self.zones.iter().map(|zone| zone.free).sum(),
             file: on_lists(&[Lru::InactiveFile, Lru::ActiveFile]),
@@ -84,8 +80,17 @@ impl Mm {
                 0 => 0,
                 _ => on_lists(&[Lru::InactiveAnon, Lru::ActiveAnon]),
             },
-            reserve: self.zones.iter().map(kept_back).sum(),
+            reserve: self.totalreserve_pages(kernel),
         }
+    }
+
+    /// `totalreserve_pages` (`dirty_balance_reserve` before 4.5): what the allocator keeps back.
+    pub(in crate::mm) fn totalreserve_pages(&self, kernel: &Kernel) -> u64 {
+        let kept_back = |zone: &Zone| {
+            let reserve = zone.lowmem_reserve.iter().max().copied().unwrap_or(0);
+            (reserve + zone.unboosted(Mark::High)).min(zone.size(kernel))
+        };
+        self.zones.iter().map(kept_back).sum()
     }
 
     /// Pages that may become dirty.
@@ -245,7 +250,7 @@ impl World {
     /// `writeback_set_ratelimit`: after boot.
     pub(crate) fn set_dirty_ratelimit(&mut self, cpus: u32) {
         let (_, thresh) = self.mm.dirty_thresholds(&self.kernel);
-        let total: u64 = self.mm.zones.iter().map(|zone| zone.managed).sum();
+        let total = self.mm.totalram_pages();
         let shares = 32 * u64::from(cpus);
         let by_memory = matches!(
             self.kernel.mechanisms.throttle,
