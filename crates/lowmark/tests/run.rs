@@ -284,12 +284,21 @@ fn a_run_that_does_not_complete_is_told_and_counts() {
     assert_eq!(done.status, 1, "{done:?}");
     assert!(
         done.stdout
+            .contains(", task main: map: more than there can be memory for"),
+        "{done:?}"
+    );
+    let always = ["--set", "overcommit_memory=1"];
+    let done = place.lowmark(&[&["run", "oom.toml"], &always[..]].concat());
+    assert_eq!(done.status, 1, "{done:?}");
+    assert!(
+        done.stdout
             .contains("s: out of memory: an allocation of order 0 by main failed; "),
         "{done:?}"
     );
-    let done = place.lowmark(&[
+    let compare = [
         "compare", "oom.toml", "--kernel", "v3.6", "--kernel", "v3.14",
-    ]);
+    ];
+    let done = place.lowmark(&[&compare, &always[..]].concat());
     assert_eq!(done.status, 1, "{done:?}");
     assert!(
         done.stdout.contains("v3.14, seed 0: out of memory: "),
