@@ -15,28 +15,6 @@ pub(crate) const AHEAD: usize = 64;
 /// Isolated pages that are looked at together.
 const AT_ONCE: usize = 32;
 
-/// Whose a mapped page is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Object {
-    Region(usize),
-    Shmem(usize),
-    File(usize),
-}
-
-impl Object {
-    /// With the page's place in it.
-    #[inline]
-    fn of(mm: &Mm, page: Page) -> (Object, usize) {
-        let (object, index) = mm.mappings.of(page.owner);
-        let object = match (page.is_anon(), page.has(flag::SWAPBACKED)) {
-            (true, _) => Object::Region(object),
-            (false, true) => Object::Shmem(object),
-            (false, false) => Object::File(object),
-        };
-        (object, index)
-    }
-}
-
 impl Mm {
     /// What reclaim will look at of the pages that it has just isolated: frames and PTEs, and if it may
     /// free them the places in their shared object of those that seem unused.
@@ -56,13 +34,16 @@ impl Mm {
     fn fetch_ptes_of_one<'a>(&self, pages: &'a [Pfn], may_free: bool) -> &'a [Pfn] {
         let mut indexes = [0; AT_ONCE];
         let mut count = 0;
-        let mut only = None;
+        let mut only = (self.pages[pages[0]], 0);
         let mut looked = 0;
         for &pfn in pages {
             let page = self.pages[pfn];
             if page.is_mapped() {
-                let (object, index) = Object::of(self, page);
-                if *only.get_or_insert(object) != object {
+                let (object, index) = self.mappings.of(page.owner);
+                if count == 0 {
+                    only = (page, object);
+                } else if object != only.1 || !page.is_like(&only.0, flag::ANON | flag::SWAPBACKED)
+                {
                     break;
                 }
                 indexes[count] = index;
@@ -70,24 +51,23 @@ impl Mm {
             }
             looked += 1;
         }
-        if let Some(object) = only {
-            self.fetch_ptes(object, &indexes[..count], may_free);
+        if count > 0 {
+            let (page, object) = only;
+            self.fetch_ptes(page, object, &indexes[..count], may_free);
         }
         &pages[looked..]
     }
 
-    /// The PTEs that map these pages of an object first, and the places of those that seem unused.
-    fn fetch_ptes(&self, object: Object, indexes: &[usize], may_free: bool) {
-        let (ptes, offset) = self.first_table(object);
+    /// The PTEs that map these pages of the object of one of them first, and the places of those that seem unused.
+    fn fetch_ptes(&self, page: Page, object: usize, indexes: &[usize], may_free: bool) {
+        let (ptes, offset) = self.first_table(page, object);
         let mut young = 0_u32;
         for (number, &index) in indexes.iter().enumerate() {
             let pte = ptes.get(index.wrapping_sub(offset));
             let pte = pte.copied().unwrap_or_default();
             young |= u32::from(pte.is_young()) << number;
         }
-        if let Object::Shmem(object) = object
-            && may_free
-        {
+        if may_free && !page.is_anon() && page.has(flag::SWAPBACKED) {
             let slots = &self.shmem[object].slots;
             let unused = indexes.iter().enumerate();
             let unused = unused.filter(|(number, _)| young & 1 << number == 0);
@@ -113,12 +93,13 @@ impl Mm {
         black_box(seen);
     }
 
-    /// The table of the first region that maps pages of an object, and the page of the object at which it begins.
-    fn first_table(&self, object: Object) -> (&[Pte], usize) {
-        let mappers = match object {
-            Object::Region(vma) => return (&self.vmas[vma].ptes, 0),
-            Object::Shmem(object) => &self.shmem[object].mappers,
-            Object::File(inode) => &self.inodes[inode].mappers,
+    /// The table of the first region that maps pages of the object of one of them, and the page of the object at which
+    /// it begins.
+    fn first_table(&self, page: Page, object: usize) -> (&[Pte], usize) {
+        let mappers = match (page.is_anon(), page.has(flag::SWAPBACKED)) {
+            (true, _) => return (&self.vmas[object].ptes, 0),
+            (false, true) => &self.shmem[object].mappers,
+            (false, false) => &self.inodes[object].mappers,
         };
         mappers.first().map_or((&[], 0), |&vma| {
             let region = &self.vmas[vma as usize];

@@ -73,6 +73,12 @@ impl Page {
         self.flags & flags != 0
     }
 
+    /// Whether another page has the same of these flags.
+    #[inline]
+    pub(crate) fn is_like(&self, other: &Page, flags: u16) -> bool {
+        (self.flags ^ other.flags) & flags == 0
+    }
+
     #[inline]
     pub(crate) fn set(&mut self, flags: u16) {
         self.flags |= flags;
