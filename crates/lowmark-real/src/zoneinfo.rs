@@ -3,7 +3,7 @@
 use crate::protocol::{KERNEL_LOG, ROTATIONAL};
 use lowmark_record::System;
 use lowmark_spec::Machine;
-use lowmark_spec::machine::{FRAGMENT_ORDERS, PAGE_SIZE, Zone, ZoneKind};
+use lowmark_spec::machine::{FRAGMENT_ORDERS, Fragments, PAGE_SIZE, Zone, ZoneKind};
 
 /// Where the image of a kernel lies that does not choose its place (`CONFIG_PHYSICAL_START`).
 const IMAGE: u64 = 16 << 20;
@@ -135,10 +135,10 @@ pub fn observed(machine: &Machine, system: &System) -> Machine {
 
 /// Free blocks of a zone's movable pageblocks by order, as `/proc/pagetypeinfo` says; none if it does not. A pageblock has
 /// one of each order at most here, so that no more are taken over than the zone has pageblocks.
-fn fragments(zone: &ZoneInfo, system: &System) -> [u64; FRAGMENT_ORDERS] {
+fn fragments(zone: &ZoneInfo, system: &System) -> Fragments {
     let text = system.before.get(PAGETYPEINFO).map_or("", String::as_str);
     let most = zone.managed >> FRAGMENT_ORDERS;
-    let mut fragments = [0; FRAGMENT_ORDERS];
+    let mut fragments = Fragments::default();
     for line in text.lines() {
         let words: Vec<&str> = line.split([' ', ',']).filter(|w| !w.is_empty()).collect();
         if let ["Node", node, "zone", name, "type", "Movable", counts @ ..] = words.as_slice()
@@ -253,10 +253,10 @@ mod tests {
             (ZoneKind::Dma32, 54_274)
         );
         assert_eq!(seen.initmem, 0);
-        assert_eq!(seen.zones[1].fragments, [0; FRAGMENT_ORDERS]);
+        assert_eq!(seen.zones[1].fragments, Fragments::default());
         system.before.insert(PAGETYPEINFO.into(), BLOCKS.into());
         let seen = observed(&machine, &system);
-        assert_eq!(seen.zones[0].fragments, [0; FRAGMENT_ORDERS]);
+        assert_eq!(seen.zones[0].fragments, Fragments::default());
         assert_eq!(seen.zones[1].fragments, [3, 2, 2, 106, 0, 2, 2, 3, 1]);
         let given = Machine {
             occupied: 7,

@@ -58,11 +58,13 @@ pub struct Zone {
     /// Free blocks of movable type that booting has left between pages in use, by order, as in `/proc/pagetypeinfo`.
     /// What else is free lies side by side.
     #[serde(default)]
-    pub fragments: [u64; FRAGMENT_ORDERS],
+    pub fragments: Fragments,
 }
 
 /// Orders below that of a pageblock of 2 MiB.
 pub const FRAGMENT_ORDERS: usize = 9;
+/// Free blocks by order.
+pub type Fragments = [u64; FRAGMENT_ORDERS];
 
 /// A machine on which a workload runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

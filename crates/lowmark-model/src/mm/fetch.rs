@@ -16,8 +16,8 @@ pub(crate) const AHEAD: usize = 64;
 const AT_ONCE: usize = 32;
 
 impl Mm {
-    /// What reclaim will look at of the pages that it has just isolated: frames and PTEs, and if it may
-    /// free them the places in their shared object of those that seem unused.
+    /// What reclaim will look at of the pages that it has just isolated, whose frames are [there](Self::fetch_tail): PTEs,
+    /// and if it may free them the places in their shared object of those that seem unused.
     ///
     /// A processor waits for as many pages at once as it has in view, so what is loaded is loaded in loops that do
     /// nothing else.
@@ -34,16 +34,14 @@ impl Mm {
     fn fetch_ptes_of_one<'a>(&self, pages: &'a [Pfn], may_free: bool) -> &'a [Pfn] {
         let mut indexes = [0; AT_ONCE];
         let mut count = 0;
-        let mut only = (self.pages[pages[0]], 0);
+        let mut only: Option<(Page, usize)> = None;
         let mut looked = 0;
         for &pfn in pages {
             let page = self.pages[pfn];
             if page.is_mapped() {
                 let (object, index) = self.mappings.of(page.owner);
-                if count == 0 {
-                    only = (page, object);
-                } else if object != only.1 || !page.is_like(&only.0, flag::ANON | flag::SWAPBACKED)
-                {
+                let (first, of) = *only.get_or_insert((page, object));
+                if object != of || !page.is_like(&first, flag::ANON | flag::SWAPBACKED) {
                     break;
                 }
                 indexes[count] = index;
@@ -51,14 +49,14 @@ impl Mm {
             }
             looked += 1;
         }
-        if count > 0 {
-            let (page, object) = only;
+        if let Some((page, object)) = only {
             self.fetch_ptes(page, object, &indexes[..count], may_free);
         }
         &pages[looked..]
     }
 
-    /// The PTEs that map these pages of the object of one of them first, and the places of those that seem unused.
+    /// The first PTEs of the pages at these indexes of an object, `page` being one of them, and the places of those that
+    /// seem unused.
     fn fetch_ptes(&self, page: Page, object: usize, indexes: &[usize], may_free: bool) {
         let (ptes, offset) = self.first_table(page, object);
         let mut young = 0_u32;

@@ -6,9 +6,7 @@ use super::memcontrol::LruvecCounts;
 use super::page::{FreeList, Pfn};
 use super::pcp::Pcp;
 use crate::kernel::{FastMigrateblock, FirstMegabyte, Kernel, LruUnit, MigrateTypes, ZoneSize};
-use lowmark_spec::machine::{
-    Arch, FRAGMENT_ORDERS, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind,
-};
+use lowmark_spec::machine::{Arch, Fragments, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
 
 /// Zone types of a node.
 pub const MAX_NR_ZONES: usize = 4;
@@ -386,7 +384,7 @@ impl Layout {
     }
 
     /// Free blocks between pages in use, by zone.
-    pub(in crate::mm) fn fragments(&self) -> Vec<[u64; FRAGMENT_ORDERS]> {
+    pub(in crate::mm) fn fragments(&self) -> Vec<Fragments> {
         self.zones.iter().map(|zone| zone.fragments).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Which maps the kernel grants (`mm/util.c`, up to 3.11 `mm/mmap.c`).
 //!
-//! Simplified: whoever maps is root, for whom nothing is kept back; up to 3.0 pages of shared memory count as if they
-//! could be free.
+//! Simplified: whoever maps is root, for whom nothing is kept back. What could be freed of slabs is left out, and up to 3.0
+//! pages of shared memory, which those kernels count as if they could be freed.
 
 use crate::kernel::Overcommit;
 use crate::world::World;

@@ -29,10 +29,9 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
         Op::Write(io) => return transfer(context, stmt, io, Way::Write).await,
         Op::Append(io) => return transfer(context, stmt, io, Way::Append).await,
         Op::Copy { from, to, block } => return copy(context, *from, *to, *block).await,
-        Op::Fsync { file, .. } => {
-            let target = *file;
-            let file = pick(context, stmt, target);
-            if let Some(inode) = existing(context, file, target)? {
+        Op::Fsync { file: target, .. } => {
+            let file = pick(context, stmt, *target);
+            if let Some(inode) = existing(context, file, *target)? {
                 // A file that is not open is opened for that.
                 let open = context.open.get_mut(&file);
                 let mut open = open.filter(|open| open.inode == inode);
@@ -70,20 +69,18 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
             let inode = open_or_create(&sys, file).await;
             truncate::truncate(&sys, inode, 0).await;
         }
-        Op::Delete { file } => {
-            let target = *file;
-            let file = pick(context, stmt, target);
+        Op::Delete { file: target } => {
+            let file = pick(context, stmt, *target);
             forget(context, file).await;
             let inode = sys.world().workload.files.unname(file);
             match inode {
                 Some(inode) => truncate::unlink(&sys, inode).await,
-                None => unless_missing(target)?,
+                None => unless_missing(*target)?,
             }
         }
-        Op::Truncate { file, size } => {
-            let target = *file;
-            let file = pick(context, stmt, target);
-            if let Some(inode) = existing(context, file, target)? {
+        Op::Truncate { file: target, size } => {
+            let file = pick(context, stmt, *target);
+            if let Some(inode) = existing(context, file, *target)? {
                 truncate::truncate(&sys, inode, *size).await;
             }
         }

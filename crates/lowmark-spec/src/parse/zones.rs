@@ -1,6 +1,6 @@
 //! The zones of a machine, where a machine file gives them: `[[zone]]`.
 
-use crate::machine::{FRAGMENT_ORDERS, PAGE_SIZE, Zone, ZoneKind};
+use crate::machine::{FRAGMENT_ORDERS, Fragments, PAGE_SIZE, Zone, ZoneKind};
 
 use super::error::{Problem, Result};
 use super::fields::Fields;
@@ -65,7 +65,7 @@ fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
         present: fields.need("present", "present = \"130944p\"", pages)?,
         managed: fields.need("managed", "managed = \"120000p\"", pages)?,
         initmem: fields.or("initmem", pages, 0)?,
-        fragments: fields.or("fragments", fragments, [0; FRAGMENT_ORDERS])?,
+        fragments: fields.or("fragments", fragments, Fragments::default())?,
     };
     if zone.node >= nodes {
         return Err(Problem::new(
@@ -116,9 +116,9 @@ fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
 }
 
 /// Numbers of blocks, order 0 first; those that are left out are 0.
-fn fragments(scope: &Scope<'_>, node: &Node) -> Result<[u64; FRAGMENT_ORDERS]> {
+fn fragments(scope: &Scope<'_>, node: &Node) -> Result<Fragments> {
     let counts = node.elements("numbers of blocks by order")?;
-    let mut fragments = [0; FRAGMENT_ORDERS];
+    let mut fragments = Fragments::default();
     if counts.len() > fragments.len() {
         return Err(Problem::new(
             node.span,

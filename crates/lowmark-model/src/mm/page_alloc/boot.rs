@@ -4,7 +4,7 @@ use crate::kernel::{DmaPool, Kernel};
 use crate::mm::Mm;
 use crate::mm::mmzone::{MAX_ORDER, Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, ZoneType};
 use crate::mm::page::Pfn;
-use lowmark_spec::machine::FRAGMENT_ORDERS;
+use lowmark_spec::machine::{FRAGMENT_ORDERS, Fragments};
 
 use super::RmqueueMode;
 
@@ -18,9 +18,6 @@ const MOVABLE_EVERY: u64 = 48;
 /// (`dma_atomic_pool_init`).
 const DMA_POOL_SHARE: u64 = 8192;
 const DMA_POOL_PAGES_MIN: u64 = 32;
-
-/// Free blocks of a zone by order.
-pub(in crate::mm) type Fragments = [u64; FRAGMENT_ORDERS];
 
 impl Mm {
     /// Gives all managed frames to the buddy lists.
