@@ -10,7 +10,9 @@ pub mod store;
 pub mod stream;
 
 pub use event::{Event, EventLog, Field, Kind, Names};
-pub use recording::{Gauges, Outcome, Phase, Recording, RunInfo, Series, System, TaskTimes, Unit};
-pub use release::Release;
+pub use recording::{
+    Gauges, Outcome, Phase, Recording, Remark, RunInfo, Series, System, TaskTimes, Unit,
+};
+pub use release::{NoRelease, Release};
 pub use store::{EventReader, StoreError, check_writable};
 pub use stream::{Account, Actor, Flaw, Sink, Source, Tables};

@@ -3,6 +3,7 @@
 use crate::event::EventLog;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What was run, on what, by whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +22,10 @@ pub struct RunInfo {
     pub lowmark: String,
     /// Seed of the run.
     pub seed: u64,
+    /// Parts of the kernel that the model left out of the run though the kernel has them, by their names in
+    /// `lowmark list coverage`; none of a real kernel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// How a run ended.
@@ -170,6 +175,25 @@ pub struct System {
     pub vmstat: Gauges,
 }
 
+/// Something that was asked for and that the backend left out, though the results mean something without it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remark {
+    /// Line of the workload file; absent if it is about the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// What is left out, and what happens instead.
+    pub text: String,
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.text),
+            None => write!(f, "{}", self.text),
+        }
+    }
+}
+
 /// What one run showed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
@@ -178,6 +202,9 @@ pub struct Recording {
     /// How it ended.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// What the workload or the machine asked for and the backend left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_modelled: Vec<Remark>,
     /// Time from start to end, ns.
     pub elapsed_ns: u64,
     /// Change of every vmstat counter over the run, by its `/proc/vmstat` name.

@@ -22,6 +22,10 @@ pub struct NoRelease(String);
 impl Release {
     /// The newest: what a text without an era is written for.
     pub const NEWEST: Release = Release::new(6, 18);
+    /// The oldest release whose texts of tracepoints are known.
+    pub const OLDEST_TEXT: Release = Release::v2_6(36);
+    /// The newest release with a text of its own: what later ones print is not known.
+    pub const NEWEST_TEXT: Release = Release::new(7, 2);
 
     /// Release `major.minor`, 3.0 or later.
     pub const fn new(major: u16, minor: u16) -> Release {
@@ -92,6 +96,15 @@ impl fmt::Display for Release {
 #[cfg(test)]
 mod tests {
     use super::Release;
+
+    #[test]
+    fn every_text_is_of_a_known_release() {
+        let texts = crate::Kind::ALL.iter().flat_map(|kind| kind.spec().texts);
+        let read = |text: &str| text.parse::<Release>().expect("a release");
+        let since: Vec<Release> = texts.map(|(since, _)| read(since)).collect();
+        assert_eq!(since.iter().min(), Some(&Release::OLDEST_TEXT));
+        assert_eq!(since.iter().max(), Some(&Release::NEWEST_TEXT));
+    }
 
     #[test]
     fn reads_what_uname_says() {

@@ -7,7 +7,7 @@
 //! Writing:
 //! 1. The destination is checked: absent, empty, or a recording that may be replaced. Anything else is
 //!    somebody's work and is refused.
-//! 2. Both files are written to a hidden sibling directory.
+//! 2. Both files are written to a hidden sibling directory, `recording.json` last: what lacks it is no recording.
 //! 3. An old recording steps aside, the sibling takes its name, the old one is removed. A reader sees
 //!    the old recording or the new one, never half of either.
 //!
@@ -16,8 +16,10 @@
 //! do not go back, as many events are there as were written.
 
 mod events;
+mod leftovers;
 
 pub use events::EventReader;
+pub use leftovers::{Cleared, Leftover, leftovers};
 
 use crate::layout::ShallowFormatter;
 use crate::recording::Recording;
@@ -41,8 +43,17 @@ pub const RECORDING_FILE: &str = "recording.json";
 /// Name of the file that holds the events.
 pub const EVENTS_FILE: &str = "events.jsonl";
 
+/// How often a recording is put in the place of one that somebody else has just put there.
+const REPLACED_MAX: usize = 100;
+
 /// Bytes at the start of `recording.json` in which [`FORMAT`] must appear.
 const MARKER_WINDOW: usize = 256;
+
+/// Longest `recording.json` that is read, bytes: samples of every millisecond fill a third of it in an hour.
+pub const DOCUMENT_MAX: u64 = 1 << 30;
+
+/// Longest line of `events.jsonl` that is read, bytes. Texts in events have 4096 at most.
+pub const LINE_MAX: u64 = 1 << 20;
 
 /// Why a recording could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +116,22 @@ pub enum StoreError {
         path: PathBuf,
         /// Line, from 1.
         line: usize,
+    },
+    /// There is no end to it, as in a link to a device or a file full of zeros.
+    #[error(
+        "{}:{line}: longer than {limit} bytes; expected {expected}: the file is damaged or no part of a \
+         recording",
+        path.display()
+    )]
+    TooLong {
+        /// File.
+        path: PathBuf,
+        /// Line that is too long, or the last one of what was read; from 1.
+        line: usize,
+        /// Most bytes that are read of it.
+        limit: u64,
+        /// What should be there.
+        expected: &'static str,
     },
     /// Fewer or more events than `recording.json` announces.
     #[error("{}: expected {expected} events, found {found}: the file was cut or changed", path.display())]
@@ -258,6 +285,17 @@ impl Recording {
 
     fn write_files(&self, dir: &Path) -> Result<(), StoreError> {
         fs::create_dir(dir).map_err(StoreError::io(dir, "create the directory"))?;
+        if !self.events.is_empty() {
+            write_file(&dir.join(EVENTS_FILE), |out| {
+                let mut line = Vec::new();
+                self.events.iter().try_for_each(|event| {
+                    line.clear();
+                    event.to_json(&self.events.names, &mut line);
+                    line.push(b'\n');
+                    out.write_all(&line)
+                })
+            })?;
+        }
         write_file(&dir.join(RECORDING_FILE), |out| {
             let document = Document {
                 format: FORMAT,
@@ -270,18 +308,6 @@ impl Recording {
                 &mut *out, formatter,
             ))?;
             out.write_all(b"\n")
-        })?;
-        if self.events.is_empty() {
-            return Ok(());
-        }
-        write_file(&dir.join(EVENTS_FILE), |out| {
-            let mut line = Vec::new();
-            self.events.iter().try_for_each(|event| {
-                line.clear();
-                event.to_json(&self.events.names, &mut line);
-                line.push(b'\n');
-                out.write_all(&line)
-            })
         })
     }
 }
@@ -319,8 +345,6 @@ struct Target {
     parent: PathBuf,
     /// Its own name.
     name: OsString,
-    /// Whether something that may be replaced is there.
-    exists: bool,
 }
 
 impl Target {
@@ -347,7 +371,6 @@ impl Target {
                 Ok(Target {
                     parent: parent.to_owned(),
                     name: name.to_owned(),
-                    exists,
                 })
             }
             _ => Err(StoreError::NoName {
@@ -364,21 +387,46 @@ impl Target {
         self.parent.join(hidden(&self.name, role))
     }
 
-    /// Puts the finished directory `new` in place.
+    /// Puts the finished directory `new` in place. Somebody else may do the same at the same time: the last one's
+    /// recording stays.
     fn replace_by(&self, new: &Path) -> Result<(), StoreError> {
         let path = self.path();
-        if !self.exists {
-            return fs::rename(new, &path).map_err(StoreError::io(&path, "create the directory"));
-        }
         let old = self.sibling("old");
-        fs::rename(&path, &old).map_err(StoreError::io(&path, "move the old recording aside"))?;
-        if let Err(e) = fs::rename(new, &path) {
-            // Best effort: put back what was there.
-            let _ = fs::rename(&old, &path);
-            return Err(StoreError::io(&path, "replace the old recording")(e));
+        for _ in 0..REPLACED_MAX {
+            match fs::rename(new, &path) {
+                Ok(()) => return Ok(()),
+                Err(e) if is_occupied(&e) => may_replace(&path)?,
+                Err(e) => return Err(StoreError::io(&path, "create the directory")(e)),
+            }
+            match fs::rename(&path, &old) {
+                Ok(()) => {}
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                Err(e) => return Err(StoreError::io(&path, "move the old recording aside")(e)),
+            }
+            let replaced = fs::rename(new, &path);
+            if replaced.as_ref().is_err_and(|e| !is_occupied(e)) {
+                // Best effort: put back what was there.
+                let _ = fs::rename(&old, &path);
+                return replaced.map_err(StoreError::io(&path, "replace the old recording"));
+            }
+            fs::remove_dir_all(&old).map_err(StoreError::io(&old, "remove the old recording"))?;
+            if replaced.is_ok() {
+                return Ok(());
+            }
         }
-        fs::remove_dir_all(&old).map_err(StoreError::io(&old, "remove the old recording"))
+        Err(StoreError::Occupied {
+            path,
+            found: "recordings that others keep writing there".to_owned(),
+        })
     }
+}
+
+/// Whether a directory could not take a name because one with something in it has it.
+fn is_occupied(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists
+    )
 }
 
 /// Name of a hidden directory beside `name`; the process id keeps two runs apart.
@@ -426,7 +474,12 @@ fn has_marker(path: &Path) -> bool {
     let read = File::open(path).and_then(|file| {
         io::Read::read_to_end(&mut io::Read::take(file, MARKER_WINDOW as u64), &mut start)
     });
-    read.is_ok() && start.windows(FORMAT.len()).any(|w| w == FORMAT.as_bytes())
+    read.is_ok() && begins_like_a_recording(&start)
+}
+
+fn begins_like_a_recording(bytes: &[u8]) -> bool {
+    let start = &bytes[..bytes.len().min(MARKER_WINDOW)];
+    start.windows(FORMAT.len()).any(|w| w == FORMAT.as_bytes())
 }
 
 fn open(path: &Path, expected: &'static str) -> Result<File, StoreError> {
@@ -450,19 +503,48 @@ fn write_file(
         .map_err(StoreError::io(path, "write"))
 }
 
+/// The text of `recording.json`.
+fn read_text(path: &Path) -> Result<String, StoreError> {
+    let mut file = open(path, "a recording: a directory with recording.json in it")?;
+    let mut bytes = Vec::new();
+    let mut read_up_to = |limit: u64, bytes: &mut Vec<u8>| {
+        let more = limit.saturating_sub(bytes.len() as u64);
+        io::Read::read_to_end(&mut io::Read::take(&mut file, more), bytes)
+            .map_err(StoreError::io(path, "read"))
+    };
+    // What does not begin like a recording is not read on for long: its end may be far away.
+    let some = (MARKER_WINDOW as u64) << 8;
+    read_up_to(some, &mut bytes)?;
+    let limit = if begins_like_a_recording(&bytes) {
+        DOCUMENT_MAX
+    } else {
+        some
+    };
+    read_up_to(limit + 1, &mut bytes)?;
+    let line = |bytes: &[u8]| 1 + bytes.iter().filter(|&&b| b == b'\n').count();
+    if bytes.len() as u64 > limit {
+        return Err(StoreError::TooLong {
+            path: path.to_owned(),
+            line: line(&bytes[..limit as usize]),
+            limit,
+            expected: if limit == DOCUMENT_MAX {
+                "the end of a recording"
+            } else {
+                "\"format\": \"lowmark-recording\" within the first 256 bytes"
+            },
+        });
+    }
+    String::from_utf8(bytes).map_err(|e| StoreError::NotUtf8 {
+        path: path.to_owned(),
+        line: line(&e.as_bytes()[..e.utf8_error().valid_up_to()]),
+    })
+}
+
 /// Everything but the events, and how many events there are.
 fn read_document(dir: &Path) -> Result<(Recording, u64), StoreError> {
     let path = dir.join(RECORDING_FILE);
-    let mut bytes = Vec::new();
-    let mut file = open(&path, "a recording: a directory with recording.json in it")?;
-    io::Read::read_to_end(&mut file, &mut bytes).map_err(StoreError::io(&path, "read"))?;
-    let text = std::str::from_utf8(&bytes).map_err(|e| StoreError::NotUtf8 {
-        path: path.clone(),
-        line: 1 + bytes[..e.valid_up_to()]
-            .iter()
-            .filter(|&&b| b == b'\n')
-            .count(),
-    })?;
+    let text = read_text(&path)?;
+    let text = text.as_str();
     let header: Header = serde_json::from_str(text)
         .map_err(|e| StoreError::syntax(&path, "the head of a recording", e.line(), &e))?;
     if header.format != FORMAT {

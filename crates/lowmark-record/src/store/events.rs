@@ -1,10 +1,13 @@
 //! The events of a recording, line by line.
 
-use super::{EVENTS_FILE, StoreError, open};
+use super::{EVENTS_FILE, LINE_MAX, StoreError, open};
 use crate::event::{Event, EventLog, Names};
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+
+/// What a line is.
+const EVENT: &str = "one event as a JSON object";
 
 /// Reads the events of a recording one by one, in memory of one line.
 #[derive(Debug)]
@@ -69,19 +72,29 @@ impl EventReader {
     fn next_with(&mut self, names: &mut Names) -> Result<Option<Event>, StoreError> {
         loop {
             self.buffer.clear();
-            let read = self.input.read_until(b'\n', &mut self.buffer);
-            if read.map_err(StoreError::io(&self.path, "read the events"))? == 0 {
+            let mut input = (&mut self.input).take(LINE_MAX + 1);
+            let read = input.read_until(b'\n', &mut self.buffer);
+            let length = read.map_err(StoreError::io(&self.path, "read the events"))?;
+            if length == 0 {
                 return Ok(None);
             }
             self.line += 1;
+            if length as u64 > LINE_MAX {
+                return Err(StoreError::TooLong {
+                    path: self.path.clone(),
+                    line: self.line,
+                    limit: LINE_MAX,
+                    expected: EVENT,
+                });
+            }
             let text = std::str::from_utf8(&self.buffer).map_err(|_| StoreError::NotUtf8 {
                 path: self.path.clone(),
                 line: self.line,
             })?;
             if !text.trim().is_empty() {
-                return Event::from_json(text, names).map(Some).map_err(|e| {
-                    StoreError::syntax(&self.path, "one event as a JSON object", self.line, &e)
-                });
+                return Event::from_json(text, names)
+                    .map(Some)
+                    .map_err(|e| StoreError::syntax(&self.path, EVENT, self.line, &e));
             }
         }
     }
@@ -113,12 +126,13 @@ impl<'a> Events<'a> {
 
     /// The next one, whose texts are added to `names`.
     pub(super) fn next(&mut self, names: &mut Names) -> Result<Option<Event>, StoreError> {
-        if self.count == 0 {
-            return Ok(None);
-        }
         let reader = match &mut self.reader {
             Some(reader) => reader,
-            none => none.insert(EventReader::open(self.dir)?),
+            none => match EventReader::open(self.dir) {
+                // No events, no file. One that is there all the same may have none either.
+                Err(StoreError::Missing { .. }) if self.count == 0 => return Ok(None),
+                reader => none.insert(reader?),
+            },
         };
         if let Some(event) = reader.next_with(names)? {
             check_event(&reader.path, reader.line, &event, self.tasks, self.last)?;
@@ -126,14 +140,14 @@ impl<'a> Events<'a> {
             self.found += 1;
             return Ok(Some(event));
         }
-        match self.found == self.count {
-            true => Ok(None),
-            false => Err(StoreError::EventCount {
-                path: reader.path.clone(),
-                expected: self.count,
-                found: self.found,
-            }),
+        if self.found == self.count {
+            return Ok(None);
         }
+        Err(StoreError::EventCount {
+            path: reader.path.clone(),
+            expected: self.count,
+            found: self.found,
+        })
     }
 }
 

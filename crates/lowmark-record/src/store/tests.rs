@@ -30,6 +30,7 @@ fn recording(events: Vec<Event>) -> Recording {
             backend: "model".to_owned(),
             lowmark: "0.1.0".to_owned(),
             seed: u64::MAX,
+            left_out: Vec::new(),
         },
         outcome: Outcome::Completed,
         elapsed_ns: 123,
@@ -47,6 +48,7 @@ fn recording(events: Vec<Event>) -> Recording {
             samples: vec![(1, 2), (3, 4)],
         }],
         gauges: Default::default(),
+        not_modelled: Vec::new(),
         system: None,
         events: EventLog::of(Names::default(), &events),
     }
@@ -195,6 +197,10 @@ fn damage_is_named_with_file_and_line() {
             "expected 4 events, found 3",
         ),
         (
+            replaced(json, "\"event_count\": 3", "\"event_count\": 0"),
+            "events.jsonl: expected 0 events, found 3: the file was cut or changed",
+        ),
+        (
             damaged(EVENTS_FILE, |b| b[..b.len() - 9].to_vec()),
             "events.jsonl:3:",
         ),
@@ -232,6 +238,54 @@ fn damage_is_named_with_file_and_line() {
             "expected `{expected}` in `{error}`"
         );
     }
+}
+
+/// Files without an end, as a link to a device or a file of zeros after a power cut.
+#[cfg(unix)]
+#[test]
+fn what_has_no_end_is_not_read_for_ever() {
+    for (file, start, expected) in [
+        (
+            EVENTS_FILE,
+            "",
+            "events.jsonl:1: longer than 1048576 bytes; expected one event as a JSON object",
+        ),
+        (
+            RECORDING_FILE,
+            "",
+            "recording.json:1: longer than 65536 bytes; expected \"format\": \"lowmark-recording\"",
+        ),
+        (
+            EVENTS_FILE,
+            "\n\n",
+            "events.jsonl:3: longer than 1048576 bytes",
+        ),
+    ] {
+        let (_place, dir) = written();
+        let path = dir.join(file);
+        fs::remove_file(&path).expect("removed");
+        if start.is_empty() {
+            std::os::unix::fs::symlink("/dev/zero", &path).expect("a link");
+        } else {
+            fs::write(&path, [start.as_bytes(), &vec![0; 2 << 20]].concat()).expect("written");
+        }
+        for read in [
+            Recording::read(&dir).map(|_| ()),
+            Recording::stream(&dir, &mut Seen::default()).map(|_| ()),
+        ] {
+            let error = read.expect_err("no end").to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
+
+/// An event file that holds nothing is none.
+#[test]
+fn no_events_may_be_an_empty_file() {
+    let (_place, dir) = written();
+    recording(Vec::new()).write(&dir).expect("replaced");
+    fs::write(dir.join(EVENTS_FILE), "\n").expect("written");
+    assert_eq!(Recording::read(&dir).expect("read"), recording(Vec::new()));
 }
 
 #[test]
@@ -481,4 +535,82 @@ fn a_stream_is_what_is_read() {
             error(Recording::read(&dir).map(|_| ())),
         );
     }
+}
+
+#[test]
+fn half_a_recording_is_none() -> Result<(), StoreError> {
+    let directory = TempDir::new().expect("a directory");
+    let whole = directory.path().join("whole");
+    let events: Vec<Event> = (0..1000).map(event).collect();
+    recording(events).write(&whole)?;
+    let half = directory.path().join(".half.new-1");
+    fs::create_dir(&half).expect("made");
+    fs::copy(whole.join(EVENTS_FILE), half.join(EVENTS_FILE)).expect("copied");
+    let read = Recording::read_without_events(&half);
+    assert!(matches!(read, Err(StoreError::Missing { .. })), "{read:?}");
+    Ok(())
+}
+
+#[test]
+fn what_was_left_is_found_and_cleared() -> Result<(), StoreError> {
+    let directory = TempDir::new().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
+    for name in [
+        ".a.b.new-12",
+        ".a.try-12",
+        ".gone.old-7",
+        ".kept.old-7",
+        "kept",
+    ] {
+        fs::create_dir(path(name)).expect("made");
+    }
+    fs::write(path(".a.b.new-12").join(EVENTS_FILE), "{").expect("written");
+    recording(Vec::new()).write(&path(".gone.old-7"))?;
+    // Somebody else's.
+    for name in [".git", ".a.new-x", ".a.newer-12", "a.new-12"] {
+        fs::create_dir(path(name)).expect("made");
+    }
+    fs::write(path(".file.new-12"), "").expect("written");
+    fs::create_dir(path(".full.new-12")).expect("made");
+    fs::write(path(".full.new-12").join("thesis.tex"), "").expect("written");
+
+    let found = leftovers(directory.path());
+    let names = found.iter().map(|leftover| {
+        let name = leftover.path.file_name().expect("a name");
+        (name.to_string_lossy().into_owned(), leftover.process)
+    });
+    let expected = [
+        (".a.b.new-12", 12),
+        (".a.try-12", 12),
+        (".gone.old-7", 7),
+        (".kept.old-7", 7),
+    ]
+    .map(|(name, process)| (name.to_owned(), process));
+    assert_eq!(names.collect::<Vec<_>>(), expected);
+    assert!(found[0].written() > Some(std::time::SystemTime::UNIX_EPOCH));
+    let cleared: Result<Vec<Cleared>, StoreError> = found.iter().map(Leftover::clear).collect();
+    use Cleared::{PutBack, Removed};
+    assert_eq!(cleared?, [Removed, Removed, PutBack, Removed]);
+    Recording::read(&path("gone"))?;
+    assert!(leftovers(directory.path()).is_empty());
+    assert!(path(".full.new-12").join("thesis.tex").exists());
+    assert!(leftovers(&path("nowhere")).is_empty());
+    Ok(())
+}
+
+/// The loser of a race finds a recording where there was nothing when it looked.
+#[test]
+fn several_may_write_one_recording() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("r");
+    let target = Target::of(&path).expect("it can be written");
+    recording(Vec::new()).write(&path).expect("the first");
+    let new = directory.path().join("second");
+    let mut second = recording(Vec::new());
+    second.elapsed_ns = 456;
+    second.write_files(&new).expect("written");
+    target.replace_by(&new).expect("put in place");
+    let found = Recording::read(&path).expect("a recording");
+    assert_eq!(found.elapsed_ns, 456);
+    assert_eq!(fs::read_dir(directory.path()).expect("listed").count(), 1);
 }
