@@ -18,6 +18,7 @@
 //! The same events give the same bytes.
 
 mod csv;
+mod era;
 mod error;
 mod ftrace;
 mod json;
@@ -28,9 +29,11 @@ pub mod perfetto;
 mod row;
 mod trace_dat;
 
+pub use era::EraFinder;
 pub use error::ExportError;
 use lowmark_record::event::gfp;
 use lowmark_record::{Field, Kind, Release, Sink};
+pub use output::unfinished;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -105,7 +108,7 @@ impl fmt::Display for Format {
 
 /// A text that names no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no export format; expected ftrace, trace.dat, perfetto, json, csv or parquet")]
+#[error("unknown export format `{0}`; expected ftrace, trace.dat, perfetto, json, csv or parquet")]
 pub struct NoFormat(String);
 
 impl FromStr for Format {

@@ -75,6 +75,17 @@ pub fn read(input: Input, sink: &mut dyn Sink) -> Result<Source, ReadError> {
     }
 }
 
+/// Notes that the input could not be read to its end. That explains what was found wrong shortly before: the
+/// last line is a part of one, and damage shows in what comes out before a decoder notices it.
+fn broken(account: &mut Account, error: &InputError) {
+    let flaw = error.flaw();
+    if flaw == Flaw::Damaged {
+        account.damaged = account.damaged.saturating_add(1);
+        account.flaws.remove(&Flaw::Truncated);
+    }
+    account.flaws.insert(flaw, error.to_string());
+}
+
 /// Lines of text, one after the other.
 fn read_text(input: Input, sink: &mut dyn Sink) -> Source {
     let mut reading = TextReading::default();
@@ -94,8 +105,7 @@ fn read_text(input: Input, sink: &mut dyn Sink) -> Source {
             }
             Ok(None) => break,
             Err(error) => {
-                let what = error.to_string();
-                reading.account.flaw(Flaw::Truncated, || what);
+                broken(&mut reading.account, &error);
                 break;
             }
         }
@@ -312,7 +322,7 @@ impl<'a> Records<'a> {
             });
         }
         if let Some(error) = &file.broken {
-            account.flaw(Flaw::Truncated, || error.to_string());
+            broken(&mut account, error);
         }
         Source {
             account,

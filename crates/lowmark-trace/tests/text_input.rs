@@ -1,6 +1,7 @@
 //! Inputs of every kind and compression, whole, cut off and damaged.
 
 use flate2::write::{GzEncoder, ZlibEncoder};
+use lowmark_record::Flaw;
 use lowmark_trace::input::{Compression, Input, InputError, Kind, LineEnd, Lines, TextKind};
 use lowmark_trace::text::{Line, Why, parse_raw};
 use std::io::{self, Cursor, Read, Seek, Write};
@@ -195,6 +196,39 @@ fn damage_is_an_error_or_harmless() {
         assert!(
             error.is_some() || compression == Compression::Atrace,
             "{compression}"
+        );
+    }
+}
+
+/// What a report says of an input that cannot be undone to its end.
+#[test]
+fn an_account_tells_damage_from_an_early_end() {
+    struct Nobody;
+    impl lowmark_record::Sink for Nobody {
+        fn event(&mut self, _: &lowmark_record::Event, _: &lowmark_record::Tables) {}
+    }
+    let flaws = |file: Vec<u8>| {
+        let source = lowmark_trace::read(open(file).expect("opens"), &mut Nobody).expect("a trace");
+        source.account.flaws
+    };
+    let trace = trace();
+    for (compress, compression) in COMPRESSORS {
+        let file = compress(&trace);
+        let cut = flaws(file[..file.len() / 2].to_vec());
+        let place = &cut[&Flaw::Truncated];
+        assert!(place.contains("data are cut off at offset"), "{place}");
+        let mut damaged = file.clone();
+        let middle = file.len() / 2;
+        damaged[middle..middle + 3].fill(0x55);
+        let damaged = flaws(damaged);
+        assert!(
+            !damaged.contains_key(&Flaw::Truncated),
+            "{compression}: {damaged:?}"
+        );
+        let place = &damaged[&Flaw::Damaged];
+        assert!(
+            place.contains("data are damaged ("),
+            "{compression}: {place}"
         );
     }
 }

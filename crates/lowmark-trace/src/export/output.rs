@@ -15,6 +15,15 @@ use std::path::{Path, PathBuf};
 /// Bytes that are collected before they are written.
 const BUFFER: usize = 256 << 10;
 
+/// The hidden file or directory that this process writes before `path` has its name; none if that has no name of
+/// its own. A program that is ended by a signal should remove it.
+pub fn unfinished(path: &Path) -> Option<PathBuf> {
+    let mut hidden = OsString::from(".");
+    hidden.push(path.file_name()?);
+    hidden.push(format!(".new-{}", std::process::id()));
+    Some(path.with_file_name(hidden))
+}
+
 /// A hidden sibling that is removed unless it was renamed.
 #[derive(Debug)]
 struct Sibling {
@@ -28,12 +37,8 @@ impl Sibling {
         let refuse = || ExportError::NoName {
             path: path.to_owned(),
         };
-        let name = path.file_name().ok_or_else(refuse)?;
-        let mut hidden = OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".new-{}", std::process::id()));
         Ok(Sibling {
-            path: path.with_file_name(hidden),
+            path: unfinished(path).ok_or_else(refuse)?,
             directory,
             renamed: false,
         })

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   events ──┬─> bundle.rs   the events themselves, in bundles of one CPU
-//!            └─> stalls.rs   slices on a track `stalls` of each thread
+//!            ├─> stalls.rs   slices on a track `stalls` of each thread
+//!            └─> rates.rs    counter tracks: pages scanned and reclaimed, dirty pages
 //!   counters ──────────────> counter tracks: free pages, LRU sizes
 //!            schema.rs       the messages
 //! ```
@@ -11,6 +12,7 @@
 //! threads make up a process no event says: every thread is shown as a process of its own.
 
 mod bundle;
+mod rates;
 pub mod schema;
 mod stalls;
 
@@ -21,6 +23,7 @@ use bundle::Symbols;
 use lowmark_record::event::NO_CPU;
 use lowmark_record::{Event, Sink, Tables};
 use prost::Message;
+use rates::Rates;
 use schema::{
     CLOCK_BOOTTIME, CLOCK_MONOTONIC, Clock, ClockSnapshot, CounterDescriptor, Data, FtraceEvent,
     FtraceEventBundle, InternedData, ProcessDescriptor, SEQ_INCREMENTAL_STATE_CLEARED,
@@ -78,6 +81,7 @@ pub(super) struct Perfetto {
     waiting: usize,
     symbols: Symbols,
     stalls: Stalls,
+    rates: Rates,
     threads: HashMap<i32, Thread>,
     counters: HashMap<String, u64>,
     last_ns: u64,
@@ -94,6 +98,7 @@ impl Perfetto {
             waiting: 0,
             symbols: Symbols::default(),
             stalls: Stalls::default(),
+            rates: Rates::default(),
             threads: HashMap::new(),
             counters: HashMap::new(),
             last_ns: 0,
@@ -210,7 +215,7 @@ impl Perfetto {
     }
 
     /// The track of a counter, described if it is new.
-    fn counter_track(&mut self, name: &str) -> u64 {
+    fn counter_track(&mut self, name: &str, from_events: bool) -> u64 {
         if let Some(uuid) = self.counters.get(name) {
             return *uuid;
         }
@@ -221,12 +226,42 @@ impl Perfetto {
             name: Some(name.to_owned()),
             counter: Some(CounterDescriptor {
                 unit: Some(UNIT_COUNT),
-                // What `/proc/vmstat` calls so is counted in pages.
-                unit_name: name.starts_with("nr_").then(|| "pages".to_owned()),
+                unit_name: unit(name, from_events).map(str::to_owned),
             }),
             ..TrackDescriptor::default()
         });
         uuid
+    }
+
+    fn value(&mut self, time_ns: u64, name: &str, value: u64, from_events: bool) {
+        let track = self.counter_track(name, from_events);
+        let value = TrackEvent {
+            r#type: Some(TYPE_COUNTER),
+            track_uuid: Some(track),
+            counter_value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
+            ..TrackEvent::default()
+        };
+        self.packet(Some(time_ns), 0, Data::TrackEvent(value));
+        self.exported.counters += 1;
+    }
+
+    fn rates(&mut self, tell: impl FnOnce(&mut Rates, &mut dyn FnMut(u64, &'static str, u64))) {
+        let mut values = Vec::new();
+        tell(&mut self.rates, &mut |time_ns, name, value| {
+            values.push((time_ns, name, value));
+        });
+        for (time_ns, name, value) in values {
+            self.value(time_ns, name, value, true);
+        }
+    }
+}
+
+/// The unit of a counter: what `/proc/vmstat` calls `nr_*` is counted in pages, and so is all that events tell.
+fn unit(name: &str, from_events: bool) -> Option<&'static str> {
+    if name.ends_with("per second") {
+        Some("pages/s")
+    } else {
+        (name.starts_with("nr_") || from_events).then_some("pages")
     }
 }
 
@@ -251,6 +286,7 @@ impl Sink for Perfetto {
             self.introduce(name, pid);
             self.slices(event, pid, tables);
         }
+        self.rates(|rates, give| rates.event(event, give));
         let message = bundle::message(event, pid, &tables.names, &mut self.symbols);
         let cpu = if event.cpu == NO_CPU { 0 } else { event.cpu };
         let bundle = self.bundles.entry(cpu).or_default();
@@ -271,15 +307,7 @@ impl Sink for Perfetto {
 impl Exporter for Perfetto {
     fn counter(&mut self, time_ns: u64, name: &str, value: u64) {
         self.begin(time_ns);
-        let track = self.counter_track(name);
-        let value = TrackEvent {
-            r#type: Some(TYPE_COUNTER),
-            track_uuid: Some(track),
-            counter_value: Some(value.cast_signed()),
-            ..TrackEvent::default()
-        };
-        self.packet(Some(time_ns), 0, Data::TrackEvent(value));
-        self.exported.counters += 1;
+        self.value(time_ns, name, value, false);
     }
 
     fn failed(&self) -> bool {
@@ -288,6 +316,14 @@ impl Exporter for Perfetto {
 
     fn finish(mut self: Box<Self>) -> Result<Exported, ExportError> {
         self.begin(0);
+        let mut ends = Vec::new();
+        let track = |pid: i32| Tracks::Stalls.uuid(pid.cast_unsigned());
+        self.stalls
+            .finish(track, |time, end| ends.push((time, end)));
+        for (time, end) in ends {
+            self.packet(Some(time), 0, Data::TrackEvent(end));
+        }
+        self.rates(Rates::finish);
         self.write_bundles();
         let (path, bytes) = self.out.finish()?;
         Ok(Exported {

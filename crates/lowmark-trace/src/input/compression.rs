@@ -3,6 +3,7 @@
 //! The libraries are driven step by step, not through their readers: those drop what a call had decoded when
 //! it runs into damage, and do not say where in the file that was.
 
+use super::error::CUT_OFF;
 use super::gzip::Gunzip;
 use super::sniff;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -177,7 +178,7 @@ impl<R: Read> Decoder<R> {
             let stuck = step.consumed == 0 && step.produced == 0;
             match step.ended {
                 Ok(true) => self.state = State::Ended,
-                Ok(false) if stuck && at_end => self.fail("are cut off".to_owned()),
+                Ok(false) if stuck && at_end => self.fail(CUT_OFF.to_owned()),
                 Ok(false) if stuck => self.fail("are damaged (no progress)".to_owned()),
                 Ok(false) => {}
                 Err(what) => self.fail(format!("are damaged ({what})")),

@@ -1,7 +1,11 @@
 //! What can be wrong with an input, each with its place, what was expected and what to do.
 
 use super::Compression;
+use lowmark_record::Flaw;
 use std::io;
+
+/// What is wrong with compressed data that end before they should.
+pub(super) const CUT_OFF: &str = "are cut off";
 
 /// An input that cannot be read, or not to its end. Offsets are in bytes from 0.
 #[derive(Debug, thiserror::Error)]
@@ -108,6 +112,14 @@ pub enum InputError {
 }
 
 impl InputError {
+    /// What it makes of the trace: compressed data that cannot be undone are damaged, all else ends too early.
+    pub fn flaw(&self) -> Flaw {
+        match self {
+            InputError::Broken { what, .. } if what != CUT_OFF => Flaw::Damaged,
+            _ => Flaw::Truncated,
+        }
+    }
+
     /// The error that a [`super::Reader`] wrapped up, or a failed read of another reader at `offset`.
     pub(super) fn from_read(name: &str, offset: u64, error: io::Error) -> InputError {
         error.downcast().unwrap_or_else(|source| InputError::Read {

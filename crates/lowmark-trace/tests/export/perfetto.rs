@@ -3,7 +3,7 @@
 use crate::support::{Source, options, python, release};
 use lowmark_record::{Event, Field, Kind, Tables};
 use lowmark_trace::export::perfetto::schema::{
-    Data, FtraceData, TYPE_COUNTER, TYPE_SLICE_BEGIN, TYPE_SLICE_END, Trace,
+    Data, FtraceData, TYPE_COUNTER, TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END, Trace,
 };
 use lowmark_trace::export::{Exporter, Format, create};
 use prost::Message;
@@ -95,13 +95,34 @@ fn every_event_is_there_for_both_readers() {
         assert_eq!(found, (event.cpu, actor.pid.cast_unsigned()));
     }
     let ours = summary(&trace);
-    assert!(
-        ours.contains("clock_snapshot 1\n") && ours.contains("track_event 4 4\n"),
-        "{ours}"
-    );
+    assert!(ours.contains("clock_snapshot 1\n"), "{ours}");
+    let given = counters(&trace);
+    assert_eq!(given["nr_free_pages"], [(1, 500), (2, 400)]);
+    assert_eq!(given["nr_inactive_file"], [(1, 250), (2, 200)]);
     if let Some(theirs) = python("read_perfetto.py", &[&path]) {
         assert_eq!(theirs, ours);
     }
+}
+
+/// The values of every counter, by name, with their times.
+fn counters(trace: &Trace) -> BTreeMap<String, Vec<(u64, i64)>> {
+    let mut names = BTreeMap::new();
+    let mut values: BTreeMap<String, Vec<(u64, i64)>> = BTreeMap::new();
+    for packet in &trace.packet {
+        match packet.data.as_ref().expect("data") {
+            Data::TrackDescriptor(track) if track.counter.is_some() => {
+                names.insert(track.uuid, track.name.clone().expect("a name"));
+            }
+            Data::TrackEvent(event) if event.r#type == Some(TYPE_COUNTER) => {
+                let name: &String = &names[&event.track_uuid];
+                let value = event.counter_value.expect("a value");
+                let time = packet.timestamp.expect("a time");
+                values.entry(name.clone()).or_default().push((time, value));
+            }
+            _ => {}
+        }
+    }
+    values
 }
 
 /// One stall as it is shown: name, begin and end.
@@ -132,10 +153,102 @@ fn slices(trace: &Trace) -> BTreeMap<u64, Vec<Slice>> {
                 let (name, begin) = begun.expect("no end without a begin");
                 done.entry(track).or_default().push((name, begin, time));
             }
+            TYPE_INSTANT => done.entry(track).or_default().push((name, time, time)),
             kind => assert_eq!(kind, TYPE_COUNTER),
         }
     }
     done
+}
+
+/// The slices of the thread of a name.
+fn slices_of(trace: &Trace, thread: &str) -> Vec<Slice> {
+    let mut tracks = BTreeMap::new();
+    for packet in &trace.packet {
+        if let Some(Data::TrackDescriptor(track)) = &packet.data {
+            tracks.insert(track.uuid.expect("a number"), track.clone());
+        }
+    }
+    let name = |track: &u64| {
+        let parent = tracks[track].parent_uuid.expect("a parent");
+        let thread = tracks[&parent].thread.clone().expect("a thread");
+        thread.thread_name.unwrap_or_default()
+    };
+    let all = slices(trace).into_iter();
+    all.filter(|(track, _)| name(track) == thread)
+        .flat_map(|(_, slices)| slices)
+        .collect()
+}
+
+#[test]
+fn throttled_writers_are_slices_and_rates_are_counters() {
+    const MS: u64 = 1_000_000;
+    let mut tables = Tables::default();
+    let (dd, cp) = (tables.task(b"dd", 7), tables.task(b"cp", 8));
+    let event = |kind, ms: u64, task| Event::new(kind, ms * MS, 0, task);
+    let look = |ms, task, pause: i64| {
+        event(Kind::BalanceDirtyPages, ms, task).with(&[(Field::Pause, pause.cast_unsigned())])
+    };
+    let state = |ms, dirty| {
+        event(Kind::GlobalDirtyState, ms, dd).with(&[(Field::Dirty, dirty), (Field::Thresh, 200)])
+    };
+    let shrink = |ms, scanned| {
+        let pages = [
+            (Field::NrScanned, scanned),
+            (Field::NrReclaimed, scanned / 2),
+        ];
+        event(Kind::LruShrinkInactive, ms, dd).with(&pages)
+    };
+    let events = [
+        state(100, 50),
+        look(100, dd, 10),
+        shrink(102, 32),
+        shrink(108, 32),
+        state(109, 50),
+        shrink(112, 32),
+        look(120, dd, -4),
+        look(121, dd, 200),
+        // It was woken early.
+        look(130, dd, 20),
+        event(Kind::Throttled, 160, dd).with(&[(Field::UsecDelayed, 40_000)]),
+        state(170, 70),
+        shrink(200, 8),
+        event(Kind::BalanceDirtyStart, 210, cp),
+        event(Kind::BalanceDirtyWait, 215, cp),
+        look(220, cp, i64::MAX),
+        look(230, cp, 30),
+    ];
+    let directory = tempfile::tempdir().expect("a directory");
+    let trace = exported(&directory.path().join("trace"), |exporter| {
+        events
+            .iter()
+            .for_each(|event| exporter.event(event, &tables));
+    });
+    let slice = |name: &str, from, to| (name.to_owned(), from * MS, to * MS);
+    let balance = |from, to| slice("balance_dirty_pages", from, to);
+    let expected = [
+        balance(100, 110),
+        balance(120, 120),
+        balance(121, 130),
+        balance(130, 150),
+        slice("throttled", 150, 160),
+    ];
+    assert_eq!(slices_of(&trace, "dd"), expected);
+    // No kernel pauses for so long: the time is not known.
+    let expected = [balance(210, 215), balance(220, 220), balance(230, 260)];
+    assert_eq!(slices_of(&trace, "cp"), expected);
+
+    let given = counters(&trace);
+    assert_eq!(given["dirty pages"], [(100 * MS, 50), (170 * MS, 70)]);
+    assert_eq!(given["dirty threshold"], [(100 * MS, 200)]);
+    let scanned = [
+        (102 * MS, 6400),
+        (112 * MS, 3200),
+        (122 * MS, 0),
+        (200 * MS, 800),
+        (210 * MS, 0),
+    ];
+    assert_eq!(given["pages scanned per second"], scanned);
+    assert_eq!(given["pages reclaimed per second"][0], (102 * MS, 3200));
 }
 
 #[test]
@@ -189,6 +302,8 @@ fn stalls_are_slices_of_their_threads() {
             "kswapd0".to_owned(),
             vec![
                 slice("congestion_wait", 40, 60),
+                // A wait that did not sleep.
+                slice("wait_iff_congested", 61, 61),
                 slice("kswapd awake", 10, 90),
             ],
         ),

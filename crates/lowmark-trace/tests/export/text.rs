@@ -2,8 +2,8 @@
 
 use crate::support::{Parts, Source, captures, options, release, variable};
 use lowmark_record::event::{Columns, TextParser, Understood};
-use lowmark_record::{Event, Field, Kind};
-use lowmark_trace::export::{Entries, Format, Options};
+use lowmark_record::{Event, Field, Kind, Release, Sink};
+use lowmark_trace::export::{Entries, EraFinder, Format, Options};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -22,6 +22,37 @@ fn exported(source: &Source, options: &Options) -> String {
 
 fn event_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.starts_with('#'))
+}
+
+/// A trace is written in the text of an era that has all of its events; the newest if that is one.
+#[test]
+fn the_era_follows_from_the_events() {
+    for era in ERAS {
+        let source = Source::every_kind(release(era), 3);
+        let mut finder = EraFinder::default();
+        for event in &source.events {
+            finder.event(event, &source.tables);
+        }
+        let found = finder.release();
+        for event in &source.events {
+            let mask = event.kind.mask_in(found);
+            let mask = mask.unwrap_or_else(|| panic!("{era}: {found} has no {:?}", event.kind));
+            let unprinted = event.kind.spec().unprinted;
+            for (slot, field) in event.kind.fields().iter().enumerate() {
+                let has = event.get(*field).is_none() || unprinted.contains(field);
+                assert!(has || mask >> slot & 1 != 0, "{era}: {found}, {field:?}");
+            }
+        }
+    }
+    let of = |kind| {
+        let mut finder = EraFinder::default();
+        finder.event(&Event::new(kind, 1, 0, 0), &Default::default());
+        finder.release()
+    };
+    assert_eq!(EraFinder::default().release(), Release::NEWEST);
+    assert_eq!(of(Kind::KswapdSleep), Release::NEWEST);
+    assert!(of(Kind::BalancePgdatBegin) > Release::NEWEST);
+    assert_eq!(of(Kind::BalanceDirtyWait), release("3.1"));
 }
 
 #[test]

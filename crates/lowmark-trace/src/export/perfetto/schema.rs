@@ -377,7 +377,7 @@ pub struct TrackEvent {
     /// What else is known.
     #[prost(message, repeated, tag = "4")]
     pub debug_annotations: Vec<DebugAnnotation>,
-    /// [`TYPE_SLICE_BEGIN`], [`TYPE_SLICE_END`] or [`TYPE_COUNTER`].
+    /// [`TYPE_SLICE_BEGIN`], [`TYPE_SLICE_END`], [`TYPE_INSTANT`] or [`TYPE_COUNTER`].
     #[prost(int32, optional, tag = "9")]
     pub r#type: Option<i32>,
     /// Track.
@@ -398,6 +398,8 @@ pub struct TrackEvent {
 pub const TYPE_SLICE_BEGIN: i32 = 1;
 /// The innermost slice of the track ends.
 pub const TYPE_SLICE_END: i32 = 2;
+/// Something without a length.
+pub const TYPE_INSTANT: i32 = 3;
 /// A counter has a value.
 pub const TYPE_COUNTER: i32 = 4;
 
