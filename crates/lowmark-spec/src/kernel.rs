@@ -1,19 +1,50 @@
 //! Kernels by name: a version, mechanisms changed by hand, sysctls.
 //!
-//! The syntax is `VERSION[+MECHANISM[=VARIANT]]…`, for example `v3.6`, `v3.6+swapin_readahead=hugh-new`
-//! or `v3.13+swapin_nr_pages`. Which versions and mechanisms exist is the backend's to say: this crate
-//! knows only the form.
+//! The syntax is `VERSION[-CHANGE][+MECHANISM=VARIANT | +CHANGE]…[,SYSCTL=VALUE | ,-CHANGE]…`, for example
+//! `v3.6`, `6.18`, `v3.6+swapin_readahead=hugh-new`, `v3.13+swapin_nr_pages` or `v6.18-eevdf`. Which versions,
+//! mechanisms and changes exist is the backend's to say: this crate knows only the form.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
-/// One mechanism set by hand on top of a version.
+/// One difference between a kernel and its version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Toggle {
-    /// Mechanism or commit name.
-    pub mechanism: String,
-    /// Variant; absent when the name alone says it (`+swapin_nr_pages`).
-    pub variant: Option<String>,
+pub enum Toggle {
+    /// `+MECHANISM=VARIANT`: a mechanism gets this variant.
+    Set {
+        /// Name of the mechanism.
+        mechanism: String,
+        /// Name of its variant.
+        variant: String,
+    },
+    /// `+CHANGE`: the version as if it had this change, too.
+    Apply(String),
+    /// `-CHANGE`: the version as if it did not have this change.
+    Remove(String),
+}
+
+impl Toggle {
+    /// Name of the mechanism or change.
+    pub fn name(&self) -> &str {
+        match self {
+            Toggle::Set {
+                mechanism: name, ..
+            }
+            | Toggle::Apply(name)
+            | Toggle::Remove(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for Toggle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Toggle::Set { mechanism, variant } => write!(f, "+{mechanism}={variant}"),
+            Toggle::Apply(change) => write!(f, "+{change}"),
+            Toggle::Remove(change) => write!(f, "-{change}"),
+        }
+    }
 }
 
 /// A kernel as asked for.
@@ -21,11 +52,12 @@ pub struct Toggle {
 pub struct KernelSpec {
     /// The text as written, also the heading of its column.
     pub text: String,
-    /// Version with its leading `v`, for example `v3.6`.
+    /// Version with its leading `v`, whether or not it was written with one, for example `v3.6`.
     pub version: String,
-    /// Mechanisms set by hand, in the order written.
+    /// What differs from the version, in the order written; the backend carries it out in this order.
     pub toggles: Vec<Toggle>,
-    /// `vm.*` and block settings by their sysctl name without prefix, for example `page_cluster`.
+    /// `vm.*` and block settings by their sysctl name without prefix and with underscores, for example
+    /// `page_cluster`.
     pub sysctl: BTreeMap<String, String>,
 }
 
@@ -68,4 +100,29 @@ pub fn is_setting(name: &str) -> bool {
     (1..=BYTES_MAX).contains(&name.len())
         && name.bytes().next().is_some_and(|b| b.is_ascii_lowercase())
         && name.bytes().all(plain)
+}
+
+/// The name by which a setting is known here: underscores for dashes, as the kernel's one name
+/// with a dash, `/proc/sys/vm/page-cluster`, is written in both ways, and without `vm.` before it. Nothing if
+/// the text is not the name of a setting.
+pub fn setting_name(text: &str) -> Option<String> {
+    let name = text.strip_prefix("vm.").unwrap_or(text).replace('-', "_");
+    is_setting(&name).then_some(name)
+}
+
+/// A version as [`KernelSpec::version`] has it, with its leading `v`; `3.6` and `v3.6` are the same one.
+/// Nothing if the text is not a version: two to four numbers, and perhaps a release candidate, as in
+/// `v2.6.36-rc4`.
+pub fn version_name(text: &str) -> Option<String> {
+    let bare = text.strip_prefix('v').unwrap_or(text);
+    let number =
+        |part: &str| (1..=4).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+    let (release, candidate) = match bare.split_once("-rc") {
+        Some((release, candidate)) => (release, Some(candidate)),
+        None => (bare, None),
+    };
+    let valid = (2..=4).contains(&release.split('.').count())
+        && release.split('.').all(number)
+        && candidate.is_none_or(number);
+    valid.then(|| format!("v{bare}"))
 }

@@ -6,6 +6,7 @@
 
 pub mod kernel;
 pub mod machine;
+pub mod pace;
 mod parse;
 pub mod random;
 mod touches;
@@ -36,4 +37,9 @@ pub struct Scenario {
     /// Where periodic work of the kernel stands when the workload begins, which on a real machine is chance: midway
     /// between two rounds with 0, and elsewhere with other numbers, of which few in a row are spread evenly.
     pub phase: u64,
+    /// Which boot of the machine it is. 0 is the machine as it is described; of others each has a few pages more or less
+    /// in use, at other places, heads of disks elsewhere, devices that take a little more or less time for each command,
+    /// and tasks that start in another order: what nobody can hold fixed on a real machine.
+    #[serde(default)]
+    pub boot: u64,
 }

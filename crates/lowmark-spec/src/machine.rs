@@ -105,9 +105,15 @@ pub struct Machine {
     pub filesystems: Vec<FileSystem>,
     /// What work costs on a CPU of this machine.
     pub costs: Costs,
-    /// The same under kernels whose own code was measured to take another time for it, by version.
+    /// The same under kernels whose own code was measured to take another time for it, by version. Runs do not take
+    /// these by themselves, so that kernels side by side differ in what they decide alone: [`Machine::under_kernel`].
     #[serde(default)]
     pub kernel_costs: BTreeMap<String, Costs>,
+    /// Constants that were fitted to published figures, by their dotted names, each with what it was fitted to:
+    /// `evaluation::table`, `evaluation::table::row` or `evaluation::table::row::column`. Says how far to trust a report
+    /// that judges by these figures; nothing of a run depends on it, and recordings do not have it.
+    #[serde(skip)]
+    pub fitted: BTreeMap<String, Vec<String>>,
 }
 
 /// How a device moves data.
@@ -281,8 +287,8 @@ pub struct FileSystem {
     pub device: Option<usize>,
 }
 
-/// CPU time of elementary work, ns. A property of the machine: every workload on it pays the same, and every kernel but
-/// those of [`Machine::kernel_costs`].
+/// CPU time of elementary work, ns. A property of the machine: every workload on it pays the same, and every kernel, unless
+/// it is put beside the very kernel ([`Machine::under_kernel`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Costs {
@@ -395,7 +401,18 @@ impl Machine {
             filesystems: Vec::new(),
             costs: Costs::default(),
             kernel_costs: BTreeMap::new(),
+            fitted: BTreeMap::new(),
         }
+    }
+
+    /// The machine with the costs that were measured under a kernel, where they are known: what a run beside that very
+    /// kernel takes.
+    pub fn under_kernel(mut self, version: &str) -> Machine {
+        if let Some(costs) = self.kernel_costs.remove(version) {
+            self.costs = costs;
+        }
+        self.kernel_costs.clear();
+        self
     }
 
     /// RAM of all nodes in bytes: what `RAM` means in size expressions.

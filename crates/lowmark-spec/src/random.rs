@@ -3,6 +3,8 @@
 //! Integer arithmetic only: the same seed gives the same numbers on every machine, and so the same pages
 //! on every backend.
 
+use crate::workload::Duration;
+
 /// A stream of random numbers (SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
 #[derive(Debug, Clone)]
 pub struct Stream {
@@ -52,15 +54,41 @@ impl Stream {
         // −ln(u/2³²) = (32 − log2 u)·ln 2, in units of 2⁻³².
         let minus_log2 = (32u64 << FRACTION) - log2_fixed(u);
         const LN2: u128 = 2_977_044_472; // ln 2 · 2³²
-        ((u128::from(mean) * u128::from(minus_log2) * LN2) >> (2 * FRACTION)) as u64
+        let scaled = u128::from(mean) * u128::from(minus_log2);
+        let time = match scaled.checked_mul(LN2) {
+            Some(product) => product >> (2 * FRACTION),
+            // A mean of centuries: what the lower bits would add is far below a second.
+            None => ((scaled >> FRACTION) * LN2) >> FRACTION,
+        };
+        u64::try_from(time).unwrap_or(u64::MAX)
     }
 
-    /// Standard normal in thousandths (sum of twelve uniforms, Irwin–Hall), within ±6000.
+    /// Standard normal with [`NORMAL_FRACTION`] fraction bits (sum of twelve uniforms, Irwin–Hall), from −6 to
+    /// below 6.
     #[inline]
-    pub fn normal_milli(&mut self) -> i64 {
-        (0..12).map(|_| self.below(1001) as i64).sum::<i64>() - 6000
+    pub fn normal(&mut self) -> i64 {
+        let sum: u64 = (0..12)
+            .map(|_| self.next_u64() >> (u64::BITS - NORMAL_FRACTION))
+            .sum();
+        sum as i64 - (6 << NORMAL_FRACTION)
     }
 }
+
+impl Duration {
+    /// The time, ns: itself, or drawn from `stream`. Every backend draws here, so that all of them wait equally
+    /// long.
+    pub fn draw(self, stream: &mut Stream) -> u64 {
+        match self {
+            Duration::Fixed(time) => time,
+            Duration::Uniform(low, high) => stream.between(low, high),
+            Duration::Exponential(mean) => stream.exponential(mean),
+        }
+    }
+}
+
+/// Fraction bits of [`Stream::normal`]: more than any range has units, so that none of them is passed over, and
+/// few enough for its product with a range and a sigma to stay within 128 bits.
+pub const NORMAL_FRACTION: u32 = 44;
 
 /// Fraction bits of the fixed-point logarithms.
 const FRACTION: u32 = 32;
@@ -304,6 +332,38 @@ mod tests {
         let mut stream = Stream::new(7, "think", 3);
         let sum: u64 = (0..100_000).map(|_| stream.exponential(1_000_000)).sum();
         assert!(sum.abs_diff(100_000 * 1_000_000) < 100_000 * 10_000);
+    }
+
+    /// Means of centuries do not wrap: times are as much longer as their mean is, up to the largest number.
+    #[test]
+    fn exponential_takes_any_mean() {
+        let draws = |mean: u64| {
+            let mut stream = Stream::new(7, "think", 3);
+            let drawn: Vec<u64> = (0..1000).map(|_| stream.exponential(mean)).collect();
+            drawn
+        };
+        let (small, large) = (draws(1 << 31), draws(1 << 63));
+        assert!(large.contains(&u64::MAX) && large.iter().any(|&time| time < 1 << 60));
+        for (small, large) in small.into_iter().zip(large) {
+            let scaled = u64::try_from(u128::from(small) << 32).unwrap_or(u64::MAX);
+            assert!(scaled.abs_diff(large) < 1 << 34, "{small} {large}");
+        }
+    }
+
+    #[test]
+    fn normal_has_its_mean_and_deviation() {
+        let mut stream = Stream::new(3, "gauss", 0);
+        let unit = (1u64 << NORMAL_FRACTION) as f64;
+        let draws: Vec<f64> = (0..200_000)
+            .map(|_| stream.normal() as f64 / unit)
+            .collect();
+        let count = draws.len() as f64;
+        let mean = draws.iter().sum::<f64>() / count;
+        let variance = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+        assert!(
+            mean.abs() < 0.01 && (variance - 1.0).abs() < 0.01,
+            "{mean} {variance}"
+        );
     }
 
     #[test]

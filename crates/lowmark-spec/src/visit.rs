@@ -1,6 +1,6 @@
 //! The order in which units (pages, blocks, files) are visited, the same on every backend.
 
-use crate::random::{Modulus, Stream, Zipf};
+use crate::random::{Modulus, NORMAL_FRACTION, Stream, Zipf};
 use crate::workload::Order;
 
 /// A page that a touch statement came to: what backends must agree on.
@@ -122,10 +122,10 @@ impl Visit {
                 unit
             }
             Visit::Gauss { sigma_milli } => loop {
-                let spread =
-                    stream.normal_milli() as i128 * i128::from(*sigma_milli) * i128::from(units)
-                        / 1_000_000;
-                let unit = i128::from(units / 2) + spread;
+                let sigma = i128::from(*sigma_milli) * i128::from(units);
+                let middle = (i128::from(units) << NORMAL_FRACTION) / 2;
+                let place = middle + i128::from(stream.normal()) * sigma / 1000;
+                let unit = place >> NORMAL_FRACTION;
                 if (0..i128::from(units)).contains(&unit) {
                     break unit as u64;
                 }
@@ -166,8 +166,56 @@ mod tests {
     const PINNED: [[u64; 6]; 3] = [
         [115, 742, 594, 409, 988, 658],
         [93, 595, 272, 327, 859, 140],
-        [558, 516, 418, 652, 548, 588],
+        [558, 516, 417, 652, 548, 588],
     ];
+
+    /// Every unit can be drawn, as often as a normal distribution says: of many units about as many are met as the
+    /// density of each makes likely, and mean and deviation are its own.
+    #[test]
+    fn gauss_meets_as_many_units_as_a_normal_distribution() {
+        const UNITS: u64 = 76_800;
+        const DRAWS: usize = 80_000;
+        const SIGMA: f64 = 0.1 * UNITS as f64;
+        let mut seen = visits(Order::Gauss(100), UNITS, DRAWS);
+        let mean = seen.iter().sum::<u64>() as f64 / DRAWS as f64;
+        let deviation = |&unit: &u64| (unit as f64 - mean).powi(2);
+        let sigma = (seen.iter().map(deviation).sum::<f64>() / DRAWS as f64).sqrt();
+        let middle = (UNITS - 1) as f64 / 2.0;
+        assert!(
+            (mean - middle).abs() < 0.02 * SIGMA,
+            "mean {mean} for {middle}"
+        );
+        assert!(
+            (sigma / SIGMA - 1.0).abs() < 0.01,
+            "sigma {sigma} for {SIGMA}"
+        );
+        let met = |unit: u64| {
+            let z = (unit as f64 - middle) / SIGMA;
+            let density = (-z * z / 2.0).exp() / (SIGMA * std::f64::consts::TAU.sqrt());
+            1.0 - (1.0 - density).powi(DRAWS as i32)
+        };
+        let expected: f64 = (0..UNITS).map(met).sum();
+        seen.sort_unstable();
+        seen.dedup();
+        let distinct = seen.len() as f64;
+        assert!(
+            (distinct / expected - 1.0).abs() < 0.02,
+            "{distinct} for {expected}"
+        );
+    }
+
+    /// The widest range and sigma that the language takes.
+    #[test]
+    fn gauss_takes_any_range() {
+        let units = i64::MAX.unsigned_abs();
+        let seen = visits(Order::Gauss(10_000), units, 1000);
+        let quarter = |unit: &&u64| **unit < units / 4;
+        let low = seen.iter().filter(quarter).count();
+        assert!(
+            (200..300).contains(&low),
+            "{low} of 1000 in the first quarter"
+        );
+    }
 
     #[test]
     fn zipf_permutes() {

@@ -8,8 +8,8 @@ mod objects;
 pub use objects::{Barrier, Cgroup, File, FileKind, FileSet, Series, SizeDist, TimeUnit};
 use serde::{Deserialize, Serialize};
 
-/// A workload with all parameters bound.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A workload with all parameters bound. The default one does nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workload {
     /// Name of the workload.
     pub name: String,
@@ -34,9 +34,10 @@ pub struct Workload {
 }
 
 /// When a run is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
     /// When every task that started has ended.
+    #[default]
     AllTasks,
     /// After this time, ns; tasks still running are killed.
     After(u64),

@@ -147,12 +147,12 @@ fn mistakes_are_told() {
         complaint(unknown).starts_with("--machine:1:1: machine.use: unknown machine `desktop`\n")
     );
     let kernel = run(Overrides {
-        kernels: vec!["3.6".into()],
+        kernels: vec!["latest".into()],
         ..Overrides::default()
     });
     assert!(
         complaint(kernel)
-            .starts_with("--kernel:1:1: kernel.use: expected a kernel version, found \"3.6\"\n")
+            .starts_with("--kernel:1:1: kernel.use: expected a kernel version, found \"latest\"\n")
     );
 }
 
@@ -160,20 +160,31 @@ fn mistakes_are_told() {
 fn kernels_have_a_form() -> Result<(), SpecError> {
     let kernel = KernelSpec::parse("v3.6-rc7+swapin_readahead=hugh-new+swap_stats,page_cluster=4")?;
     assert_eq!(kernel.version, "v3.6-rc7");
-    let toggle = |mechanism: &str, variant: Option<&str>| Toggle {
-        mechanism: mechanism.into(),
-        variant: variant.map(str::to_owned),
+    let set = Toggle::Set {
+        mechanism: "swapin_readahead".into(),
+        variant: "hugh-new".into(),
     };
-    assert_eq!(
-        kernel.toggles,
-        [
-            toggle("swapin_readahead", Some("hugh-new")),
-            toggle("swap_stats", None)
-        ]
-    );
+    let applied = Toggle::Apply("swap_stats".into());
+    assert_eq!(kernel.toggles, [set, applied]);
     assert_eq!(kernel.sysctl["page_cluster"], "4");
     for bad in [
-        "", "v", "v3", "3.6", "v3.6+", "v3.6+a+a", "v3.6,", "v3.6,a", "v3.6,a=", "v3.6 ", "v3.6-rc",
+        "",
+        "v",
+        "v3",
+        "vv3.6",
+        "v3.6+",
+        "v3.6+a+a",
+        "v3.6,",
+        "v3.6,a",
+        "v3.6,a=",
+        "v3.6 ",
+        "v3.6-rc",
+        "v3.6-",
+        "v3.6--a",
+        "v3.6-a,-a",
+        "v3.6-a+a=b",
+        "v3.6,-",
+        "v3.6,page-cluster=1,page_cluster=2",
     ] {
         assert!(KernelSpec::parse(bad).is_err(), "{bad}");
     }
@@ -236,6 +247,79 @@ fn an_error_shows_the_place() {
     assert_eq!(error.details()[0].column, 13);
 }
 
+#[test]
+fn versions_are_told_with_and_without_their_letter() -> Result<(), SpecError> {
+    for (text, version) in [
+        ("6.18", "v6.18"),
+        ("v6.18", "v6.18"),
+        ("5.10", "v5.10"),
+        ("v6.1.192", "v6.1.192"),
+        ("6.1.192", "v6.1.192"),
+        ("2.6.36-rc4", "v2.6.36-rc4"),
+    ] {
+        let kernel = KernelSpec::parse(text)?;
+        assert_eq!(
+            (kernel.version.as_str(), kernel.text.as_str()),
+            (version, text)
+        );
+        assert_eq!(kernel.toggles, []);
+    }
+    Ok(())
+}
+
+/// The dash of a change that is taken out, beside those of release candidates and of names.
+#[test]
+fn changes_are_taken_out() -> Result<(), SpecError> {
+    let removed = |name: &str| Toggle::Remove(name.into());
+    let kernel = KernelSpec::parse("6.18-eevdf")?;
+    assert_eq!(kernel.version, "v6.18");
+    assert_eq!(kernel.toggles, [removed("eevdf")]);
+
+    let kernel = KernelSpec::parse("v6.18-rc4-one-counter-of-tags+pcp-high,-eevdf,page-cluster=0")?;
+    assert_eq!(kernel.version, "v6.18-rc4");
+    let applied = Toggle::Apply("pcp-high".into());
+    assert_eq!(
+        kernel.toggles,
+        [removed("one-counter-of-tags"), applied, removed("eevdf")]
+    );
+    assert_eq!(kernel.sysctl["page_cluster"], "0");
+    let shown: Vec<String> = kernel.toggles.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["-one-counter-of-tags", "+pcp-high", "-eevdf"]);
+
+    let error = KernelSpec::parse("v6.18-a b")
+        .expect_err("a blank")
+        .render_plain();
+    assert!(
+        error.starts_with("--kernel:1:7: kernel.use: expected a change after `-`, found \"a b\""),
+        "{error}"
+    );
+    Ok(())
+}
+
+/// `page-cluster` is the name under /proc/sys/vm, `page_cluster` the one here.
+#[test]
+fn settings_may_be_written_with_a_dash() {
+    for key in [
+        "page-cluster",
+        "vm.page-cluster",
+        "kernel.sysctl.page-cluster",
+    ] {
+        let scenarios = set(key, "1").expect(key);
+        assert_eq!(scenarios[0].kernel.sysctl["page_cluster"], "1", "{key}");
+    }
+    let twice = TEXT.replace("page_cluster = 3", "page-cluster = 1, page_cluster = 2");
+    let source = Source {
+        name: "test.toml".into(),
+        text: twice,
+    };
+    let error = parse(&source, &BuiltIn, &Overrides::default()).expect_err("two values");
+    assert!(
+        error
+            .render_plain()
+            .contains("a second value of `page_cluster`")
+    );
+}
+
 /// `$name` stands for a parameter in every text, also where it chooses machine and kernel.
 #[test]
 fn parameters_in_texts() -> Result<(), SpecError> {
@@ -290,5 +374,177 @@ run = [{ write = "out${idx}", block = "4K", sync = true }]
     );
     assert_eq!(last.workload.files[1].path, "logs/of-2-1");
     assert_eq!(last.workload.files[1].size, 32 << 30);
+    Ok(())
+}
+
+fn device(scenarios: &[Scenario]) -> &lowmark_spec::machine::Device {
+    &scenarios[0].machine.devices[0]
+}
+
+/// One field of a device changes and the others stay, from the command line and in a workload's `[machine]`.
+#[test]
+fn fields_of_devices_are_set() -> Result<(), SpecError> {
+    let before = run(Overrides::default())?;
+    let before = device(&before);
+    for key in ["device.sda.nr_requests", "machine.device.sda.nr_requests"] {
+        let after = set(key, "64")?;
+        let mut expected = before.clone();
+        assert_ne!(expected.nr_requests, 64);
+        expected.nr_requests = 64;
+        assert_eq!(device(&after), &expected, "{key}");
+    }
+    let two = run(Overrides {
+        set: vec![
+            ("device.sda.rate".into(), "4096K/s".into()),
+            ("device.sda.elevator".into(), "noop".into()),
+        ],
+        ..Overrides::default()
+    })?;
+    let mut expected = before.clone();
+    expected.elevator = lowmark_spec::machine::Elevator::Noop;
+    // Writes follow reads, as they do where the machine says nothing of them.
+    assert_eq!(before.page_ns, before.page_write_ns);
+    (expected.page_ns, expected.page_write_ns) = (976_562, 976_562);
+    assert_eq!(device(&two), &expected);
+
+    let text = TEXT.replace(
+        "[kernel]",
+        "[machine.device.sda]\ncommand_read = \"1ms\"\n[kernel]",
+    );
+    let source = Source {
+        name: "test.toml".into(),
+        text,
+    };
+    let in_file = parse(&source, &BuiltIn, &Overrides::default())?;
+    let mut expected = before.clone();
+    expected.command_read_ns = 1_000_000;
+    assert_eq!(device(&in_file), &expected);
+    Ok(())
+}
+
+#[test]
+fn devices_that_cannot_be_changed() {
+    for (key, value, expected) in [
+        (
+            "device.sdb.nr_requests",
+            "64",
+            "the machine has no device `sdb` to change",
+        ),
+        ("device.sda.nr_request", "64", "did you mean `nr_requests`?"),
+        (
+            "devices.sda.nr_requests",
+            "64",
+            "did you mean `device.sda.nr_requests`?",
+        ),
+        ("device.sda", "64", "write device.NAME.FIELD"),
+        ("device.sda.chunk", "64K", "but the device has one member"),
+        (
+            "device.sda.nr_requests",
+            "6.4",
+            "expected a whole number, found \"6.4\"",
+        ),
+        (
+            "device.sda.command_read",
+            "61s",
+            "expected at most one minute, found \"61s\"",
+        ),
+        (
+            "device.sda.rate",
+            "1/s*1B",
+            "expected at least 69 bytes a second",
+        ),
+    ] {
+        let found = complaint(set(key, value));
+        assert!(found.contains(expected), "{key}: {found}");
+    }
+}
+
+/// Numbers that are written out are whole where pieces are counted; what an expression comes to is rounded down.
+#[test]
+fn counts_are_whole() -> Result<(), SpecError> {
+    for value in ["2.7", "1_0.5"] {
+        let found = complaint(set("cpus", value));
+        assert!(
+            found.contains(&format!("expected a whole number, found \"{value}\"")),
+            "{found}"
+        );
+    }
+    let rounded = set("touches", "7/2")?;
+    let Op::Touch { what, .. } = &rounded[0].workload.tasks[0].instances[0][1].op else {
+        panic!("a touch");
+    };
+    assert_eq!(what.amount, Amount::Count(3));
+    Ok(())
+}
+
+#[test]
+fn nothing_is_set_twice() {
+    let twice = |first: &str, second: &str| {
+        run(Overrides {
+            set: vec![(first.into(), "1".into()), (second.into(), "1".into())],
+            ..Overrides::default()
+        })
+    };
+    // Under whatever names, and for the same value too.
+    for (first, second) in [
+        ("touches", "touches"),
+        ("page_cluster", "page_cluster"),
+        ("page_cluster", "kernel.sysctl.page_cluster"),
+        ("machine.cpus", "cpus"),
+        ("device.sda.nr_requests", "machine.device.sda.nr_requests"),
+        ("page-cluster", "page_cluster"),
+    ] {
+        let message = complaint(twice(first, second));
+        let expected = format!("`{second}` is set twice");
+        assert!(message.contains(&expected), "{message}");
+    }
+    assert!(twice("page_cluster", "cpus").is_ok());
+}
+
+/// Settings in bytes take sizes wherever they are given; the kernel gets the number.
+#[test]
+fn settings_in_bytes_take_sizes() -> Result<(), SpecError> {
+    const BYTES: &str = "8388608";
+    let kernel = KernelSpec::parse("v3.6,dirty_bytes=8M,dirty_background_bytes=4096")?;
+    assert_eq!(kernel.sysctl["dirty_bytes"], BYTES);
+    assert_eq!(kernel.sysctl["dirty_background_bytes"], "4096");
+    // 256 MiB of RAM.
+    for (key, value) in [
+        ("dirty_bytes", "8M"),
+        ("kernel.sysctl.dirty_bytes", "8192K"),
+        ("dirty_bytes", "RAM/32"),
+        ("dirty_bytes", BYTES),
+    ] {
+        assert_eq!(
+            set(key, value)?[0].kernel.sysctl["dirty_bytes"],
+            BYTES,
+            "{value}"
+        );
+    }
+    let text = TEXT
+        .replace("page_cluster = 3", "dirty_bytes = \"8M\"")
+        .replace(
+            "run = [\n",
+            "run = [\n  { sysctl = \"dirty_background_bytes\", value = \"4M\" },\n",
+        );
+    let source = Source {
+        name: "test.toml".into(),
+        text,
+    };
+    let scenarios = parse(&source, &BuiltIn, &Overrides::default())?;
+    assert_eq!(scenarios[0].kernel.sysctl["dirty_bytes"], BYTES);
+    let Op::Sysctl { value, .. } = &scenarios[0].workload.tasks[0].instances[0][0].op else {
+        panic!("a sysctl");
+    };
+    assert_eq!(value, "4194304");
+
+    let kbytes = complaint(set("min_free_kbytes", "8M"));
+    assert!(
+        kbytes.contains("expected a plain number of KiB for min_free_kbytes, found \"8M\"")
+            && kbytes.contains("write min_free_kbytes = 8192"),
+        "{kbytes}"
+    );
+    let no_size = complaint(set("dirty_bytes", "8 parrots"));
+    assert!(no_size.starts_with("--set:1:"), "{no_size}");
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! A workload file taken apart: its sections, its parameters, what the command line changes in it.
 
+use std::collections::BTreeMap;
+
 use super::budget::{NAMES_MAX, SCENARIOS_MAX};
 use super::error::{Problem, Problems, Result};
 use super::fields::{Fields, unknown_key};
@@ -8,7 +10,7 @@ use super::scope::{Param, Scope};
 use super::source::{Source, Sources};
 use super::tree::{Entry, Node, shorten};
 use super::{check_version, entry};
-use crate::kernel::is_setting;
+use crate::kernel::setting_name;
 
 /// Sections of a workload file.
 const SECTIONS: [&str; 12] = [
@@ -203,13 +205,23 @@ fn kernel_section<'t>(root: &'t Node, problems: &mut Problems) -> (Vec<Node>, &'
         None => &[],
         Some(node) => problems.keep(node.entries("sysctls")).unwrap_or(&[]),
     };
-    for entry in sysctl.iter().filter(|entry| !is_setting(&entry.key)) {
-        let message = format!(
-            "expected the name of a setting, found `{}`",
-            shorten(&entry.key)
-        );
-        let help = "write it without its prefix: page_cluster, dirty_ratio";
-        problems.push(Problem::new(entry.key_span, message, help));
+    let mut names = BTreeMap::new();
+    for entry in sysctl {
+        let Some(name) = setting_name(&entry.key) else {
+            let message = format!(
+                "expected the name of a setting, found `{}`",
+                shorten(&entry.key)
+            );
+            let help = "write it without its prefix: page_cluster, dirty_ratio";
+            problems.push(Problem::new(entry.key_span, message, help));
+            continue;
+        };
+        // Twice the same key is TOML's to refuse, but page-cluster is page_cluster.
+        if let Some(first) = names.insert(name, entry.key_span) {
+            let message = format!("found a second value of `{}`", shorten(&entry.key));
+            let problem = Problem::new(entry.key_span, message, "leave one of them out");
+            problems.push(problem.note(first, "the first"));
+        }
     }
     (uses, sysctl)
 }

@@ -1,104 +1,155 @@
-//! Kernels: `VERSION[+MECHANISM[=VARIANT]]…[,sysctl=value]…`.
+//! Kernels: `VERSION[-CHANGE][+MECHANISM=VARIANT | +CHANGE]…[,SYSCTL=VALUE | ,-CHANGE]…`.
+//!
+//! A dash begins a change that is taken out only right after the version and right after a comma: names of
+//! changes and variants have dashes of their own.
 
 use std::collections::BTreeMap;
 
-use crate::kernel::{KernelSpec, Toggle, is_setting};
+use crate::kernel::{KernelSpec, Toggle, setting_name, version_name};
 
 use super::error::{Problem, Result};
+use super::scope::Scope;
 use super::source::Span;
+use super::sysctl;
 use super::tree::{Node, shorten};
 
-const EXAMPLE: &str =
-    "write for example v3.6, v6.12, v3.6+swapin_readahead=hugh-new or v3.6,page_cluster=4";
+const EXAMPLE: &str = "write for example v3.6, 6.12, v3.6+swapin_readahead=hugh-new, v6.18-eevdf or \
+                       v3.6,page_cluster=4";
 
 /// Parses `text`, the value of `node`.
-pub(crate) fn read(node: &Node, text: &str) -> Result<KernelSpec> {
-    // Places can be told only if nothing was substituted.
-    let literal = matches!(&node.value, super::tree::Value::Text(written) if written == text);
-    let place = |part: &str| -> Span {
-        let start = part.as_ptr() as usize - text.as_ptr() as usize;
-        if literal {
-            node.part(start..start + part.len())
-        } else {
-            node.span
-        }
-    };
-    let wrong = |part: &str, expected: &str| {
-        let message = format!("expected {expected}, found \"{}\"", shorten(part));
-        Problem::new(place(part), message, EXAMPLE)
-    };
-    let mut settings = text.split(',');
-    let mut toggles = settings.next().unwrap_or("").split('+');
-    let version = toggles.next().unwrap_or("");
-    if !is_version(version) {
-        return Err(wrong(version, "a kernel version"));
-    }
+pub(crate) fn read(node: &Node, text: &str, scope: &Scope<'_>) -> Result<KernelSpec> {
+    let reader = Reader { node, text, scope };
+    let mut parts = text.split(',');
+    let mut added = parts.next().unwrap_or("").split('+');
+    let (version, removed) = reader.version(added.next().unwrap_or(""))?;
     let mut spec = KernelSpec {
         text: text.to_owned(),
-        version: version.to_owned(),
+        version,
         toggles: Vec::new(),
         sysctl: BTreeMap::new(),
     };
-    for part in toggles {
-        let (mechanism, variant) = match part.split_once('=') {
-            Some((mechanism, variant)) => (mechanism, Some(variant)),
-            None => (part, None),
-        };
-        if !is_word(mechanism) {
-            return Err(wrong(part, "a mechanism after `+`"));
-        }
-        if variant.is_some_and(|variant| !is_word(variant)) {
-            return Err(wrong(part, "a variant after `=`"));
-        }
-        if spec
-            .toggles
-            .iter()
-            .any(|toggle| toggle.mechanism == mechanism)
-        {
-            return Err(wrong(part, "every mechanism at most once"));
-        }
-        let variant = variant.map(str::to_owned);
-        spec.toggles.push(Toggle {
-            mechanism: mechanism.to_owned(),
-            variant,
-        });
+    if let Some(change) = removed {
+        reader.remove(change, &mut spec)?;
     }
-    for part in settings {
-        match part.split_once('=') {
-            Some((name, value)) if is_setting(name) && !value.trim().is_empty() => {
-                if spec
-                    .sysctl
-                    .insert(name.to_owned(), value.to_owned())
-                    .is_some()
-                {
-                    return Err(wrong(part, "every setting at most once"));
-                }
-            }
-            _ => return Err(wrong(part, "a setting name=value after `,`")),
+    for part in added {
+        reader.add(part, &mut spec)?;
+    }
+    for part in parts {
+        match part.strip_prefix('-') {
+            Some(change) => reader.remove(change, &mut spec)?,
+            None => reader.set(part, &mut spec)?,
         }
     }
     Ok(spec)
 }
 
-/// `v3.6`, `v2.6.36-rc4`: a `v`, two to four numbers, perhaps a release candidate.
-fn is_version(text: &str) -> bool {
-    let number =
-        |part: &str| (1..=4).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
-    let Some(rest) = text.strip_prefix('v') else {
-        return false;
-    };
-    let (release, candidate) = match rest.split_once("-rc") {
-        Some((release, candidate)) => (release, Some(candidate)),
-        None => (rest, None),
-    };
-    (2..=4).contains(&release.split('.').count())
-        && release.split('.').all(number)
-        && candidate.is_none_or(number)
+/// Reads the parts of a kernel's name, and knows where they stand.
+struct Reader<'t> {
+    node: &'t Node,
+    text: &'t str,
+    scope: &'t Scope<'t>,
 }
 
-/// The name of a mechanism or a variant.
+impl Reader<'_> {
+    /// The place of `part`, a slice of the text.
+    fn place(&self, part: &str) -> Span {
+        // Places can be told only if nothing was substituted.
+        let literal =
+            matches!(&self.node.value, super::tree::Value::Text(written) if written == self.text);
+        let start = part.as_ptr() as usize - self.text.as_ptr() as usize;
+        if literal {
+            self.node.part(start..start + part.len())
+        } else {
+            self.node.span
+        }
+    }
+
+    fn wrong(&self, part: &str, expected: &str) -> Problem {
+        let message = format!("expected {expected}, found \"{}\"", shorten(part));
+        Problem::new(self.place(part), message, EXAMPLE)
+    }
+
+    /// The version, and the change that is taken out right after it.
+    fn version<'p>(&self, part: &'p str) -> Result<(String, Option<&'p str>)> {
+        // The dash of a release candidate is part of the version.
+        let dashes = part.match_indices('-').map(|(at, _)| at);
+        let ends = dashes.filter(|&at| !is_candidate(&part[at + 1..]));
+        let (version, change) = match ends.into_iter().next() {
+            Some(at) => (&part[..at], Some(&part[at + 1..])),
+            None => (part, None),
+        };
+        match version_name(version) {
+            Some(version) => Ok((version, change)),
+            None => Err(self.wrong(part, "a kernel version")),
+        }
+    }
+
+    /// `-CHANGE`.
+    fn remove(&self, change: &str, spec: &mut KernelSpec) -> Result<()> {
+        if !is_word(change) {
+            return Err(self.wrong(change, "a change after `-`"));
+        }
+        self.keep(change, Toggle::Remove(change.to_owned()), spec)
+    }
+
+    /// `+MECHANISM=VARIANT` or `+CHANGE`.
+    fn add(&self, part: &str, spec: &mut KernelSpec) -> Result<()> {
+        let (name, variant) = match part.split_once('=') {
+            Some((mechanism, variant)) => (mechanism, Some(variant)),
+            None => (part, None),
+        };
+        if !is_word(name) {
+            return Err(self.wrong(part, "a mechanism or change after `+`"));
+        }
+        if variant.is_some_and(|variant| !is_word(variant)) {
+            return Err(self.wrong(part, "a variant after `=`"));
+        }
+        let toggle = match variant {
+            Some(variant) => Toggle::Set {
+                mechanism: name.to_owned(),
+                variant: variant.to_owned(),
+            },
+            None => Toggle::Apply(name.to_owned()),
+        };
+        self.keep(part, toggle, spec)
+    }
+
+    fn keep(&self, part: &str, toggle: Toggle, spec: &mut KernelSpec) -> Result<()> {
+        if spec.toggles.iter().any(|kept| kept.name() == toggle.name()) {
+            return Err(self.wrong(part, "every mechanism and change at most once"));
+        }
+        spec.toggles.push(toggle);
+        Ok(())
+    }
+
+    /// `SYSCTL=VALUE`.
+    fn set(&self, part: &str, spec: &mut KernelSpec) -> Result<()> {
+        let setting = part
+            .split_once('=')
+            .and_then(|(name, value)| Some((setting_name(name)?, value)))
+            .filter(|(_, value)| !value.trim().is_empty());
+        let Some((name, value)) = setting else {
+            return Err(self.wrong(part, "a setting name=value or a change -name after `,`"));
+        };
+        let value = sysctl::value(&name, value, self.place(value), self.scope)?;
+        if spec.sysctl.insert(name, value).is_some() {
+            return Err(self.wrong(part, "every setting at most once"));
+        }
+        Ok(())
+    }
+}
+
+/// Whether what follows a dash makes a release candidate of the version: `rc4`. Without its number it is a
+/// slip, not a change called `rc`.
+fn is_candidate(text: &str) -> bool {
+    let word = text.split('-').next().unwrap_or("");
+    word.strip_prefix("rc")
+        .is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The name of a mechanism, a change or a variant.
 fn is_word(text: &str) -> bool {
     const BYTES_MAX: usize = 64;
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-    (1..=BYTES_MAX).contains(&text.len()) && text.bytes().all(plain)
+    (1..=BYTES_MAX).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(plain)
 }

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::kernel::version_name;
 use crate::machine::{
     Arch, Costs, Device, FileSystem, FsKind, Machine, Node as NumaNode, PAGE_SIZE, SwapArea,
 };
@@ -15,6 +16,7 @@ use crate::machine::{
 use super::device;
 use super::error::{Problem, Result};
 use super::fields::{Fields, unknown_key};
+use super::fitted;
 use super::scope::{Scope, identifier};
 use super::source::Span;
 use super::suggest;
@@ -34,7 +36,7 @@ pub(crate) const SCALARS: [&str; 9] = [
     "thp",
 ];
 /// Parts of a machine: sections of a machine file, keys of `[machine]` in a workload.
-const PARTS: [&str; 7] = [
+const PARTS: [&str; 8] = [
     "device",
     "swap",
     "filesystem",
@@ -42,6 +44,7 @@ const PARTS: [&str; 7] = [
     "costs",
     "kernel_costs",
     "sources",
+    "fitted",
 ];
 
 /// Where the description of a machine stands.
@@ -112,6 +115,7 @@ pub(crate) fn read(
         }
     }
     kernel_costs(parts, &mut machine, scope)?;
+    fitted::read(parts, node, &mut machine)?;
     let cited = sources(parts, &mut machine)?;
     if file {
         every_source_cited(parts, &cited)?;
@@ -399,19 +403,17 @@ fn kernel_costs(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Resul
         node,
     } in node.entries("one table for each kernel")?
     {
-        let release = key.strip_prefix('v').unwrap_or_default();
-        let numbers = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        if !release.split('.').all(numbers) {
+        let Some(version) = version_name(key) else {
             return Err(Problem::new(
                 *key_span,
                 format!("expected the version of a kernel, found \"{key}\""),
                 "write it as in `[kernel]`, such as [kernel_costs.\"v6.1\"]",
             ));
-        }
-        let known = machine.kernel_costs.get(key);
+        };
+        let known = machine.kernel_costs.get(&version);
         let mut costs = known.unwrap_or(&machine.costs).clone();
         read_costs(node, &format!("[{SECTION}.\"{key}\"]"), &mut costs, scope)?;
-        machine.kernel_costs.insert(key.clone(), costs);
+        machine.kernel_costs.insert(version, costs);
     }
     Ok(())
 }
@@ -443,10 +445,10 @@ fn read_costs(node: &Node, section: &str, costs: &mut Costs, scope: &Scope<'_>) 
     let keys: Vec<&str> = slots.iter().map(|(key, _)| *key).collect();
     let fields = Fields::open(node, node.span, section, &keys, scope)?;
     for (key, slot) in slots {
-        *slot = fields.or(key, Scope::duration, *slot)?;
+        *slot = fields.or(key, Scope::work, *slot)?;
     }
     // Whoever does not tell the two apart means both.
-    let said = |key| fields.maybe(key, Scope::duration);
+    let said = |key| fields.maybe(key, Scope::work);
     if let (Some(both), None) = (said("swap_page")?, said("swap_in")?) {
         costs.swap_in_ns = both;
     }

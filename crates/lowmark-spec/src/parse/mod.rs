@@ -15,6 +15,7 @@ mod error;
 mod exact;
 mod expr;
 mod fields;
+mod fitted;
 mod kernel;
 mod library;
 mod machine;
@@ -26,6 +27,7 @@ mod server;
 mod source;
 mod statement;
 mod suggest;
+mod sysctl;
 mod task;
 mod tree;
 mod values;
@@ -42,7 +44,7 @@ pub use statement::STATEMENTS;
 use error::{Problem, Problems, Result};
 use scope::Scope;
 use source::{Sources, Span};
-use tree::{Entry, Node};
+use tree::{Entry, Node, Value};
 
 /// Version of the language.
 pub const LANGUAGE_VERSION: u64 = 1;
@@ -121,14 +123,18 @@ fn check_version(root: &Node) -> Result<()> {
             HELP,
         ));
     };
-    match Scope::default().count(node) {
-        Ok(LANGUAGE_VERSION) => Ok(()),
-        Ok(version) => Err(Problem::new(
+    let number = match node.value {
+        Value::Number(_) => Scope::default().count(node).ok(),
+        _ => None,
+    };
+    match number {
+        Some(LANGUAGE_VERSION) => Ok(()),
+        Some(version) => Err(Problem::new(
             node.span,
             format!("found language version {version}, expected {LANGUAGE_VERSION}"),
             "this lowmark reads version 1; a newer lowmark may read this file",
         )),
-        Err(_) => Err(Problem::new(
+        None => Err(Problem::new(
             node.span,
             format!(
                 "expected the version {LANGUAGE_VERSION}, found {}",
@@ -140,8 +146,8 @@ fn check_version(root: &Node) -> Result<()> {
 }
 
 impl crate::KernelSpec {
-    /// Parses `VERSION[+MECHANISM[=VARIANT]]…[,sysctl=value]…`, for example
-    /// `v3.6+swapin_readahead=hugh-new,page_cluster=4`.
+    /// Parses `VERSION[-CHANGE][+MECHANISM=VARIANT | +CHANGE]…[,SYSCTL=VALUE | ,-CHANGE]…`, for example
+    /// `v3.6+swapin_readahead=hugh-new,page_cluster=4` or `6.18-eevdf`.
     ///
     /// # Errors
     ///
@@ -150,7 +156,7 @@ impl crate::KernelSpec {
     pub fn parse(text: &str) -> std::result::Result<crate::KernelSpec, SpecError> {
         finish(|sources, _| {
             let span: Span = sources.add("--kernel", "kernel.use", text);
-            kernel::read(&Node::text(span, text), text)
+            kernel::read(&Node::text(span, text), text, &Scope::default())
         })
     }
 }

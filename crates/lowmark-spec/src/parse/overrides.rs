@@ -1,7 +1,8 @@
 //! What the command line changes in a file.
 
-use crate::kernel::{SYSCTLS, is_setting};
+use crate::kernel::{SYSCTLS, setting_name};
 
+use super::device;
 use super::error::{Problem, Problems, Result};
 use super::machine::SCALARS;
 use super::source::{Sources, Span};
@@ -16,8 +17,8 @@ pub struct Overrides {
     /// Kernels in place of the file's `kernel.use`, unless empty. The file's sysctls stay, and those
     /// that a kernel names itself win.
     pub kernels: Vec<String>,
-    /// Values by name: a `for` or `let` name, `machine.FIELD`, `kernel.sysctl.NAME`, or `FIELD` and
-    /// `NAME` alone.
+    /// Values by name: a `for` or `let` name, `machine.FIELD`, `device.NAME.FIELD`, `kernel.sysctl.NAME`, or
+    /// `FIELD` and `NAME` alone.
     pub set: Vec<(String, String)>,
     /// Seed in place of the file's.
     pub seed: Option<u64>,
@@ -43,7 +44,18 @@ pub(crate) struct Names<'t> {
     pub(crate) sysctl: &'t [Entry],
 }
 
-/// Sorts the `--set`s of `overrides`.
+/// What a `--set` changes.
+#[derive(Clone, PartialEq, Eq)]
+enum Target<'t> {
+    Param(&'t str),
+    Let(&'t str),
+    Machine(&'t str),
+    /// A device and its field.
+    Device(&'t str, &'t str),
+    Sysctl(String),
+}
+
+/// Sorts the `--set`s of `overrides`; two of them that change the same are a problem, however they name it.
 pub(crate) fn sort(
     overrides: &Overrides,
     names: &Names<'_>,
@@ -51,85 +63,163 @@ pub(crate) fn sort(
     problems: &mut Problems,
 ) -> Settings {
     let mut settings = Settings::default();
+    let mut seen: Vec<(Target<'_>, Span)> = Vec::new();
     for (name, value) in &overrides.set {
         let text = format!("{name}={value}");
         let whole = sources.add("--set", name, &text);
         let value_start = whole.start as usize + name.len() + 1;
         let span = Span::new(whole.source, value_start..value_start + value.len());
+        let name_span = Span::new(whole.source, 0..name.len());
+        let target = match target(name, names, name_span) {
+            Ok(target) => target,
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
+        if let Some((_, before)) = seen.iter().find(|(known, _)| *known == target) {
+            let message = format!("`{}` is set twice", shorten(name));
+            let help = "give each name one value; every further value is a run of its own";
+            problems.push(Problem::new(name_span, message, help).note(*before, "set here before"));
+            continue;
+        }
+        seen.push((target.clone(), name_span));
         let node = Node::text(span, value);
-        let sorted = sort_one(&mut settings, name, node, names, whole);
-        problems.keep(sorted);
+        match target {
+            Target::Param(name) => settings.params.push((name.to_owned(), node)),
+            Target::Let(name) => settings.lets.push((name.to_owned(), node)),
+            Target::Machine(field) => set_machine(&mut settings, field, node, name_span),
+            Target::Device(device, field) => {
+                set_device(&mut settings, device, field, node, name_span);
+            }
+            Target::Sysctl(name) => settings.sysctl.push((name, node)),
+        }
     }
     settings
 }
 
-fn sort_one(
-    settings: &mut Settings,
-    name: &str,
-    node: Node,
-    names: &Names<'_>,
-    whole: Span,
-) -> Result<()> {
+fn target<'t>(name: &'t str, names: &Names<'_>, span: Span) -> Result<Target<'t>> {
     let defines = |entries: &[Entry]| entries.iter().any(|entry| entry.key == name);
-    let name_span = Span::new(whole.source, 0..name.len());
+    let is_sysctl = |sysctl: &String| {
+        let in_file = |entry: &Entry| setting_name(&entry.key).as_ref() == Some(sysctl);
+        SYSCTLS.contains(&sysctl.as_str()) || names.sysctl.iter().any(in_file)
+    };
+    let of_machine = name.strip_prefix("machine.").unwrap_or(name);
+    if let Some(path) = of_machine.strip_prefix("device.") {
+        return device_target(name, path, span);
+    }
     if let Some(field) = name.strip_prefix("machine.") {
         if SCALARS.contains(&field) {
-            set_machine(settings, field, node, name_span);
-            return Ok(());
+            return Ok(Target::Machine(field));
         }
-        return Err(unknown(name, name_span, suggest::help(field, SCALARS)));
+        return Err(unknown(name, span, suggest::help(field, SCALARS)));
     }
     if let Some(sysctl) = name.strip_prefix("kernel.sysctl.") {
-        if is_setting(sysctl) {
-            settings.sysctl.push((sysctl.to_owned(), node));
-            return Ok(());
+        if let Some(sysctl) = setting_name(sysctl) {
+            return Ok(Target::Sysctl(sysctl));
         }
         return Err(unknown(
             name,
-            name_span,
+            span,
             "write a setting by its name without prefix: page_cluster",
         ));
     }
     if defines(names.params) {
-        settings.params.push((name.to_owned(), node));
-    } else if defines(names.lets) {
-        settings.lets.push((name.to_owned(), node));
-    } else if SYSCTLS.contains(&name) || defines(names.sysctl) {
-        settings.sysctl.push((name.to_owned(), node));
-    } else if SCALARS.contains(&name) {
-        set_machine(settings, name, node, name_span);
-    } else {
-        let keys = |entries: &'_ [Entry]| {
-            entries
-                .iter()
-                .map(|entry| entry.key.clone())
-                .collect::<Vec<_>>()
-        };
-        let defined: Vec<String> = [names.params, names.lets, names.sysctl].map(keys).concat();
-        let known = defined
-            .iter()
-            .map(String::as_str)
-            .chain(SCALARS)
-            .chain(SYSCTLS);
-        return Err(unknown(name, name_span, suggest::help(name, known)));
+        return Ok(Target::Param(name));
     }
-    Ok(())
+    if defines(names.lets) {
+        return Ok(Target::Let(name));
+    }
+    if let Some(sysctl) = setting_name(name).filter(is_sysctl) {
+        return Ok(Target::Sysctl(sysctl));
+    }
+    if SCALARS.contains(&name) {
+        return Ok(Target::Machine(name));
+    }
+    let keys = |entries: &'_ [Entry]| {
+        entries
+            .iter()
+            .map(|entry| entry.key.clone())
+            .collect::<Vec<_>>()
+    };
+    let defined: Vec<String> = [names.params, names.lets, names.sysctl].map(keys).concat();
+    let known = defined
+        .iter()
+        .map(String::as_str)
+        .chain(SCALARS)
+        .chain(SYSCTLS);
+    let help = match name.strip_prefix("devices.") {
+        Some(rest) => format!("did you mean `device.{}`?", shorten(rest)),
+        None => suggest::help(name, known),
+    };
+    Err(unknown(name, span, help))
+}
+
+/// `device.NAME.FIELD`: `name` is the whole of it, `path` what follows `device.`.
+fn device_target<'t>(name: &str, path: &'t str, span: Span) -> Result<Target<'t>> {
+    let Some((device, field)) = path.split_once('.') else {
+        let help = "write device.NAME.FIELD, for example device.sda.nr_requests=64";
+        return Err(unknown(name, span, help));
+    };
+    if !device::KEYS.contains(&field) {
+        return Err(unknown(name, span, suggest::help(field, device::KEYS)));
+    }
+    Ok(Target::Device(device, field))
 }
 
 fn set_machine(settings: &mut Settings, field: &str, node: Node, key_span: Span) {
-    let section = settings.machine.get_or_insert_with(|| Entry {
-        key: "machine".into(),
+    let empty = || table("machine", key_span);
+    put(
+        settings.machine.get_or_insert_with(empty),
+        field,
+        node,
+        key_span,
+    );
+}
+
+fn set_device(settings: &mut Settings, device: &str, field: &str, node: Node, key_span: Span) {
+    let machine = settings
+        .machine
+        .get_or_insert_with(|| table("machine", key_span));
+    let devices = inner(machine, "device", key_span);
+    let device = devices.and_then(|devices| inner(devices, device, key_span));
+    if let Some(device) = device {
+        put(device, field, node, key_span);
+    }
+}
+
+/// A table of its own.
+fn table(key: &str, key_span: Span) -> Entry {
+    Entry {
+        key: key.to_owned(),
         key_span,
         node: Node {
             span: key_span,
             content: None,
             value: Value::Table(Vec::new()),
         },
-    });
+    }
+}
+
+/// The table `key` in a table, made if it is not there. None only if `section` is no table.
+fn inner<'e>(section: &'e mut Entry, key: &str, key_span: Span) -> Option<&'e mut Entry> {
+    let Value::Table(entries) = &mut section.node.value else {
+        return None;
+    };
+    let known = entries.iter().position(|entry| entry.key == key);
+    let at = known.unwrap_or(entries.len());
+    if known.is_none() {
+        entries.push(table(key, key_span));
+    }
+    entries.get_mut(at)
+}
+
+/// Puts a value into a table, in place of an earlier one of its name.
+fn put(section: &mut Entry, key: &str, node: Node, key_span: Span) {
     if let Value::Table(entries) = &mut section.node.value {
-        entries.retain(|entry| entry.key != field);
+        entries.retain(|entry| entry.key != key);
         entries.push(Entry {
-            key: field.to_owned(),
+            key: key.to_owned(),
             key_span,
             node,
         });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::Scenario;
-use crate::kernel::KernelSpec;
+use crate::kernel::{KernelSpec, setting_name};
 use crate::machine::Machine;
 use crate::workload::{End, Workload};
 
@@ -19,7 +19,7 @@ use super::scope::{Param, Scope};
 use super::source::{Source, Sources};
 use super::statement::Shared;
 use super::tree::{Entry, Node, Value, shorten};
-use super::{entry, kernel, machine, machine_file, objects, suggest, task};
+use super::{entry, kernel, machine, machine_file, objects, suggest, sysctl, task};
 
 /// Parses a workload.
 pub(crate) fn parse(
@@ -110,6 +110,7 @@ impl Resolver<'_> {
             workload: workload.clone(),
             seed,
             phase: 0,
+            boot: 0,
         };
         Ok(kernels.into_iter().flatten().map(scenario).collect())
     }
@@ -198,16 +199,19 @@ impl Resolver<'_> {
     /// A kernel with its settings: those of the file, of its own text, and of `--set`, later ones
     /// winning.
     fn kernel(&self, node: &Node, scope: &Scope<'_>) -> Result<KernelSpec> {
-        let mut spec = kernel::read(node, &scope.text(node)?)?;
-        let mut sysctl = BTreeMap::new();
+        let mut spec = kernel::read(node, &scope.text(node)?, scope)?;
+        let mut values = BTreeMap::new();
         for Entry { key, node, .. } in self.document.sysctl {
-            sysctl.insert(key.clone(), scope.text(node)?);
+            let name = setting_name(key).unwrap_or_else(|| key.clone());
+            let value = sysctl::value(&name, &scope.text(node)?, node.span, scope)?;
+            values.insert(name, value);
         }
-        sysctl.append(&mut spec.sysctl);
+        values.append(&mut spec.sysctl);
         for (name, node) in &self.document.settings.sysctl {
-            sysctl.insert(name.clone(), scope.text(node)?);
+            let value = sysctl::value(name, &scope.text(node)?, node.span, scope)?;
+            values.insert(name.clone(), value);
         }
-        spec.sysctl = sysctl;
+        spec.sysctl = values;
         Ok(spec)
     }
 

@@ -19,8 +19,21 @@ const OF_LOCAL_DEVICES: [&str; 7] = [
     "write_errors",
 ];
 
-/// Reads `server`; `device` are the fields of the device that it stands in.
-pub(super) fn read(node: &Node, device: &Fields<'_, '_>, scope: &Scope<'_>) -> Result<Server> {
+/// Refuses what the disk of a server does not have; `device` are the fields of the device.
+pub(super) fn refuse_local(device: &Fields<'_, '_>) -> Result<()> {
+    for field in OF_LOCAL_DEVICES {
+        let help = format!("remove `{field}`, or `server` for a device of the machine itself");
+        device.refuse(
+            field,
+            "but the disk of a server works off one command at a time, in the order of the server",
+            &help,
+        )?;
+    }
+    Ok(())
+}
+
+/// Reads `server`.
+pub(super) fn read(node: &Node, scope: &Scope<'_>) -> Result<Server> {
     const KEYS: [&str; 7] = [
         "round_trip",
         "page",
@@ -30,21 +43,13 @@ pub(super) fn read(node: &Node, device: &Fields<'_, '_>, scope: &Scope<'_>) -> R
         "threads",
         "ram",
     ];
-    for field in OF_LOCAL_DEVICES {
-        let help = format!("remove `{field}`, or `server` for a device of the machine itself");
-        device.refuse(
-            field,
-            "but the disk of a server works off one command at a time, in the order of the server",
-            &help,
-        )?;
-    }
     let fields = Fields::open(node, node.span, "`server`", &KEYS, scope)?;
     let page_ns = match transfer(&fields, "page", "rate")? {
         Some(time) => time,
         None => return Err(fields.missing("rate", "rate = \"117MB/s\", or page = \"35us\"")),
     };
     Ok(Server {
-        round_trip_ns: fields.need("round_trip", "round_trip = \"300us\"", Scope::duration)?,
+        round_trip_ns: fields.need("round_trip", "round_trip = \"300us\"", Scope::work)?,
         page_ns,
         slots: fields.or("slots", |scope, node| scope.some_up_to(node, 65_536), 16)?,
         wsize: fields.or("wsize", Scope::pages, 1 << 20)?,

@@ -110,10 +110,23 @@ impl<'a> Scope<'a> {
         Ok(bytes - bytes % PAGE_SIZE)
     }
 
-    /// A whole number, rounded down.
+    /// A whole number: what an expression comes to is rounded down, but a number that is written out has to be
+    /// whole.
     pub(crate) fn count(&self, node: &Node) -> Result<u64> {
         const HELP: &str =
             "write a plain number: 5000, or an expression such as \"RAM/1M\" or \"4*NCPU\"";
+        let written = match &node.value {
+            Value::Number(value) => Some(*value),
+            Value::Text(text) => Ratio::decimal(text.trim()),
+            _ => None,
+        };
+        if written.is_some_and(|value| !value.is_whole()) {
+            return Err(Problem::new(
+                node.span,
+                format!("expected a whole number, found {}", node.written()),
+                HELP,
+            ));
+        }
         Ok(natural(self.checked(
             node,
             "a count",
@@ -193,6 +206,21 @@ impl<'a> Scope<'a> {
     /// Nanoseconds, at least one.
     pub(crate) fn some_duration(&self, node: &Node) -> Result<u64> {
         self.at_least_one(node, self.duration(node)?)
+    }
+
+    /// Nanoseconds of one piece of work of a machine, rounded down: a cost, or a time of a device. The bound keeps
+    /// the time of as many pieces as a run can ask for at once within 64 bits.
+    pub(crate) fn work(&self, node: &Node) -> Result<u64> {
+        const WORK_MAX: u64 = 60_000_000_000;
+        let time = self.duration(node)?;
+        if time <= WORK_MAX {
+            return Ok(time);
+        }
+        Err(Problem::new(
+            node.span,
+            format!("expected at most one minute, found {}", node.written()),
+            "write what one piece of work takes, for example \"300ns\" or \"7.5ms\"",
+        ))
     }
 
     /// A time, fixed or drawn at random.

@@ -8,6 +8,7 @@ use super::super::fields::Fields;
 use super::super::objects::time_unit;
 use super::super::scope::Scope;
 use super::super::suggest;
+use super::super::sysctl;
 use super::super::tree::{Node, Value, shorten};
 use super::Body;
 use crate::kernel;
@@ -294,18 +295,20 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn sysctl(&self, subject: &Node, fields: &Fields<'_, '_>) -> Result<Op> {
-        let name = self.scope.text(subject)?;
-        if !kernel::is_setting(&name) {
+        let text = self.scope.text(subject)?;
+        let Some(name) = kernel::setting_name(&text) else {
             return Err(Problem::new(
                 subject.span,
                 format!(
                     "expected the name of a setting, found \"{}\"",
-                    shorten(&name)
+                    shorten(&text)
                 ),
                 "write it without its prefix: { sysctl = \"page_cluster\", value = 3 }",
             ));
-        }
-        let value = fields.need("value", "value = 3", Scope::text)?;
+        };
+        let value = fields.need("value", "value = 3", |scope, node| {
+            sysctl::value(&name, &scope.text(node)?, node.span, scope)
+        })?;
         Ok(Op::Sysctl { name, value })
     }
 
