@@ -8,7 +8,7 @@ use lowmark_record::Recording;
 use lowmark_spec::kernel::KernelSpec;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::workload::{
-    Access, Amount, End, MapKind, Op, Order, Sharing, Start, Stmt, Task, Touch, Workload,
+    Access, Amount, MapKind, Op, Order, Sharing, Start, Stmt, Task, Touch, Workload,
 };
 use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
 use std::collections::BTreeMap;
@@ -105,6 +105,7 @@ impl Case {
             workload: workload(body),
             seed: SEED,
             phase: 0,
+            boot: 0,
         }
     }
 
@@ -147,13 +148,7 @@ fn workload(body: Vec<Stmt>) -> Workload {
             maps: vec!["m".into()],
             instances: vec![body],
         }],
-        files: Vec::new(),
-        filesets: Vec::new(),
-        barriers: Vec::new(),
-        cgroups: Vec::new(),
-        series: Vec::new(),
-        phases: Vec::new(),
-        end: End::AllTasks,
+        ..Workload::default()
     }
 }
 

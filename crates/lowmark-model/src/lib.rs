@@ -15,6 +15,7 @@
 //! assert!(recording.counters["pgfault"] > 0);
 //! ```
 
+mod boot;
 mod device;
 mod fs;
 mod gauges;
@@ -22,6 +23,7 @@ mod invariants;
 pub mod kernel;
 mod mm;
 mod nfs;
+mod not_modelled;
 mod output;
 mod refuse;
 mod task;
@@ -35,7 +37,8 @@ pub use output::Progress;
 pub use refuse::{Refusal, check};
 pub use task::{Unsupported, unsupported};
 
-use kernel::{Compaction, Kernel};
+use boot::Boot;
+use kernel::Kernel;
 use lowmark_record::Recording;
 use lowmark_spec::Scenario;
 use lowmark_spec::visit::Touched;
@@ -95,17 +98,23 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
     check(scenario)?;
     let kernel = Kernel::resolve(&scenario.kernel)?;
     let traced = options.events.then(|| kernel.version.release());
-    let world = World::new(&scenario.machine, kernel, trace::Trace::new(traced));
+    let boot = Boot::of(scenario);
+    let mut world = World::new(
+        &boot.machine(&scenario.machine),
+        kernel,
+        trace::Trace::new(traced),
+    );
+    boot.vary(&mut world);
     let sys = Sys::new(world);
     for node in 0..scenario.machine.nodes.len() {
         let body = Box::pin(mm::kswapd::kswapd(sys.clone(), node));
         sys.world().spawn(format!("kswapd{node}"), true, body);
-        if sys.world().kernel.mechanisms.compaction == Compaction::On {
+        if sys.world().kernel.coverage.compaction {
             let body = Box::pin(kcompactd(sys.clone(), node));
             sys.world().spawn(format!("kcompactd{node}"), true, body);
         }
     }
-    task::start(&sys, &scenario.machine, &scenario.workload, scenario.seed);
+    task::start(&sys, scenario, &boot);
     sys.world().start_flushing_stats(scenario.phase);
     Ok(sys)
 }
@@ -113,7 +122,7 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
 /// A small scenario for examples: 20 MiB touched twice in 16 MiB.
 pub fn example_scenario() -> Scenario {
     use lowmark_spec::workload::{
-        Access, Amount, End, MapKind, Op, Order, Sharing, Start, Stmt, Task, Touch, Workload,
+        Access, Amount, MapKind, Op, Order, Sharing, Start, Stmt, Task, Touch, Workload,
     };
     let map = Op::Map {
         map: 0,
@@ -155,15 +164,10 @@ pub fn example_scenario() -> Scenario {
                 maps: vec!["m".into()],
                 instances: vec![body],
             }],
-            files: Vec::new(),
-            filesets: Vec::new(),
-            barriers: Vec::new(),
-            cgroups: Vec::new(),
-            series: Vec::new(),
-            phases: Vec::new(),
-            end: End::AllTasks,
+            ..Workload::default()
         },
         seed: 0,
         phase: 0,
+        boot: 0,
     }
 }

@@ -4,6 +4,7 @@ use crate::Options;
 use crate::gauges::Sampler;
 use crate::invariants;
 use crate::mm::mmzone::{Lru, MigrateType, ZoneType};
+use crate::not_modelled::remarks;
 use crate::time::{MSEC, Nanos};
 use crate::world::{Verdict, World};
 use lowmark_record::{Gauges, Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
@@ -89,7 +90,7 @@ impl World {
         } else {
             "movable"
         };
-        self.mm.stat.by_name(self.kernel.version, highest)
+        self.mm.stat.by_name(&self.kernel, highest)
     }
 
     /// Work done by the devices, as in `/proc/diskstats`, with the repositionings that only a model
@@ -259,8 +260,16 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
             backend: "model".into(),
             lowmark: env!("CARGO_PKG_VERSION").into(),
             seed: scenario.seed,
+            left_out: world
+                .kernel
+                .coverage
+                .left_out_of(world.kernel.version)
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
         },
         outcome: outcome(verdict),
+        not_modelled: remarks(scenario),
         elapsed_ns: if all_ended {
             last_end
         } else {

@@ -1,4 +1,4 @@
-//! What the model says no to before it starts.
+//! Scenarios that the model rejects before it runs them.
 
 use crate::kernel::{Kernel, KernelError, Strictlimit, Version};
 use crate::mm::inode::MAX_FILE_PAGES;
@@ -6,7 +6,6 @@ use crate::mm::memory::MAX_PAYLOAD;
 use crate::mm::swapfile::MAX_FRAMES;
 use crate::mm::workingset::LRUVECS_MAX;
 use crate::task::{Unsupported, bytes_before, unsupported};
-use lowmark_record::Release;
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::{FsKind, PAGE_SIZE};
 use lowmark_spec::workload::SizeDist;
@@ -60,8 +59,6 @@ const NODE_PAGES_MIN: u64 = 1024;
 const FILES_MAX: u64 = 10_000_000;
 /// Zones that a page can name.
 const ZONES_MAX: usize = 16;
-/// First release whose memory cgroups the model has: charges in batches of 64, the cost model.
-const CGROUPS_SINCE: Release = Release::new(6, 0);
 
 /// Looks at a scenario before it runs.
 ///
@@ -118,7 +115,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
         .iter()
         .any(|zone| zone.node >= machine.nodes.len())
     {
-        return refuse("a zone on a node that there is not".into());
+        return refuse("a zone refers to a node that the machine does not have".into());
     }
     let managed: u64 = machine.zones.iter().map(|zone| zone.managed).sum();
     if !machine.zones.is_empty() && machine.occupied / PAGE_SIZE + NODE_PAGES_MIN > managed {
@@ -146,7 +143,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     for area in &machine.swap {
         let Some(device) = machine.devices.get(area.device) else {
             return refuse(format!(
-                "swap on device {}, which there is not",
+                "a swap area refers to device number {}, which the machine does not have",
                 area.device
             ));
         };
@@ -170,14 +167,14 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     let strict = machine.devices.iter().find(|device| device.strictlimit);
     if let Some(device) = strict.filter(|_| kernel.mechanisms.strictlimit == Strictlimit::Off) {
         return refuse(format!(
-            "{}: {} knows no strictlimit; it came with v3.12, and +strictlimit adds it",
+            "{}: kernel {} has no strictlimit, which came with v3.12; add +strictlimit to the kernel to enable it",
             device.name, kernel.version
         ));
     }
     let shares: u64 = machine.devices.iter().map(|it| it.written_share).sum();
     if shares > 100 {
         return refuse(format!(
-            "written_share of all devices is {shares} together; it must be 100 at most"
+            "written_share adds up to {shares} % over all devices; the total must not exceed 100 %"
         ));
     }
     files(scenario)?;
@@ -201,9 +198,9 @@ fn cgroups(scenario: &Scenario, kernel: &Kernel) -> Result<(), Refusal> {
             reason,
         })
     };
-    if kernel.version.release() < CGROUPS_SINCE {
+    if !kernel.coverage.memory_cgroups {
         return refuse(format!(
-            "the model has memory cgroups from v{CGROUPS_SINCE} on, not in {}; use --kernel v6.1",
+            "the model has memory cgroups from v6.0 on, not in {}; use --kernel v6.1",
             scenario.kernel.text
         ));
     }
@@ -242,7 +239,7 @@ fn files(scenario: &Scenario) -> Result<(), Refusal> {
         let mut found = machine.filesystems.iter();
         let Some(fs) = found.find(|known| known.name == **fs || fs.is_empty()) else {
             return refuse(format!(
-                "{name} lies on file system {fs:?}, which there is not; add [machine.filesystem.data] with kind and device"
+                "{name} lies on file system {fs:?}, which the machine does not have; add [machine.filesystem.data] with kind and device"
             ));
         };
         if fs.kind == FsKind::Tmpfs || fs.device.is_none_or(|d| d >= machine.devices.len()) {
@@ -286,7 +283,6 @@ fn files(scenario: &Scenario) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lowmark_spec::Toggle;
 
     #[test]
     fn costs_of_kernels_that_there_are_not_are_refused() {
@@ -299,27 +295,5 @@ mod tests {
         kernels.insert("v9.9".into(), costs);
         let error = check(&scenario).expect_err("no such kernel").to_string();
         assert!(error.contains("kernel_costs.\"v9.9\""), "{error}");
-    }
-
-    #[test]
-    fn pageblocks_are_not_compacted_where_there_are_none() {
-        let mut scenario = crate::example_scenario();
-        scenario.kernel.toggles = vec![Toggle {
-            mechanism: "compaction".into(),
-            variant: Some("on".into()),
-        }];
-        let error = check(&scenario).expect_err("v3.6 has no pageblocks");
-        assert!(error.to_string().contains("needs migrate_types"), "{error}");
-        for mechanism in ["migrate_types", "compaction"] {
-            let variant = match mechanism {
-                "migrate_types" => "stolen",
-                _ => "on",
-            };
-            scenario.kernel.toggles.push(Toggle {
-                mechanism: mechanism.into(),
-                variant: Some(variant.into()),
-            });
-        }
-        assert_eq!(check(&scenario), Ok(()));
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::device::BlockLayer;
 use crate::fs::Mounts;
-use crate::kernel::{Kernel, SwapBios};
+use crate::kernel::Kernel;
 use crate::mm::Mm;
 use crate::mm::bio::BioSet;
 use crate::mm::fs_writeback::ListLocks;
@@ -138,12 +138,11 @@ impl World {
 
 impl World {
     pub(crate) fn new(machine: &Machine, kernel: Kernel, trace: Trace) -> World {
-        let own = machine.kernel_costs.get(&kernel.version.to_string());
-        let costs = own.unwrap_or(&machine.costs);
+        let costs = &machine.costs;
         let mut mm = Mm::new(machine, &kernel);
-        let bios = BioSet::new(match kernel.mechanisms.swap_bios {
-            SwapBios::Allocated => mm.slub.keep_bios(),
-            SwapBios::LeftOut => None,
+        let bios = BioSet::new(match kernel.coverage.swap_bios {
+            true => mm.slub.keep_bios(),
+            false => None,
         });
         let memory = mm.totalram_pages();
         let mut world = World {
@@ -157,7 +156,7 @@ impl World {
                 &kernel.mechanisms,
             ),
             mm,
-            block: BlockLayer::new(&machine.devices, costs.request_ns, &kernel.mechanisms),
+            block: BlockLayer::new(&machine.devices, costs.request_ns, &kernel),
             mounts: Mounts::new(machine, kernel.mechanisms.xfs_ahead),
             nfs: Nfs::new(machine, memory),
             dirtying: Dirtying::new(machine.cpus),
@@ -291,8 +290,16 @@ impl World {
         done.then_some(Verdict::Completed)
     }
 
-    /// Nothing will ever happen again.
-    pub(crate) fn deadlock(&self) -> Verdict {
+    /// Nothing will ever happen again: the time is over, or every task waits for another.
+    pub(crate) fn nothing_comes(&self) -> Verdict {
+        if let Some(task) = self.sched.beyond_time() {
+            return Verdict::Failed {
+                task: self.sched.task(task).name.clone(),
+                line: self.workload.line(task),
+                verdict: "virtual time ended: a run of the model lasts 292 years (2^63 ns) at most"
+                    .into(),
+            };
+        }
         let waiting: Vec<String> = self
             .sched
             .tasks()
@@ -391,6 +398,14 @@ impl Sys {
         self.world().sched.block_for("the end of its sleep", ns);
         self.suspend().await;
         self.world().sched.timed_out()
+    }
+
+    /// Sleeps until a time, if that has not come yet.
+    pub(crate) async fn sleep_until(&self, time: Nanos) {
+        let now = self.world().sched.now();
+        if time > now {
+            self.sleep(time - now).await;
+        }
     }
 
     /// `blk_start_plug`

@@ -231,5 +231,5 @@ fn shares_in_what_was_written_are_parts_of_a_whole() {
     };
     assert_eq!(checked("40"), Ok(()));
     let refusal = checked("41").expect_err("101 of 100");
-    assert!(refusal.contains("is 101 together"), "{refusal}");
+    assert!(refusal.contains("adds up to 101 %"), "{refusal}");
 }

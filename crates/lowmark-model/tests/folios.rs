@@ -24,7 +24,7 @@ device.sda = {{
 }}
 filesystem.data = {{ kind = "ext4", device = "sda" }}
 [kernel]
-use = ["v6.18", "v6.18+read_folios=pages"]
+use = ["v6.18", "v6.18,model.read_folios=off"]
 {body}
 "#
     );

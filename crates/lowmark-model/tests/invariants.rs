@@ -19,7 +19,8 @@ fn machine() -> impl Strategy<Value = Machine> {
     ];
     (
         1usize..3,
-        5u64..13,
+        // From 17 MiB on a node has two zones.
+        prop_oneof![3 => 5u64..13, 1 => 17u64..22],
         1u32..4,
         0u64..4,
         any::<bool>(),
@@ -125,9 +126,9 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     let version = proptest::sample::select(versions().to_vec());
     let toggle = proptest::sample::select(DESCRIPTIONS.to_vec()).prop_flat_map(|mechanism| {
         let variants = proptest::sample::select(mechanism.variants.to_vec());
-        variants.prop_map(move |(variant, _)| Toggle {
+        variants.prop_map(move |(variant, _)| Toggle::Set {
             mechanism: mechanism.name.into(),
-            variant: Some(variant.into()),
+            variant: variant.into(),
         })
     });
     let toggles = proptest::collection::vec(toggle, 0..3);
@@ -167,11 +168,11 @@ fn scenario() -> impl Strategy<Value = Scenario> {
                 scenario
             },
         )
-        .prop_filter("mechanisms that the version is too old for", |scenario| {
+        .prop_filter("mechanisms that do not fit together", |scenario| {
             let kernel = Kernel::resolve(&scenario.kernel);
             !matches!(
                 kernel,
-                Err(KernelError::TooOld { .. } | KernelError::Needs { .. })
+                Err(KernelError::LeftOut { .. } | KernelError::Needs { .. })
             )
         })
 }

@@ -95,7 +95,7 @@ fn writers_of_ten_disks_meet_as_often_as_lock_stat_says() {
     assert!(each.0 / one.0 < 0.63, "{each:?} of {one:?}");
 }
 
-/// Who holds it has the only CPU until it is free.
+/// With one CPU a spinlock is never contended.
 #[test]
 fn nobody_meets_anybody_on_one_cpu() {
     let machine = "ram = \"1G\"\ncpus = 1";

@@ -107,7 +107,8 @@ fn source(name: &str) -> Source {
 /// The workload on 12 MB, if `set` does not say another size, with disks that are as large as they are.
 fn small(name: &str, kernel: &str, set: &[(&str, &str)]) -> Scenario {
     let machine = [("ram", "12M"), ("reserved", "0B"), ("occupied", "1M")];
-    let set = machine.iter().chain(set);
+    let other = |(key, _): &&(&str, &str)| set.iter().all(|(own, _)| own != key);
+    let set = machine.iter().filter(other).chain(set);
     let overrides = Overrides {
         kernels: vec![kernel.to_owned()],
         set: set

@@ -242,6 +242,7 @@ fn counters_of_run(load: &Load, phase: u64) -> BTreeMap<String, u64> {
     let scenarios = parse(&source, &BuiltIn, &Overrides::default()).expect("it is a workload");
     let scenario = Scenario {
         phase,
+        machine: scenarios[0].machine.clone().under_kernel(load.kernel),
         ..scenarios[0].clone()
     };
     let recording = run(&scenario, &Options::default(), &mut |_| {}).expect("it can be run");

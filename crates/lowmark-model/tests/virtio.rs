@@ -55,8 +55,8 @@ fn requests_give_back_what_they_take() {
         "v5.9",
         "v6.1",
         "v6.18",
-        "v6.1+slab_pages=allocated",
-        "v6.18+slab_pages=allocated",
+        "v6.1,model.slab_pages=on",
+        "v6.18,model.slab_pages=on",
     ] {
         record(kernel, VIRTIO, 1);
     }
@@ -68,7 +68,7 @@ fn only_drivers_that_need_memory_take_it() {
         let counters = record(kernel, driver, 0).counters;
         counters["pgalloc_dma"] + counters["pgalloc_dma32"]
     };
-    let without = allocated("v6.18+virtio_memory=left-out", VIRTIO);
+    let without = allocated("v6.18,model.virtio_memory=off", VIRTIO);
     assert_eq!(allocated("v6.18", ""), without);
     assert!(allocated("v6.18", VIRTIO) != without);
     // No kernel of the model before 5.0 has slabs.

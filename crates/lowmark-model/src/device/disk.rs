@@ -11,6 +11,10 @@ use super::flash::Flash;
 use super::request::Dir;
 use crate::time::Nanos;
 use lowmark_spec::machine::{Device, DeviceKind, PAGE_SIZE};
+use lowmark_spec::random::Stream;
+
+/// How much more or less than what the machine says a command takes at most, in thousandths.
+const JITTER_PERMILLE: u64 = 50;
 
 /// A device's moving parts.
 #[derive(Debug)]
@@ -26,6 +30,8 @@ pub(crate) struct Disk {
     /// its buffer while the host thinks.
     streaming: Option<(u64, Nanos)>,
     flash: Flash,
+    /// What differs from one command to the next; none: they all take their time exactly.
+    jitter: Option<Stream>,
 }
 
 impl Disk {
@@ -37,6 +43,25 @@ impl Disk {
             link_free: 0,
             streaming: None,
             flash: Flash::new(spec),
+            jitter: None,
+        }
+    }
+
+    /// Another boot: the head is somewhere else, and no command takes exactly the time of the one before.
+    pub(super) fn vary(&mut self, mut stream: Stream) {
+        let pages = (self.spec.size / PAGE_SIZE).max(1);
+        self.head = stream.below(pages);
+        self.jitter = Some(stream);
+    }
+
+    /// A time that a command takes, give or take [`JITTER_PERMILLE`].
+    fn jittered(&mut self, time: Nanos) -> Nanos {
+        match &mut self.jitter {
+            None => time,
+            Some(stream) => {
+                let permille = 1000 - JITTER_PERMILLE + stream.below(2 * JITTER_PERMILLE + 1);
+                (u128::from(time) * u128::from(permille) / 1000) as Nanos
+            }
         }
     }
 
@@ -79,6 +104,8 @@ impl Disk {
             _ => self.head,
         };
         let skip = start.checked_sub(from);
+        let (command, reposition) = (self.jittered(command), self.jittered(reposition));
+        let spec = &self.spec;
         let (position, seek) = match skip {
             Some(0) => (0, false),
             Some(skip) if skip <= spec.skip_pages => ((skip * page_ns).min(reposition), false),

@@ -9,11 +9,12 @@ use super::stripes::Stripes;
 use super::tags::Tags;
 use super::virtio::{Tables, Virtio};
 use super::waiting::Next;
-use crate::kernel::{MaxSectors, Mechanisms, Plug as PlugPlace, ReadaheadSize};
+use crate::kernel::{Kernel, MaxSectors, Plug as PlugPlace, ReadaheadSize};
 use crate::mm::page::Pfn;
 use crate::time::{MSEC, Nanos, Sched, TaskId, WaitQueue};
 use crate::world::Interrupt;
 use lowmark_spec::machine::{Device, PAGE_SIZE};
+use lowmark_spec::random::Stream;
 use std::ops::Range;
 
 /// What became of a submission.
@@ -113,15 +114,16 @@ const VM_READAHEAD_PAGES: u32 = (128 << 10) / PAGE_SIZE as u32;
 
 impl BlockLayer {
     /// Each request costs its submitter `request` of CPU time.
-    pub(crate) fn new(devices: &[Device], request: Nanos, kernel: &Mechanisms) -> BlockLayer {
-        let max_sectors = match kernel.max_sectors {
+    pub(crate) fn new(devices: &[Device], request: Nanos, kernel: &Kernel) -> BlockLayer {
+        let mechanisms = &kernel.mechanisms;
+        let max_sectors = match mechanisms.max_sectors {
             MaxSectors::Sectors1024 => 512 << 10,
             MaxSectors::Sectors2560 => 1280 << 10,
             MaxSectors::Sectors8192 => 4 << 20,
         };
         let max_bytes = |device: &Device| device.max_request.unwrap_or(u64::MAX).min(max_sectors);
         // blk_apply_bdi_limits. What arrays of disks say of themselves is not modelled.
-        let ra_pages = |device: &Device| match kernel.readahead_size {
+        let ra_pages = |device: &Device| match mechanisms.readahead_size {
             ReadaheadSize::TwoRequests if device.rotational && device.members == 1 => {
                 VM_READAHEAD_PAGES.max((2 * max_bytes(device) / PAGE_SIZE) as u32)
             }
@@ -133,7 +135,7 @@ impl BlockLayer {
             elevator: Elevator::new(device),
             requests: Vec::new(),
             unused: Vec::new(),
-            tags: Tags::new(device.nr_requests, kernel.request_tags),
+            tags: Tags::new(device.nr_requests, mechanisms.request_tags),
             max_pages: [u64::from(device.max_segments), u64::MAX]
                 .map(|segments| (max_bytes(device) / PAGE_SIZE).min(segments).max(1)),
             queue_depth: device.queue_depth as usize,
@@ -150,15 +152,22 @@ impl BlockLayer {
             .iter()
             .flat_map(|device| (0..device.members).map(move |_| device));
         BlockLayer {
-            queues_plug: kernel.plug == PlugPlace::Queue,
+            queues_plug: mechanisms.plug == PlugPlace::Queue,
             queues: members.map(queue).collect(),
             stripes: Stripes::of(devices),
             plugs: Vec::new(),
-            plug_rules: PlugRules::new(kernel),
+            plug_rules: PlugRules::new(mechanisms),
             congestion: Default::default(),
             unmapped: Vec::new(),
             request_ns: request,
             ra_pages: devices.iter().map(ra_pages).collect(),
+        }
+    }
+
+    /// Another boot: see [`Disk::vary`].
+    pub(crate) fn vary(&mut self, boot: u64) {
+        for (number, queue) in self.queues.iter_mut().enumerate() {
+            queue.disk.vary(Stream::new(boot, "disk", number as u64));
         }
     }
 
@@ -540,60 +549,4 @@ impl Queue {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernel::{Version, versions};
-
-    /// Single pages far apart.
-    fn read(number: u64) -> Io {
-        Io {
-            device: 0,
-            dir: Dir::Read,
-            sync: true,
-            position: 1000 * number,
-            pfn: number as Pfn,
-            in_folio: false,
-            needs_bio: false,
-        }
-    }
-
-    /// Requests that a disk has begun or taken after single pages far apart were submitted.
-    fn at_device(version: &str, pages: u64, unplugs: bool) -> usize {
-        let kernel = versions::at(Version::known(version).unwrap());
-        let mut sched = Sched::new(1, 250, crate::time::SwitchCosts::default(), &kernel);
-        sched.add("reader".into(), false);
-        sched.next_ready();
-        let mut layer = BlockLayer::new(&[Device::hdd("sda", 1 << 30)], 0, &kernel);
-        for number in 0..pages {
-            assert_eq!(layer.submit(&mut sched, read(number)), Submitted::Yes);
-        }
-        if unplugs {
-            layer.unplug_queues(&mut sched);
-        }
-        let queue = &layer.queues[0];
-        queue.in_service as usize + queue.taken.len()
-    }
-
-    /// What a request takes of the CPU comes before the device has it; of two, the second waits for both.
-    #[test]
-    fn a_device_sees_a_request_when_its_submitter_is_through() {
-        let kernel = versions::at(Version::known("v6.18").unwrap());
-        let mut sched = Sched::new(1, 250, crate::time::SwitchCosts::default(), &kernel);
-        sched.add("reader".into(), false);
-        sched.next_ready();
-        let mut layer = BlockLayer::new(&[Device::ssd("sda", 1 << 30)], 60_000, &kernel);
-        for number in 0..2 {
-            assert_eq!(layer.submit(&mut sched, read(number)), Submitted::Yes);
-        }
-        let ready = layer.queues[0].requests.iter().map(|request| request.ready);
-        assert_eq!(ready.collect::<Vec<_>>(), [60_000, 120_000]);
-    }
-
-    #[test]
-    fn an_empty_queue_waits_for_company_up_to_2_6_38() {
-        assert_eq!(at_device("v2.6.38", 3, false), 0);
-        assert_eq!(at_device("v2.6.38", 3, true), 3);
-        assert_eq!(at_device("v2.6.38", 4, false), 4);
-        assert_eq!(at_device("v2.6.39", 1, false), 1);
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@
 //! descriptors in the ring. Of a large folio each page is taken to be a piece, up to as many as a request can have.
 
 use super::request::{Request, RequestId};
-use crate::kernel::{Mechanisms, VirtioMemory};
+use crate::kernel::{Kernel, VirtioMemory};
 use crate::mm::page::Pfn;
 use crate::mm::page_alloc::Reserves;
 use crate::mm::slub::{Cache, NO_OBJECT};
@@ -47,11 +47,10 @@ const EXTRA: u64 = 16;
 
 impl Virtio {
     /// None: the driver is another one, or what it needs is left out.
-    pub(super) fn new(device: &Device, kernel: &Mechanisms) -> Option<Virtio> {
+    pub(super) fn new(device: &Device, kernel: &Kernel) -> Option<Virtio> {
         let Driver::VirtioBlk = device.driver?;
-        let memory = kernel.virtio_memory;
-        (memory != VirtioMemory::LeftOut).then_some(Virtio {
-            memory,
+        kernel.coverage.virtio_memory.then_some(Virtio {
+            memory: kernel.mechanisms.virtio_memory,
             max_segments: u64::from(device.max_segments),
         })
     }

@@ -110,10 +110,17 @@ fn dirty_pages_are_counted(world: &World) {
     };
     let (dirty, writeback) = (tagged(Tag::Dirty), tagged(Tag::Writeback));
     assert_eq!(dirty, mm.nr_dirty, "dirty pages");
+    let written: u64 = mm.bdis.iter().map(|bdi| bdi.written).sum();
     assert_eq!(
         mm.stat.nr_dirtied,
-        mm.stat.nr_written + dirty + writeback + mm.nr_cancelled,
+        written + dirty + writeback + mm.nr_cancelled,
         "pages that became dirty"
+    );
+    let swap_begun = mm.nr_writeback - writeback - (unstable(mm) - mm.nr_unstable);
+    assert_eq!(
+        mm.stat.nr_written + swap_begun,
+        written + mm.stat.pswpout,
+        "pages written, of files and to swap"
     );
     let reclaimable: u64 = mm.bdis.iter().map(|bdi| bdi.reclaimable).sum();
     let on_the_way: u64 = mm.bdis.iter().map(|bdi| bdi.writeback).sum();

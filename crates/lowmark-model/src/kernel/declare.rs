@@ -1,9 +1,18 @@
 //! How mechanisms are declared: one entry gives the enum, its field in `Mechanisms`, its names on the command
-//! line and its text in lists.
+//! line, its text in lists, and what it works with.
+//!
+//! `field: Name [within subject] { Variant = "name" [needs(other = Pattern, …)], … }`
+//!
+//! * The first variant is that of the oldest kernel.
+//! * `within` names the subject of [`Coverage`](super::Coverage) that the mechanism is a part of: where the model leaves
+//!   the subject out, the mechanism decides nothing.
+//! * `needs` says with which variants of other mechanisms a variant works. Kernels never combined it with others, and
+//!   [`Kernel::resolve`](super::Kernel::resolve) refuses to.
 
 macro_rules! mechanisms {
-    (; $( $(#[doc = $doc:literal])* $field:ident : $name:ident {
-        $( $(#[doc = $vdoc:literal])* $variant:ident = $text:literal, )*
+    (; $( $(#[doc = $doc:literal])* $field:ident : $name:ident $(within $subject:ident)? {
+        $( $(#[doc = $vdoc:literal])* $variant:ident = $text:literal
+            $(needs( $( $needed:ident = $pattern:pat ),+ ))?, )*
     } )*) => {
         $(
             $(#[doc = $doc])*
@@ -27,18 +36,66 @@ macro_rules! mechanisms {
             pub name: &'static str,
             /// What it is, one paragraph.
             pub doc: &'static str,
-            /// Name and text of each variant.
+            /// What of the kernel it is a part of, by its name in [`Coverage`](crate::kernel::Coverage).
+            pub within: Option<&'static str>,
+            /// Name and text of each variant, that of the oldest kernel first.
             pub variants: &'static [(&'static str, &'static str)],
+        }
+
+        /// A variant of one mechanism that works with some variants of another only.
+        #[derive(Debug, Clone, Copy)]
+        pub struct Need {
+            /// The mechanism.
+            pub mechanism: &'static str,
+            /// Its variant that has the need.
+            pub variant: &'static str,
+            /// The other mechanism.
+            pub other: &'static str,
+            is_set: fn(&Mechanisms) -> bool,
+            is_met: fn(&Mechanisms) -> bool,
+        }
+
+        /// Which variants work with which.
+        pub const NEEDS: &[Need] = &[ $( $( $( $( Need {
+            mechanism: stringify!($field),
+            variant: $text,
+            other: stringify!($needed),
+            is_set: |m| m.$field == $name::$variant,
+            is_met: |m| matches!(m.$needed, $pattern),
+        }, )+ )? )* )* ];
+
+        impl Need {
+            /// Whether a set of mechanisms has the variant without what it works with.
+            pub fn is_violated(&self, mechanisms: &Mechanisms) -> bool {
+                (self.is_set)(mechanisms) && !(self.is_met)(mechanisms)
+            }
+
+            /// Names of the other mechanism's variants that it works with.
+            pub fn works_with(&self) -> Vec<&'static str> {
+                let other = DESCRIPTIONS.iter().find(|d| d.name == self.other);
+                let names = other.map_or(&[][..], |other| other.variants);
+                let met = |variant: &&str| {
+                    let mut mechanisms = Mechanisms::oldest();
+                    mechanisms.set(self.other, variant).is_ok() && (self.is_met)(&mechanisms)
+                };
+                names.iter().map(|(name, _)| *name).filter(met).collect()
+            }
         }
 
         /// All mechanisms.
         pub const DESCRIPTIONS: &[Description] = &[ $( Description {
             name: stringify!($field),
             doc: concat!($($doc),*),
+            within: super::declare::only(&[$(stringify!($subject))?]),
             variants: &[ $( ($text, concat!($($vdoc),*)) ),* ],
         } ),* ];
 
         impl Mechanisms {
+            /// Those of the oldest kernel of the model, 2.6.37: the first variant of each.
+            pub fn oldest() -> Mechanisms {
+                Mechanisms { $( $field: $name::VARIANTS[0].1 ),* }
+            }
+
             /// Sets one mechanism by name.
             ///
             /// # Errors
@@ -74,3 +131,11 @@ macro_rules! mechanisms {
 }
 
 pub(super) use mechanisms;
+
+/// The element of a list of one; none of an empty list.
+pub(super) const fn only(list: &[&'static str]) -> Option<&'static str> {
+    match list {
+        [first, ..] => Some(*first),
+        [] => None,
+    }
+}

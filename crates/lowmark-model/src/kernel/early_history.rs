@@ -146,7 +146,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "92df3a723f84",
         summary: "reclaimers that meet many pages under writeback may wait",
         effect: |m| {
-            m.batch_stall = BatchStall::Writeback;
+            m.batch_stall = BatchStall::Priority;
         },
     },
     Change {
@@ -192,6 +192,15 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         summary: "a device's writers look more often only if memory and device are above their thresholds",
         effect: |m| {
             m.dirty_exceeded = DirtyExceeded::Both;
+        },
+    },
+    Change {
+        name: "swappiness-zero",
+        version: v(3, 5),
+        commit: "fe35004fbf9e",
+        summary: "swappiness weighs what it says; with 0 nothing is swapped while there are file pages",
+        effect: |m| {
+            m.swappiness_weight = SwappinessWeight::Exact;
         },
     },
     Change {
@@ -260,6 +269,15 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
+        name: "balanced-zones-of-the-request",
+        version: v(3, 9),
+        commit: "4ae0a48b5efc",
+        summary: "kswapd is done when the zones of the request are balanced, each for its own class",
+        effect: |m| {
+            m.balanced_zones = BalancedZones::Request;
+        },
+    },
+    Change {
         name: "stable-pages-on-demand",
         version: v(3, 9),
         commit: "1d1d1a767206",
@@ -284,6 +302,25 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         summary: "kswapd raises its priority only when it did not scan enough",
         effect: |m| {
             m.balance_pgdat = BalancePgdat::ScannedTarget;
+        },
+    },
+    Change {
+        name: "block-on-immediate-writeback",
+        version: v(3, 11),
+        commit: "b1a6f21e3b23",
+        summary: "whether a reclaimer waits after a batch follows from what it met there, not from its priority (283aba9f9e0e, e2be15f6c3ee)",
+        effect: |m| {
+            m.dirty_count = DirtyCount::All;
+            m.batch_stall = BatchStall::Contents;
+        },
+    },
+    Change {
+        name: "no-wait-between-priorities",
+        version: v(3, 11),
+        commit: "8e9502828045",
+        summary: "direct reclaimers wait for congestion after a batch, no longer after a priority",
+        effect: |m| {
+            m.direct_wait = DirectWait::None;
         },
     },
     Change {
@@ -393,6 +430,15 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         summary: "direct reclaim scans in proportion, and its whole share at the first priority",
         effect: |m| {
             m.scan_target = ScanTarget::ProportionalDirect;
+        },
+    },
+    Change {
+        name: "no-wait-for-unqueued-dirty",
+        version: v(3, 18),
+        commit: "b738d764652d",
+        summary: "reclaimers do not wait for dirty pages that are not being written",
+        effect: |m| {
+            m.batch_stall = BatchStall::Immediate;
         },
     },
     Change {

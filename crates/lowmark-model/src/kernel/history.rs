@@ -9,10 +9,9 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "node-lru",
         version: v(4, 8),
         commit: "599d0c954f91",
-        summary: "LRU lists, kswapd and its wake-up test are per node; in earlier kernels of the model nobody waits before reclaiming directly (5515061d22f0)",
+        summary: "LRU lists, kswapd and its wake-up test are per node",
         effect: |m| {
             m.lru_unit = LruUnit::Node;
-            m.direct_throttle = DirectThrottle::Wait;
             m.balance_pgdat = BalancePgdat::Node;
             m.kswapd_wake = KswapdWake::NodeNotBalanced;
         },
@@ -81,6 +80,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "clear-node-writeback",
+        version: v(4, 11),
+        commit: "c2f83143f1c6",
+        summary: "a balanced node is not taken for one under writeback",
+        effect: |m| {
+            m.node_writeback = NodeWriteback::Balanced;
+        },
+    },
+    Change {
         name: "kswapd-sleep-any-zone",
         version: v(4, 12),
         commit: "631b6e083ec3",
@@ -102,7 +110,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "kswapd-failures",
         version: v(4, 12),
         commit: "c73322d098e4",
-        summary: "kswapd gives up on a node after sixteen runs in vain",
+        summary: "kswapd gives up on a node after 16 consecutive runs that reclaim nothing",
         effect: |m| {
             m.hopeless_node = HopelessNode::Failures;
         },
@@ -174,13 +182,9 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "watermark-boost",
         version: v(5, 0),
         commit: "1c30844d2dfe",
-        summary: "watermarks are boosted when pageblocks are mixed (73444bc4d8f9); earlier kernels of the model have no types of blocks, no page tables and no memory for I/O",
+        summary: "watermarks are boosted when pageblocks are mixed (73444bc4d8f9)",
         effect: |m| {
-            m.migrate_types = MigrateTypes::Stolen;
             m.watermark_boost = WatermarkBoost::AllZones;
-            m.page_tables = PageTables::Allocated;
-            m.virtio_memory = VirtioMemory::Descriptors;
-            m.swap_bios = SwapBios::Allocated;
         },
     },
     Change {
@@ -278,9 +282,9 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "proactive-compaction",
         version: v(5, 9),
         commit: "facdaa917c4d",
-        summary: "kcompactd looks by itself how fragmented memory is; earlier kernels of the model do not compact it at all (698b1b30642f, e332f741a8dd)",
+        summary: "kcompactd compacts memory that is too fragmented, though nobody has asked for a block",
         effect: |m| {
-            m.compaction = Compaction::On;
+            m.proactive_compaction = ProactiveCompaction::On;
         },
     },
     Change {
@@ -300,15 +304,6 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         summary: "the first megabyte of a PC is never managed",
         effect: |m| {
             m.first_megabyte = FirstMegabyte::All;
-        },
-    },
-    Change {
-        name: "pcp-limit-under-reclaim",
-        version: v(5, 14),
-        commit: "c49c2c47dab6",
-        summary: "CPUs keep fewer free pages while kswapd is at work; earlier kernels of the model keep none",
-        effect: |m| {
-            m.pcp_lists = PcpLists::Fixed;
         },
     },
     Change {
@@ -396,7 +391,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "scan-balance-counts-work",
         version: v(6, 2),
         commit: "0538a82c39e9",
-        summary: "pages scanned in vain count as a cost of their type",
+        summary: "pages that are scanned but not reclaimed count as a cost of their type",
         effect: |m| {
             m.scan_balance = ScanBalance::WorkCost;
         },
@@ -408,6 +403,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         summary: "requests that are done are counted together for all who wait for one (26edb30dd1c0); stable kernels of 6.1 have this, too",
         effect: |m| {
             m.request_tags = RequestTags::Batches;
+        },
+    },
+    Change {
+        name: "vma-has-recency",
+        version: v(6, 3),
+        commit: "8788f6781486",
+        summary: "references by mappings with MADV_RANDOM do not count either",
+        effect: |m| {
+            m.vma_recency = VmaRecency::NoAdvice;
         },
     },
     Change {

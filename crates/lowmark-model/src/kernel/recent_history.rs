@@ -205,15 +205,6 @@ pub(super) const SINCE_6_6: &[Change] = &[
         },
     },
     Change {
-        name: "folio-order-of-readahead",
-        version: v(6, 17),
-        commit: "c4602f9fa77f",
-        summary: "readahead remembers the order of its folios, and ends windows where they end (5a9236b33d51)",
-        effect: |m| {
-            m.read_folios = ReadFolios::Grown;
-        },
-    },
-    Change {
         name: "lazy-preemption",
         version: v(6, 18),
         commit: "7c70cb94d29c",

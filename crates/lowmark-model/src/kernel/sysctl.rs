@@ -6,6 +6,9 @@ use lowmark_spec::machine::PAGE_SIZE;
 
 const CENTISECOND: Nanos = SECOND / 100;
 
+/// `watermark_scale_factor` while the kernel boots, and until it is set.
+pub(crate) const WATERMARK_SCALE_FACTOR: u64 = 10;
+
 /// `/proc/sys/vm`, with the kernel's defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sysctl {
@@ -63,23 +66,104 @@ impl Default for Sysctl {
 /// The first version in which swappiness may favour file pages, by commit c843966c556d.
 const FAVOURS_FILES: Version = v(5, 8);
 
-/// Names of the settings with their smallest and largest value.
-const RANGES: [(&str, u64, u64); 14] = [
-    ("page_cluster", 0, 5),
-    ("swappiness", 0, 200),
-    ("min_free_kbytes", 128, 1 << 30),
-    ("watermark_scale_factor", 1, 1000),
-    ("watermark_boost_factor", 0, i32::MAX as u64),
-    ("compaction_proactiveness", 0, 100),
-    ("extfrag_threshold", 0, 1000),
-    ("overcommit_memory", 0, 1),
-    ("dirty_ratio", 1, 100),
-    ("dirty_background_ratio", 0, 100),
-    ("dirty_bytes", 2 * PAGE_SIZE, 1 << 50),
-    ("dirty_background_bytes", 1, 1 << 50),
-    ("dirty_writeback_centisecs", 0, 1 << 31),
-    ("dirty_expire_centisecs", 0, 1 << 31),
-];
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Its name under `/proc/sys/vm`, where `page_cluster` alone is written with a dash.
+    pub name: &'static str,
+    /// Smallest value.
+    pub min: u64,
+    /// Largest value.
+    pub max: u64,
+    /// First version that has it; none if every version of the model does.
+    pub since: Option<Version>,
+    /// What it is, with its unit.
+    pub text: &'static str,
+    get: fn(&Sysctl) -> Option<u64>,
+    set: fn(&mut Sysctl, u64),
+}
+
+impl Setting {
+    /// The kernel's default; none where that follows from the machine.
+    pub fn default(&self) -> Option<u64> {
+        (self.get)(&Sysctl::default())
+    }
+}
+
+macro_rules! settings {
+    ($( $field:ident, $min:expr, $max:expr, $since:expr, $text:literal, $get:expr, $set:expr; )*) => {
+        /// Every setting that the model obeys.
+        pub const SETTINGS: &[Setting] = &[ $( Setting {
+            name: stringify!($field),
+            min: $min,
+            max: $max,
+            since: $since,
+            text: $text,
+            get: $get,
+            set: $set,
+        }, )* ];
+    };
+}
+
+settings! {
+    page_cluster, 0, 5, None,
+        "log2 of the largest window of swap readahead, pages",
+        |s| Some(s.page_cluster.into()), |s, n| s.page_cluster = n as u32;
+    swappiness, 0, 200, None,
+        "weight of anonymous pages against pages of files in reclaim; up to 100 before v5.8",
+        |s| Some(s.swappiness.into()), |s, n| s.swappiness = n as u32;
+    min_free_kbytes, 128, 1 << 30, None,
+        "free memory that the min watermarks keep, KiB; computed from RAM unless set",
+        |s| s.min_free_kbytes, |s, n| s.min_free_kbytes = Some(n);
+    watermark_scale_factor, 1, 1000, Some(v(4, 6)),
+        "distance between watermarks, 1/10000 of a zone",
+        |s| Some(s.watermark_scale_factor.unwrap_or(WATERMARK_SCALE_FACTOR)),
+        |s, n| s.watermark_scale_factor = Some(n);
+    watermark_boost_factor, 0, i32::MAX as u64, Some(v(5, 0)),
+        "how far fragmentation raises watermarks at most, 1/10000 of the high one; 0 for never",
+        |s| Some(s.watermark_boost_factor), |s, n| s.watermark_boost_factor = n;
+    compaction_proactiveness, 0, 100, Some(v(5, 9)),
+        "how little fragmented kcompactd keeps memory by itself, percent; 0 for not at all",
+        |s| Some(s.compaction_proactiveness), |s, n| s.compaction_proactiveness = n;
+    extfrag_threshold, 0, 1000, None,
+        "fragmentation index below which an allocation that failed reclaims and does not compact",
+        |s| Some(s.extfrag_threshold), |s, n| s.extfrag_threshold = n;
+    overcommit_memory, 0, 1, None,
+        "0: maps that are obviously too large are refused; 1: none is",
+        |s| Some(s.overcommit_memory.into()), |s, n| s.overcommit_memory = n as u32;
+    // Bytes put a ratio out of force, and the other way round.
+    dirty_ratio, 1, 100, None,
+        "dirty pages at which writers are throttled, percent of dirtyable memory",
+        |s| Some(s.dirty_ratio), |s, n| (s.dirty_ratio, s.dirty_bytes) = (n, 0);
+    dirty_background_ratio, 0, 100, None,
+        "dirty pages at which flushers begin to write, percent of dirtyable memory",
+        |s| Some(s.dirty_background_ratio),
+        |s, n| (s.dirty_background_ratio, s.dirty_background_bytes) = (n, 0);
+    dirty_bytes, 2 * PAGE_SIZE, 1 << 50, None,
+        "the same as dirty_ratio in bytes, and in place of it; 0, the default, if dirty_ratio counts",
+        |s| Some(s.dirty_bytes), |s, n| (s.dirty_ratio, s.dirty_bytes) = (0, n);
+    dirty_background_bytes, 1, 1 << 50, None,
+        "the same as dirty_background_ratio in bytes, and in place of it; 0, the default, if that counts",
+        |s| Some(s.dirty_background_bytes),
+        |s, n| (s.dirty_background_ratio, s.dirty_background_bytes) = (0, n);
+    dirty_writeback_centisecs, 0, 1 << 31, None,
+        "time between two looks of a flusher for old dirty pages, 1/100 s; 0 for none",
+        |s| Some(s.dirty_writeback_centisecs), |s, n| s.dirty_writeback_centisecs = n;
+    dirty_expire_centisecs, 0, 1 << 31, None,
+        "time after which a dirty page is old, 1/100 s",
+        |s| Some(s.dirty_expire_centisecs), |s, n| s.dirty_expire_centisecs = n;
+}
+
+/// What a setting is counted in, as its name says.
+fn unit(name: &str) -> &'static str {
+    let units = [
+        ("_kbytes", " of KiB"),
+        ("_bytes", " of bytes"),
+        ("_centisecs", " of 1/100 s"),
+    ];
+    let found = units.iter().find(|(ending, _)| name.ends_with(ending));
+    found.map_or("", |&(_, unit)| unit)
+}
 
 impl Sysctl {
     /// Whether a version takes these values.
@@ -114,40 +198,53 @@ impl Sysctl {
     /// When there is no such setting or the value is not a number in its range.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), KernelError> {
         let key = name.strip_prefix("vm.").unwrap_or(name).replace('-', "_");
-        let Some(&(_, min, max)) = RANGES.iter().find(|(known, ..)| *known == key) else {
-            let known: Vec<&str> = RANGES.iter().map(|(known, ..)| *known).collect();
+        let Some(setting) = SETTINGS.iter().find(|known| known.name == key) else {
             return Err(KernelError::Sysctl(format!(
-                "the model has no setting {name}; it has {}",
-                known.join(", ")
+                "the model has no setting {name}"
             )));
         };
-        let number = value
-            .parse()
-            .ok()
-            .filter(|n| (min..=max).contains(n))
-            .ok_or_else(|| {
-                KernelError::Sysctl(format!(
-                    "{name} = {value}: expected a number from {min} to {max}"
-                ))
-            })?;
-        match key.as_str() {
-            "page_cluster" => self.page_cluster = number as u32,
-            "swappiness" => self.swappiness = number as u32,
-            "min_free_kbytes" => self.min_free_kbytes = Some(number),
-            "watermark_boost_factor" => self.watermark_boost_factor = number,
-            "watermark_scale_factor" => self.watermark_scale_factor = Some(number),
-            "compaction_proactiveness" => self.compaction_proactiveness = number,
-            "extfrag_threshold" => self.extfrag_threshold = number,
-            "overcommit_memory" => self.overcommit_memory = number as u32,
-            // Bytes put a ratio out of force, and the other way round.
-            "dirty_ratio" => (self.dirty_ratio, self.dirty_bytes) = (number, 0),
-            "dirty_bytes" => (self.dirty_ratio, self.dirty_bytes) = (0, number),
-            "dirty_background_bytes" => {
-                (self.dirty_background_ratio, self.dirty_background_bytes) = (0, number);
+        let Setting { min, max, set, .. } = setting;
+        let number = value.parse().ok().filter(|n| (min..=max).contains(&n));
+        let number = number.ok_or_else(|| {
+            KernelError::Sysctl(format!(
+                "{name} = {value}: expected a number{} from {min} to {max}",
+                unit(&key)
+            ))
+        })?;
+        set(self, number);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_the_one_that_it_names() -> Result<(), KernelError> {
+        for setting in SETTINGS {
+            for value in [setting.min, setting.max] {
+                let mut sysctl = Sysctl::default();
+                sysctl.set(setting.name, &value.to_string())?;
+                assert_eq!((setting.get)(&sysctl), Some(value), "{}", setting.name);
+                // And no other, but for a ratio and its bytes.
+                let others = SETTINGS.iter().filter(|other| other.name != setting.name);
+                let altered = others.filter(|other| (other.get)(&sysctl) != other.default());
+                let altered: Vec<&str> = altered.map(|other| other.name).collect();
+                let pair = setting.name.replace("_bytes", "_ratio");
+                let pair = (pair != setting.name).then_some(pair.as_str());
+                assert_eq!(altered, Vec::from_iter(pair), "{}", setting.name);
             }
-            "dirty_writeback_centisecs" => self.dirty_writeback_centisecs = number,
-            "dirty_expire_centisecs" => self.dirty_expire_centisecs = number,
-            _ => (self.dirty_background_ratio, self.dirty_background_bytes) = (number, 0),
+            let out = (setting.max + 1).to_string();
+            assert!(Sysctl::default().set(setting.name, &out).is_err());
+            let default = setting.default();
+            // 0 says that a ratio counts, and cannot be set.
+            let bytes = setting.name.ends_with("_bytes");
+            assert!(
+                default.is_none_or(|d| bytes || (setting.min..=setting.max).contains(&d)),
+                "{}",
+                setting.name
+            );
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use super::early_history::BEFORE_4_8;
 use super::history::BEFORE_6_6;
 use super::mechanisms::*;
 use super::recent_history::SINCE_6_6;
+use std::sync::OnceLock;
 
 const CHANGES: usize = BEFORE_4_8.len() + BEFORE_6_6.len() + SINCE_6_6.len();
 
@@ -30,205 +31,80 @@ const fn joined() -> [Change; CHANGES] {
     all
 }
 
-/// The oldest kernel of the model: 2.6.37.
-fn oldest() -> Mechanisms {
-    Mechanisms {
-        swapin_readahead: SwapinReadahead::Vanilla,
-        swap_allocator: SwapAllocator::ScanSwapMap,
-        rotating_swap: RotatingSwap::LowestFree,
-        swap_slots: SwapSlots::Single,
-        swap_turns: SwapTurns::Allocation,
-        swap_cache_index: SwapCacheIndex::Trees,
-        lru_unit: LruUnit::Zone,
-        direct_throttle: DirectThrottle::LeftOut,
-        new_anon: NewAnon::Active,
-        workingset: Workingset::Off,
-        page_references: PageReferences::Anon,
-        inactive_ratio: InactiveRatio::ZoneSize,
-        enough_inactive_file: EnoughInactiveFile::Ignored,
-        scan_balance: ScanBalance::Rotated,
-        scan_control: ScanControlTime::Batch,
-        refault_deactivation: RefaultDeactivation::Off,
-        lruvec_stats: LruvecStats::Current,
-        reclaim_stall: ReclaimStall::CongestionWait,
-        isolated_limit: IsolatedLimit::All,
-        isolated_wait: IsolatedWait::Fewer,
-        hopeless_node: HopelessNode::PagesScanned,
-        scan_target: ScanTarget::Unbounded,
-        small_scan: SmallScan::Saved,
-        batch_stall: BatchStall::None,
-        plug: Plug::Queue,
-        reclaim_plug: ReclaimPlug::Off,
-        swapin_plug: SwapinPlug::Off,
-        plug_flush: PlugFlush::Requests,
-        plug_merge: PlugMerge::All,
-        request_tags: RequestTags::Classes,
-        balance_pgdat: BalancePgdat::EveryPass,
-        balance_gap: BalanceGap::EightTimesHigh,
-        kswapd_wait: KswapdWait::CongestionWait,
-        kswapd_wake: KswapdWake::Told,
-        tail_writeback: TailWriteback::Keep,
-        kswapd_classzone: KswapdClasszone::Vanilla,
-        watermark_order: WatermarkOrder::Decay,
-        watermark_gap: WatermarkGap::QuarterOfMin,
-        min_free_bound: MinFreeBound::Megabytes64,
-        min_free_without_thp: MinFreeWithoutThp::AtBoot,
-        reserve_update: ReserveUpdate::AtBoot,
-        fair_zones: FairZones::Off,
-        overcommit: Overcommit::Available,
-        first_megabyte: FirstMegabyte::Used,
-        migrate_types: MigrateTypes::LeftOut,
-        watermark_boost: WatermarkBoost::Off,
-        page_tables: PageTables::LeftOut,
-        slab_pages: SlabPages::LeftOut,
-        swap_bios: SwapBios::LeftOut,
-        readahead_size: ReadaheadSize::Fixed,
-        read_folios: ReadFolios::Pages,
-        compaction: Compaction::LeftOut,
-        fast_migrateblock: FastMigrateblock::MarkedFirst,
-        virtio_memory: VirtioMemory::LeftOut,
-        dma_pool: DmaPool::None,
-        skipped_pages: SkippedPages::Quarter,
-        pcp_lists: PcpLists::LeftOut,
-        zone_size: ZoneSize::Present,
-        dirtyable: Dirtyable::AnonToo,
-        dirty_reserve: DirtyReserve::None,
-        dirty_ratios: DirtyRatios::Percent,
-        throttle: Throttle::Foreground,
-        balanced_rate: BalancedRate::Any,
-        position_ratio: PositionRatio::Unbounded,
-        strictlimit: Strictlimit::Off,
-        idle_devices: IdleDevices::Ratio,
-        proportions: Proportions::Prop,
-        dirty_limit_start: DirtyLimitStart::Zero,
-        write_folios: WriteFolios::Pages,
-        max_sectors: MaxSectors::Sectors1024,
-        cgroup_writeback: CgroupWriteback::Off,
-        group_dirty_stats: GroupDirtyStats::Current,
-        bandwidth_sampling: BandwidthSampling::Rounds,
-        timer_wheel: TimerWheel::Cascading,
-        preemption: Preemption::Prompt,
-        fair_class: FairClass::Cfs,
-        base_slice: BaseSlice::Long,
-        position_time: PositionTime::AfterSample,
-        balance_loop: BalanceLoop::AtEnd,
-        dirty_exceeded: DirtyExceeded::Either,
-        writeback_errors: WritebackErrors::MappingFlag,
-        sync_errors: SyncErrors::Cleared,
-        nfs_commit: NfsCommit::HalfOfWrites,
-        nfs_unstable: NfsUnstable::Reclaimable,
-        nfs_congestion: NfsCongestion::Reclaim,
-        writeback_slice: WritebackSlice::Fixed,
-        list_lock: ListLock::Inode,
-        writeback_round: WritebackRound::Open,
-        bdi_background: BdiBackground::Off,
-        xfs_ahead: XfsAhead::Fixed,
-        stable_pages: StablePages::Off,
-        reclaim_file_writes: ReclaimFileWrites::Anybody,
-        context_readahead: ContextReadahead::AnyPage,
-        fault_around: FaultAround::Off,
-        alloc_retry: AllocRetry::Always,
-    }
-}
+/// Releases from the oldest to the newest kernel of the model: major number, first and last minor number.
+const RELEASES: [(u32, u32, u32); 4] = [(3, 0, 19), (4, 0, 20), (5, 0, 19), (6, 0, 18)];
+/// Those of 2.6.
+const RELEASES_OF_2_6: std::ops::RangeInclusive<u32> = 37..=39;
 
-/// Versions that the model knows, oldest first.
-const VERSIONS: &[Version] = &[
-    v2_6(37),
-    v2_6(38),
-    v2_6(39),
-    v(3, 0),
-    v(3, 1),
-    v(3, 2),
-    v(3, 3),
-    v(3, 4),
-    v(3, 5),
-    v(3, 6),
-    v(3, 7),
-    v(3, 8),
-    v(3, 9),
-    v(3, 10),
-    v(3, 11),
-    v(3, 12),
-    v(3, 13),
-    v(3, 14),
-    v(3, 15),
-    v(3, 16),
-    v(4, 1),
-    v(4, 2),
-    v(4, 3),
-    v(4, 4),
-    v(4, 5),
-    v(4, 6),
-    v(4, 7),
-    v(4, 8),
-    v(4, 9),
-    v(4, 10),
-    v(4, 11),
-    v(4, 12),
-    v(4, 13),
-    v(4, 14),
-    v(4, 17),
-    v(5, 0),
-    v(5, 2),
-    v(5, 5),
-    v(5, 7),
-    v(5, 8),
-    v(5, 9),
-    v(5, 13),
-    v(5, 14),
-    v(5, 15),
-    v(5, 16),
-    v(5, 18),
-    v(6, 0),
-    v(6, 1),
-    v(6, 2),
-    v(6, 5),
-    v(6, 6),
-    v(6, 7),
-    v(6, 9),
-    v(6, 10),
-    v(6, 12),
-    v(6, 13),
-    v(6, 14),
-    v(6, 15),
-    v(6, 16),
-    v(6, 17),
-    v(6, 18),
-];
-
-/// Versions that the model knows, oldest first.
+/// Releases that the model has, oldest first: every one from 2.6.37 to 6.18.
 pub fn versions() -> &'static [Version] {
-    VERSIONS
+    static ALL: OnceLock<Vec<Version>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let later = RELEASES
+            .iter()
+            .flat_map(|&(major, first, last)| (first..=last).map(move |minor| v(major, minor)));
+        RELEASES_OF_2_6.map(v2_6).chain(later).collect()
+    })
 }
 
 impl Version {
-    /// The version that `text` names: `v3.6`, `3.6`, `v2.6.38`.
+    /// The release that `text` names, `v3.6`, `3.6` or `v2.6.38`, and whether it is a stable kernel of that release,
+    /// such as `6.1.192`.
     ///
     /// # Errors
     ///
-    /// When the model has no such version.
-    pub fn known(text: &str) -> Result<Version, KernelError> {
+    /// When the model has no such release.
+    pub fn parse(text: &str) -> Result<(Version, bool), KernelError> {
         let bare = text.strip_prefix('v').unwrap_or(text);
-        let found = VERSIONS
-            .iter()
-            .find(|version| version.to_string()[1..] == *bare);
-        found.copied().ok_or_else(|| KernelError::UnknownVersion {
-            found: text.into(),
-            known: VERSIONS
-                .iter()
-                .map(Version::to_string)
-                .collect::<Vec<_>>()
-                .join(", "),
-        })
+        let numbers: Option<Vec<u32>> = bare.split('.').map(|part| part.parse().ok()).collect();
+        let (version, stable) = match numbers.as_deref() {
+            Some([2, 6, patch]) => (v2_6(*patch), false),
+            Some([2, 6, patch, _]) => (v2_6(*patch), true),
+            Some([major, minor]) if *major > 2 => (v(*major, *minor), false),
+            // The kernel of a distribution may call the release itself 6.1.0.
+            Some([major, minor, patch]) if *major > 2 => (v(*major, *minor), *patch > 0),
+            _ => (v(0, 0), false),
+        };
+        if versions().contains(&version) {
+            Ok((version, stable))
+        } else {
+            Err(KernelError::UnknownVersion { found: text.into() })
+        }
+    }
+
+    /// The release that `text` names.
+    ///
+    /// # Errors
+    ///
+    /// When the model has no such release.
+    pub fn known(text: &str) -> Result<Version, KernelError> {
+        Ok(Version::parse(text)?.0)
     }
 }
 
-/// The mechanisms of a version.
+/// The mechanisms of a release.
 pub fn at(version: Version) -> Mechanisms {
-    let mut mechanisms = oldest();
-    for change in HISTORY.iter().filter(|change| change.version <= version) {
-        change.apply(&mut mechanisms);
-    }
+    applied(HISTORY.iter().filter(|change| change.version <= version))
+}
+
+/// Changes that stable kernels of earlier releases took over, with the release; from which of its stable kernels on is not
+/// known here.
+pub(super) const STABLE: &[(&str, Version)] = &[("one-counter-of-tags", v(6, 1))];
+
+/// The mechanisms that a change alters in the kernel before it.
+pub fn altered_by(change: &Change) -> Vec<&'static str> {
+    let before = applied(HISTORY.iter().take_while(|it| it.name != change.name));
+    let mut after = before.clone();
+    change.apply(&mut after);
+    let settings = after.settings().into_iter().zip(before.settings());
+    let altered = settings.filter(|(after, before)| after != before);
+    altered.map(|((name, _), _)| name).collect()
+}
+
+/// The oldest kernel with some changes.
+pub(super) fn applied<'c>(changes: impl Iterator<Item = &'c Change>) -> Mechanisms {
+    let mut mechanisms = Mechanisms::oldest();
+    changes.for_each(|change| change.apply(&mut mechanisms));
     mechanisms
 }
 
@@ -236,10 +112,10 @@ pub fn at(version: Version) -> Mechanisms {
 ///
 /// # Errors
 ///
-/// When there is none.
+/// When there is none; a mechanism of that name needs a variant.
 pub fn change(name: &str) -> Result<&'static Change, KernelError> {
     let found = HISTORY.iter().find(|change| change.name == name);
-    found.ok_or_else(|| KernelError::UnknownMechanism { found: name.into() })
+    found.ok_or_else(|| KernelError::UnknownChange { found: name.into() })
 }
 
 #[cfg(test)]
@@ -277,10 +153,26 @@ mod tests {
         let oldest = Version::known("v2.6.37").unwrap();
         assert_eq!(oldest.to_string(), "v2.6.37");
         assert_eq!(oldest.release(), Release::v2_6(37));
-        assert!(VERSIONS.is_sorted());
-        for unknown in ["v2.6", "v2.6.36", "v2.6.37.1", "v3.2.0", "2.37"] {
+        assert!(versions().is_sorted());
+        for unknown in [
+            "v2.6", "v2.6.36", "2.37", "v3.20", "v6.19", "v6", "v6.1.2.3", "six", "",
+        ] {
             assert!(Version::known(unknown).is_err(), "{unknown}");
         }
+    }
+
+    #[test]
+    fn stable_kernels_and_those_without_a_change_are_versions() {
+        for (text, release, stable) in [
+            ("v4.19", v(4, 19), false),
+            ("5.10", v(5, 10), false),
+            ("6.1.192", v(6, 1), true),
+            ("v6.1.0", v(6, 1), false),
+            ("2.6.38.8", v2_6(38), true),
+        ] {
+            assert_eq!(Version::parse(text), Ok((release, stable)), "{text}");
+        }
+        assert_eq!(at(v(5, 10)), at(v(5, 9)));
     }
 
     #[test]
@@ -296,7 +188,7 @@ mod tests {
         assert!(HISTORY.is_sorted_by_key(|change| change.version));
         for change in HISTORY {
             assert!(
-                VERSIONS.contains(&change.version),
+                versions().contains(&change.version),
                 "{} comes in no known version",
                 change.name
             );

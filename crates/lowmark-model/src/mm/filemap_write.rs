@@ -157,7 +157,7 @@ impl World {
                 break;
             }
         }
-        // No time at all needs nobody's leave: two tasks would wait for each other.
+        // A step without cost must not yield: two tasks could go on yielding to each other for ever.
         let passed = spent == 0 || self.sched.spend(Mode::System, spent);
         match (passed, stopped) {
             (true, stopped) => stopped,

@@ -6,17 +6,15 @@
 //! [`KswapdClasszone`].
 
 mod node;
+#[cfg(test)]
+mod tests;
+mod zones;
 
 use super::Mm;
 use super::mmzone::{Lru, MAX_NR_ZONES, Mark, Node, ZoneType};
 use super::page_alloc::Gfp;
-use super::vmscan::{
-    DEF_PRIORITY, MAX_KSWAPD_FAILURES, SWAP_CLUSTER_MAX, ScanControl, Target, age_active_anon,
-    shrink_node,
-};
-use crate::kernel::{
-    BalanceGap, BalancePgdat, HopelessNode, KswapdClasszone, KswapdWait, KswapdWake,
-};
+use super::vmscan::{MAX_KSWAPD_FAILURES, ScanControl, Target, age_active_anon, shrink_node};
+use crate::kernel::{BalancePgdat, HopelessNode, KswapdClasszone, KswapdWake, NodeWriteback};
 use crate::time::{MSEC, Nanos, SECOND, TaskId, TaskState, WaitQueue};
 use crate::world::{Sys, World};
 use lowmark_record::event::gfp;
@@ -59,7 +57,7 @@ impl World {
         }
     }
 
-    /// `wakeup_kswapd` for an allocation with these flags and of this order; who boosts a zone has none.
+    /// `wakeup_kswapd` for an allocation with these flags and of this order; a wake-up for a boosted zone has no flags.
     pub(super) fn wakeup_kswapd(
         &mut self,
         zone: usize,
@@ -172,76 +170,64 @@ impl World {
         zones.filter(move |&zone| self.mm.zones[zone].kind as usize <= class)
     }
 
+    /// `zone_balanced` of node kernels: the zone is at its high watermark. Up to 4.11 whoever sees that, be it an
+    /// allocation that would wake kswapd, thereby says that the node is neither congested nor dirty.
+    fn zone_balanced(&mut self, zone: usize, order: u32, class: usize) -> bool {
+        let balanced = self.zone_ok(zone, order, Mark::High, class_type(class));
+        if balanced && self.kernel.mechanisms.kswapd_classzone == KswapdClasszone::Vanilla {
+            self.clear_node_flags(self.mm.zones[zone].node);
+        }
+        balanced
+    }
+
     /// `pgdat_balanced` of node kernels: some zone up to the class is at its high watermark.
-    fn node_balanced(&self, node: usize, order: u32, class: usize) -> bool {
-        let class_zone = class_type(class);
-        let mut zones = self.zones_up_to(node, class).peekable();
-        let none = zones.peek().is_none();
-        if none {
+    fn node_balanced(&mut self, node: usize, order: u32, class: usize) -> bool {
+        if self.zones_up_to(node, class).next().is_none() {
             return matches!(
                 self.kernel.mechanisms.kswapd_classzone,
                 KswapdClasszone::KeepAwake | KswapdClasszone::Remembers
             );
         }
-        zones.any(|zone| self.zone_ok(zone, order, Mark::High, class_zone))
+        (0..self.mm.nodes[node].zones.len()).any(|at| {
+            let zone = self.mm.nodes[node].zones[at];
+            self.mm.zones[zone].kind as usize <= class && self.zone_balanced(zone, order, class)
+        })
     }
 
-    /// `prepare_kswapd_sleep`: if it may sleep, what it has seen of the node's writeback is forgotten.
+    /// `prepare_kswapd_sleep` (`sleeping_prematurely`): may it sleep now? If so, what reclaim has seen of the node's
+    /// writeback is forgotten.
     fn prepare_sleep(&mut self, node: usize, done: Request) -> bool {
         self.wake_all_pfmemalloc_waiters(node);
-        let may = self.may_sleep(node, done.order, done.class);
-        if may && self.throttles() {
-            for &zone in &self.mm.nodes[node].zones {
-                let lruvec = self.mm.zones[zone].lruvec;
-                self.mm.lruvecs[lruvec].all_writeback = false;
-            }
+        let Request { order, class } = done;
+        if self.kernel.mechanisms.balance_pgdat != BalancePgdat::Node {
+            return self.pgdat_balanced(node, order, class);
+        }
+        if self.node_hopeless(node) {
+            return true;
+        }
+        if self.kernel.mechanisms.kswapd_classzone == KswapdClasszone::Vanilla {
+            return (0..self.mm.nodes[node].zones.len()).all(|at| {
+                let zone = self.mm.nodes[node].zones[at];
+                self.mm.zones[zone].kind as usize > class || self.zone_balanced(zone, order, class)
+            });
+        }
+        let may = self.node_balanced(node, order, class);
+        if may {
+            self.clear_node_flags(node);
         }
         may
     }
 
-    /// May it sleep now (`sleeping_prematurely`)?
-    fn may_sleep(&self, node: usize, order: u32, class: usize) -> bool {
-        if self.kernel.mechanisms.balance_pgdat == BalancePgdat::Node {
-            if self.node_hopeless(node) {
-                return true;
-            }
-            let class_zone = class_type(class);
-            return match self.kernel.mechanisms.kswapd_classzone {
-                KswapdClasszone::Vanilla => self
-                    .zones_up_to(node, class)
-                    .all(|zone| self.zone_ok(zone, order, Mark::High, class_zone)),
-                _ => self.node_balanced(node, order, class),
-            };
-        }
-        self.pgdat_balanced(node, order, class)
-    }
-
     /// `clear_pgdat_congested`: what batches of dirty pages said of a node's devices is over.
     fn clear_node_flags(&mut self, node: usize) {
+        let writeback = self.kernel.mechanisms.node_writeback == NodeWriteback::Balanced;
         for &zone in &self.mm.nodes[node].zones {
             let zone = &mut self.mm.zones[zone];
             zone.congested = false;
-            self.mm.lruvecs[zone.lruvec].tail_dirty = false;
-            self.mm.lruvecs[zone.lruvec].congested = false;
-        }
-    }
-
-    /// `pgdat_balanced` of zone kernels: at order 0 all zones, above it a quarter of the pages.
-    fn pgdat_balanced(&self, node: usize, order: u32, class: usize) -> bool {
-        let (mut balanced, mut present, mut all) = (0, 0, true);
-        for index in self.zones_up_to(node, class) {
-            let zone = &self.mm.zones[index];
-            present += zone.present;
-            if zone.all_unreclaimable || self.zone_ok(index, order, Mark::High, zone.kind) {
-                balanced += zone.present;
-            } else {
-                all = false;
-            }
-        }
-        if order == 0 {
-            all
-        } else {
-            balanced >= present / 4
+            let lists = &mut self.mm.lruvecs[zone.lruvec];
+            lists.tail_dirty = false;
+            lists.congested = false;
+            lists.all_writeback &= !writeback;
         }
     }
 }
@@ -259,7 +245,7 @@ fn class_type(class: usize) -> ZoneType {
 }
 
 /// What a run was asked for or achieved.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Request {
     order: u32,
     class: usize,
@@ -268,21 +254,7 @@ struct Request {
 /// The thread (`kswapd`). Never returns.
 pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
     let by_node = sys.world().kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
-    let highest = match by_node {
-        true => ZoneType::High,
-        // pgdat->nr_zones - 1
-        false => sys.world().mm.highest_zone(node),
-    } as usize;
-    let (keeps_class, remembers) = {
-        use KswapdClasszone as K;
-        let classzone = sys.world().kernel.mechanisms.kswapd_classzone;
-        let keeps = matches!(classzone, K::KeepAwake | K::Remembers);
-        (keeps, classzone == K::Remembers)
-    };
-    let mut done = Request {
-        order: 0,
-        class: if by_node && !keeps_class { 0 } else { highest },
-    };
+    let mut done = sys.world().first_request(node);
     let mut alloc_order = 0;
     {
         let world = &mut *sys.world();
@@ -291,44 +263,88 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
     loop {
         let began = sys.world().sched.now();
         try_to_sleep(&sys, node, done, alloc_order).await;
-        let request = {
-            let world = &mut *sys.world();
-            let kswapd = &mut world.mm.nodes[node].kswapd;
-            let order = std::mem::take(&mut kswapd.order);
-            let unasked = match (by_node, remembers) {
-                (true, true) => done.class,
-                (true, false) => 0,
-                (false, _) => highest,
-            };
-            let class = kswapd.class.take().unwrap_or(unasked);
-            world.trace(Kind::KswapdWake, |_| {
-                vec![
-                    (Field::Nid, node as u64),
-                    (Field::Zid, class as u64),
-                    (Field::Order, u64::from(order)),
-                ]
-            });
-            Request { order, class }
-        };
-        done = match by_node {
-            true => node::balance_node(&sys, node, request).await,
-            false => balance_zones(&sys, node, request).await,
+        let request = sys.world().take_request(node, done);
+        done = if by_node {
+            node::balance_node(&sys, node, request).await
+        } else {
+            zones::balance_zones(&sys, node, request).await
         };
         pass_some_time(&sys, began).await;
-        alloc_order = request.order;
-        if by_node && done.order == request.order {
-            // Position D, then T: what was asked for meanwhile, or the default.
-            let (order, asked) = {
-                let kswapd = &sys.world().mm.nodes[node].kswapd;
-                (kswapd.order, kswapd.class)
-            };
-            (done.order, alloc_order) = (order, order);
-            done.class = match (asked, keeps_class) {
-                (Some(asked), true) if !remembers => asked.max(request.class),
-                (Some(asked), _) => asked,
-                (None, true) => request.class,
-                (None, false) => 0,
-            };
+        (done, alloc_order) = sys.world().look_again(node, request, done);
+    }
+}
+
+impl World {
+    /// What kswapd takes for asked of it before anybody has.
+    fn first_request(&self, node: usize) -> Request {
+        let class = match self.kernel.mechanisms.kswapd_classzone {
+            _ if self.kernel.mechanisms.balance_pgdat != BalancePgdat::Node => {
+                // pgdat->nr_zones - 1
+                self.mm.highest_zone(node)
+            }
+            KswapdClasszone::Vanilla | KswapdClasszone::Clear => ZoneType::Dma,
+            KswapdClasszone::KeepAwake | KswapdClasszone::Remembers => ZoneType::High,
+        };
+        Request {
+            order: 0,
+            class: class as usize,
+        }
+    }
+
+    /// After its sleep kswapd reads what it is asked for, and resets that. If it is nothing, the class is that of its
+    /// last run, zone 0, or with zone lists the highest zone.
+    fn take_request(&mut self, node: usize, done: Request) -> Request {
+        let unasked = match self.kernel.mechanisms.kswapd_classzone {
+            _ if self.kernel.mechanisms.balance_pgdat != BalancePgdat::Node => {
+                self.mm.highest_zone(node) as usize
+            }
+            KswapdClasszone::Remembers => done.class,
+            _ => 0,
+        };
+        let kswapd = &mut self.mm.nodes[node].kswapd;
+        let order = std::mem::take(&mut kswapd.order);
+        let class = kswapd.class.take().unwrap_or(unasked);
+        self.trace(Kind::KswapdWake, |_| {
+            vec![
+                (Field::Nid, node as u64),
+                (Field::Zid, class as u64),
+                (Field::Order, u64::from(order)),
+            ]
+        });
+        Request { order, class }
+    }
+
+    /// After a run: by what it asks whether it may sleep, and the order that is left to kcompactd. A run that gave up
+    /// the order asks by what it has done; one that did not, by what has been asked for meanwhile.
+    fn look_again(&self, node: usize, request: Request, done: Request) -> (Request, u32) {
+        let by_node = self.kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
+        if !by_node || done.order != request.order {
+            return (done, request.order);
+        }
+        let kswapd = &self.mm.nodes[node].kswapd;
+        let class = match (self.kernel.mechanisms.kswapd_classzone, kswapd.class) {
+            (KswapdClasszone::KeepAwake, Some(asked)) => asked.max(request.class),
+            (_, Some(asked)) => asked,
+            (KswapdClasszone::KeepAwake | KswapdClasszone::Remembers, None) => request.class,
+            (KswapdClasszone::Vanilla | KswapdClasszone::Clear, None) => 0,
+        };
+        let order = kswapd.order;
+        (Request { order, class }, order)
+    }
+
+    /// A nap was cut short: what kswapd would have slept by is asked for as well.
+    fn note_interrupted_nap(&mut self, node: usize, done: Request) {
+        self.mm.stat.kswapd_low_wmark_hit_quickly += 1;
+        let classzone = self.kernel.mechanisms.kswapd_classzone;
+        let by_node = self.kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
+        let kswapd = &mut self.mm.nodes[node].kswapd;
+        kswapd.order = kswapd.order.max(done.order);
+        if by_node {
+            kswapd.class = Some(match kswapd.class {
+                Some(class) if classzone == KswapdClasszone::Remembers => class,
+                Some(class) => class.max(done.class),
+                None => done.class,
+            });
         }
     }
 }
@@ -336,8 +352,12 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
 /// `kswapd_try_to_sleep`: a nap of 100 ms; if nobody woke it and all is well still, sleep. Blocks of the order that it
 /// was asked for, which it may have given up, are left to kcompactd.
 async fn try_to_sleep(sys: &Sys, node: usize, done: Request, alloc_order: u32) {
-    if !sys.world().prepare_sleep(node, done) {
-        return;
+    {
+        let world = &mut *sys.world();
+        if !world.prepare_sleep(node, done) {
+            world.mm.stat.kswapd_high_wmark_hit_quickly += 1;
+            return;
+        }
     }
     {
         let world = &mut *sys.world();
@@ -346,9 +366,6 @@ async fn try_to_sleep(sys: &Sys, node: usize, done: Request, alloc_order: u32) {
             world.mm.zones[zone].flush_skip_hints();
         }
         world.wakeup_kcompactd(node, alloc_order, done.class);
-    }
-    if sys.world().kernel.mechanisms.balance_pgdat == BalancePgdat::Node {
-        sys.world().clear_node_flags(node);
     }
     {
         let world = &mut *sys.world();
@@ -365,18 +382,7 @@ async fn try_to_sleep(sys: &Sys, node: usize, done: Request, alloc_order: u32) {
         world.mm.nodes[node].kswapd.wait.remove(me);
         let interrupted = !world.sched.timed_out();
         if interrupted {
-            world.mm.stat.kswapd_low_wmark_hit_quickly += 1;
-            let kswapd = &mut world.mm.nodes[node].kswapd;
-            kswapd.order = kswapd.order.max(done.order);
-            if world.kernel.mechanisms.balance_pgdat == BalancePgdat::Node {
-                let lower = world.kernel.mechanisms.kswapd_classzone == KswapdClasszone::Remembers;
-                let class = match kswapd.class {
-                    Some(class) if lower => class,
-                    Some(class) => class.max(done.class),
-                    None => done.class,
-                };
-                kswapd.class = Some(class);
-            }
+            world.note_interrupted_nap(node, done);
             return;
         }
         if !world.prepare_sleep(node, done) {
@@ -397,187 +403,12 @@ fn scan_control(request: Request, nr_to_reclaim: u64) -> ScanControl {
     ScanControl::new(true, nr_to_reclaim, request.order, class)
 }
 
-/// `balance_pgdat` over zone lists.
-async fn balance_zones(sys: &Sys, node: usize, request: Request) -> Request {
-    let era = sys.world().kernel.mechanisms.balance_pgdat;
-    let mut request = request;
-    let mut sc = scan_control(request, u64::MAX);
-    loop {
-        {
-            let mut world = sys.world();
-            world.mm.stat.pageoutrun += 1;
-        }
-        let began = sys.world().sched.now();
-        sc.nr_reclaimed = 0;
-        sc.priority = DEF_PRIORITY;
-        let mut total_scanned = 0;
-        loop {
-            let Some(end_zone) = find_end_zone(sys, node, &sc, request).await else {
-                return request;
-            };
-            let pass = balance_pass(sys, node, end_zone, request, &mut sc, era).await;
-            total_scanned += pass.scanned;
-            if sys
-                .world()
-                .pgdat_balanced(node, request.order, request.class)
-            {
-                return request;
-            }
-            if era == BalancePgdat::EveryPass {
-                if total_scanned > 0 && sc.priority < DEF_PRIORITY - 2 {
-                    wait_without_progress(sys, pass.under_min).await;
-                }
-                if sc.nr_reclaimed >= SWAP_CLUSTER_MAX || sc.priority == 0 {
-                    break;
-                }
-                sc.priority -= 1;
-            } else {
-                if pass.raise_priority || sc.nr_reclaimed == 0 {
-                    sc.priority -= 1;
-                }
-                if sc.priority < 1 {
-                    return request;
-                }
-            }
-        }
-        pass_some_time(sys, began).await;
-        if sc.nr_reclaimed < SWAP_CLUSTER_MAX {
-            request.order = 0;
-            sc.order = 0;
-        }
-    }
-}
-
 /// A round in which there was nothing to scan must not stop the clock for everybody else.
 async fn pass_some_time(sys: &Sys, began: Nanos) {
     let stood_still = sys.world().sched.now() == began;
     if stood_still {
         sys.charge_kernel(MSEC / 1000).await;
     }
-}
-
-/// kswapd pauses when it gets nowhere, unless somebody is close to running out.
-async fn wait_without_progress(sys: &Sys, under_min: bool) {
-    if sys.world().kernel.mechanisms.kswapd_wait == KswapdWait::None {
-        return;
-    }
-    if under_min {
-        sys.world().mm.stat.kswapd_skip_congestion_wait += 1;
-    } else {
-        sys.congestion_wait(SECOND / 10).await;
-    }
-}
-
-/// What one priority came to.
-struct Pass {
-    scanned: u64,
-    under_min: bool,
-    raise_priority: bool,
-}
-
-async fn balance_pass(
-    sys: &Sys,
-    node: usize,
-    end_zone: usize,
-    request: Request,
-    sc: &mut ScanControl,
-    era: BalancePgdat,
-) -> Pass {
-    let mut pass = Pass {
-        scanned: 0,
-        under_min: false,
-        raise_priority: true,
-    };
-    let class = sys.world().mm.zones[end_zone].kind;
-    let zones: Vec<usize> = sys.world().zones_up_to(node, class as usize).collect();
-    for zone in zones {
-        let (shrink, lruvec) = {
-            let world = sys.world();
-            let hopeless = world.mm.zones[zone].all_unreclaimable && sc.priority != DEF_PRIORITY;
-            let gap = if era == BalancePgdat::EveryPass {
-                balance_gap(&world, zone)
-            } else {
-                0
-            };
-            let mark = world.mm.zones[zone].mark(Mark::High) + gap;
-            let rule = world.kernel.mechanisms.watermark_order;
-            let ok = world.mm.zones[zone].watermark_ok(request.order as usize, mark, class, rule);
-            (!hopeless && !ok, world.mm.zones[zone].lruvec)
-        };
-        if shrink {
-            sc.nr_scanned = 0;
-            if era == BalancePgdat::ScannedTarget {
-                let high = sys.world().mm.zones[zone].mark(Mark::High);
-                sc.nr_to_reclaim = SWAP_CLUSTER_MAX.max(high);
-            }
-            shrink_node(sys, Target { lruvec, zone }, sc).await;
-            pass.scanned += sc.nr_scanned;
-            if sc.nr_scanned >= sc.nr_to_reclaim {
-                pass.raise_priority = false;
-            }
-        }
-        let world = &mut *sys.world();
-        if era == BalancePgdat::ScannedTarget {
-            world.mm.lruvecs[lruvec].all_writeback = false;
-        }
-        if shrink && !world.zone_reclaimable(zone) {
-            world.mm.zones[zone].all_unreclaimable = true;
-        }
-        if world.zone_ok(zone, request.order, Mark::High, class) {
-            world.mm.zones[zone].congested = false;
-            world.mm.lruvecs[lruvec].tail_dirty = false;
-        } else {
-            pass.under_min |= !world.zone_ok(zone, request.order, Mark::Min, class);
-        }
-    }
-    pass
-}
-
-/// kswapd goes on above high, so that one zone is not reclaimed for another's sake all the time.
-fn balance_gap(world: &World, zone: usize) -> u64 {
-    let zone = &world.mm.zones[zone];
-    match world.kernel.mechanisms.balance_gap {
-        BalanceGap::EightTimesHigh => 7 * zone.mark(Mark::High),
-        BalanceGap::LowOrPercent => zone
-            .mark(Mark::Low)
-            .min(zone.size(&world.kernel).div_ceil(100)),
-    }
-}
-
-/// The highest zone that is below its high watermark; anonymous pages of the zones down to it are aged
-/// a little. None: all are balanced.
-async fn find_end_zone(
-    sys: &Sys,
-    node: usize,
-    sc: &ScanControl,
-    request: Request,
-) -> Option<usize> {
-    let zones: Vec<usize> = sys.world().zones_up_to(node, request.class).collect();
-    for &zone in zones.iter().rev() {
-        let (hopeless, target, due) = {
-            let world = sys.world();
-            let state = &world.mm.zones[zone];
-            let target = Target {
-                lruvec: state.lruvec,
-                zone,
-            };
-            let hopeless = state.all_unreclaimable && sc.priority != DEF_PRIORITY;
-            (hopeless, target, world.due_for_ageing(target, sc))
-        };
-        if hopeless {
-            continue;
-        }
-        if due {
-            age_active_anon(sys, target, sc).await;
-        }
-        let world = &mut *sys.world();
-        if !world.zone_ok(zone, request.order, Mark::High, ZoneType::Dma) {
-            return Some(zone);
-        }
-        world.mm.zones[zone].congested = false;
-        world.mm.lruvecs[target.lruvec].tail_dirty = false;
-    }
-    None
 }
 
 impl World {

@@ -49,6 +49,8 @@ pub(crate) struct Vma {
     pub(crate) offset: u32,
     /// The file.
     pub(crate) file: Option<Box<MappedFile>>,
+    /// Its references count when reclaim asks who uses a page (`vma_has_recency`).
+    pub(crate) recency: bool,
 }
 
 /// What a fault found to do.
@@ -94,7 +96,7 @@ impl From<OutOfMemory> for FaultError {
 /// have slept the fault looks again at what there is, as the kernel does when it finds that the PTE has
 /// changed or replays a fault that had to give up `mmap_sem`. `begun` is where [`World::try_fault`] got.
 ///
-/// What few faults need is boxed: the others need not carry the room for it.
+/// Rare paths are boxed, so that the future of a common fault stays small.
 pub(crate) async fn handle_mm_fault(
     sys: &Sys,
     vma: u32,
@@ -436,11 +438,12 @@ impl World {
                 .mappers
                 .retain(|&mapper| mapper != vma),
         }
+        let recency = self.mm.vmas[vma as usize].recency;
         let mut last = None;
         for pte in ptes {
             if let Some(pfn) = pte.frame() {
                 let head = self.mm.pages.head(pfn);
-                self.zap_page(pfn, pte, last != Some(head));
+                self.zap_page(pfn, pte, recency && last != Some(head));
                 last = Some(head);
             } else if let Some(slot) = pte.swap_entry() {
                 self.mm.swap.drop_reference(slot);
@@ -458,9 +461,10 @@ impl World {
         }
     }
 
-    /// `zap_pte`. A page of a file or of shared memory that was touched counts as accessed; a large folio once, with its
-    /// first page (`zap_present_folio_ptes`). What was stored to a file's page made it dirty when it was mapped for that.
-    fn zap_page(&mut self, pfn: Pfn, pte: Pte, first: bool) {
+    /// `zap_pte`. A page of a file or of shared memory that was touched counts as accessed, if references of its region
+    /// count; a large folio once, with its first page (`zap_present_folio_ptes`). What was stored to a file's page made
+    /// it dirty when it was mapped for that.
+    fn zap_page(&mut self, pfn: Pfn, pte: Pte, accessed: bool) {
         let page = &mut self.mm.pages[pfn];
         page.mapcount -= 1;
         if page.is_anon() {
@@ -470,7 +474,7 @@ impl World {
         if page.has(flag::SWAPBACKED) && pte.is_dirty() {
             page.set(flag::DIRTY);
         }
-        if first && pte.is_young() {
+        if accessed && pte.is_young() {
             self.mark_page_accessed(pfn);
         }
     }

@@ -421,7 +421,7 @@ impl Layout {
                 LruUnit::Zone => index,
                 LruUnit::Node => spec.node,
             };
-            let grouped = kernel.mechanisms.migrate_types != MigrateTypes::LeftOut;
+            let grouped = kernel.coverage.pageblocks;
             // Zones begin and end with a pageblock; what the kernel keeps lies at their beginning, where it
             // was loaded, but for what booting took from the end.
             let (align, block) = match grouped {

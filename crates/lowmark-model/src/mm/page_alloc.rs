@@ -24,7 +24,7 @@ use super::Mm;
 use super::mmzone::{MAX_ORDER, Mark, MigrateType, Zone, ZoneType};
 use super::page::{Pages, Pfn, flag};
 use super::vmscan;
-use crate::kernel::{AllocRetry, FairZones, Kernel, LruUnit, WatermarkOrder};
+use crate::kernel::{AllocRetry, FairZones, Kernel, WatermarkOrder};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
 use lowmark_record::event::gfp;
@@ -108,7 +108,7 @@ impl Zone {
 
     /// One page that is to be of a type, if need be of another.
     #[inline]
-    pub(super) fn take(&mut self, pages: &mut Pages, list: MigrateType) -> Option<Pfn> {
+    pub(crate) fn take(&mut self, pages: &mut Pages, list: MigrateType) -> Option<Pfn> {
         match self.rmqueue_smallest(pages, 0, list) {
             Some(pfn) => Some(pfn),
             None => self.rmqueue_fallback(pages, 0, list, &mut RmqueueMode::Normal),
@@ -339,8 +339,8 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
             }
             world.mm.preferred_zone(gfp)
         };
-        // Node kernels go round again at once.
-        let waits = sys.world().kernel.mechanisms.lru_unit == LruUnit::Zone;
+        // should_reclaim_retry() goes round again at once.
+        let waits = sys.world().kernel.mechanisms.alloc_retry == AllocRetry::Always;
         if waits {
             sys.wait_iff_congested(zone, SECOND / 50).await;
         }

@@ -101,6 +101,7 @@ impl World {
             page.clear(flag::RECLAIM);
             page.set(flag::DIRTY);
         }
+        self.mm.stat.nr_written += 1;
         self.account_reclaim_writeback(zone, 1);
         if failed && file {
             self.mapping_set_error(pfn);

@@ -80,7 +80,7 @@ impl Pcp {
     /// (`zone_set_pageset_high_and_batch`); none if the kernel's are left out.
     pub(super) fn new(zone: &Zone, cpus: u32, local: u32, kernel: &Kernel) -> Option<Pcp> {
         let variant = kernel.mechanisms.pcp_lists;
-        if variant == PcpLists::LeftOut {
+        if !kernel.coverage.pcp_lists {
             return None;
         }
         let local = u64::from(local.max(1));

@@ -23,7 +23,7 @@ use super::page_alloc::Gfp;
 use super::page_io;
 use super::page_tree::PageTree;
 use crate::device::Io;
-use crate::kernel::{ContextReadahead, ReadFolios};
+use crate::kernel::ContextReadahead;
 use crate::nfs::How;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -337,7 +337,7 @@ impl World {
     fn reads_large_folios(&mut self, inode: InodeId) -> bool {
         let mechanisms = &self.kernel.mechanisms;
         let fs = self.mm.inodes[inode as usize].fs;
-        mechanisms.read_folios == ReadFolios::Grown
+        self.kernel.coverage.read_folios
             && self
                 .mounts
                 .get(fs)

@@ -34,8 +34,8 @@ impl Mm {
         }
     }
 
-    /// `page_referenced`: how many PTEs were young; they are old afterwards. All that a region has of a large folio
-    /// count once (`folio_referenced_one`).
+    /// `page_referenced`: how many PTEs were young, in regions whose references count; all are old afterwards. All that
+    /// a region has of a large folio count once (`folio_referenced_one`).
     #[inline]
     pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> u32 {
         let page = self.pages[pfn];
@@ -48,12 +48,28 @@ impl Mm {
 
     fn mapped_page_referenced(&mut self, pfn: Pfn, page: Page) -> u32 {
         if page.is_anon() {
-            return u32::from(self.anon_pte(page).test_and_clear_young());
+            let (vma, index) = self.mappings.of(page.owner);
+            let region = &mut self.vmas[vma];
+            return u32::from(region.ptes[index].test_and_clear_young() && region.recency);
         }
+        let file = !page.has(flag::SWAPBACKED);
+        let (mappers, index) = if file {
+            let (inode, index) = self.file_of(&page);
+            (&self.inodes[inode].mappers, index as usize)
+        } else {
+            let (object, index) = self.mappings.of(page.owner);
+            (&self.shmem[object].mappers, index)
+        };
         let mut young = 0;
-        self.for_each_shared_pte(pfn, page, |pte| {
-            young += u32::from(pte.test_and_clear_young());
-        });
+        for &vma in mappers {
+            let region = &mut self.vmas[vma as usize];
+            let begin = if file { region.offset as usize } else { 0 };
+            if let Some(pte) = region.ptes.get_mut(index.wrapping_sub(begin))
+                && pte.frame() == Some(pfn)
+            {
+                young += u32::from(pte.test_and_clear_young() && region.recency);
+            }
+        }
         young
     }
 
@@ -76,7 +92,7 @@ impl Mm {
                     young |= pte.test_and_clear_young();
                 }
             }
-            referenced += u32::from(young);
+            referenced += u32::from(young && region.recency);
         }
         referenced
     }

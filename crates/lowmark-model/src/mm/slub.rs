@@ -15,7 +15,7 @@ use super::mmzone::MigrateType;
 use super::page::{NONE, Pfn};
 use super::page_alloc::{Gfp, Reserves};
 use super::xarray::Object;
-use crate::kernel::{Kernel, SlabPages, SwapBios, VirtioMemory};
+use crate::kernel::Kernel;
 use crate::world::World;
 use lowmark_spec::Machine;
 use lowmark_spec::machine::PAGE_SIZE;
@@ -347,10 +347,10 @@ impl Slabs {
 impl Slub {
     /// No slabs yet. Machines with high memory, whose kernels are of 32 bits, have none.
     pub(super) fn new(kernel: &Kernel, machine: &Machine, high: bool) -> Slub {
-        let is_on = kernel.mechanisms.slab_pages == SlabPages::Allocated;
-        let by_drivers = kernel.mechanisms.virtio_memory != VirtioMemory::LeftOut
+        let is_on = kernel.coverage.slab_pages;
+        let by_drivers = kernel.coverage.virtio_memory
             && machine.devices.iter().any(|device| device.driver.is_some());
-        let bios = kernel.mechanisms.swap_bios == SwapBios::Allocated;
+        let bios = kernel.coverage.swap_bios;
         if high || !is_on && !by_drivers && !bios {
             return Slub::default();
         }

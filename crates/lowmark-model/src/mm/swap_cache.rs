@@ -11,7 +11,7 @@ use super::page::{NONE, Pfn};
 use super::page_alloc::{Gfp, Reserves};
 use super::slub::Cache;
 use super::xarray::{CHUNK_SHIFT, Nodes};
-use crate::kernel::{Kernel, SlabPages, SwapCacheIndex};
+use crate::kernel::{Kernel, SwapCacheIndex};
 use crate::world::World;
 
 /// Slots of a tree as a power of two (`SWAP_ADDRESS_SPACE_SHIFT`).
@@ -35,7 +35,7 @@ pub(crate) struct SwapCacheMemory {
 impl SwapCacheMemory {
     /// For so many slots, all of them free.
     pub(super) fn new(slots: usize, kernel: &Kernel) -> SwapCacheMemory {
-        if kernel.mechanisms.slab_pages == SlabPages::LeftOut {
+        if !kernel.coverage.slab_pages {
             return SwapCacheMemory::default();
         }
         let pieces = |shift: u32| slots.div_ceil(1 << shift);

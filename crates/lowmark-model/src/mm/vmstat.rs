@@ -1,7 +1,7 @@
 //! `/proc/vmstat`.
 
 use super::mmzone::{MAX_NR_ZONES, ZoneType};
-use crate::kernel::{Version, v};
+use crate::kernel::{Kernel, Version, v};
 use std::collections::BTreeMap;
 
 macro_rules! counters {
@@ -50,7 +50,7 @@ counters! {
     pgpgout
     /// Pages of files made dirty
     nr_dirtied
-    /// Pages of files written
+    /// Pages written, of files and to swap
     nr_written
     /// Pages freed
     pgfree
@@ -76,7 +76,7 @@ counters! {
     pageoutrun
     /// kswapd slept less than a full nap because the low watermark was hit
     kswapd_low_wmark_hit_quickly
-    /// kswapd found a zone below high right after its nap
+    /// kswapd found a zone below high after a run or right after its nap
     kswapd_high_wmark_hit_quickly
     /// kswapd did not wait although it made no progress, because a zone was below min
     kswapd_skip_congestion_wait
@@ -117,7 +117,7 @@ counters! {
 /// Counters that are gone, with the first version without them.
 const GONE: [(&str, Version); 1] = [("kswapd_skip_congestion_wait", v(3, 11))];
 
-/// How the names of those begin that count compaction and huge pages, which are left out before [`BY_KIND`].
+/// How the names of those begin that count compaction and huge pages, which are there only with [`Coverage::compaction`](crate::kernel::Coverage::compaction).
 const LARGE_BLOCKS: [&str; 3] = ["compact_", "pgmigrate_", "thp_"];
 
 /// From this version on counters have the names of their kernel; recordings of older ones keep the sums
@@ -137,14 +137,16 @@ impl VmStat {
         4 * self.pgfault + 2 * sum(&self.pgscan_kind) + 2 * sum(&self.pgsteal_kind)
     }
 
-    /// Every counter by the name that it has in a version. `highest` is what the zone type above Normal is
+    /// Every counter by the name that it has in a kernel. `highest` is what the zone type above Normal is
     /// called.
-    pub(crate) fn by_name(&self, version: Version, highest: &str) -> BTreeMap<String, u64> {
+    pub(crate) fn by_name(&self, kernel: &Kernel, highest: &str) -> BTreeMap<String, u64> {
+        let version = kernel.version;
         let mut counters: BTreeMap<String, u64> = self
             .named()
             .into_iter()
             .filter(|(name, _)| {
-                version >= BY_KIND || !LARGE_BLOCKS.iter().any(|begin| name.starts_with(begin))
+                kernel.coverage.compaction
+                    || !LARGE_BLOCKS.iter().any(|begin| name.starts_with(begin))
             })
             .map(|(name, value)| (name.to_owned(), value))
             .collect();

@@ -7,9 +7,9 @@ use crate::mm::fs_writeback::{self, Range};
 use crate::mm::inode::InodeId;
 use crate::mm::page_alloc::Gfp;
 use crate::mm::truncate;
-use crate::time::{Nanos, SECOND};
 use crate::world::Sys;
 use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::pace::Pace;
 use lowmark_spec::visit::Visit;
 use lowmark_spec::workload::{Amount, FileIo, FileRef, Op, Order, Stmt};
 
@@ -202,39 +202,6 @@ pub(super) async fn close_all(context: &mut Context) {
     }
 }
 
-/// Holds a transfer to a rate.
-struct Pace {
-    rate: Option<u64>,
-    start: Nanos,
-    bytes: u64,
-}
-
-impl Pace {
-    fn new(sys: &Sys, rate: Option<u64>) -> Pace {
-        Pace {
-            rate,
-            start: sys.world().sched.now(),
-            bytes: 0,
-        }
-    }
-
-    /// Waits until so many more bytes may go.
-    async fn wait(&mut self, sys: &Sys, bytes: u64) {
-        let Some(rate) = self.rate else {
-            return;
-        };
-        let time = u128::from(self.bytes) * u128::from(SECOND) / u128::from(rate.max(1));
-        let due = self
-            .start
-            .saturating_add(u64::try_from(time).unwrap_or(u64::MAX));
-        self.bytes += bytes;
-        let now = sys.world().sched.now();
-        if due > now {
-            sys.sleep(due - now).await;
-        }
-    }
-}
-
 async fn transfer(context: &mut Context, stmt: &Stmt, io: &FileIo, way: Way) -> Result<(), Stop> {
     let file = pick(context, stmt, io.file);
     let Some(mut opened) = open(context, file, io.file, way != Way::Read).await? else {
@@ -268,7 +235,7 @@ async fn blocks(
         return Ok(());
     }
     let gfp = Gfp::user(context.node);
-    let mut pace = Pace::new(&sys, io.rate);
+    let mut pace = io.rate.map(|rate| Pace::new(rate, sys.world().sched.now()));
     let mut visit = (way != Way::Append).then(|| Visit::new(io.order, units, &mut context.stream));
     for _ in 0..total {
         let (start, length) = match &mut visit {
@@ -278,7 +245,9 @@ async fn blocks(
             }
             None => (sys.world().mm.inodes[open.inode as usize].size, io.block),
         };
-        pace.wait(&sys, length).await;
+        if let Some(pace) = &mut pace {
+            sys.sleep_until(pace.next(length)).await;
+        }
         let end = start.saturating_add(length);
         if way == Way::Read {
             filemap::read(&sys, open, start, end, gfp).await?;

@@ -5,17 +5,19 @@ use super::context::{Context, Program, Stop};
 use super::support::unsupported;
 use super::{Barrier, Files, Group, Shared};
 use super::{fileio, maps};
+use crate::boot::Boot;
 use crate::mm::fs_writeback::flusher;
 use crate::mm::memcontrol::{MemcgId, ROOT};
 use crate::mm::truncate;
-use crate::time::{BoxFuture, Mode, Nanos, RwSem, TaskId};
+use crate::time::{BoxFuture, Mode, RwSem, TaskId};
 use crate::world::{Interrupt, SysRef};
 use lowmark_record::Phase;
-use lowmark_spec::machine::{Machine, PAGE_SIZE};
+use lowmark_spec::Scenario;
+use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::random::Stream;
 use lowmark_spec::workload::{
-    Access, Amount, CgroupId, Cmp, Condition, Duration, End, Op, Order, Probe, Sharing, Start,
-    Stmt, Times, Touch, Workload,
+    Access, Amount, CgroupId, Cmp, Condition, End, Op, Order, Probe, Sharing, Start, Stmt, Times,
+    Touch,
 };
 use std::future::Future;
 use std::pin::Pin;
@@ -24,7 +26,14 @@ use std::rc::Rc;
 /// Starts the tasks of a workload that begin with the run.
 ///
 /// The caller has made sure that nothing in it is [`unsupported`].
-pub(crate) fn start(sys: &SysRef, machine: &Machine, workload: &Workload, seed: u64) {
+pub(crate) fn start(sys: &SysRef, scenario: &Scenario, boot: &Boot) {
+    let Scenario {
+        machine,
+        workload,
+        seed,
+        ..
+    } = scenario;
+    let seed = *seed;
     debug_assert!(unsupported(workload).is_empty());
     {
         let world = &mut *sys.world();
@@ -70,7 +79,8 @@ pub(crate) fn start(sys: &SysRef, machine: &Machine, workload: &Workload, seed: 
             world.sched.interrupt_after(time, Interrupt::EndOfRun);
         }
     }
-    for (task, spec) in workload.tasks.iter().enumerate() {
+    for task in boot.start_order(workload.tasks.len()) {
+        let spec = &workload.tasks[task];
         if spec.start == Start::AtBegin {
             start_instances(sys, &program, task, spec.instances.len() as u64);
         }
@@ -154,9 +164,13 @@ type BodyFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Stop>> + 'a>>;
 fn run_body<'a>(context: &'a mut Context, body: &'a [Stmt]) -> BodyFuture<'a> {
     Box::pin(async move {
         for stmt in body {
-            if context.sys.world().sched.current_killed() {
-                return Err(Stop::Killed);
-            }
+            let around = {
+                let world = &mut *context.sys.world();
+                if world.sched.current_killed() {
+                    return Err(Stop::Killed);
+                }
+                world.workload.set_line(world.sched.current(), stmt.line)
+            };
             run_stmt(context, stmt).await.map_err(|stop| {
                 if let Stop::Failed(problem) = stop {
                     let task = &context.program.workload.tasks[context.task].name;
@@ -166,6 +180,8 @@ fn run_body<'a>(context: &'a mut Context, body: &'a [Stmt]) -> BodyFuture<'a> {
                 }
                 Stop::Killed
             })?;
+            let world = &mut *context.sys.world();
+            world.workload.set_line(world.sched.current(), around);
         }
         Ok(())
     })
@@ -209,11 +225,11 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
         }
         Op::Node { node } => context.node = *node as usize % sys.world().mm.nodes.len(),
         Op::Sleep(duration) | Op::Think(duration) => {
-            let time = draw(&mut context.stream, *duration);
+            let time = duration.draw(&mut context.stream);
             sys.sleep(time).await;
         }
         Op::Burn(duration) => {
-            let time = draw(&mut context.stream, *duration);
+            let time = duration.draw(&mut context.stream);
             sys.charge(Mode::User, time).await;
         }
         Op::Barrier(index) => barrier::wait(&sys, *index).await,
@@ -260,14 +276,6 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
         _ => return fileio::run(context, stmt).await,
     }
     Ok(())
-}
-
-fn draw(stream: &mut Stream, duration: Duration) -> Nanos {
-    match duration {
-        Duration::Fixed(time) => time,
-        Duration::Uniform(low, high) => stream.between(low, high),
-        Duration::Exponential(mean) => stream.exponential(mean),
-    }
 }
 
 fn for_each_running(context: &Context, task: usize, act: impl Fn(&mut crate::time::Sched, TaskId)) {

@@ -2,6 +2,7 @@
 
 use super::context::{Context, Stop, missing};
 use super::touch::touch;
+use crate::kernel::VmaRecency;
 use crate::mm::Mm;
 use crate::mm::filemap::OpenFile;
 use crate::mm::filemap_fault::{MappedFile, ReadAdvice};
@@ -28,31 +29,31 @@ pub(super) async fn map_region(
         let world = &mut *sys.world();
         let pages = length.div_ceil(PAGE_SIZE) as usize;
         let vma = world.mm.vmas.len() as u32;
-        host_has_room(pages)
-            .and_then(|()| world.back(kind, vma, pages))
-            .map(|(backing, first)| {
-                let file = match backing {
-                    Backing::File { inode, .. } => Some(Box::new(MappedFile {
-                        open: OpenFile::new(world, inode),
-                        advice: ReadAdvice::Normal,
-                    })),
-                    _ => None,
-                };
-                let tables = world.no_tables(pages);
-                world.mm.vmas.push(Vma {
-                    backing,
-                    space: context.space,
-                    node: context.node,
-                    ptes: vec![Pte::default(); pages],
-                    tables,
-                    first,
-                    swapra_miss: 0,
-                    readahead: Default::default(),
-                    offset: (offset / PAGE_SIZE) as u32,
-                    file,
-                });
-                context.maps[map] = Some(vma);
-            })
+        world.back(kind, vma, pages).map(|(backing, first)| {
+            let file = match backing {
+                Backing::File { inode, .. } => Some(Box::new(MappedFile {
+                    open: OpenFile::new(world, inode),
+                    advice: ReadAdvice::Normal,
+                })),
+                _ => None,
+            };
+            let tables = world.no_tables(pages);
+            world.workload.mapped += pages as u64;
+            world.mm.vmas.push(Vma {
+                backing,
+                space: context.space,
+                node: context.node,
+                ptes: vec![Pte::default(); pages],
+                tables,
+                first,
+                swapra_miss: 0,
+                recency: true,
+                readahead: Default::default(),
+                offset: (offset / PAGE_SIZE) as u32,
+                file,
+            });
+            context.maps[map] = Some(vma);
+        })
     };
     let result = match advice {
         Some(advice) => mapped.and_then(|()| advise(context, map, advice)),
@@ -63,16 +64,14 @@ pub(super) async fn map_region(
     result
 }
 
-/// Page tables are of the host's memory, which may end before the model's numbers do.
-fn host_has_room(pages: usize) -> Result<(), Stop> {
-    let room = Vec::<Pte>::new().try_reserve_exact(pages);
-    room.map_err(|_| Stop::Failed("the host has no memory for its page table".into()))
-}
+/// Most pages of all maps together, 4 TiB: their PTEs take 4 GiB of the host. A bound of the model's own, so that a run
+/// ends in the same way on every host.
+const MAPPED_MAX: u64 = 1 << 30;
 
-/// A map that nothing can own.
+/// A map that the model has no room for.
 fn too_large(pages: usize) -> Stop {
     let gib = (pages as u64).div_ceil((1 << 30) / PAGE_SIZE);
-    Stop::Failed(format!("{gib} GiB; the model holds 16 TiB in all maps together (ENOMEM)").into())
+    Stop::Failed(format!("{gib} GiB; the model holds 4 TiB in all maps together (ENOMEM)").into())
 }
 
 impl World {
@@ -81,9 +80,12 @@ impl World {
         let shared_file = matches!(kind, MapKind::FileShared(_));
         if !shared_file && !self.vm_enough_memory(pages as u64) {
             return Err(Stop::Failed(
-                "more than there can be memory for, which `overcommit_memory` = 1 allows (ENOMEM)"
+                "mmap failed (ENOMEM): larger than RAM and swap together; set overcommit_memory = 1 to allow it"
                     .into(),
             ));
+        }
+        if self.workload.mapped.saturating_add(pages as u64) > MAPPED_MAX {
+            return Err(too_large(pages));
         }
         let own = |mm: &mut Mm, owner: u32| {
             let first = mm.mappings.add(owner, pages as u64);
@@ -127,6 +129,7 @@ pub(super) async fn unmap(context: &mut Context, map: usize) {
     sys.down_write(context.space).await;
     let file = {
         let world = &mut *sys.world();
+        world.workload.mapped -= world.mm.vmas[vma as usize].ptes.len() as u64;
         world.unmap_region(vma);
         world.mm.vmas[vma as usize].file.take()
     };
@@ -137,17 +140,26 @@ pub(super) async fn unmap(context: &mut Context, map: usize) {
     }
 }
 
-/// madvise(2) of a whole region: about readahead, which means something to files only.
+/// madvise(2) of a whole region: about readahead, which means something to files only, and thereby about whether
+/// references count.
 pub(super) fn advise(context: &Context, map: usize, advice: Advice) -> Result<(), Stop> {
     let vma = context.region(map)?;
+    let advice = match advice {
+        Advice::Random => ReadAdvice::Random,
+        Advice::Sequential => ReadAdvice::Sequential,
+        Advice::Normal => ReadAdvice::Normal,
+        _ => return Ok(()),
+    };
     let world = &mut *context.sys.world();
-    if let Some(file) = &mut world.mm.vmas[vma as usize].file {
-        file.advice = match advice {
-            Advice::Random => ReadAdvice::Random,
-            Advice::Sequential => ReadAdvice::Sequential,
-            Advice::Normal => ReadAdvice::Normal,
-            _ => file.advice,
-        };
+    let ignored = world.kernel.mechanisms.vma_recency;
+    let region = &mut world.mm.vmas[vma as usize];
+    region.recency = match advice {
+        ReadAdvice::Normal => true,
+        ReadAdvice::Sequential => false,
+        ReadAdvice::Random => ignored == VmaRecency::NotSequential,
+    };
+    if let Some(file) = &mut region.file {
+        file.advice = advice;
     }
     Ok(())
 }

@@ -26,6 +26,10 @@ pub(crate) struct Shared {
     pub(crate) barriers: Vec<Barrier>,
     /// Samples of each series: time of completion and value.
     pub(crate) samples: Vec<Vec<(Nanos, Nanos)>>,
+    /// For each task of the run, by its id: the line of the statement that it carries out.
+    pub(crate) lines: Vec<u32>,
+    /// Pages of all maps that are there now.
+    pub(crate) mapped: u64,
     /// Phase marks.
     pub(crate) phases: Vec<Phase>,
     /// For each task of the workload: its instances.
@@ -40,6 +44,21 @@ pub(crate) struct Shared {
     pub(crate) touched: Option<Vec<Touched>>,
     /// Scratch for finished requests.
     pub(crate) done_pages: Vec<Pfn>,
+}
+
+impl Shared {
+    /// The line of the statement that a task carries out; 0 for a kernel thread.
+    pub(crate) fn line(&self, task: TaskId) -> u32 {
+        self.lines.get(task.index()).copied().unwrap_or(0)
+    }
+
+    /// A task begins a statement, or goes on with the one around it: the line where it was before.
+    pub(crate) fn set_line(&mut self, task: TaskId, line: u32) -> u32 {
+        if self.lines.len() <= task.index() {
+            self.lines.resize(task.index() + 1, 0);
+        }
+        std::mem::replace(&mut self.lines[task.index()], line)
+    }
 }
 
 /// The instances of one task of the workload.

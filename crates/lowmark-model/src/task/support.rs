@@ -47,12 +47,16 @@ fn missing(op: &Op) -> Option<String> {
     let part = |what: &str| Some(format!("{} {what}", op.name()));
     match op {
         Op::Map { lock: true, .. } => part("with lock"),
-        Op::Map { .. } => None,
+        Op::Map { advice, .. } => {
+            let advice = advice.and_then(missing_advice)?;
+            part(&format!("with advice {advice}"))
+        }
         Op::Unmap { range: None, .. } => None,
         Op::Unmap { .. } => part("of a range"),
-        Op::Advise { advice, .. } => match advice {
-            Advice::Normal | Advice::Random | Advice::Sequential | Advice::Nohugepage => None,
-            other => part(&format!("{other:?}").to_lowercase()),
+        Op::Advise { advice, range, .. } => match (missing_advice(*advice), range) {
+            (Some(advice), _) => part(&advice),
+            (None, Some(_)) if *advice != Advice::Nohugepage => part("of a range"),
+            (None, _) => None,
         },
         Op::Probe {
             what: Probe::Resident,
@@ -95,5 +99,72 @@ fn missing(op: &Op) -> Option<String> {
             false => None,
         },
         _ => Some(op.name().into()),
+    }
+}
+
+/// The name of an advice that the model does not take.
+fn missing_advice(advice: Advice) -> Option<String> {
+    match advice {
+        Advice::Normal | Advice::Random | Advice::Sequential | Advice::Nohugepage => None,
+        other => Some(format!("{other:?}").to_lowercase()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowmark_spec::workload::{MapKind, Range};
+
+    const ADVICE: [(Advice, Option<&str>); 11] = [
+        (Advice::Normal, None),
+        (Advice::Random, None),
+        (Advice::Sequential, None),
+        (Advice::Nohugepage, None),
+        (Advice::Willneed, Some("willneed")),
+        (Advice::Dontneed, Some("dontneed")),
+        (Advice::Hugepage, Some("hugepage")),
+        (Advice::Cold, Some("cold")),
+        (Advice::Pageout, Some("pageout")),
+        (Advice::Free, Some("free")),
+        (Advice::Populate, Some("populate")),
+    ];
+
+    /// The same advice is refused wherever it is given.
+    #[test]
+    fn advice_that_the_model_does_not_take_is_refused() {
+        for (advice, name) in ADVICE {
+            let map = Op::Map {
+                map: 0,
+                kind: MapKind::AnonPrivate,
+                length: 4096,
+                offset: 0,
+                advice: Some(advice),
+                lock: false,
+            };
+            let later = Op::Advise {
+                map: 0,
+                advice,
+                range: None,
+            };
+            let with = name.map(|name| format!("map with advice {name}"));
+            assert_eq!(missing(&map), with);
+            assert_eq!(missing(&later), name.map(|name| format!("advise {name}")));
+        }
+    }
+
+    /// A file keeps one advice, for all of it.
+    #[test]
+    fn advice_about_a_part_is_refused() {
+        let part = |advice| Op::Advise {
+            map: 0,
+            advice,
+            range: Some(Range {
+                offset: 0,
+                length: 4096,
+            }),
+        };
+        let refused = Some("advise of a range".to_owned());
+        assert_eq!(missing(&part(Advice::Random)), refused);
+        assert_eq!(missing(&part(Advice::Nohugepage)), None);
     }
 }

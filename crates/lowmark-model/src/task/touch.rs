@@ -10,9 +10,10 @@ use super::context::{Context, Stop, unmapped};
 use crate::mm::Mm;
 use crate::mm::fetch::AHEAD;
 use crate::mm::memory::{Pte, Step, Tried, handle_mm_fault};
-use crate::time::{Mode, SECOND};
+use crate::time::Mode;
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::pace::Pace;
 use lowmark_spec::random::Stream;
 use lowmark_spec::visit::{Touched, Visit};
 use lowmark_spec::workload::{Access, Amount, Range, Touch};
@@ -204,16 +205,11 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
         drawn: 0,
     };
     let touch_ns = sys.costs.touch_ns.max(1);
-    let start = sys.world().sched.now();
+    let mut pace = (what.rate).map(|rate| Pace::new(rate, sys.world().sched.now()));
     let mut left = total;
     while left > 0 {
-        if let Some(rate) = what.rate {
-            let due =
-                start + ((u128::from(total - left) * u128::from(SECOND)) / u128::from(rate)) as u64;
-            let now = sys.world().sched.now();
-            if due > now {
-                sys.sleep(due - now).await;
-            }
+        if let Some(pace) = &mut pace {
+            sys.sleep_until(pace.next(1)).await;
         }
         let singly = what.rate.is_some() || sys.world().workload.touched.is_some();
         let burst = if singly { 1 } else { left };

@@ -53,7 +53,7 @@ pub(crate) fn run_until_idle(sys: &Sys, observe: &mut dyn FnMut(&World)) -> Verd
         let Some(task) = ready else {
             let world = &mut *sys.world();
             match world.sched.next_timer() {
-                None => return world.deadlock(),
+                None => return world.nothing_comes(),
                 Some(None) => continue,
                 Some(Some(interrupt)) => world.interrupt(interrupt),
             }

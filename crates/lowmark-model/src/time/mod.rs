@@ -27,6 +27,9 @@ pub(crate) use wait::WaitQueue;
 /// Nanoseconds of virtual time since the run began.
 pub(crate) type Nanos = u64;
 
+/// Virtual time ends here, after 292 years: the largest time of the workload language, and `KTIME_MAX`. What is due
+/// later never happens, and the sum of two times fits all the same.
+pub(crate) const TIME_MAX: Nanos = i64::MAX as Nanos;
 /// Nanoseconds in a second.
 pub(crate) const SECOND: Nanos = 1_000_000_000;
 /// Nanoseconds in a millisecond.

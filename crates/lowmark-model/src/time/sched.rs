@@ -5,8 +5,8 @@
 //! 3. A task makes room where it would look whether it has to: when it has spent what it is spending.
 //! 4. Timers are kept in one heap ordered by (time, sequence).
 
-use super::Nanos;
 use super::fair::Fair;
+use super::{Nanos, TIME_MAX};
 use crate::kernel::Mechanisms;
 use crate::world::Interrupt;
 use std::cmp::Ordering;
@@ -321,7 +321,7 @@ impl Sched {
         self.block(waiting_for);
         let id = self.current;
         let sleep = self.tasks[id.index()].sleep;
-        self.push(self.now + timeout, Timer::Timeout(id, sleep));
+        self.push(self.after(timeout), Timer::Timeout(id, sleep));
     }
 
     /// Whether the current task's last block ended by its timeout.
@@ -357,17 +357,22 @@ impl Sched {
         self.block(waiting_for);
         let id = self.current;
         let sleep = self.tasks[id.index()].sleep;
-        self.arm(self.now + timeout, Timer::Timeout(id, sleep), true);
+        self.arm(self.after(timeout), Timer::Timeout(id, sleep), true);
     }
 
     /// Asks for an interrupt `after` from now.
     pub(crate) fn interrupt_after(&mut self, after: Nanos, interrupt: Interrupt) {
-        self.push(self.now + after, Timer::Interrupt(interrupt));
+        self.push(self.after(after), Timer::Interrupt(interrupt));
     }
 
     /// The same for what comes again and again, and keeps no run going.
     pub(crate) fn interrupt_in_background(&mut self, after: Nanos, interrupt: Interrupt) {
-        self.arm(self.now + after, Timer::Interrupt(interrupt), true);
+        self.arm(self.after(after), Timer::Interrupt(interrupt), true);
+    }
+
+    /// The time so long from now; what is beyond the end of time stays there.
+    fn after(&self, time: Nanos) -> Nanos {
+        self.now.saturating_add(time)
     }
 
     /// The next task to poll, which becomes current.
@@ -379,9 +384,12 @@ impl Sched {
     }
 
     /// Advances to the next timer. Interrupts are returned, the rest is done here. `None`: nothing will
-    /// ever happen again, but in the background.
+    /// ever happen again, but in the background, or after the end of time.
     pub(super) fn next_timer(&mut self) -> Option<Option<Interrupt>> {
         if self.timers.len() == self.background {
+            return None;
+        }
+        if self.timers.peek().is_none_or(|next| next.time > TIME_MAX) {
             return None;
         }
         let armed = self.timers.pop()?;
@@ -401,6 +409,34 @@ impl Sched {
             Timer::Interrupt(interrupt) => return Some(Some(interrupt)),
         }
         Some(None)
+    }
+
+    /// Once there are no more timers: the task that would go on first, if there were time after the end of time. One
+    /// of the workload is named rather than a kernel thread.
+    pub(crate) fn beyond_time(&self) -> Option<TaskId> {
+        let waiting = self.timers.iter().filter_map(|armed| {
+            let task = match armed.timer {
+                Timer::Spent(id) => Some(id),
+                Timer::Timeout(id, sleep) => {
+                    let task = self.task(id);
+                    let still = task.sleep == sleep && task.state == TaskState::Blocked;
+                    (still && !armed.background).then_some(id)
+                }
+                // Whoever waits for it is among those that are left.
+                Timer::Interrupt(_) if armed.background => None,
+                Timer::Interrupt(_) => self.first_alive(),
+            };
+            Some((armed, task?))
+        });
+        let first = waiting.min_by_key(|(armed, task)| (self.task(*task).kthread, armed.key()));
+        first.map(|(_, task)| task)
+    }
+
+    /// The first task of the workload that has not ended.
+    fn first_alive(&self) -> Option<TaskId> {
+        let alive = |task: &Task| !task.kthread && task.end.is_none();
+        let at = self.tasks.iter().position(alive)?;
+        Some(TaskId(at as u32))
     }
 
     fn push(&mut self, time: Nanos, timer: Timer) {

@@ -11,14 +11,6 @@ macro_rules! reclaim {
                 /// Five lists per node.
                 Node = "node",
             }
-            /// Whether direct reclaimers wait for kswapd while less than half of the min watermarks is free
-            /// (`throttle_direct_reclaim`).
-            direct_throttle: DirectThrottle {
-                /// They do not. Kernels have had them wait since 3.6 (5515061d22f0), but before 4.8 the model leaves it out.
-                LeftOut = "left-out",
-                /// They do.
-                Wait = "wait",
-            }
             /// List on which a new anonymous page starts.
             new_anon: NewAnon {
                 /// Active.
@@ -67,8 +59,23 @@ macro_rules! reclaim {
                 Rotated = "rotated",
                 /// The type that cost less is: pages written by reclaim, and refaults of pages that had been active.
                 IoCost = "io-cost",
-                /// The same, each of these counted 32 times, and every page scanned in vain once.
+                /// The same, each of these counted 32 times, and every page scanned but not reclaimed once.
                 WorkCost = "work-cost",
+            }
+            /// What swappiness weighs where anon and file share the scanning (`get_scan_count`).
+            swappiness_weight: SwappinessWeight {
+                /// One more than it says, for both types: with 0, too, anonymous pages are scanned.
+                PlusOne = "plus-one",
+                /// What it says; with 0 the last priority, too, keeps to the shares.
+                Exact = "exact",
+            }
+            /// Mappings whose references do not count when reclaim asks who uses a page (`page_referenced`,
+            /// `zap_pte_range`).
+            vma_recency: VmaRecency {
+                /// Those with MADV_SEQUENTIAL (4917e5d0499b, 2.6.29).
+                NotSequential = "not-sequential",
+                /// Those with MADV_RANDOM, too (`vma_has_recency`).
+                NoAdvice = "no-advice",
             }
             /// When it is decided which lists are to be scanned and which active ones shrunk
             /// (`prepare_scan_control`).
@@ -77,7 +84,7 @@ macro_rules! reclaim {
                 Batch = "batch",
                 /// Before the pass over a node, for all of it. Anon alone is scanned for want of file pages only if
                 /// there is inactive anon and no need to shrink active anon.
-                Node = "node",
+                Node = "node" needs(lru_unit = LruUnit::Node),
             }
             /// Whether refaults of pages that are then activated make reclaim shrink the active list, however long
             /// it is (`snapshot_refaults`).
@@ -85,9 +92,9 @@ macro_rules! reclaim {
                 /// They do not.
                 Off = "off",
                 /// Those of file pages.
-                File = "file",
+                File = "file" needs(workingset = Workingset::File | Workingset::All),
                 /// Those of file and of anonymous pages, each for its own list.
-                All = "all",
+                All = "all" needs(workingset = Workingset::All),
             }
             /// How old the counters of LRU lists are by which reclaim and refaults decide (`lruvec_page_state`).
             /// From 5.15 on CPUs count for themselves until somebody flushes that, every two seconds at least.
@@ -105,7 +112,7 @@ macro_rules! reclaim {
                 CongestionWait = "congestion-wait",
                 /// It waits for what it lacks: for writes to end, for others to make progress, for isolated pages
                 /// to come back.
-                Throttle = "throttle",
+                Throttle = "throttle" needs(lru_unit = LruUnit::Node),
             }
             /// How many pages others may have isolated before a direct reclaimer waits (`too_many_isolated`).
             isolated_limit: IsolatedLimit {
@@ -126,7 +133,7 @@ macro_rules! reclaim {
                 /// When all has been scanned six times and nothing freed.
                 PagesScanned = "pages-scanned",
                 /// After sixteen runs that reclaimed nothing (`kswapd_failures`).
-                Failures = "failures",
+                Failures = "failures" needs(lru_unit = LruUnit::Node),
             }
             /// When a scan pass over the four lists stops (`shrink_lruvec`).
             scan_target: ScanTarget {
@@ -145,12 +152,34 @@ macro_rules! reclaim {
                 /// It is scanned; a batch at least where kswapd had given up.
                 Forced = "forced",
             }
-            /// Whether a reclaimer waits after a batch with many pages under writeback (`shrink_inactive_list`).
+            /// Whether a direct reclaimer waits, while a queue is congested, between two priorities
+            /// (`do_try_to_free_pages`).
+            direct_wait: DirectWait {
+                /// It does, below priority 10.
+                Priority = "priority",
+                /// It does not.
+                None = "none",
+            }
+            /// Which pages of files that a reclaimer meets count as dirty (`shrink_page_list`).
+            dirty_count: DirtyCount {
+                /// Dirty ones that it could write at once.
+                Writable = "writable",
+                /// All that are dirty or under writeback (`page_check_dirty_writeback`).
+                All = "all",
+            }
+            /// Whether a reclaimer waits after a batch with many dirty pages or pages under writeback
+            /// (`shrink_inactive_list`).
             batch_stall: BatchStall {
                 /// It goes on (before 92df3a723f84, 3.2).
                 None = "none",
-                /// It waits if a queue is congested: by its priority (3.2), by what it met (3.11).
-                Writeback = "writeback",
+                /// It waits if a queue is congested and enough pages are under writeback: the higher its priority, the
+                /// fewer.
+                Priority = "priority",
+                /// It waits if it met a page again before its writeback ended, or nothing but dirty pages that are not
+                /// being written. A direct reclaimer also waits whenever a queue is congested.
+                Contents = "contents" needs(dirty_count = DirtyCount::All),
+                /// The same, but dirty pages that are not being written are no reason.
+                Immediate = "immediate" needs(dirty_count = DirtyCount::All),
             }
             /// Where requests are held back so that neighbours come together (`blk_start_plug`).
             plug: Plug {
@@ -165,36 +194,36 @@ macro_rules! reclaim {
                 /// None, as up to 3.1; commit 3da367c3e5fc brought it.
                 Off = "off",
                 /// Held over the pass.
-                On = "on",
+                On = "on" needs(plug = Plug::Task),
             }
             /// Block plug around the reads of a swap-in window.
             swapin_plug: SwapinPlug {
                 /// None: neighbours merge only when the queue is busy.
                 Off = "off",
                 /// Held over the window.
-                On = "on",
+                On = "on" needs(plug = Plug::Task),
             }
             /// When a plug is submitted though its holder goes on (`blk_attempt_plug_merge`, `blk_add_rq_to_plug`).
             plug_flush: PlugFlush {
                 /// At 16 requests.
                 Requests = "requests",
                 /// The same, and when there is another request beside one of 128 KiB.
-                LargeRequest = "large-request",
+                LargeRequest = "large-request" needs(plug = Plug::Task),
                 /// The same, at 32 requests.
-                MoreRequests = "more-requests",
+                MoreRequests = "more-requests" needs(plug = Plug::Task),
                 /// The same, but one of 128 KiB counts only if it is the oldest.
-                OldestRequest = "oldest-request",
+                OldestRequest = "oldest-request" needs(plug = Plug::Task),
             }
             /// Which plugged requests of its queue a page is tried with (`blk_attempt_plug_merge`).
             plug_merge: PlugMerge {
                 /// All, the newest first.
                 All = "all",
                 /// The newest.
-                Newest = "newest",
+                Newest = "newest" needs(plug = Plug::Task),
                 /// The oldest, as new ones are added behind it.
-                Oldest = "oldest",
+                Oldest = "oldest" needs(plug = Plug::Task),
                 /// The last in the plug; if that is of another queue, the oldest.
-                Last = "last",
+                Last = "last" needs(plug = Plug::Task),
             }
             /// Requests that a queue may have under way, and who is woken when one is done.
             request_tags: RequestTags {
@@ -208,12 +237,27 @@ macro_rules! reclaim {
             /// kswapd's loop over priorities (`balance_pgdat`).
             balance_pgdat: BalancePgdat {
                 /// Zone by zone up to the end zone, priority raised after every pass, restarted until balanced.
-                EveryPass = "every-pass",
+                EveryPass = "every-pass" needs(lru_unit = LruUnit::Zone),
                 /// Raises priority only when a zone was not scanned to its target; waits inside
                 /// `shrink_inactive_list` only.
-                ScannedTarget = "scanned-target",
+                ScannedTarget = "scanned-target" needs(lru_unit = LruUnit::Zone),
                 /// One pass over the node's lists per priority.
-                Node = "node",
+                Node = "node" needs(lru_unit = LruUnit::Node),
+            }
+            /// Which zones have to be at their high watermarks for kswapd to have done its work at order 0
+            /// (`balance_pgdat` over zone lists).
+            balanced_zones: BalancedZones {
+                /// Those that the pass went through, for an allocation that could use the highest of them.
+                EndZone = "end-zone",
+                /// Those of the request, each for an allocation that could use no higher one (`pgdat_balanced`).
+                Request = "request",
+            }
+            /// When a node that was all under writeback is no longer taken for one (`PGDAT_WRITEBACK`).
+            node_writeback: NodeWriteback {
+                /// After each pass over a zone; never where lists are a node's (1d82de618ddd).
+                AfterPass = "after-pass",
+                /// When a zone is found balanced, and from 4.12 on when kswapd goes to sleep.
+                Balanced = "balanced",
             }
             /// How far above its high watermark kswapd reclaims a zone while another one needs it
             /// (`KSWAPD_ZONE_BALANCE_GAP_RATIO`).
@@ -240,7 +284,7 @@ macro_rules! reclaim {
                 /// The zone is below its high watermark.
                 NotBalanced = "not-balanced",
                 /// No zone of the node up to the class is at its high watermark.
-                NodeNotBalanced = "node-not-balanced",
+                NodeNotBalanced = "node-not-balanced" needs(lru_unit = LruUnit::Node),
             }
             /// Where pages under writeback go when reclaim meets them at the inactive tail.
             tail_writeback: TailWriteback {
@@ -255,12 +299,12 @@ macro_rules! reclaim {
                 /// node's congestion bits.
                 Vanilla = "vanilla",
                 /// Any passing zone is enough to sleep; a node without a zone in the class is never balanced.
-                Clear = "clear",
+                Clear = "clear" needs(lru_unit = LruUnit::Node),
                 /// Resets to "none"; a node without a zone in the class counts as balanced.
-                KeepAwake = "keepawake",
+                KeepAwake = "keepawake" needs(lru_unit = LruUnit::Node),
                 /// The same, and keeps its class if none is asked for, in place of zone 0; one that is asked for
                 /// while it works or naps counts even if it is lower.
-                Remembers = "remembers",
+                Remembers = "remembers" needs(lru_unit = LruUnit::Node),
             }
         }
     };

@@ -26,7 +26,7 @@ macro_rules! sched {
                 /// 0.75 ms.
                 Long = "750us",
                 /// 0.7 ms.
-                Short = "700us",
+                Short = "700us" needs(fair_class = FairClass::Eevdf | FairClass::EevdfDelayed),
             }
         }
     };

@@ -42,7 +42,7 @@ macro_rules! swap {
                 /// In runs of 256 free slots from the lowest one on, else the lowest one.
                 LowestFree = "lowest-free",
                 /// As on a solid-state one, with one current cluster for all CPUs.
-                Clusters = "clusters",
+                Clusters = "clusters" needs(swap_allocator = SwapAllocator::FreeFirst | SwapAllocator::NonfullFirst),
             }
             /// Whether each CPU takes slots 64 at a time (`get_swap_page`).
             swap_slots: SwapSlots {
@@ -57,14 +57,14 @@ macro_rules! swap {
                 /// After each slot, or after 64 where as many are taken at once.
                 Allocation = "allocation",
                 /// On solid-state areas when a CPU has filled its cluster, of which it has one at a time.
-                Cluster = "cluster",
+                Cluster = "cluster" needs(swap_allocator = SwapAllocator::FreeFirst | SwapAllocator::NonfullFirst),
             }
             /// In what memory the swap cache's pages are found (`swap_address_space`, `swap_table_alloc`).
-            swap_cache_index: SwapCacheIndex {
+            swap_cache_index: SwapCacheIndex within slab_pages {
                 /// A tree for each 64 MiB of swap.
                 Trees = "trees",
                 /// A page for each cluster of 512 slots that is in use.
-                Tables = "tables",
+                Tables = "tables" needs(swap_allocator = SwapAllocator::FreeFirst | SwapAllocator::NonfullFirst),
             }
         }
     };

@@ -49,16 +49,16 @@ macro_rules! writeback {
                 /// It may.
                 Any = "any",
                 /// It is cut to the write bandwidth.
-                BelowBandwidth = "below-bandwidth",
+                BelowBandwidth = "below-bandwidth" needs(throttle = Throttle::IoLess | Throttle::PauseControl | Throttle::ThinkTime),
             }
             /// How far the position of dirty pages moves the rate of writers (`pos_ratio_polynom`).
             position_ratio: PositionRatio {
                 /// Without bound; divisors are one more than what may be 0.
                 Unbounded = "unbounded",
                 /// At most twice the base rate, for all of memory.
-                Clamped = "clamped",
+                Clamped = "clamped" needs(throttle = Throttle::IoLess | Throttle::PauseControl | Throttle::ThinkTime),
                 /// The same, with divisors made odd.
-                OddDivisors = "odd-divisors",
+                OddDivisors = "odd-divisors" needs(throttle = Throttle::IoLess | Throttle::PauseControl | Throttle::ThinkTime),
             }
             /// Whether a device can be held to its share of dirty pages whatever there is elsewhere
             /// (`BDI_CAP_STRICTLIMIT`).
@@ -66,14 +66,14 @@ macro_rules! writeback {
                 /// It cannot.
                 Off = "off",
                 /// It can.
-                On = "on",
+                On = "on" needs(throttle = Throttle::IoLess | Throttle::PauseControl | Throttle::ThinkTime),
             }
             /// Where a device that wrote nothing of late gets room for its first pages.
             idle_devices: IdleDevices {
                 /// In the position ratio, an eighth of what is left up to the limit.
                 Ratio = "ratio",
                 /// In its threshold, with a hundredth of what is left for those that are held to their share.
-                Threshold = "threshold",
+                Threshold = "threshold" needs(throttle = Throttle::IoLess | Throttle::PauseControl | Throttle::ThinkTime),
             }
             /// How shares of devices follow what they have written (`bdi_writeout_fraction`,
             /// `fprop_fraction_percpu`).
@@ -113,14 +113,14 @@ macro_rules! writeback {
                 Sectors8192 = "4m",
             }
             /// Whether memory cgroups have dirty limits and flushers of their own.
-            cgroup_writeback: CgroupWriteback {
+            cgroup_writeback: CgroupWriteback within memory_cgroups {
                 /// Their dirty pages are among everybody's.
                 Off = "off",
                 /// Each is a domain with limits that are parts of its memory.
                 Domains = "domains",
             }
             /// How old what a memory cgroup has in files and dirty is when its writers look (`mem_cgroup_wb_stats`).
-            group_dirty_stats: GroupDirtyStats {
+            group_dirty_stats: GroupDirtyStats within memory_cgroups {
                 /// As of now. From 5.15 on every look flushes first, if enough has changed.
                 Current = "current",
                 /// As of the last flush, two seconds at most.
@@ -147,14 +147,14 @@ macro_rules! writeback {
                 /// By the new one: the position ratio is worked out again.
                 AfterSample = "after-sample",
                 /// By the one before: it is worked out once.
-                BeforeSample = "before-sample",
+                BeforeSample = "before-sample" needs(throttle = Throttle::IoLess | Throttle::PauseControl | Throttle::ThinkTime),
             }
             /// When a look of a writer starts background writeback, and what it leaves behind.
             balance_loop: BalanceLoop {
                 /// At its end; it clears the device's flag that there are too many dirty pages when there are few.
                 AtEnd = "at-end",
                 /// At its beginning; looks with few dirty pages leave the flag alone.
-                AtBegin = "at-begin",
+                AtBegin = "at-begin" needs(throttle = Throttle::IoLess | Throttle::PauseControl | Throttle::ThinkTime),
             }
             /// When writers of a device are to look more often (`dirty_exceeded`).
             dirty_exceeded: DirtyExceeded {
@@ -255,9 +255,9 @@ macro_rules! writeback {
                 /// kswapd, below priority 10.
                 KswapdLate = "kswapd-late",
                 /// kswapd, after a batch of nothing but dirty pages.
-                TailDirty = "tail-dirty",
+                TailDirty = "tail-dirty" needs(dirty_count = DirtyCount::All),
                 /// The same, and only pages that it meets for the second time; others are moved out of the way.
-                SeenTwice = "seen-twice",
+                SeenTwice = "seen-twice" needs(dirty_count = DirtyCount::All),
             }
             /// How far ahead a file is read at most (`blk_apply_bdi_limits`).
             readahead_size: ReadaheadSize {
@@ -265,14 +265,6 @@ macro_rules! writeback {
                 Fixed = "128k",
                 /// On rotating disks, as which virtio disks count, two requests of the largest size, 8 MiB.
                 TwoRequests = "two-requests",
-            }
-            /// What pages of files are read into (`page_cache_ra_order`), on file systems that write in large folios.
-            read_folios: ReadFolios {
-                /// Single pages. Kernels have read large folios since 5.18 (793917d997df); up to 6.16 the model has
-                /// pages in their place.
-                Pages = "pages",
-                /// Large folios, of four times as many pages with each window, up to 2 MiB.
-                Grown = "grown",
             }
             /// Which pages before a miss are taken for a stream (`try_context_readahead`).
             context_readahead: ContextReadahead {

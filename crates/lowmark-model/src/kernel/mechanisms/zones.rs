@@ -60,11 +60,8 @@ macro_rules! zones {
                 /// All of it, 256 pages.
                 All = "all",
             }
-            /// How free blocks are grouped by what can be done about their pages, and what an allocation takes when
-            /// there are none of its type (`__rmqueue_fallback`).
-            migrate_types: MigrateTypes {
-                /// Kernels have grouped them since 2.6.24, but the model leaves it out: all blocks are movable.
-                LeftOut = "left-out",
+            /// What an allocation takes when there are no free blocks of its type (`__rmqueue_fallback`).
+            migrate_types: MigrateTypes within pageblocks {
                 /// A page of the largest block of another type, with all that is free in its pageblock; movable pages
                 /// come from the smallest one, with the rest of it.
                 Stolen = "stolen",
@@ -74,7 +71,7 @@ macro_rules! zones {
                 ClaimedFirst = "claimed-first",
             }
             /// Whether kswapd is to free more when blocks change their type (`boost_watermark`).
-            watermark_boost: WatermarkBoost {
+            watermark_boost: WatermarkBoost within pageblocks {
                 /// It is not.
                 Off = "off",
                 /// It is: watermarks are a pageblock higher until it has been there.
@@ -82,47 +79,22 @@ macro_rules! zones {
                 /// The same in zones of four pageblocks and more.
                 FourBlocks = "four-blocks",
             }
-            /// Whether pages are moved so that larger blocks become free (`compact_zone`).
-            compaction: Compaction {
-                /// Kernels have done so since 2.6.35, but the model leaves it out.
-                LeftOut = "left-out",
-                /// In the background, for blocks that somebody wanted and where memory is fragmented, and by who wants a
-                /// block and can wait.
+            /// Whether kcompactd compacts memory that nobody has asked for blocks of (`should_proactive_compact_node`).
+            proactive_compaction: ProactiveCompaction within compaction {
+                /// It does not.
+                Off = "off",
+                /// It does where memory is fragmented beyond what `compaction_proactiveness` allows.
                 On = "on",
             }
             /// What compaction does about a pageblock that it has found to be nearly free (`fast_find_migrateblock`).
-            fast_migrateblock: FastMigrateblock {
+            fast_migrateblock: FastMigrateblock within compaction {
                 /// It marks it as seen, and then leaves it alone for that.
                 MarkedFirst = "marked-first",
                 /// It goes through it.
                 Taken = "taken",
             }
-            /// Pages of page tables (`pte_alloc`).
-            page_tables: PageTables {
-                /// All kernels have them, but the model leaves them out, or takes them for a part of `occupied`.
-                LeftOut = "left-out",
-                /// One that cannot be moved for each 2 MiB of a region.
-                Allocated = "allocated",
-            }
-            /// Pages of the kernel's own objects that a workload makes it allocate (`mm/slub.c`).
-            slab_pages: SlabPages {
-                /// All kernels have them, but the model leaves them out, or takes them for a part of `occupied`.
-                LeftOut = "left-out",
-                /// In kernels of 5.0 and later, though SLUB is as old as 81819f0fc828: nodes of the trees in which files,
-                /// shared memory and swap find their pages.
-                Allocated = "allocated",
-            }
-            /// Memory for I/O of swap under way (`bio_alloc`).
-            swap_bios: SwapBios {
-                /// All kernels need it, but the model leaves it out.
-                LeftOut = "left-out",
-                /// A bio for each page, from slabs; who finds none waits for I/O to end.
-                Allocated = "allocated",
-            }
             /// Memory that drivers of virtio disks need for requests under way (`virtblk_map_data`, `alloc_indirect_split`).
-            virtio_memory: VirtioMemory {
-                /// All kernels need it, but the model leaves it out, or takes it for a part of `occupied`.
-                LeftOut = "left-out",
+            virtio_memory: VirtioMemory within virtio_memory {
                 /// A table with a descriptor for each piece of memory.
                 Descriptors = "descriptors",
                 /// And a list of these in chunks, where there are more than two.
@@ -132,8 +104,8 @@ macro_rules! zones {
             }
             /// Memory for devices that cannot wait (`dma_atomic_pool_init`).
             dma_pool: DmaPool {
-                /// One pool, which the model does not tell from other memory in use.
-                None = "none",
+                /// One pool, in ZONE_DMA32: it is a part of `occupied`.
+                One = "one",
                 /// One for each zone that devices may be confined to; that of ZONE_DMA matters.
                 EachZone = "each-zone",
             }
@@ -143,14 +115,12 @@ macro_rules! zones {
                 /// A quarter of them, or all if there was nothing else.
                 Quarter = "quarter",
                 /// All of them.
-                Counted = "counted",
+                Counted = "counted" needs(lru_unit = LruUnit::Node),
                 /// All of them, and 32,768 at most in one go: after them, pages of every zone are taken.
-                Bounded = "bounded",
+                Bounded = "bounded" needs(lru_unit = LruUnit::Node),
             }
-            /// Free pages that each CPU keeps to itself (`struct per_cpu_pages`).
-            pcp_lists: PcpLists {
-                /// Kernels have had them since 2.5, but the model leaves them out: every free page is the zone's.
-                LeftOut = "left-out",
+            /// How many free pages each CPU keeps to itself (`struct per_cpu_pages`).
+            pcp_lists: PcpLists within pcp_lists {
                 /// Up to a CPU's share of the low watermark, four batches while kswapd is at work.
                 Fixed = "fixed",
                 /// Up to an eighth of the zone, as far as allocations and frees in a row let them grow; batches grow

@@ -4,7 +4,6 @@
 //! wanted as soon as one of its pages cannot be moved.
 
 use super::{CompactControl, CompactResult, Goal, Mode, compact_zone};
-use crate::kernel::Compaction;
 use crate::mm::mmzone::{Mark, MigrateType, PAGEBLOCK_ORDER, Zone};
 use crate::mm::page_alloc::Gfp;
 use crate::world::Sys;
@@ -40,7 +39,7 @@ pub(crate) async fn try_to_compact_pages(
 ) -> CompactResult {
     let zones: Vec<usize> = {
         let world = &mut *sys.world();
-        if world.kernel.mechanisms.compaction == Compaction::LeftOut {
+        if !world.kernel.coverage.compaction {
             return CompactResult::Skipped;
         }
         world.trace(Kind::TryToCompactPages, |_| {

@@ -7,7 +7,7 @@
 //!    run, it compacts all of it; if that did not help, it looks again after 32 seconds.
 
 use super::{COMPACT_MAX_DEFER_SHIFT, CompactControl, CompactResult, Goal, Mode, compact_zone};
-use crate::kernel::Compaction;
+use crate::kernel::ProactiveCompaction;
 use crate::mm::mmzone::{MAX_NR_ZONES, Mark, ZoneType};
 use crate::time::{MSEC, Nanos, WaitQueue};
 use crate::world::{Sys, SysRef, World};
@@ -36,7 +36,7 @@ impl Kcompactd {
 impl World {
     /// `wakeup_kcompactd`
     pub(in crate::mm) fn wakeup_kcompactd(&mut self, node: usize, order: u32, class: usize) {
-        if order == 0 || self.kernel.mechanisms.compaction == Compaction::LeftOut {
+        if order == 0 || !self.kernel.coverage.compaction {
             return;
         }
         let kcompactd = &mut self.mm.nodes[node].kcompactd;
@@ -91,7 +91,8 @@ impl World {
     /// `should_proactive_compact_node`
     fn should_compact_proactively(&self, node: usize) -> bool {
         let [_, high] = self.score_wmarks();
-        self.kernel.sysctl.compaction_proactiveness > 0
+        self.kernel.mechanisms.proactive_compaction == ProactiveCompaction::On
+            && self.kernel.sysctl.compaction_proactiveness > 0
             && !self.kswapd_is_running(node)
             && self.node_fragmentation_score(node) > high
     }

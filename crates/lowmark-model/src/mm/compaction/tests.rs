@@ -30,6 +30,7 @@ fn fragmented(version: &str) -> (World, usize) {
         tables: Vec::new(),
         first,
         swapra_miss: 0,
+        recency: true,
         readahead: Default::default(),
         offset: 0,
         file: None,

@@ -7,7 +7,6 @@
 //! 3. In the end the boosts that there were when it began are over.
 
 use super::{Request, age_active_anon, scan_control, shrink_node};
-use crate::kernel::KswapdClasszone;
 use crate::mm::compaction::compact_gap;
 use crate::mm::mmzone::{Mark, PAGEBLOCK_ORDER};
 use crate::mm::vmscan::{DEF_PRIORITY, SWAP_CLUSTER_MAX, Target};
@@ -21,7 +20,8 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
         world.mm.stat.pageoutrun += 1;
         let zone = world.mm.nodes[node].zones.last().copied().unwrap_or(0);
         let boosts = world.boosts(node, request.class);
-        (Target { lruvec: node, zone }, boosts)
+        let lruvec = world.mm.zones[zone].lruvec;
+        (Target { lruvec, zone }, boosts)
     };
     let mut sc = scan_control(request, 0);
     let mut boost: u64 = boosts.iter().map(|&(_, boost)| boost).sum();
@@ -36,10 +36,6 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
         }
         done = balanced && boost == 0;
         if done {
-            // A side effect of the test, up to 4.11.
-            if sys.world().kernel.mechanisms.kswapd_classzone == KswapdClasszone::Vanilla {
-                sys.world().clear_node_flags(node);
-            }
             break;
         }
         sc.may_swap = boost == 0;
@@ -57,11 +53,6 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
         // Fragmentation may be why larger blocks are missing.
         if sc.order > 0 && sc.nr_reclaimed >= compact_gap(sc.order as usize) {
             sc.order = 0;
-        }
-        let world = &mut *sys.world();
-        // Later ones forget only when kswapd goes to sleep.
-        if !world.throttles() {
-            world.mm.lruvecs[target.lruvec].all_writeback = false;
         }
         let reclaimed = sc.nr_reclaimed - before;
         boost = boost.saturating_sub(reclaimed);

@@ -1,7 +1,7 @@
 //! Pageblocks and their types as booting leaves them, and how far a zone's watermarks can be boosted.
 
 use super::{Layout, Mark, Zone};
-use crate::kernel::{Kernel, MigrateTypes, WatermarkBoost};
+use crate::kernel::{Kernel, WatermarkBoost};
 use crate::mm::page::Pfn;
 use lowmark_spec::machine::Arch;
 
@@ -72,7 +72,7 @@ impl Layout {
     /// Types of all pageblocks, if the kernel groups them.
     pub(super) fn set_pageblocks(&self, zones: &mut [Zone], kernel: &Kernel) {
         let managed: u64 = zones.iter().map(|zone| zone.managed).sum();
-        let left_out = kernel.mechanisms.migrate_types == MigrateTypes::LeftOut;
+        let left_out = !kernel.coverage.pageblocks;
         if left_out || managed < GROUPED_PAGES_MIN {
             return;
         }

@@ -1,16 +1,11 @@
 //! Zones, reserves and watermarks against worked figures and what real kernels report.
 
 use super::*;
-use crate::kernel::{Sysctl, Version, versions};
+use crate::kernel::Version;
 use lowmark_spec::machine::Zone as ZoneSpec;
 
 fn kernel(text: &str) -> Kernel {
-    let version = Version::known(text).unwrap();
-    Kernel {
-        version,
-        mechanisms: versions::at(version),
-        sysctl: Sysctl::default(),
-    }
+    Kernel::released(Version::known(text).unwrap())
 }
 
 /// The x86-64 machine of the 2010 evaluation: 2.78 GiB, DMA and DMA32.

@@ -6,13 +6,15 @@
 //! 4. A setting that is written has the watermarks computed once more.
 
 use super::{Layout, MAX_NR_ZONES, Mark, Zone, ZoneType};
-use crate::kernel::{Kernel, MinFreeBound, MinFreeWithoutThp, ReserveUpdate, WatermarkGap};
+use crate::kernel::{
+    Kernel, MinFreeBound, MinFreeWithoutThp, ReserveUpdate, WATERMARK_SCALE_FACTOR, WatermarkGap,
+};
 use lowmark_spec::Machine;
 use lowmark_spec::machine::PAGE_SIZE;
 
 const KIB_PER_PAGE: u64 = PAGE_SIZE / 1024;
 /// `watermark_scale_factor` while the kernel boots.
-const SCALE: u64 = 10;
+const SCALE: u64 = WATERMARK_SCALE_FACTOR;
 /// Machines with less have no huge pages, and `hugepage_init` leaves `min_free_kbytes` alone.
 const THP_RAM_MIN: u64 = (512 << 20) / PAGE_SIZE;
 /// Pages that khugepaged wants free in every zone: `pageblock_nr_pages · (2 + 3 · 3)`.

@@ -48,7 +48,7 @@ impl Mm {
     /// free blocks of each zone.
     pub(in crate::mm) fn occupy(&mut self, count: u64, fragments: &[Fragments], kernel: &Kernel) {
         let pool = match kernel.mechanisms.dma_pool {
-            DmaPool::None => 0,
+            DmaPool::One => 0,
             DmaPool::EachZone => self.take_dma_pool(count),
         };
         let mut left = count - pool;

@@ -90,7 +90,6 @@ impl Zone {
             };
         }
         match self.migrate_types {
-            MigrateTypes::LeftOut => None,
             MigrateTypes::Stolen | MigrateTypes::Claimed => {
                 self.rmqueue_largest(pages, order, list)
             }

@@ -251,7 +251,6 @@ impl World {
         let file = &mut self.mm.inodes[inode];
         file.pages.clear_tag(index, Tag::Writeback);
         let (wb, last) = (file.wb(), file.pages.tagged(Tag::Writeback) == 0);
-        self.mm.stat.nr_written += 1;
         let bdi = &mut self.mm.bdis[wb];
         bdi.writeback -= 1;
         bdi.written += 1;

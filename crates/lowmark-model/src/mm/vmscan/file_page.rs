@@ -4,7 +4,7 @@
 use super::page_list::{Fate, Outcome};
 use super::{DEF_PRIORITY, ScanControl, Target};
 use crate::device::{Dir, Io};
-use crate::kernel::{BalancePgdat, ReclaimFileWrites};
+use crate::kernel::{DirtyCount, ReclaimFileWrites};
 use crate::mm::page::{Pfn, UNMAPPED, flag};
 use crate::world::World;
 use lowmark_record::event::{RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
@@ -42,6 +42,9 @@ impl World {
             self.mm.delete_from_page_cache(pfn, shadow);
             return Fate::Free;
         }
+        if self.kernel.mechanisms.dirty_count == DirtyCount::Writable {
+            outcome.dirty += 1;
+        }
         if let Some(fate) = self.left_to_flusher(pfn, sc) {
             return fate;
         }
@@ -51,16 +54,12 @@ impl World {
         }
     }
 
-    /// `page_check_dirty_writeback` from 3.11 on; before, only the pages that reach step 6 count.
+    /// `page_check_dirty_writeback` from 3.11 on; before, only the dirty pages that reach step 6 count, there.
     pub(super) fn count_file_page(&mut self, pfn: Pfn, outcome: &mut Outcome) {
         let page = &self.mm.pages[pfn];
-        let dirty = page.has(flag::DIRTY);
-        if self.kernel.mechanisms.balance_pgdat == BalancePgdat::EveryPass {
-            outcome.dirty += u64::from(dirty && !page.has(flag::WRITEBACK));
-            return;
-        }
         let writeback = page.has(flag::WRITEBACK);
-        if !(dirty || writeback) || page.owner == UNMAPPED {
+        let counts = self.kernel.mechanisms.dirty_count == DirtyCount::All;
+        if !counts || !page.has_any(flag::DIRTY | flag::WRITEBACK) || page.owner == UNMAPPED {
             return;
         }
         outcome.dirty += 1;
@@ -147,8 +146,7 @@ impl World {
         if by_batch && outcome.dirty == outcome.congested {
             self.mm.zones[target.zone].congested = true;
         }
-        let by_zone = self.kernel.mechanisms.balance_pgdat == BalancePgdat::EveryPass;
-        if !by_zone && outcome.unqueued == taken {
+        if outcome.unqueued == taken {
             let node = self.mm.root_lruvec(target.lruvec);
             self.mm.lruvecs[node].tail_dirty |= by_batch;
             if self.kernel.mechanisms.reclaim_file_writes == ReclaimFileWrites::SeenTwice {

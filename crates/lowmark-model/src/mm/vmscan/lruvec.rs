@@ -5,7 +5,7 @@ use super::{
     page_list, throttle,
 };
 use crate::kernel::{
-    BalancePgdat, BatchStall, IsolatedLimit, IsolatedWait, LruUnit, ReclaimPlug, ScanControlTime,
+    BatchStall, IsolatedLimit, IsolatedWait, LruUnit, ReclaimPlug, ScanBalance, ScanControlTime,
     ScanTarget, SkippedPages,
 };
 use crate::mm::mmzone::{ByZone, Lru};
@@ -138,8 +138,10 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         } = world.isolate(target, lru, take, sc, &mut batch);
         world.mm.stat.pgrefill += scanned;
         let mut referenced = 0;
+        // Since 264e90cc07f1 (5.8) only those count that stay, executable mappings, of which there are none here.
+        let counts = world.kernel.mechanisms.scan_balance == ScanBalance::Rotated;
         for &pfn in &batch {
-            if world.mm.page_referenced(pfn) > 0 {
+            if world.mm.page_referenced(pfn) > 0 && counts {
                 referenced += world.mm.pages[pfn].folio_nr_pages();
             }
             let page = &mut world.mm.pages[pfn];
@@ -155,6 +157,7 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
             vec![
                 (Field::Nid, world.mm.zones[target.zone].node as u64),
                 (Field::NrTaken, taken),
+                // Nothing is mapped to be executed.
                 (Field::NrActive, 0),
                 (Field::NrDeactivated, taken),
                 (Field::NrReferenced, referenced),
@@ -258,27 +261,40 @@ async fn shrink_inactive_list(
         sc.found.dirty += outcome.dirty;
         sc.found.unqueued += outcome.unqueued;
         sc.found.congested += outcome.congested;
-        world.trace(Kind::LruShrinkInactive, |world| {
-            vec![
-                (Field::Nid, world.mm.zones[target.zone].node as u64),
-                (Field::Zid, world.mm.zones[target.zone].kind as u64),
-                (Field::NrScanned, scanned),
-                (Field::NrReclaimed, outcome.reclaimed),
-                (Field::NrDirty, 0),
-                (Field::NrWriteback, outcome.writeback),
-                (Field::NrCongested, 0),
-                (Field::NrImmediate, outcome.immediate),
-                (Field::NrActivate, outcome.activated.iter().sum()),
-                (Field::NrActivateAnon, outcome.activated[0]),
-                (Field::NrActivateFile, outcome.activated[1]),
-                (Field::NrRefKeep, outcome.ref_keep),
-                (Field::NrUnmapFail, 0),
-                (Field::Priority, u64::from(sc.priority)),
-                (Field::Flags, reclaim_flags(lru)),
-            ]
-        });
     }
     stall_on_writeback(sys, target, taken, &outcome, sc).await;
+    trace_shrink_inactive(sys, target, lru, scanned, &outcome, sc.priority);
+}
+
+/// `trace_mm_vmscan_lru_shrink_inactive`, when the wait that a batch was cause of is over.
+fn trace_shrink_inactive(
+    sys: &Sys,
+    target: Target,
+    lru: Lru,
+    scanned: u64,
+    outcome: &page_list::Outcome,
+    priority: u32,
+) {
+    sys.world().trace(Kind::LruShrinkInactive, |world| {
+        vec![
+            (Field::Nid, world.mm.zones[target.zone].node as u64),
+            (Field::Zid, world.mm.zones[target.zone].kind as u64),
+            (Field::NrScanned, scanned),
+            (Field::NrReclaimed, outcome.reclaimed),
+            (Field::NrDirty, outcome.dirty),
+            (Field::NrWriteback, outcome.writeback),
+            (Field::NrCongested, outcome.congested),
+            (Field::NrImmediate, outcome.immediate),
+            (Field::NrActivate, outcome.activated.iter().sum()),
+            (Field::NrActivateAnon, outcome.activated[0]),
+            (Field::NrActivateFile, outcome.activated[1]),
+            (Field::NrRefKeep, outcome.ref_keep),
+            // A page is decided upon at once: nobody maps it again between the look at its references and its unmapping.
+            (Field::NrUnmapFail, 0),
+            (Field::Priority, u64::from(priority)),
+            (Field::Flags, reclaim_flags(lru)),
+        ]
+    });
 }
 
 /// What a reclaimer does about finding mostly pages under writeback.
@@ -289,31 +305,30 @@ async fn stall_on_writeback(
     outcome: &page_list::Outcome,
     sc: &ScanControl,
 ) {
-    let (era, goes_on) = {
+    let rule = {
         let world = sys.world();
-        let mechanisms = &world.kernel.mechanisms;
         // Those that throttle wait after the whole pass.
-        let goes_on = world.throttles() || mechanisms.batch_stall == BatchStall::None;
-        (mechanisms.balance_pgdat, goes_on)
+        if world.throttles() {
+            return;
+        }
+        world.kernel.mechanisms.batch_stall
     };
-    if goes_on {
-        return;
-    }
-    match era {
-        // 3.2: the deeper the priority, the smaller a share of them is enough.
-        BalancePgdat::EveryPass => {
+    match rule {
+        BatchStall::None => {}
+        // The deeper the priority, the smaller a share of them is enough.
+        BatchStall::Priority => {
             let enough = taken >> (DEF_PRIORITY - sc.priority);
             if outcome.writeback > 0 && outcome.writeback >= enough {
                 sys.wait_iff_congested(target.zone, SECOND / 10).await;
             }
         }
-        // 3.11: pages seen again before their writeback ended, else every direct reclaimer.
-        BalancePgdat::ScannedTarget | BalancePgdat::Node => {
+        // Pages seen again before their writeback ended, else every direct reclaimer.
+        BatchStall::Contents | BatchStall::Immediate => {
             if outcome.writeback == taken {
                 sys.world().mm.lruvecs[target.lruvec].all_writeback = true;
             }
-            // 3.11 to 3.14 wait for the flushers too.
-            let behind = era == BalancePgdat::ScannedTarget && outcome.unqueued == taken;
+            // Flushers that do not keep up.
+            let behind = rule == BatchStall::Contents && outcome.unqueued == taken;
             if outcome.immediate > 0 || behind {
                 sys.congestion_wait(SECOND / 10).await;
             }

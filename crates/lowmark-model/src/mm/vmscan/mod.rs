@@ -22,7 +22,7 @@ use super::memcontrol::{MemcgId, ROOT};
 use super::mmzone::{Lru, ZoneType};
 use super::page::Pfn;
 use super::page_alloc::Gfp;
-use crate::kernel::{BalancePgdat, HopelessNode, LruUnit, ReclaimFileWrites};
+use crate::kernel::{DirectWait, HopelessNode, LruUnit, ReclaimFileWrites};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
@@ -215,7 +215,7 @@ async fn go_through_priorities(
         let world = sys.world();
         // From 3.11 on the wait is in shrink_inactive_list, from 4.11 on what wakes the flushers.
         let mechanisms = &world.kernel.mechanisms;
-        let waits = mechanisms.balance_pgdat == BalancePgdat::EveryPass;
+        let waits = mechanisms.direct_wait == DirectWait::Priority;
         let wakes = mechanisms.reclaim_file_writes != ReclaimFileWrites::SeenTwice;
         (world.mm.preferred_zone(gfp), waits, wakes)
     };

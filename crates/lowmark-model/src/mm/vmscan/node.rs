@@ -7,7 +7,7 @@
 
 use super::lruvec::shrink_lruvec;
 use super::{DEF_PRIORITY, ScanControl, Target, throttle};
-use crate::kernel::{Compaction, HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
+use crate::kernel::{HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
 use crate::mm::compaction::compact_gap;
 use crate::mm::memcontrol::MemcgId;
 use crate::mm::mmzone::{Lru, Mark, PAGE_ALLOC_COSTLY_ORDER};
@@ -106,10 +106,7 @@ impl World {
     /// `should_continue_reclaim`: a block is wanted, the last pass has freed something, there is neither a block nor
     /// room to make one in any zone, and there are inactive pages enough for that.
     fn should_continue_reclaim(&self, target: Target, reclaimed: u64, sc: &ScanControl) -> bool {
-        if self.kernel.mechanisms.compaction == Compaction::LeftOut
-            || !sc.in_reclaim_compaction()
-            || reclaimed == 0
-        {
+        if !self.kernel.coverage.compaction || !sc.in_reclaim_compaction() || reclaimed == 0 {
             return false;
         }
         let (order, class) = (sc.order as usize, sc.reclaim_idx);

@@ -4,7 +4,6 @@
 //! the node has less waits until kswapd has freed enough, a second at most if it may hold what kswapd needs. As a
 //! boost counts for the watermarks, that is half of the boosts, too.
 
-use crate::kernel::DirectThrottle;
 use crate::mm::mmzone::{Lru, Mark, ZoneType};
 use crate::mm::page_alloc::Gfp;
 use crate::mm::vmscan::throttle::MAX_KSWAPD_FAILURES;
@@ -15,7 +14,7 @@ use crate::world::{Sys, World};
 pub(super) async fn throttle_direct_reclaim(sys: &Sys, gfp: Gfp) -> bool {
     let node = {
         let world = &mut *sys.world();
-        if world.kernel.mechanisms.direct_throttle == DirectThrottle::LeftOut {
+        if !world.kernel.coverage.direct_throttle {
             return false;
         }
         let zone = world.mm.preferred_zone(gfp);

@@ -4,6 +4,7 @@
 use super::{SWAP_CLUSTER_MAX, ScanControl, Target};
 use crate::kernel::{
     EnoughInactiveFile, InactiveRatio, LruUnit, ScanBalance, ScanControlTime, SmallScan,
+    SwappinessWeight,
 };
 use crate::mm::mmzone::{Lru, Mark};
 use crate::world::World;
@@ -97,7 +98,8 @@ impl World {
         if !swap {
             return FILE_ONLY;
         }
-        if sc.priority == 0 && swappiness > 0 {
+        let exact = self.kernel.mechanisms.swappiness_weight == SwappinessWeight::Exact;
+        if sc.priority == 0 && (swappiness > 0 || !exact) {
             return Balance::Equal;
         }
         if self.kernel.mechanisms.scan_control == ScanControlTime::Node {
@@ -151,7 +153,9 @@ impl World {
         let pressure = |kind: usize, weight: u64| {
             weight * (lruvec.recent_scanned[kind] + 1) / (lruvec.recent_rotated[kind] + 1)
         };
-        let (anon, file) = (pressure(0, swappiness), pressure(1, 200 - swappiness));
+        let more = u64::from(self.kernel.mechanisms.swappiness_weight == SwappinessWeight::PlusOne);
+        let anon = pressure(0, swappiness + more);
+        let file = pressure(1, 200 - swappiness + more);
         Balance::Fraction([anon, file], anon + file + 1)
     }
 
@@ -190,6 +194,10 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Kernel;
+    use crate::mm::mmzone::ZoneType;
+    use crate::trace::Trace;
+    use lowmark_spec::{KernelSpec, Machine};
 
     #[test]
     fn small_shares_are_scanned_when_they_make_a_batch() {
@@ -197,5 +205,35 @@ mod tests {
         let scanned = [10, 20, 5, 40, 31].map(|share| nr_scan_try_batch(share, &mut saved));
         assert_eq!(scanned, [0, 0, 35, 40, 0]);
         assert_eq!(saved, 31);
+    }
+
+    /// Numerators of anon and file and the denominator, at a priority and a swappiness, where nothing has been scanned
+    /// yet; none where everything is scanned.
+    fn shares(version: &str, swappiness: u32, priority: u32) -> Option<([u64; 2], u64)> {
+        let text = format!("{version},swappiness={swappiness}");
+        let kernel = Kernel::resolve(&KernelSpec::parse(&text).unwrap()).unwrap();
+        let machine = Machine::small(64 << 20, 64 << 20);
+        let mut world = World::new(&machine, kernel, Trace::new(None));
+        let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, 0, ZoneType::High);
+        sc.priority = priority;
+        let target = Target { lruvec: 0, zone: 0 };
+        match world.scan_balance(target, &sc, &[4000; 4], true) {
+            Balance::Equal => None,
+            Balance::Fraction(shares, denominator) => Some((shares, denominator)),
+        }
+    }
+
+    /// fe35004fbf9e (3.5)
+    #[test]
+    fn swappiness_weighs_one_more_before_3_5() {
+        assert_eq!(shares("v2.6.37", 60, 12), Some(([61, 141], 203)));
+        assert_eq!(shares("v3.4", 60, 12), Some(([61, 141], 203)));
+        assert_eq!(shares("v3.5", 60, 12), Some(([60, 140], 201)));
+        // With 0 they swap, in the end as much as there is.
+        assert_eq!(shares("v3.4", 0, 12), Some(([1, 201], 203)));
+        assert_eq!(shares("v3.4", 0, 0), None);
+        assert_eq!(shares("v3.5", 0, 12), Some(([0, 200], 201)));
+        assert_eq!(shares("v3.5", 0, 0), Some(([0, 200], 201)));
+        assert_eq!(shares("v3.5", 1, 0), None);
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct Throttled {
     written: u64,
 }
 
-/// Runs of kswapd in vain after which nobody waits for it (`MAX_RECLAIM_RETRIES`).
+/// Runs of kswapd that reclaim nothing, after which nobody waits for it (`MAX_RECLAIM_RETRIES`).
 pub(crate) const MAX_KSWAPD_FAILURES: u32 = 16;
 
 /// Waits for a reason on the node, if there is still cause to.

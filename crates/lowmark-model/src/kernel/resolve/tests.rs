@@ -1,0 +1,185 @@
+//! Tests of kernels by name.
+
+use super::*;
+use crate::kernel::{FairClass, MigrateTypes, RequestTags, SwapinReadahead};
+use std::collections::BTreeMap;
+
+/// A kernel with differences from its version and settings.
+fn asked(version: &str, toggles: &[Toggle], settings: &[(&str, &str)]) -> Result<Kernel, String> {
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    Kernel::resolve(&KernelSpec {
+        text: version.into(),
+        version: version.into(),
+        toggles: toggles.to_vec(),
+        sysctl: settings.iter().map(own).collect::<BTreeMap<_, _>>(),
+    })
+    .map_err(|error| error.to_string())
+}
+
+fn set(mechanism: &str, variant: &str) -> Toggle {
+    Toggle::Set {
+        mechanism: mechanism.into(),
+        variant: variant.into(),
+    }
+}
+
+fn apply(change: &str) -> Toggle {
+    Toggle::Apply(change.into())
+}
+
+fn remove(change: &str) -> Toggle {
+    Toggle::Remove(change.into())
+}
+
+/// The error that a kernel gives, which must say all of these.
+fn refused(version: &str, toggles: &[Toggle], parts: &[&str]) {
+    let error = asked(version, toggles, &[]).expect_err("it is refused");
+    for part in parts {
+        assert!(error.contains(part), "{part} is not in: {error}");
+    }
+}
+
+#[test]
+fn every_release_fits_together() {
+    for &version in versions::versions() {
+        let kernel = Kernel::released(version);
+        assert_eq!(kernel.check_needs(), Ok(()), "{version}");
+    }
+}
+
+#[test]
+fn what_no_kernel_combined_is_refused() {
+    refused(
+        "v3.6",
+        &[set("balance_pgdat", "node")],
+        &["balance_pgdat=node", "lru_unit=node", "has lru_unit=zone"],
+    );
+    refused("v4.8", &[set("lru_unit", "zone")], &["lru_unit=node"]);
+    refused("v6.1", &[set("plug", "queue")], &["plug=task"]);
+    refused(
+        "v6.18",
+        &[set("throttle", "foreground")],
+        &["throttle=io-less or pause-control or think-time"],
+    );
+}
+
+#[test]
+fn the_step_to_node_lists_is_one_change() {
+    let kernel = asked("v4.7", &[apply("node-lru")], &[]).expect("it is a kernel");
+    let mut later = versions::at(Version::known("v4.7").unwrap());
+    versions::change("node-lru").unwrap().apply(&mut later);
+    assert_eq!(kernel.mechanisms, later);
+}
+
+#[test]
+fn what_the_model_leaves_out_cannot_be_switched() {
+    for toggle in [set("migrate_types", "claimed"), apply("watermark-boost")] {
+        refused("v4.17", &[toggle], &["pageblocks", "from v5.0 on"]);
+    }
+    refused(
+        "v6.18",
+        &[set("swap_cache_index", "trees")],
+        &["slab_pages", "model.slab_pages=on"],
+    );
+    let with = asked("v6.1", &[], &[("model.slab_pages", "on")]).expect("6.1 can have them");
+    assert!(with.coverage.slab_pages);
+    let error = asked("v4.12", &[], &[("model.slab_pages", "on")]).expect_err("4.12 cannot");
+    assert!(error.contains("from v5.0 on, not in v4.12"), "{error}");
+    for (name, value) in [("model.slabs", "on"), ("model.slab_pages", "yes")] {
+        assert!(asked("v6.1", &[], &[(name, value)]).is_err());
+    }
+}
+
+#[test]
+fn a_change_is_taken_out_with_those_that_build_on_it() {
+    let eevdf = remove("eevdf");
+    refused(
+        "v6.18",
+        std::slice::from_ref(&eevdf),
+        &["delayed-dequeue", "fair_class"],
+    );
+    // Shorter slices are of EEVDF as well.
+    let both = [eevdf, remove("delayed-dequeue"), remove("shorter-slices")];
+    refused("v6.18", &both[..2], &["base_slice=700us"]);
+    let without = asked("v6.18", &both, &[]).expect("all of them are out");
+    assert_eq!(without.mechanisms.fair_class, FairClass::Cfs);
+    let with = versions::at(Version::known("v6.18").unwrap());
+    assert_ne!(without.mechanisms, with);
+    refused("v6.5", &both[..1], &["v6.5 does not have", "v6.6"]);
+    refused("v6.5", &[remove("no-such")], &["no change called no-such"]);
+    // Out of the version, then in again in another way.
+    let kernel = asked(
+        "v3.14",
+        &[
+            remove("swapin_nr_pages"),
+            set("swapin_readahead", "hugh-new"),
+        ],
+        &[],
+    );
+    let readahead = kernel.expect("it is a kernel").mechanisms.swapin_readahead;
+    assert_eq!(readahead, SwapinReadahead::HughNew);
+}
+
+/// A change that a kernel has would undo what later ones built on it.
+#[test]
+fn a_change_is_not_applied_twice() {
+    refused("v6.18", &[apply("eevdf")], &["already", "v6.6"]);
+}
+
+#[test]
+fn every_change_can_be_taken_out_of_the_version_that_brought_it_or_says_why_not() {
+    for change in HISTORY {
+        let toggles = [remove(change.name)];
+        match asked(&change.version.to_string(), &toggles, &[]) {
+            Ok(kernel) => assert_ne!(kernel.mechanisms, versions::at(change.version)),
+            Err(error) => assert!(
+                error.contains("builds on it") || error.contains("works only with"),
+                "{error}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn stable_kernels_have_what_they_took_over() {
+    let kernel = asked("v6.1.192", &[], &[]).expect("a stable kernel");
+    assert_eq!(kernel.mechanisms.request_tags, RequestTags::Batches);
+    let released = asked("v6.1", &[], &[]).expect("a release");
+    assert_eq!(released.mechanisms.request_tags, RequestTags::QueueBatches);
+    assert_eq!(kernel.version, released.version);
+    let spec = KernelSpec {
+        text: "6.1.192".into(),
+        version: "v6.1.192".into(),
+        toggles: Vec::new(),
+        sysctl: BTreeMap::new(),
+    };
+    let names: Vec<&str> = Kernel::taken_over(&spec).iter().map(|it| it.name).collect();
+    assert_eq!(names, ["one-counter-of-tags"]);
+}
+
+#[test]
+fn a_mechanism_without_a_variant_is_told_from_an_unknown_change() {
+    refused(
+        "v3.6",
+        &[apply("swapin_readahead")],
+        &["needs a variant", "hugh-new"],
+    );
+    refused("v3.6", &[apply("no-such")], &["no change called no-such"]);
+    refused(
+        "v3.6",
+        &[set("no-such", "x")],
+        &["no mechanism called no-such"],
+    );
+    refused(
+        "v3.6",
+        &[set("migrate_types", "x")],
+        &["no variant x", "stolen"],
+    );
+}
+
+#[test]
+fn released_kernels_have_the_first_variants_of_what_came_later() {
+    let kernel = Kernel::released(Version::known("v3.6").unwrap());
+    assert_eq!(kernel.mechanisms.migrate_types, MigrateTypes::Stolen);
+    assert!(!kernel.coverage.pageblocks);
+}

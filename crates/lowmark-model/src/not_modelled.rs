@@ -1,0 +1,59 @@
+//! What a scenario asks for and the model leaves out, where the results mean something all the same.
+//!
+//! What would make the results mean something else is refused instead (`refuse.rs`, `task/support.rs`).
+
+use lowmark_record::Remark;
+use lowmark_spec::Scenario;
+use lowmark_spec::workload::{Op, Stmt};
+
+/// Bits of `/proc/sys/vm/drop_caches`.
+const DROP_SLAB: u32 = 2;
+
+/// Everything in a scenario that the model leaves out: what belongs to no statement first, then by line, each once.
+pub(crate) fn remarks(scenario: &Scenario) -> Vec<Remark> {
+    let mut found = Vec::new();
+    if scenario.machine.thp {
+        let text = "transparent huge pages are not modelled: private mappings get 4 KiB pages; \
+                    `thp = true` of the machine only raises the watermarks";
+        found.push(Remark {
+            line: None,
+            text: text.into(),
+        });
+    }
+    for task in &scenario.workload.tasks {
+        for stmt in task.instances.iter().flatten() {
+            collect(stmt, &mut found);
+        }
+    }
+    found.sort_by_key(|remark| remark.line);
+    found
+}
+
+fn collect(stmt: &Stmt, found: &mut Vec<Remark>) {
+    if let Some(text) = left_out(&stmt.op) {
+        let remark = Remark {
+            line: Some(stmt.line),
+            text,
+        };
+        if !found.contains(&remark) {
+            found.push(remark);
+        }
+    }
+    for inner in stmt.op.bodies().into_iter().flatten() {
+        collect(inner, found);
+    }
+}
+
+/// What of a statement has no effect; none if all of it has.
+fn left_out(op: &Op) -> Option<String> {
+    match op {
+        Op::DropCaches { what } if what & DROP_SLAB != 0 => Some(format!(
+            "slab caches are not modelled: `drop_caches = {what}` shrinks none"
+        )),
+        Op::StatWalk { .. } => Some(
+            "slab caches are not modelled: `stat_walk` takes its time, but leaves no inodes and dentries behind"
+                .into(),
+        ),
+        _ => None,
+    }
+}
