@@ -6,18 +6,23 @@
 //! 3. Rows of repeats are averaged by name; a row that only some columns have stays, with gaps.
 //! 4. Percentages are computed from the averages at full precision, by the rule of the row: plus is
 //!    better, the baseline shows 0.00 %, rows that are neither good nor bad have none.
-//! 5. Of repeats it is asked whether the difference is beyond their noise, as mmtests asks it; one that is
-//!    not is neither good nor bad.
+//! 5. Of repeats it is asked whether the difference is beyond their noise ([`noise`]); one that is not is neither good
+//!    nor bad.
+
+pub mod noise;
 
 use crate::percent::PercentRule;
 use crate::stats::{self, Preference};
-use crate::table::{Align, Field, Role, Style, TextTable};
+use crate::table::{self, Align, Field, Role, Style, TextTable};
 use crate::vmstat::{self, ValueFormat};
 use lowmark_record::{Recording, Series, Unit};
 use serde::Serialize;
 
 /// Version of the JSON form of a comparison.
-const JSON_VERSION: u32 = 1;
+const JSON_VERSION: u32 = 2;
+
+/// Width of what stands below a table, where the terminal is no narrower.
+const LEGEND_WIDTH: usize = 100;
 
 const NANOSECONDS_PER_SECOND: f64 = 1e9;
 
@@ -55,8 +60,20 @@ pub struct ComparedRow {
     pub values: Vec<Option<f64>>,
     /// Percentage beside each value; none for rows without good and bad.
     pub percents: Vec<Option<f64>>,
+    /// Standard deviation of the repeats of each column, in percent of their mean; none without repeats or where the
+    /// mean is 0.
+    pub spreads: Vec<Option<f64>>,
+    /// Values where the printed ones are cut to whole numbers; else those themselves.
+    pub exact_values: Vec<Option<f64>>,
+    /// Percentages of these.
+    pub exact_percents: Vec<Option<f64>>,
     /// Whether each column differs from the first by more than noise; none without repeats of both.
     pub significant: Vec<Option<bool>>,
+    /// Whether some repeats of a column have more than the same repeat of the first, and others less; none without
+    /// repeats of both.
+    pub sign_flips: Vec<Option<bool>>,
+    /// The value of each repeat of each column.
+    pub samples: Vec<Vec<f64>>,
 }
 
 /// Rows that belong together.
@@ -87,6 +104,8 @@ pub(crate) struct Measured {
     pub(crate) better: Preference,
     pub(crate) format: ValueFormat,
     pub(crate) value: f64,
+    /// The value before it was cut to what is printed.
+    pub(crate) exact: f64,
 }
 
 pub(crate) type Rows = Vec<Measured>;
@@ -99,6 +118,7 @@ impl From<vmstat::VmstatRow> for Measured {
             better: row.better,
             format: row.format,
             value: row.value,
+            exact: row.exact,
         }
     }
 }
@@ -140,10 +160,9 @@ impl Comparison {
             title: block.title,
             rows: compared(block.columns),
         });
-        Comparison {
-            columns,
-            blocks: compared.filter(|b| !b.rows.is_empty()).collect(),
-        }
+        let mut blocks: Vec<Block> = compared.filter(|b| !b.rows.is_empty()).collect();
+        noise::judge(&mut blocks, columns.len());
+        Comparison { columns, blocks }
     }
 
     /// The same without percentages, for tables that have none.
@@ -151,6 +170,8 @@ impl Comparison {
     pub fn without_percents(mut self) -> Comparison {
         for row in self.blocks.iter_mut().flat_map(|block| &mut block.rows) {
             row.percents.fill(None);
+            row.significant.fill(None);
+            row.exact_percents.fill(None);
         }
         self
     }
@@ -171,7 +192,14 @@ impl Comparison {
         let texts: Vec<String> = blocks
             .map(|b| self.block_text(b, style, width, labels))
             .collect();
-        texts.join("\n")
+        let mut text = texts.join("\n");
+        let legend = noise::legend(&self.columns, &self.blocks);
+        if !legend.is_empty() {
+            text.push('\n');
+        }
+        let room = width.unwrap_or(LEGEND_WIDTH).min(LEGEND_WIDTH);
+        text += &table::hanging(&legend.join("\n"), 3, Some(room));
+        text
     }
 
     fn block_text(
@@ -191,12 +219,7 @@ impl Comparison {
             table = table.column(heading, Align::Right);
         }
         for row in &block.rows {
-            let fields = row
-                .values
-                .iter()
-                .zip(&row.percents)
-                .zip(&row.significant)
-                .map(|((v, p), s)| field(row, *v, *p, *s));
+            let fields = (0..self.columns.len()).map(|column| field(row, column));
             let name = format!("{:<labels$}", row.name);
             table.row(std::iter::once(Field::from(name)).chain(fields));
         }
@@ -207,7 +230,8 @@ impl Comparison {
         )
     }
 
-    /// The comparison as JSON with stable field names.
+    /// The comparison as JSON with stable field names. Values and percentages are exact where the table has
+    /// those of mmtests, which are cut to whole numbers.
     pub fn json(&self) -> serde_json::Value {
         let columns = self
             .columns
@@ -234,19 +258,18 @@ impl Comparison {
     }
 }
 
-fn field(
-    row: &ComparedRow,
-    value: Option<f64>,
-    percent: Option<f64>,
-    significant: Option<bool>,
-) -> Field {
-    let Some(value) = value else {
+fn field(row: &ComparedRow, column: usize) -> Field {
+    let Some(value) = row.values[column] else {
         return Field::with_role("-", Role::Unknown);
     };
-    let text = row.format.text(value);
-    match percent {
+    let spread = row.spreads[column].map_or(String::new(), |spread| {
+        let decimals = usize::from(spread < 10.0);
+        format!(" ±{spread:.decimals$}%")
+    });
+    let text = row.format.text(value) + &spread;
+    match row.percents[column] {
         None => Field::from(text),
-        Some(p) if significant == Some(false) => {
+        Some(p) if row.significant[column] == Some(false) && p != 0.0 => {
             Field::with_percent(text, p, Role::Unknown).noted("~")
         }
         Some(p) if p > 0.0 => Field::with_percent(text, p, Role::Good),
@@ -284,36 +307,47 @@ fn merge_order<'r>(order: &mut Vec<&'r Measured>, rows: &'r Rows) {
 }
 
 fn compared_row(row: &Measured, averaged: &[Rows], columns: &[Vec<Rows>]) -> ComparedRow {
-    let values: Vec<Option<f64>> = averaged
-        .iter()
-        .map(|rows| rows.iter().find(|r| r.name == row.name).map(|r| r.value))
-        .collect();
-    let baseline = values.first().copied().flatten();
+    let of = |field: fn(&Measured) -> f64| {
+        let found = averaged
+            .iter()
+            .map(|rows| rows.iter().find(|r| r.name == row.name).map(field));
+        found.collect::<Vec<Option<f64>>>()
+    };
+    let (values, exact_values) = (of(|row| row.value), of(|row| row.exact));
     let rule = PercentRule::of(row.better);
-    let percent = |value: &Option<f64>| Some(rule?.percent((*value)?, baseline?));
+    let percents = |values: &[Option<f64>]| {
+        let baseline = values.first().copied().flatten();
+        let percent = |value: &Option<f64>| Some(rule?.percent((*value)?, baseline?));
+        values.iter().map(percent).collect()
+    };
     let samples: Vec<Vec<f64>> = columns
         .iter()
-        .map(|repeats| values_of(repeats, &row.name))
+        .map(|repeats| values_of(repeats, &row.name, |row| row.exact))
         .collect();
-    let significant = |(at, own): (usize, &Vec<f64>)| {
-        let enough = at > 0 && own.len() > 1 && samples[0].len() > 1;
-        enough.then(|| stats::significant(own, &samples[0]))
+    let spread = |own: &Vec<f64>| {
+        let mean = stats::amean(own).filter(|mean| *mean != 0.0)?;
+        Some(stats::coeffvar(stats::stddev(own)?, mean.abs()))
     };
     ComparedRow {
         name: row.name.clone(),
         unit: row.unit.to_owned(),
         better: row.better,
         format: row.format,
-        percents: values.iter().map(percent).collect(),
-        significant: samples.iter().enumerate().map(significant).collect(),
+        percents: percents(&values),
+        exact_percents: percents(&exact_values),
+        spreads: samples.iter().map(spread).collect(),
+        significant: vec![None; samples.len()],
+        sign_flips: vec![None; samples.len()],
+        samples,
         values,
+        exact_values,
     }
 }
 
 /// The values of a row in the repeats that have it.
-fn values_of(repeats: &[Rows], name: &str) -> Vec<f64> {
+fn values_of(repeats: &[Rows], name: &str, field: fn(&Measured) -> f64) -> Vec<f64> {
     let rows = repeats.iter().flatten().filter(|row| row.name == name);
-    rows.map(|row| row.value).collect()
+    rows.map(field).collect()
 }
 
 /// Mean of each row over the repeats that have it.
@@ -322,8 +356,12 @@ fn average(repeats: &[Rows]) -> Rows {
     for rows in repeats {
         merge_order(&mut order, rows);
     }
+    let amean = |row: &Measured, field: fn(&Measured) -> f64| {
+        stats::amean(&values_of(repeats, &row.name, field)).unwrap_or(field(row))
+    };
     let mean = |row: &&Measured| Measured {
-        value: stats::amean(&values_of(repeats, &row.name)).unwrap_or(row.value),
+        value: amean(row, |row| row.value),
+        exact: amean(row, |row| row.exact),
         ..(*row).clone()
     };
     order.iter().map(mean).collect()
@@ -338,6 +376,7 @@ fn duration_rows(recording: &Recording) -> Rows {
         better: Preference::Lower,
         format: ValueFormat::Decimals(2),
         value: ns / NANOSECONDS_PER_SECOND,
+        exact: ns / NANOSECONDS_PER_SECOND,
     };
     let tasks = || recording.tasks.iter().filter(|t| !t.kthread);
     vec![
@@ -394,6 +433,7 @@ fn series_rows(series: &[Series], which: SeriesRows) -> Rows {
     let row = |name: &str,
                statistic: fn(&[f64]) -> Option<f64>,
                (series, samples): &(&Series, Vec<f64>)| {
+        let value = statistic(samples)?;
         Some(Measured {
             name: format!("{name} {}", series.name),
             unit: if name == "CoeffVar" {
@@ -403,7 +443,8 @@ fn series_rows(series: &[Series], which: SeriesRows) -> Rows {
             },
             better: Preference::Lower,
             format: ValueFormat::Decimals(decimals(series.unit)),
-            value: statistic(samples)?,
+            value,
+            exact: value,
         })
     };
     statistics
@@ -454,7 +495,10 @@ struct RowJson<'a> {
     better: Preference,
     values: &'a [Option<f64>],
     percents: &'a [Option<f64>],
+    spreads: &'a [Option<f64>],
     significant: &'a [Option<bool>],
+    sign_flips: &'a [Option<bool>],
+    samples: &'a [Vec<f64>],
 }
 
 impl<'a> RowJson<'a> {
@@ -464,9 +508,12 @@ impl<'a> RowJson<'a> {
             name,
             unit,
             better: row.better,
-            values: &row.values,
-            percents: &row.percents,
+            values: &row.exact_values,
+            percents: &row.exact_percents,
+            spreads: &row.spreads,
             significant: &row.significant,
+            sign_flips: &row.sign_flips,
+            samples: &row.samples,
         }
     }
 }

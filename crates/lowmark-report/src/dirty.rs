@@ -1,45 +1,33 @@
 //! What a trace or a recording says of dirty throttling: where dirty pages were held, and how long writers
 //! waited for it.
 //!
-//! 1. [`DirtyReport`] is a [`Sink`] of bounded memory: time goes into slices that get twice as long when
-//!    there are too many, writers beyond [`WRITERS_MAX`] are counted together.
+//! 1. [`DirtyReport`] is a [`Sink`] of bounded memory: time goes into slices (`slices.rs`) that begin with the
+//!    first event and get twice as long when there are too many, writers beyond [`WRITERS_MAX`] are counted
+//!    together.
 //! 2. Dirty pages and thresholds come from `global_dirty_state` (3.1), else from `balance_dirty_pages`.
 //! 3. A writer waits for the `pause` of `balance_dirty_pages` (3.2); before that from `balance_dirty_start`
 //!    to `balance_dirty_wait`, under these names or with `wbc_` before them.
-//! 4. [`DirtyReport::text`] is a table and a time line.
+//! 4. An event with values that no kernel has is left out as a whole, and counted.
+//! 5. [`DirtyReport::text`] is a table and a time line.
 
+mod slices;
 mod text;
 
+use crate::reclaim::namesakes::Namesakes;
 use lowmark_record::{Event, Field, Kind, Recording, Sink, Tables};
 use serde::Serialize;
+use slices::{Slice, Slices, joined};
 use std::collections::BTreeMap;
 
-/// Most slices of time; half as many at least once there were so many.
-const SLICES_MAX: usize = 512;
-/// Length of the first slices, ns.
-const SLICE_NS: u64 = 1_000_000;
 /// Most writers that are told apart.
 pub const WRITERS_MAX: usize = 1 << 12;
-/// Pauses of this and more are counted alike, ms: longer than any kernel makes them.
+/// All writers beyond these.
+const OTHERS: u32 = u32::MAX;
+/// Longest pause that can be one, ms. The kernel's `MAX_PAUSE` is 200 ms.
 const PAUSE_MAX: u64 = 1000;
+/// Most pages that can be some: more than addresses of 64 bits reach.
+const PAGES_MAX: u64 = 1 << 52;
 const NS_PER_MS: u64 = 1_000_000;
-
-/// A stretch of time.
-#[derive(Debug, Clone, Default)]
-struct Slice {
-    /// Dirty pages and those under writeback, at most.
-    dirty: u64,
-    background: u64,
-    thresh: u64,
-    /// Pauses of all writers together.
-    pauses_ms: u64,
-    /// Pauses by their length in ms.
-    pauses: BTreeMap<u64, u64>,
-    /// Time that writers waited, of all together.
-    waited_ns: u64,
-    /// Pages dirtied, by writer.
-    pages: BTreeMap<u32, u64>,
-}
 
 /// A task that was asked to wait, or looked whether it had to.
 #[derive(Debug, Clone, Default)]
@@ -53,13 +41,23 @@ struct Writer {
     to_write: u64,
 }
 
+impl Writer {
+    /// Adds what was known of it while the trace had no name for it.
+    fn adopt(&mut self, other: &Writer) {
+        self.pages = self.pages.saturating_add(other.pages);
+        self.waited_ns = self.waited_ns.saturating_add(other.waited_ns);
+        self.since = self.since.or(other.since);
+        self.to_write = self.to_write.max(other.to_write);
+    }
+}
+
 /// Events on their way to figures.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct DirtyReport {
-    slices: Vec<Slice>,
-    slice_ns: u64,
-    /// First and last event.
+    slices: Slices,
+    /// First and last event of dirty throttling.
     span: Option<(u64, u64)>,
+    namesakes: Namesakes,
     writers: BTreeMap<u32, Writer>,
     names: BTreeMap<u32, String>,
     /// When somebody was first throttled, and dirty pages and threshold as told just before.
@@ -68,24 +66,9 @@ pub struct DirtyReport {
     /// Most pages that one call wrote itself.
     written: u64,
     looks: u64,
+    /// Events that were left out for their values.
+    impossible: u64,
     states: bool,
-}
-
-impl Default for DirtyReport {
-    fn default() -> Self {
-        DirtyReport {
-            slices: Vec::new(),
-            slice_ns: SLICE_NS,
-            span: None,
-            writers: BTreeMap::new(),
-            names: BTreeMap::new(),
-            first: None,
-            told: None,
-            written: 0,
-            looks: 0,
-            states: false,
-        }
-    }
 }
 
 /// What came out.
@@ -113,6 +96,8 @@ pub struct DirtyFigures {
     pub rate_spread: Option<f64>,
     /// Most pages that a call of `balance_dirty_pages` wrote itself (before 3.2).
     pub written_max: Option<f64>,
+    /// Events that were left out: no kernel has such values, so the trace is damaged there.
+    pub impossible: u64,
 }
 
 impl DirtyFigures {
@@ -149,36 +134,67 @@ impl DirtyFigures {
 }
 
 impl Sink for DirtyReport {
+    // Inlined, for most events of most traces are none of these.
     #[inline]
     fn event(&mut self, event: &Event, tables: &Tables) {
-        let known = self.writers.len();
-        self.see(event);
-        if self.writers.len() > known {
-            self.name(event.task, tables);
+        self.slices.begin(event.time_ns);
+        if is_throttling(event.kind) {
+            self.see(event, tables);
         }
     }
+}
+
+fn is_throttling(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::GlobalDirtyState
+            | Kind::BalanceDirtyPages
+            | Kind::BalanceDirtyStart
+            | Kind::WbcBalanceDirtyStart
+            | Kind::BalanceDirtyWait
+            | Kind::WbcBalanceDirtyWait
+            | Kind::BalanceDirtyWritten
+            | Kind::WbcBalanceDirtyWritten
+    )
+}
+
+/// Whether a kernel can have had the values of an event that are counted here.
+fn is_possible(event: &Event) -> bool {
+    let pages = match event.kind {
+        Kind::GlobalDirtyState => &[
+            Field::Dirty,
+            Field::Writeback,
+            Field::Unstable,
+            Field::BgThresh,
+            Field::Thresh,
+        ][..],
+        Kind::BalanceDirtyPages => &[Field::Dirtied],
+        Kind::BalanceDirtyWritten => &[Field::Written],
+        // `to_write` may be a number that stands for all.
+        _ => &[],
+    };
+    let fits = |field: &Field| event.get(*field).unwrap_or(0) <= PAGES_MAX;
+    pages.iter().all(fits) && pause_ms(event) <= PAUSE_MAX
+}
+
+/// The pause of a look, 0 if it was none or less than none.
+fn pause_ms(event: &Event) -> u64 {
+    let pause = event.signed(Field::Pause).unwrap_or(0);
+    u64::try_from(pause).unwrap_or(0)
 }
 
 impl DirtyReport {
     /// Figures of a recording with events; what its events do not say, its gauges do.
     pub fn of(recording: &Recording) -> DirtyFigures {
         let mut report = DirtyReport::default();
-        recording.events.iter().for_each(|event| report.see(&event));
+        recording.replay(&mut report);
         report.gauges(recording);
         report.figures()
     }
 
-    #[cold]
-    fn name(&mut self, task: u32, tables: &Tables) {
-        if let Some(actor) = tables.actor(task) {
-            let name = format!("{}-{}", actor.name, actor.pid);
-            self.names.insert(task, name);
-        }
-    }
-
-    /// Whether there was anything of dirty throttling.
+    /// Whether there was nothing of dirty throttling.
     pub fn is_empty(&self) -> bool {
-        self.looks == 0
+        self.looks == 0 && self.impossible == 0
     }
 
     /// Dirty pages as the gauges of a recording have them, for kernels that had no event for that.
@@ -198,15 +214,26 @@ impl DirtyReport {
         if self.states {
             return;
         }
+        if let Some((time, _)) = gauges.samples.first() {
+            self.slices.reach_back(*time);
+        }
         for (time, values) in &gauges.samples {
-            let pages = values[dirty] + values[writeback];
-            self.state(*time, pages, values[background], values[thresh]);
+            let value = |at: usize| values.get(at).copied().filter(|pages| *pages <= PAGES_MAX);
+            let values = [dirty, writeback, background, thresh].map(value);
+            match values {
+                [Some(dirty), Some(writeback), Some(background), Some(thresh)] => {
+                    self.state(*time, dirty + writeback, background, thresh);
+                }
+                _ => self.impossible += 1,
+            }
         }
     }
 
-    // Inlined, for most events of most traces are none of these.
-    #[inline]
-    fn see(&mut self, event: &Event) {
+    fn see(&mut self, event: &Event, tables: &Tables) {
+        if !is_possible(event) {
+            self.impossible += 1;
+            return;
+        }
         let time = event.time_ns;
         match event.kind {
             Kind::GlobalDirtyState => {
@@ -216,31 +243,32 @@ impl DirtyReport {
                 self.told = Some((pages, get(Field::Thresh)));
                 self.state(time, pages, get(Field::BgThresh), get(Field::Thresh));
             }
-            Kind::BalanceDirtyPages => self.look(event),
+            Kind::BalanceDirtyPages => self.look(event, tables),
             Kind::BalanceDirtyStart | Kind::WbcBalanceDirtyStart => {
                 self.begin(time);
                 let to_write = event.get(Field::ToWrite).unwrap_or(0);
-                if let Some(writer) = self.writer(event.task) {
-                    writer.since.get_or_insert(time);
-                    writer.to_write = to_write;
-                }
+                let task = self.task(event, tables);
+                let writer = self.writers.entry(task).or_default();
+                writer.since.get_or_insert(time);
+                writer.to_write = to_write;
             }
             Kind::BalanceDirtyWait | Kind::WbcBalanceDirtyWait => {
-                let since = self.writer(event.task).and_then(|w| w.since.take());
-                if let Some(since) = since {
-                    self.wait(event.task, since, time);
+                let task = self.task(event, tables);
+                let writer = self.writers.entry(task).or_default();
+                if let Some(since) = writer.since.take() {
+                    self.wait(task, since, time);
                 }
             }
             Kind::BalanceDirtyWritten => {
                 let pages = event.get(Field::Written).unwrap_or(0);
                 self.written = self.written.max(pages);
             }
-            Kind::WbcBalanceDirtyWritten => {
+            _ => {
                 let left = event.get(Field::ToWrite).unwrap_or(0);
-                let to_write = self.writer(event.task).map_or(0, |w| w.to_write);
+                let task = self.task(event, tables);
+                let to_write = self.writers.entry(task).or_default().to_write;
                 self.written = self.written.max(to_write.saturating_sub(left));
             }
-            _ => return,
         }
         let (first, last) = self.span.unwrap_or((time, time));
         self.span = Some((first.min(time), last.max(time)));
@@ -252,90 +280,88 @@ impl DirtyReport {
         self.first.get_or_insert((time, self.told));
     }
 
-    fn look(&mut self, event: &Event) {
+    fn look(&mut self, event: &Event, tables: &Tables) {
         let time = event.time_ns;
         self.begin(time);
         let pages = event.get(Field::Dirtied).unwrap_or(0);
-        if let Some(writer) = self.writer(event.task) {
-            writer.pages += pages;
-        }
-        let slice = self.slice(time);
-        *slice.pages.entry(event.task).or_default() += pages;
-        let pause = event.signed(Field::Pause).unwrap_or(0).max(0) as u64;
+        let task = self.task(event, tables);
+        let writer = self.writers.entry(task).or_default();
+        writer.pages = writer.pages.saturating_add(pages);
+        let slice = self.slices.at(time);
+        let sum = slice.pages.entry(task).or_default();
+        *sum = sum.saturating_add(pages);
+        let pause = pause_ms(event);
         if pause == 0 {
             return;
         }
-        let slice = self.slice(time);
-        slice.pauses_ms += pause;
-        *slice.pauses.entry(pause.min(PAUSE_MAX)).or_default() += 1;
-        self.wait(event.task, time, time.saturating_add(pause * NS_PER_MS));
+        slice.pauses_ms = slice.pauses_ms.saturating_add(pause);
+        *slice.pauses.entry(pause).or_default() += 1;
+        self.wait(task, time, time.saturating_add(pause * NS_PER_MS));
     }
 
-    fn writer(&mut self, task: u32) -> Option<&mut Writer> {
-        if self.writers.len() >= WRITERS_MAX && !self.writers.contains_key(&task) {
-            return None;
+    /// The writer of an event: a task by name and process id, see [`Namesakes`].
+    fn task(&mut self, event: &Event, tables: &Tables) -> u32 {
+        let owner = self.namesakes.owner(event.task, tables);
+        if let Some(waiting) = owner.adopts
+            && let Some(before) = self.writers.remove(&waiting)
+        {
+            self.names.remove(&waiting);
+            self.slices.rename(waiting, owner.task);
+            self.writers.entry(owner.task).or_default().adopt(&before);
+            self.name(owner.task, tables);
         }
-        Some(self.writers.entry(task).or_default())
+        if self.writers.contains_key(&owner.task) {
+            return owner.task;
+        }
+        if self.writers.len() >= WRITERS_MAX {
+            self.names.insert(OTHERS, "others".to_owned());
+            return OTHERS;
+        }
+        self.name(owner.task, tables);
+        owner.task
+    }
+
+    fn name(&mut self, task: u32, tables: &Tables) {
+        if let Some(actor) = tables.actor(task) {
+            let name = format!("{}-{}", actor.name, actor.pid);
+            self.names.insert(task, name);
+        }
     }
 
     /// A writer waited from one time to another.
     fn wait(&mut self, task: u32, from: u64, to: u64) {
-        if let Some(writer) = self.writer(task) {
-            writer.waited_ns += to.saturating_sub(from);
-        }
-        let mut at = from;
-        while at < to {
-            let end = (at / self.slice_ns + 1) * self.slice_ns;
-            let part = end.min(to) - at;
-            self.slice(at).waited_ns += part;
-            // A slice may have become longer meanwhile.
-            at += part;
-        }
+        let writer = self.writers.entry(task).or_default();
+        writer.waited_ns = writer.waited_ns.saturating_add(to.saturating_sub(from));
+        self.slices.wait(from, to);
     }
 
     fn state(&mut self, time: u64, dirty: u64, background: u64, thresh: u64) {
-        let slice = self.slice(time);
+        let slice = self.slices.at(time);
         slice.dirty = slice.dirty.max(dirty);
         (slice.background, slice.thresh) = (background, thresh);
     }
 
-    /// The slice of a time; when there are too many, two become one.
-    fn slice(&mut self, time: u64) -> &mut Slice {
-        while time / self.slice_ns >= SLICES_MAX as u64 {
-            let pairs = self.slices.chunks(2);
-            self.slices = pairs.map(joined).collect();
-            self.slice_ns *= 2;
-        }
-        let at = (time / self.slice_ns) as usize;
-        if self.slices.len() <= at {
-            self.slices.resize_with(at + 1, Slice::default);
-        }
-        &mut self.slices[at]
-    }
-
     /// The figures.
     pub fn figures(&self) -> DirtyFigures {
+        let slices = self.slices.all();
         let share = |slice: &Slice| 100.0 * slice.dirty as f64 / slice.thresh as f64;
         let known = |slice: &&Slice| slice.thresh > 0;
         let first_share = self.first.and_then(|(time, told)| {
             if let Some((dirty, thresh)) = told {
-                return Some(100.0 * dirty as f64 / thresh as f64);
+                return (thresh > 0).then(|| 100.0 * dirty as f64 / thresh as f64);
             }
-            let upto = (time / self.slice_ns) as usize + 1;
-            let before = self.slices.get(..upto.min(self.slices.len()))?;
+            let upto = self.slices.number(time).saturating_add(1);
+            let before = &slices[..slices.len().min(upto as usize)];
             before.iter().rev().find(known).map(share)
         });
-        let half = self.slices.len() / 2;
-        let later: Vec<f64> = self.slices[half..]
-            .iter()
-            .filter(known)
-            .map(share)
-            .collect();
-        let all = joined(&self.slices);
-        let settled = joined(&self.slices[half..]);
+        let half = slices.len() / 2;
+        let later: Vec<f64> = slices[half..].iter().filter(known).map(share).collect();
+        let all = joined(slices);
+        let settled = joined(&slices[half..]);
         // A writer that dirtied nothing then counts as well.
         let pages = |task: &u32| settled.pages.get(task).copied().unwrap_or(0) as f64;
-        let rates: Vec<f64> = self.writers.keys().map(pages).collect();
+        let told_apart = self.writers.keys().filter(|task| **task != OTHERS);
+        let rates: Vec<f64> = told_apart.map(pages).collect();
         let pause = |pause: Option<&u64>| pause.map(|pause| *pause as f64);
         let start = self.span.map(|(first, _)| first);
         DirtyFigures {
@@ -344,7 +370,7 @@ impl DirtyReport {
             first_ms: self
                 .first
                 .zip(start)
-                .map(|((first, _), start)| (first - start) as f64 / NS_PER_MS as f64),
+                .map(|((first, _), start)| first.saturating_sub(start) as f64 / NS_PER_MS as f64),
             first_share,
             mean_share: crate::stats::amean(&later),
             pause_min_ms: pause(all.pauses.keys().next()),
@@ -357,6 +383,7 @@ impl DirtyReport {
                 .sum(),
             rate_spread: spread(&rates),
             written_max: (self.written > 0).then_some(self.written as f64),
+            impossible: self.impossible,
         }
     }
 }
@@ -377,25 +404,6 @@ fn spread(rates: &[f64]) -> Option<f64> {
     let mean = crate::stats::amean(rates).filter(|mean| *mean > 0.0)?;
     let deviation = crate::stats::stddev_population(rates)?;
     (rates.len() > 1).then_some(100.0 * deviation / mean)
-}
-
-fn joined(slices: &[Slice]) -> Slice {
-    let mut all = Slice::default();
-    for slice in slices {
-        all.dirty = all.dirty.max(slice.dirty);
-        if slice.thresh > 0 {
-            (all.background, all.thresh) = (slice.background, slice.thresh);
-        }
-        all.pauses_ms += slice.pauses_ms;
-        for (pause, count) in &slice.pauses {
-            *all.pauses.entry(*pause).or_default() += count;
-        }
-        all.waited_ns += slice.waited_ns;
-        for (task, pages) in &slice.pages {
-            *all.pages.entry(*task).or_default() += pages;
-        }
-    }
-    all
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! Figures keep their printed precision ([`Printed`]): `0.00` is not `0`, and how far a recomputed
 //! percentage may be off depends on it.
 
+mod change;
 mod embedded;
 mod raw;
 
@@ -17,6 +18,7 @@ use crate::stats::Preference;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+pub use change::StatedChange;
 pub use embedded::{get, ids, index};
 
 /// A printed figure.
@@ -137,11 +139,32 @@ pub struct ProseFigure {
     pub note: Option<String>,
 }
 
+/// A claim about cells: what it says of print and how a model is judged by it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellTest {
+    /// What the source says of its own figures.
+    pub printed: Claim,
+    /// What must hold of a model's figures.
+    pub model: Claim,
+    /// What must hold of a model's figures besides, or they show nothing: that the kernels differ at all.
+    pub vacuous_unless: Option<Claim>,
+}
+
+impl CellTest {
+    /// The expressions by the names of their fields in the index.
+    pub fn expressions(&self) -> impl Iterator<Item = (&'static str, &Claim)> {
+        let guard = self.vacuous_unless.as_ref();
+        [("expr", &self.printed), ("model_expr", &self.model)]
+            .into_iter()
+            .chain(guard.map(|claim| ("vacuous_unless", claim)))
+    }
+}
+
 /// What is judged about a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClaimTest {
-    /// An expression over cells.
-    Expr(Claim),
+    /// Expressions over cells.
+    Expr(Box<CellTest>),
     /// A figure stated in prose, by its id among [`Evaluation::prose`]; no cell stands for it.
     Prose(String),
 }
@@ -157,6 +180,8 @@ pub struct StatedClaim {
     pub test: ClaimTest,
     /// Whether the published figures bear it out.
     pub holds: bool,
+    /// Whether it judges a model. A claim about noise, or about what no model puts out, does not; the note says why.
+    pub counts: bool,
     /// Remark.
     pub note: Option<String>,
 }

@@ -15,6 +15,9 @@ pub mod table;
 pub mod twin;
 pub mod vmstat;
 
+#[cfg(test)]
+mod needed;
+
 pub use cell::{CellId, CellValues};
 pub use comparison::{ColumnInput, Comparison, SeriesRows};
 pub use evaluation::Evaluation;

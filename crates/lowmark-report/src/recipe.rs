@@ -14,7 +14,7 @@ mod raw;
 
 use crate::cell::CellId;
 use crate::claim::{Claim, ClaimError};
-use crate::evaluation::Evaluation;
+use crate::evaluation::{Evaluation, ProseFigure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -112,12 +112,49 @@ pub struct RecipeRow {
 pub struct ProseTest {
     /// Id of the figure in the evaluation.
     pub id: String,
-    /// Expression over cells of the recipe's tables; without one it is not measured.
-    pub claim: Option<Claim>,
-    /// Why it is not measured.
-    pub reason: Option<String>,
+    /// What is measured.
+    pub measured: Measured,
     /// Remark.
     pub note: Option<String>,
+}
+
+/// What of the recipe's tables stands for a figure in prose.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Measured {
+    /// Two cells, for a figure that states a change: the rule of the published figures judges them.
+    Change {
+        /// Before the change.
+        before: CellId,
+        /// After it.
+        after: CellId,
+    },
+    /// An expression, for a figure that states a value.
+    Value(Claim),
+    /// Nothing, and why.
+    Nothing(String),
+}
+
+impl ProseTest {
+    /// The claim by which this figure is judged; none if it is not measured, or if its kind is another one.
+    pub fn claim(&self, figure: &ProseFigure) -> Option<Claim> {
+        match (&self.measured, figure.change()) {
+            (Measured::Value(claim), None) => Some(claim.clone()),
+            (Measured::Change { before, after }, Some(change)) => {
+                let (least, most) = change.bounds();
+                let text = format!("{least:.4} <= {after} / {before} <= {most:.4}");
+                Claim::parse(&text).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// Why it is not measured.
+    pub fn reason(&self) -> Option<&str> {
+        match &self.measured {
+            Measured::Nothing(reason) => Some(reason),
+            Measured::Change { .. } | Measured::Value(_) => None,
+        }
+    }
 }
 
 /// How an evaluation is run.
@@ -270,6 +307,7 @@ impl Recipe {
         for test in &self.prose {
             let known = evaluation.prose.iter().map(|p| p.id.as_str());
             self.known("claim", &test.id, known)?;
+            self.prose_fits(test, evaluation)?;
         }
         // Evaluations in prose have no tables: a recipe then uses names of its own.
         if evaluation.tables.is_empty() {
@@ -297,6 +335,23 @@ impl Recipe {
             self.known("row", &row.id, rows())?;
         }
         self.units_fit(evaluation)
+    }
+
+    /// A figure that states a change is judged by the rule for changes, and no other figure is.
+    fn prose_fits(&self, test: &ProseTest, evaluation: &Evaluation) -> Result<(), RecipeError> {
+        let change = evaluation
+            .prose_figure(&test.id)
+            .is_some_and(|figure| figure.change().is_some());
+        let expected = match test.measured {
+            Measured::Value(_) if change => {
+                "the figure states a change: expected `before` and `after`, which cells it is between"
+            }
+            Measured::Change { .. } if !change => {
+                "the figure states no change: expected `expr`, what must hold"
+            }
+            _ => return Ok(()),
+        };
+        Err(self.mismatch(format!("claim {}", test.id), expected))
     }
 
     /// Every cell that the recipe fills, with the run that gives it, in printed order; cells of extra

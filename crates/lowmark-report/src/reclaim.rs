@@ -11,6 +11,7 @@
 //!
 //! ```text
 //! pages.rs tasks.rs distribution.rs slices.rs   what is kept
+//! namesakes.rs                                  which names are one task
 //! sink.rs figures.rs                            while events go by, and at their end
 //! rows.rs check.rs corrections.rs               figures by name
 //! text.rs timeline.rs json.rs                   what is printed
@@ -24,6 +25,7 @@ mod corrections;
 mod distribution;
 mod figures;
 mod json;
+pub(crate) mod namesakes;
 mod pages;
 mod proc_vmstat;
 mod rows;
@@ -49,4 +51,4 @@ pub use tasks::{Pairs, Span};
 pub use text::text;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -4,25 +4,30 @@
 //! 2. Each cell but the baseline's: its ratio to the first column of its row, published and from the
 //!    model, and the error of that ratio. A wrong constant of the machine cancels out of ratios, a wrong
 //!    mechanism does not.
-//! 3. Each claim, judged on the model's figures: borne out, contradicted, or not modelled because a
-//!    cell has no figure; and whether print says the same.
+//! 3. Each claim, judged on the model's figures by the rules of `evaluations/published/README.md`
+//!    ([`Verdict`]), with what print says.
 //! 4. The summary: median and worst of |error|, and counts of claims.
 //!
 //! An evaluation in prose has no tables; then the recipe's own are shown, and every figure that it judges.
 //!
-//! The reproduction succeeds if every claim that holds in print holds in the model. What the recipe adds
+//! The reproduction succeeds if the model bears out every claim that counts. What the recipe adds
 //! to the published claims (kernels that the source speaks of without figures) is judged and shown, but
 //! does not decide.
 
 mod json;
+mod judge;
+mod overview;
 mod text;
 
 use crate::cell::{CellId, CellValues, figure};
-use crate::claim::{Compared, Judgement};
-use crate::evaluation::{ClaimTest, Evaluation, Printed, ProseFigure, StatedClaim};
+use crate::evaluation::{Evaluation, Printed};
 use crate::recipe::{Compare, Extra, Recipe, RecipeRow, RecipeTable, Variant};
 use crate::stats;
+use judge::{figures, judge, judge_extra};
 use serde::Serialize;
+
+pub use judge::{ClaimResult, ClaimSummary, Verdict};
+pub use overview::{Overview, Row};
 
 /// A cell with both figures.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,59 +50,6 @@ pub struct CellResult {
     pub baseline_ratio_error: Option<f64>,
 }
 
-/// What the model says about a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// The claim holds.
-    BearsOut,
-    /// It does not.
-    Contradicts,
-    /// The model has no figure for one of its cells.
-    NotModelled,
-}
-
-/// A claim with its verdict.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ClaimResult {
-    /// What the source says.
-    pub text: String,
-    /// `prose` or `table`.
-    pub said: String,
-    /// Expression by which it is judged; none for a figure in prose that nothing stands for.
-    pub expr: Option<String>,
-    /// Whether the published figures bear it out.
-    pub published_holds: bool,
-    /// What the model says.
-    pub verdict: Verdict,
-    /// The numbers of the claim in print; empty where print has none.
-    pub published: Vec<Compared>,
-    /// The numbers of the claim in the model; empty if not modelled.
-    pub model: Vec<Compared>,
-    /// Cells for which the model has no figure.
-    pub missing: Vec<CellId>,
-    /// Why it is not measured.
-    pub reason: Option<String>,
-    /// Remark.
-    pub note: Option<String>,
-}
-
-impl ClaimResult {
-    /// Whether the claim holds in the model; none if it is not modelled.
-    pub fn holds(&self) -> Option<bool> {
-        match self.verdict {
-            Verdict::BearsOut => Some(true),
-            Verdict::Contradicts => Some(false),
-            Verdict::NotModelled => None,
-        }
-    }
-
-    /// Whether model and print agree; none if it is not modelled.
-    pub fn agrees(&self) -> Option<bool> {
-        self.holds().map(|holds| holds == self.published_holds)
-    }
-}
-
 /// Size of a set of errors.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ErrorSummary {
@@ -109,21 +61,6 @@ pub struct ErrorSummary {
     pub worst: f64,
     /// Where it is.
     pub worst_cell: CellId,
-}
-
-/// Counts of claims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct ClaimSummary {
-    /// All of them.
-    pub total: usize,
-    /// Borne out by the model.
-    pub bears_out: usize,
-    /// Contradicted by it.
-    pub contradicts: usize,
-    /// Undecided.
-    pub not_modelled: usize,
-    /// Decided as print decides them.
-    pub agree: usize,
 }
 
 /// The whole in a few numbers.
@@ -156,6 +93,17 @@ pub struct OwnTable {
     pub rows: Vec<(String, &'static str, Vec<Option<f64>>)>,
 }
 
+/// A constant of a machine that was fitted to figures of the evaluation that it is judged by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fitted {
+    /// Machine.
+    pub machine: String,
+    /// The constant, as in the machine's file.
+    pub constant: String,
+    /// What it was fitted to: `table`, `table::row` or `table::row::column`.
+    pub to: Vec<String>,
+}
+
 /// An evaluation and the model side by side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reproduction {
@@ -167,6 +115,8 @@ pub struct Reproduction {
     pub compare: Compare,
     /// Remarks of the recipe.
     pub notes: Vec<String>,
+    /// Constants of its machines that were fitted to it.
+    pub fitted: Vec<Fitted>,
     /// Published cells in printed order.
     pub cells: Vec<CellResult>,
     /// Cells of kernels that the source prints no figures for.
@@ -199,7 +149,7 @@ impl Reproduction {
         let claims: Vec<ClaimResult> = evaluation
             .claims
             .iter()
-            .map(|c| judge(c, recipe, &published, model))
+            .map(|c| judge(c, evaluation, recipe, &published, model))
             .collect();
         let additional_claims: Vec<ClaimResult> =
             extras.iter().map(|e| judge_extra(e, model)).collect();
@@ -212,6 +162,7 @@ impl Reproduction {
             figures: recipe.map_or(Vec::new(), |r| figures(evaluation, r, model)),
             evaluation: evaluation.clone(),
             variant: None,
+            fitted: Vec::new(),
             cells,
             claims,
             additional_claims,
@@ -221,14 +172,21 @@ impl Reproduction {
     /// The same, saying which variant of the recipe was run; without claims if that judges none.
     #[must_use]
     pub fn of_variant(self, variant: &Variant) -> Reproduction {
-        let result = match variant.judged {
-            true => self,
-            false => self.with_claims(|_| false),
+        let result = if variant.judged {
+            self
+        } else {
+            self.with_claims(|_| false)
         };
         Reproduction {
             variant: Some(variant.clone()),
             ..result
         }
+    }
+
+    /// The same, saying which constants of the machines were fitted to the figures that judge them.
+    #[must_use]
+    pub fn with_fitted(self, fitted: Vec<Fitted>) -> Reproduction {
+        Reproduction { fitted, ..self }
     }
 
     /// Whether claims are judged at all.
@@ -239,7 +197,7 @@ impl Reproduction {
     /// The same of a part: without claims that need cells of the rest.
     #[must_use]
     pub fn of_what_was_run(self) -> Reproduction {
-        self.with_claims(|claim| claim.verdict != Verdict::NotModelled)
+        self.with_claims(|claim| claim.verdict != Verdict::NotModelled && claim.missing.is_empty())
     }
 
     /// With these of its claims alone.
@@ -256,11 +214,10 @@ impl Reproduction {
         self
     }
 
-    /// Exit status of a reproduction: 0 if every claim of the index that holds in print holds in the
-    /// model or none is judged, 1 otherwise. A claim that is not modelled does not hold.
+    /// Exit status of a reproduction: 0 if every claim of the index that counts is borne out or none is judged, 1
+    /// otherwise. A claim that is vacuous or not modelled is not borne out.
     pub fn exit_status(&self) -> u8 {
-        let kept = |c: &ClaimResult| !c.published_holds || c.holds() == Some(true);
-        u8::from(!self.claims.iter().all(kept))
+        u8::from(!self.claims.iter().all(ClaimResult::is_kept))
     }
 }
 
@@ -343,36 +300,6 @@ fn additional_cells(
         .collect()
 }
 
-fn judge(
-    stated: &StatedClaim,
-    recipe: Option<&Recipe>,
-    published: &CellValues,
-    model: &CellValues,
-) -> ClaimResult {
-    let test = match &stated.test {
-        ClaimTest::Expr(_) => None,
-        ClaimTest::Prose(id) => recipe.and_then(|r| r.prose_test(id)),
-    };
-    let claim = match &stated.test {
-        ClaimTest::Expr(claim) => Some(claim),
-        ClaimTest::Prose(_) => test.and_then(|t| t.claim.as_ref()),
-    };
-    let in_print = claim.map(|c| c.judge(|cell| figure(published, cell)));
-    let in_model = claim.map(|c| c.judge(|cell| figure(model, cell)));
-    ClaimResult {
-        text: stated.text.clone(),
-        said: stated.said.clone(),
-        expr: claim.map(|c| c.text().to_owned()),
-        published_holds: stated.holds,
-        verdict: verdict(in_model.as_ref()),
-        published: compared(in_print.as_ref()),
-        model: compared(in_model.as_ref()),
-        missing: missing(in_model),
-        reason: test.and_then(|t| t.reason.clone()),
-        note: test.and_then(|t| t.note.clone()).or(stated.note.clone()),
-    }
-}
-
 /// The recipe's own tables, for an evaluation that prints none.
 fn own_tables(evaluation: &Evaluation, recipe: &Recipe, model: &CellValues) -> Vec<OwnTable> {
     if !evaluation.tables.is_empty() {
@@ -395,60 +322,6 @@ fn own_tables(evaluation: &Evaluation, recipe: &Recipe, model: &CellValues) -> V
     recipe.tables.iter().map(table).collect()
 }
 
-/// Figures in prose that the recipe knows of and the index does not.
-fn figures(evaluation: &Evaluation, recipe: &Recipe, model: &CellValues) -> Vec<ClaimResult> {
-    let claimed = |figure: &&ProseFigure| {
-        let same = |claim: &StatedClaim| claim.test == ClaimTest::Prose(figure.id.clone());
-        !evaluation.claims.iter().any(same) && recipe.prose_test(&figure.id).is_some()
-    };
-    let stated = |figure: &ProseFigure| StatedClaim {
-        text: figure.sentence(),
-        said: "prose".to_owned(),
-        test: ClaimTest::Prose(figure.id.clone()),
-        holds: true,
-        note: figure.note.clone(),
-    };
-    let others = evaluation.prose.iter().filter(claimed);
-    let judged = |figure| judge(&stated(figure), Some(recipe), &CellValues::new(), model);
-    others.map(judged).collect()
-}
-
-/// A claim about a kernel without figures holds in print because the source says so.
-fn judge_extra(extra: &Extra, model: &CellValues) -> ClaimResult {
-    let in_model = extra.claim.judge(|cell| figure(model, cell));
-    ClaimResult {
-        text: extra.text.clone(),
-        said: "prose".to_owned(),
-        expr: Some(extra.claim.text().to_owned()),
-        published_holds: true,
-        verdict: verdict(Some(&in_model)),
-        published: Vec::new(),
-        model: compared(Some(&in_model)),
-        missing: missing(Some(in_model)),
-        reason: None,
-        note: extra.note.clone(),
-    }
-}
-
-fn verdict(judgement: Option<&Judgement>) -> Verdict {
-    match judgement.and_then(Judgement::holds) {
-        Some(true) => Verdict::BearsOut,
-        Some(false) => Verdict::Contradicts,
-        None => Verdict::NotModelled,
-    }
-}
-
-fn compared(judgement: Option<&Judgement>) -> Vec<Compared> {
-    judgement.map(|j| j.compared().to_vec()).unwrap_or_default()
-}
-
-fn missing(judgement: Option<Judgement>) -> Vec<CellId> {
-    match judgement {
-        Some(Judgement::Missing(cells)) => cells,
-        _ => Vec::new(),
-    }
-}
-
 fn summary(
     compare: Compare,
     cells: &[CellResult],
@@ -464,8 +337,8 @@ fn summary(
         modelled: cells.iter().filter(|c| c.model.is_some()).count(),
         cell_errors,
         ratio_errors: error_summary(cells, |c| c.baseline_ratio_error),
-        claims: claim_summary(claims),
-        additional_claims: claim_summary(additional),
+        claims: ClaimSummary::of(claims),
+        additional_claims: ClaimSummary::of(additional),
     }
 }
 
@@ -489,17 +362,6 @@ fn error_summary(
         worst,
         worst_cell: cell.clone(),
     })
-}
-
-fn claim_summary(claims: &[ClaimResult]) -> ClaimSummary {
-    let count = |verdict| claims.iter().filter(|c| c.verdict == verdict).count();
-    ClaimSummary {
-        total: claims.len(),
-        bears_out: count(Verdict::BearsOut),
-        contradicts: count(Verdict::Contradicts),
-        not_modelled: count(Verdict::NotModelled),
-        agree: claims.iter().filter(|c| c.agrees() == Some(true)).count(),
-    }
 }
 
 #[cfg(test)]

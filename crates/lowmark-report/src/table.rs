@@ -8,14 +8,19 @@
 //!
 //! Text is plain. Whoever wants colour passes a [`Style`], which sees each part after it was padded.
 
+mod words;
+
+use std::borrow::Cow;
+
+pub(crate) use words::hanging;
+use words::{FOLDED_MIN, folded, length};
+pub use words::{heading_lines, printable, printable_lines};
+
 /// Smallest width of a column, as in `%12.2f`.
 const WIDTH_MIN: usize = 12;
 
 /// Blanks between two columns at least.
 const GAP: usize = 2;
-
-/// A line of a heading is broken at this length even where no part ends.
-const HEADING_MAX: usize = 32;
 
 /// What a stretch of text is, for a [`Style`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,27 +145,38 @@ impl TextTable {
     /// Adds a column.
     #[must_use]
     pub fn column(mut self, heading: impl Into<String>, align: Align) -> TextTable {
+        let heading: String = heading.into();
         self.columns.push(Column {
-            heading: heading.into(),
+            heading: printable(&heading).into_owned(),
             align,
         });
         self
     }
 
-    /// Adds a row; fields beyond the last column are not printed, missing ones are blank.
+    /// Adds a row of fields, whose control characters are shown as text; fields beyond the last column are not printed, missing ones are blank.
     pub fn row<F: Into<Field>>(&mut self, fields: impl IntoIterator<Item = F>) {
-        self.rows.push(fields.into_iter().map(Into::into).collect());
+        let fields = fields.into_iter().map(|field| {
+            let mut field: Field = field.into();
+            if let Cow::Owned(shown) = printable(&field.value) {
+                field.value = shown;
+            }
+            field
+        });
+        self.rows.push(fields.collect());
     }
 
     /// The table as lines, each ended by a newline.
     ///
     /// Where it is wider than `width`, columns go on in further bands below, each with the columns of
     /// names repeated (those justified left before the first that is not); with none it is never divided.
+    /// Where the names leave no room for another column, the widest column of them is folded at blanks.
     pub fn render(&self, style: &dyn Style, width: Option<usize>) -> String {
-        let laid: Vec<Laid> = (0..self.columns.len()).map(|c| self.lay(c)).collect();
-        let bands = bands(&laid, width.unwrap_or(usize::MAX));
-        let texts: Vec<String> = bands.iter().map(|b| self.band(&laid, b, style)).collect();
-        texts.join("\n")
+        let mut laid: Vec<Laid> = (0..self.columns.len()).map(|c| self.lay(c)).collect();
+        let width = width.unwrap_or(usize::MAX);
+        let folded = fold(&mut laid, width);
+        let bands = bands(&laid, width);
+        let band = |columns: &Vec<usize>| self.band(&laid, columns, folded, style);
+        bands.iter().map(band).collect::<Vec<_>>().join("\n")
     }
 
     fn fields(&self, column: usize) -> impl Iterator<Item = &Field> {
@@ -182,12 +198,11 @@ impl TextTable {
             .unwrap_or(0);
         if column.align == Align::Left {
             let value = longest.max(length(&column.heading));
-            let gap = if index == 0 { 0 } else { GAP };
             let heading = vec![column.heading.clone()];
             return Laid {
                 heading,
                 align: Align::Left,
-                value: value + gap,
+                value: value + gap(index),
                 note,
             };
         }
@@ -203,7 +218,13 @@ impl TextTable {
         }
     }
 
-    fn band(&self, laid: &[Laid], columns: &[usize], style: &dyn Style) -> String {
+    fn band(
+        &self,
+        laid: &[Laid],
+        columns: &[usize],
+        folded: Option<usize>,
+        style: &dyn Style,
+    ) -> String {
         let mut text = String::new();
         let lines = columns
             .iter()
@@ -221,7 +242,11 @@ impl TextTable {
             });
             push_line(&mut text, parts);
         }
-        for row in &self.rows {
+        let lines = self.rows.iter().flat_map(|row| match folded {
+            Some(column) => unfold(row, column, laid[column].value - gap(column)),
+            None => vec![row.clone()],
+        });
+        for row in lines {
             let blank = Field::from("");
             let parts = columns.iter().map(|&c| {
                 let field = row.get(c).unwrap_or(&blank);
@@ -241,6 +266,54 @@ fn paint_field(field: &Field, laid: &Laid, gap: bool, style: &dyn Style) -> Stri
     } else {
         value + &style.paint(field.role, &note)
     }
+}
+
+/// What a column on the left has before it.
+fn gap(column: usize) -> usize {
+    if column == 0 { 0 } else { GAP }
+}
+
+/// Narrows the widest column of names where these leave no room for another column: so that all fit, or if that is
+/// too narrow, one. Says which it is.
+fn fold(laid: &mut [Laid], width: usize) -> Option<usize> {
+    let names = laid.iter().take_while(|c| c.align == Align::Left).count();
+    let total = |columns: &[Laid]| columns.iter().map(Laid::width).sum::<usize>();
+    let (names_width, all) = (total(&laid[..names]), total(&laid[names..]));
+    let one = laid[names..].iter().map(Laid::width).max().unwrap_or(0);
+    if names_width + one <= width {
+        return None;
+    }
+    let column = (0..names).max_by_key(|&c| laid[c].width())?;
+    let room = |others: usize| width.saturating_sub(names_width - laid[column].value + others);
+    let least = FOLDED_MIN + gap(column);
+    let value = if room(all) >= least {
+        room(all)
+    } else {
+        room(one).max(least)
+    };
+    if laid[column].note > 0 || value >= laid[column].value {
+        return None;
+    }
+    laid[column].value = value;
+    Some(column)
+}
+
+/// A row as lines, in which a column is folded to `width`.
+fn unfold(row: &[Field], column: usize, width: usize) -> Vec<Vec<Field>> {
+    let Some(field) = row.get(column) else {
+        return vec![row.to_vec()];
+    };
+    let mut lines: Vec<Vec<Field>> = Vec::new();
+    for part in folded(&field.value, width) {
+        let mut line = if lines.is_empty() {
+            row.to_vec()
+        } else {
+            vec![Field::from(""); row.len()]
+        };
+        line[column] = Field::with_role(part, field.role);
+        lines.push(line);
+    }
+    lines
 }
 
 /// Columns of each band: those of the names and as many others as fit, at least one.
@@ -283,202 +356,5 @@ fn pad(text: &str, width: usize, align: Align, gap: bool) -> String {
     format!("{}{text}{}", " ".repeat(left), " ".repeat(missing - left))
 }
 
-fn length(text: &str) -> usize {
-    text.chars().count()
-}
-
-/// A heading as lines: mmtests' split at the first `-` for plain names, at the ends of parts for
-/// kernels with mechanisms or settings, so that lines stay within `width` where possible.
-pub fn heading_lines(heading: &str, width: usize) -> Vec<String> {
-    if heading.contains(['+', ',', '=', ' ']) {
-        return wrapped(heading, width.clamp(WIDTH_MIN, HEADING_MAX));
-    }
-    match release_end(heading) {
-        Some(at) => vec![heading[..at].to_owned(), heading[at + 1..].to_owned()],
-        None => vec![heading.to_owned()],
-    }
-}
-
-/// Position of the `-` at which mmtests splits a name: the first, or the one after `-rcN`.
-fn release_end(name: &str) -> Option<usize> {
-    let first = name.find('-')?;
-    let candidate = name[first + 1..].strip_prefix("rc").map(|rest| {
-        let digits = rest
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(rest.len());
-        (digits, rest)
-    });
-    match candidate {
-        Some((digits, rest)) if digits > 0 => rest[digits..]
-            .starts_with('-')
-            .then_some(name.len() - rest.len() + digits),
-        _ => Some(first),
-    }
-    .filter(|&at| at > 0 && at + 1 < name.len())
-}
-
-/// Lines of at most `width`, broken before `+`, after `,`, `=`, `-` and at blanks.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for piece in pieces(text) {
-        let line = lines.last().map_or(0, |l| length(l));
-        if line > 0 && line + length(piece.trim_end()) > width {
-            lines.push(String::new());
-        }
-        for c in piece.chars() {
-            if lines.last().is_some_and(|l| length(l) >= HEADING_MAX) {
-                lines.push(String::new());
-            }
-            if let Some(line) = lines.last_mut() {
-                line.push(c);
-            }
-        }
-    }
-    lines
-        .iter()
-        .map(|l| l.trim().to_owned())
-        .filter(|l| !l.is_empty())
-        .collect()
-}
-
-/// The parts between which a line may end.
-fn pieces(text: &str) -> Vec<&str> {
-    let mut pieces = Vec::new();
-    let mut start = 0;
-    for (at, c) in text.char_indices() {
-        let end = match c {
-            '+' => at,
-            ',' | '=' | '-' | ' ' => at + c.len_utf8(),
-            _ => continue,
-        };
-        if end > start {
-            pieces.push(&text[start..end]);
-            start = end;
-        }
-    }
-    pieces.push(&text[start..]);
-    pieces
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn as_mmtests_prints_it() {
-        let mut table = TextTable::new()
-            .column("", Align::Left)
-            .column("4.4.0-kcompactd-v1r1", Align::Right)
-            .column("4.4.0-nodefrag-v1r3", Align::Right);
-        table.row([
-            Field::from("Amean    System-1"),
-            Field::with_percent("102.86", 0.0, Role::Plain),
-            Field::with_percent("46.81", 54.50, Role::Good),
-        ]);
-        table.row([
-            Field::from("Amean    System-12"),
-            Field::with_percent("51.98", 0.0, Role::Plain),
-            Field::with_percent("56.96", -9.57, Role::Bad),
-        ]);
-        let expected = [
-            "                                    4.4.0                  4.4.0",
-            "                           kcompactd-v1r1          nodefrag-v1r3",
-            "Amean    System-1       102.86 (   0.00%)       46.81 (  54.50%)",
-            "Amean    System-12       51.98 (   0.00%)       56.96 (  -9.57%)",
-            "",
-        ]
-        .join("\n");
-        assert_eq!(table.render(&PlainStyle, None), expected);
-    }
-
-    #[test]
-    fn wide_values_never_touch() {
-        let mut table = TextTable::new()
-            .column("", Align::Left)
-            .column("a", Align::Right)
-            .column("b", Align::Right);
-        table.row(["x", "123456789012345", "12345678901"]);
-        table.row(["y", "1", "2"]);
-        let text = table.render(&PlainStyle, None);
-        assert!(text.contains("x  123456789012345  12345678901\n"), "{text}");
-    }
-
-    #[test]
-    fn notes_are_aligned_even_where_some_are_missing() {
-        let mut table = TextTable::new()
-            .column("", Align::Left)
-            .column("h", Align::Right);
-        table.row([
-            Field::from("with"),
-            Field::with_percent("1.00", 2.0, Role::Plain),
-        ]);
-        table.row([Field::from("without"), Field::from("3.00")]);
-        let expected = "                             h\n\
-                        with           1.00 (   2.00%)\n\
-                        without        3.00\n";
-        assert_eq!(table.render(&PlainStyle, None), expected);
-    }
-
-    #[test]
-    fn headings() {
-        let split = |name: &str| heading_lines(name, 21);
-        assert_eq!(split("traceonly-v2r2"), ["traceonly", "v2r2"]);
-        assert_eq!(
-            split("3.4.0-rc2-lumpyremove-v2r3"),
-            ["3.4.0-rc2", "lumpyremove-v2r3"]
-        );
-        assert_eq!(split("3.4.0-rc2"), ["3.4.0-rc2"]);
-        assert_eq!(split("v3.6"), ["v3.6"]);
-        assert_eq!(split("x-"), ["x-"]);
-        assert_eq!(split(""), [""]);
-        assert_eq!(
-            split("v3.6+swapin_readahead=hugh-new,page_cluster=4"),
-            ["v3.6", "+swapin_readahead=", "hugh-new,", "page_cluster=4"]
-        );
-    }
-
-    #[test]
-    fn bands_repeat_the_names() {
-        let mut table = TextTable::new().column("", Align::Left);
-        for heading in ["a", "b", "c"] {
-            table = table.column(heading, Align::Right);
-        }
-        table.row(["row", "1", "2", "3"]);
-        let text = table.render(&PlainStyle, Some(30));
-        assert_eq!(text.matches("row").count(), 2);
-        assert!(text.lines().all(|l| l.chars().count() <= 30));
-        assert_eq!(TextTable::new().render(&PlainStyle, Some(1)), "");
-        let mut names = TextTable::new()
-            .column("a", Align::Left)
-            .column("b", Align::Left);
-        names.row(["row", "kind"]);
-        assert_eq!(names.render(&PlainStyle, Some(1)), "a    b\nrow  kind\n");
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_is_lost_and_nothing_touches(
-            fields in prop::collection::vec(prop::collection::vec("[0-9]{1,20}", 3), 1..5),
-            heading in "[a-z+=, é-]{0,60}",
-        ) {
-            let mut table = TextTable::new()
-                .column("", Align::Left)
-                .column(heading.clone(), Align::Right)
-                .column("other", Align::Right);
-            for row in &fields {
-                table.row(row.iter().map(String::as_str));
-            }
-            let text = table.render(&PlainStyle, None);
-            let lines: Vec<&str> = text.lines().collect();
-            for (row, line) in fields.iter().zip(&lines[lines.len() - fields.len()..]) {
-                prop_assert_eq!(line.split("  ").filter(|p| !p.trim().is_empty()).count(), row.len());
-            }
-            let blank = |c: &char| !c.is_whitespace();
-            let kept: String = heading_lines(&heading, 20).concat().chars().filter(blank).collect();
-            let expected: String = heading.chars().filter(blank).collect();
-            // mmtests' own split drops the `-` at which it splits.
-            prop_assert!(kept == expected || expected.replacen('-', "", 1) == kept);
-        }
-    }
-}
+mod tests;

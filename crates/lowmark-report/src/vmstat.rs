@@ -55,8 +55,10 @@ pub struct VmstatRow {
     pub better: Preference,
     /// How it is printed.
     pub format: ValueFormat,
-    /// Value.
+    /// Value as mmtests has it: efficiencies and shares are cut down to whole percent.
     pub value: f64,
+    /// The same before it is cut.
+    pub exact: f64,
 }
 
 /// The counters of one run, and sums of them.
@@ -143,6 +145,26 @@ enum Formula {
     Zones(&'static str),
     /// Computed.
     Of(fn(Deltas<'_>) -> Option<f64>),
+    /// A part in percent of a whole, cut to whole percent.
+    Share(fn(Deltas<'_>) -> Option<Share>),
+}
+
+/// A part of a whole.
+#[derive(Clone, Copy)]
+struct Share {
+    part: u64,
+    whole: u64,
+}
+
+impl Share {
+    /// trunc(100·part/whole), exactly.
+    fn whole_percent(self) -> f64 {
+        (u128::from(self.part) * 100 / u128::from(self.whole).max(1)) as f64
+    }
+
+    fn percent(self) -> f64 {
+        100.0 * self.part as f64 / self.whole.max(1) as f64
+    }
 }
 
 /// One row of the block.
@@ -194,24 +216,19 @@ fn number(count: Option<u64>) -> Option<f64> {
     count.map(|c| c as f64)
 }
 
-/// Reclaimed per scanned in whole percent, cut; 100 where nothing was scanned.
-fn efficiency(reclaimed: Option<u64>, scanned: Option<u64>) -> Option<f64> {
-    let (reclaimed, scanned) = (reclaimed?, scanned?);
-    Some(if scanned == 0 {
-        100.0
+/// Reclaimed per scanned; 100 % where nothing was scanned.
+fn efficiency(reclaimed: Option<u64>, scanned: Option<u64>) -> Option<Share> {
+    let (part, whole) = (reclaimed?, scanned?);
+    Some(if whole == 0 {
+        Share { part: 1, whole: 1 }
     } else {
-        whole_percent(reclaimed, scanned)
+        Share { part, whole }
     })
-}
-
-/// trunc(100·part/whole), exactly.
-fn whole_percent(part: u64, whole: u64) -> f64 {
-    (u128::from(part) * 100 / u128::from(whole).max(1)) as f64
 }
 
 /// The rows in printed order.
 const ROWS: &[Definition] = {
-    use Formula::{Field, Of, Zones};
+    use Formula::{Field, Of, Share as Cut, Zones};
     use Preference::{Higher, None as Neutral};
     use ValueFormat::{Count, Decimals, Percent};
     &[
@@ -260,7 +277,7 @@ const ROWS: &[Definition] = {
             "%",
             Higher,
             Percent,
-            Of(|d| efficiency(d.kswapd_steal(), d.kswapd_scan())),
+            Cut(|d| efficiency(d.kswapd_steal(), d.kswapd_scan())),
         ),
         row(
             "Kswapd velocity",
@@ -274,7 +291,7 @@ const ROWS: &[Definition] = {
             "%",
             Higher,
             Percent,
-            Of(|d| efficiency(d.direct_steal(), d.direct_scan())),
+            Cut(|d| efficiency(d.direct_steal(), d.direct_scan())),
         ),
         row(
             "Direct velocity",
@@ -288,12 +305,10 @@ const ROWS: &[Definition] = {
             "%",
             Neutral,
             Percent,
-            Of(|d| {
-                let direct = d.direct_scan()?;
-                Some(whole_percent(
-                    direct,
-                    direct.saturating_add(d.kswapd_scan()?),
-                ))
+            Cut(|d| {
+                let part = d.direct_scan()?;
+                let whole = part.saturating_add(d.kswapd_scan()?);
+                Some(Share { part, whole })
             }),
         ),
         lower(
@@ -382,19 +397,22 @@ pub fn rows(counters: &BTreeMap<String, u64>, elapsed_s: f64) -> Vec<VmstatRow> 
         counters,
         elapsed_s,
     };
+    let same = |value: f64| (value, value);
     let value = |formula: Formula| match formula {
-        Formula::Field(names) => number(deltas.first(names)),
-        Formula::Zones(prefix) => number(deltas.zones(prefix)),
-        Formula::Of(compute) => compute(deltas),
+        Formula::Field(names) => number(deltas.first(names)).map(same),
+        Formula::Zones(prefix) => number(deltas.zones(prefix)).map(same),
+        Formula::Of(compute) => compute(deltas).map(same),
+        Formula::Share(share) => share(deltas).map(|s| (s.whole_percent(), s.percent())),
     };
     let row = |d: &Definition| {
         let (name, unit, better, format) = (d.name, d.unit, d.better, d.format);
-        value(d.formula).map(|value| VmstatRow {
+        value(d.formula).map(|(value, exact)| VmstatRow {
             name,
             unit,
             better,
             format,
             value,
+            exact,
         })
     };
     ROWS.iter().filter_map(row).collect()

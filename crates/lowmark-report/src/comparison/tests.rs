@@ -23,6 +23,7 @@ fn recording(elapsed_s: u64, counters: &[(&str, u64)]) -> Recording {
             backend: "model".to_owned(),
             lowmark: "0.1.0".to_owned(),
             seed: 0,
+            left_out: Vec::new(),
         },
         outcome: Outcome::Completed,
         elapsed_ns: elapsed_s * 1_000_000_000,
@@ -35,6 +36,7 @@ fn recording(elapsed_s: u64, counters: &[(&str, u64)]) -> Recording {
         phases: Vec::new(),
         series: Vec::new(),
         gauges: Default::default(),
+        not_modelled: Vec::new(),
         system: None,
         events: Default::default(),
     }
@@ -93,6 +95,38 @@ fn as_mmtests_prints_it() {
         "",
     ];
     assert_eq!(text, expected.join("\n"));
+}
+
+/// mmtests cuts efficiencies to whole percent and compares those; programs get what they are.
+#[test]
+fn json_is_exact_where_the_table_is_cut() {
+    let scanned = |scanned, reclaimed| {
+        let counters = [("pgscan_kswapd", scanned), ("pgsteal_kswapd", reclaimed)];
+        recording(1, &counters)
+    };
+    let (old, new) = (scanned(10_000, 1_597), scanned(10_000, 1_676));
+    let columns = [column("old", &[&old]), column("new", &[&new])];
+    let comparison = Comparison::new(&columns, SeriesRows::default());
+    let text = comparison.text(&PlainStyle, None);
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("Kswapd efficiency"));
+    let line = line.expect("a row");
+    assert!(
+        line.contains("15%") && line.contains("16% (   6.67%)"),
+        "{line}"
+    );
+    let json = comparison.json();
+    let rows = json["blocks"][1]["rows"].as_array().expect("rows");
+    let row = rows.iter().find(|row| row["name"] == "Kswapd efficiency");
+    let row = row.expect("a row");
+    let near = |value: &serde_json::Value, expected: f64| {
+        let value = value.as_f64().expect("a number");
+        assert!((value - expected).abs() < 1e-9, "{value} for {expected}");
+    };
+    near(&row["values"][0], 15.97);
+    near(&row["values"][1], 16.76);
+    near(&row["percents"][1], 100.0 * 16.76 / 15.97 - 100.0);
 }
 
 #[test]
@@ -174,7 +208,7 @@ fn json_has_its_stable_names() {
     let new = recording(1, &[("pswpin", 5)]);
     let columns = [column("old", &[&old]), column("new", &[&new, &new])];
     let json = Comparison::new(&columns, SeriesRows::default()).json();
-    assert_eq!(json["version"], 1);
+    assert_eq!(json["version"], 2);
     assert_eq!(json["columns"][1]["name"], "new");
     assert_eq!(json["columns"][1]["recordings"], 2);
     assert_eq!(json["blocks"][0]["id"], "duration");
@@ -186,6 +220,9 @@ fn json_has_its_stable_names() {
     assert_eq!(elapsed["better"], "lower");
     assert_eq!(elapsed["values"], serde_json::json!([2.0, 1.0]));
     assert_eq!(elapsed["percents"], serde_json::json!([0.0, 50.0]));
+    assert_eq!(elapsed["samples"], serde_json::json!([[2.0], [1.0, 1.0]]));
+    assert_eq!(elapsed["spreads"], serde_json::json!([null, 0.0]));
+    assert_eq!(elapsed["sign_flips"], serde_json::json!([null, null]));
     let swap_ins = &json["blocks"][1]["rows"][0];
     assert_eq!(swap_ins["percents"], serde_json::json!([0.0, -99.0]));
 }
@@ -201,13 +238,13 @@ fn nothing_to_compare() {
 
 #[test]
 fn no_winner_is_named_inside_the_noise() {
-    let runs = |values: [u64; 3]| {
+    let runs = |values: [u64; 5]| {
         values.map(|value| recording(10, &[("pswpin", value), ("pswpout", 100)]))
     };
     let (base, near, far) = (
-        runs([100, 140, 120]),
-        runs([120, 150, 110]),
-        runs([10, 12, 11]),
+        runs([100, 140, 120, 110, 130]),
+        runs([120, 150, 110, 130, 105]),
+        runs([10, 12, 11, 10, 12]),
     );
     let columns = [("a", &base), ("b", &near), ("c", &far)].map(|(name, runs)| ColumnInput {
         name: name.to_owned(),
@@ -224,6 +261,15 @@ fn no_winner_is_named_inside_the_noise() {
         .find(|line| line.starts_with("Swap Ins"))
         .expect("a row");
     assert_eq!(line.matches('~').count(), 1, "{line}");
+    assert!(line.contains("120 ±13%"), "{line}");
+    // What the marks mean stands below.
+    for explained in ["Welch's t test", "standard deviation of the repeats"] {
+        assert!(text.contains(explained), "{text}");
+    }
+    assert!(
+        text.contains("b: better in some repeats and worse in others: Swap Ins"),
+        "{text}"
+    );
     // One run has no noise that could be known.
     let single = [column("a", &[&base[0]]), column("b", &[&far[0]])];
     let comparison = Comparison::new(&single, SeriesRows::default());

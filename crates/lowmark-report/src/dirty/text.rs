@@ -1,8 +1,9 @@
 //! Dirty throttling as a table and as lines of block characters.
 
-use super::{DirtyReport, Slice, joined};
+use super::DirtyReport;
+use super::slices::{Slice, joined};
 use crate::reclaim::timeline::{LABEL, SCALE, bars, short};
-use crate::table::{Align, Field, Role, Style, TextTable};
+use crate::table::{Align, Field, Role, Style, TextTable, printable};
 
 /// Writers that have a line of their own.
 const LINES_MAX: usize = 8;
@@ -34,7 +35,10 @@ impl DirtyReport {
         };
         let digits = |digits: usize| move |value: f64| format!("{value:.digits$}");
         row("Writers", Some(figures.writers.to_string()));
-        row("Looks at the limits", Some(figures.looks.to_string()));
+        row(
+            "balance_dirty_pages() calls",
+            Some(figures.looks.to_string()),
+        );
         row(
             "First throttled after (ms)",
             figures.first_ms.map(digits(0)),
@@ -59,8 +63,12 @@ impl DirtyReport {
             figures.rate_spread.map(digits(1)),
         );
         row(
-            "Most pages written by a writer at once",
+            "Largest foreground write (pages)",
             figures.written_max.map(digits(0)),
+        );
+        row(
+            "Events left out: no kernel has such values",
+            (figures.impossible > 0).then(|| figures.impossible.to_string()),
         );
         table.render(style, Some(width))
     }
@@ -68,7 +76,7 @@ impl DirtyReport {
     /// Dirty pages between their thresholds, pauses, writers that wait, and what each writer dirties.
     pub fn timeline(&self, width: usize) -> String {
         let room = width.saturating_sub(LABEL + SCALE).max(COLUMNS_MIN);
-        let columns = self.columns(room.min(self.slices.len()));
+        let columns = self.columns(room.min(self.slices.all().len()));
         let of = |f: &dyn Fn(&(Slice, f64)) -> f64| columns.iter().map(f).collect::<Vec<f64>>();
         let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
         let mut lines = String::new();
@@ -121,7 +129,7 @@ impl DirtyReport {
                 format!("max {} MiB/s", short(most(&rate))),
             );
         }
-        let span_s = self.slices.len() as f64 * self.slice_ns as f64 / 1e9;
+        let span_s = self.slices.all().len() as f64 * self.slices.length_ns() as f64 / 1e9;
         let end = format!("{span_s:.3} s");
         let middle = columns.len().saturating_sub(end.len() + 1);
         lines += &format!("{:<LABEL$}0{}{end}\n", "time", " ".repeat(middle));
@@ -139,7 +147,7 @@ impl DirtyReport {
         writers.sort_by_key(|&(pages, task)| (std::cmp::Reverse(pages), task));
         let name = |task: u32| {
             let name = self.names.get(&task).cloned().unwrap_or_default();
-            name.chars().take(LABEL - 1).collect()
+            printable(&name).chars().take(LABEL - 1).collect()
         };
         let tasks = writers.into_iter().take(LINES_MAX).map(|(_, task)| task);
         tasks.map(|task| (task, name(task))).collect()
@@ -147,17 +155,21 @@ impl DirtyReport {
 
     /// Slices joined into so many columns, each with its length in ns. What was not told in one is as before.
     fn columns(&self, count: usize) -> Vec<(Slice, f64)> {
-        let bound = |column: usize| column * self.slices.len() / count.max(1);
+        let slices = self.slices.all();
+        let bound = |column: usize| column * slices.len() / count.max(1);
         let mut before = Slice::default();
         let column = |at: usize| {
-            let part = &self.slices[bound(at)..bound(at + 1)];
+            let part = &slices[bound(at)..bound(at + 1)];
             let mut slice = joined(part);
             if slice.thresh == 0 {
                 slice.dirty = before.dirty;
                 (slice.background, slice.thresh) = (before.background, before.thresh);
             }
             before = slice.clone();
-            (slice, part.len().max(1) as f64 * self.slice_ns as f64)
+            (
+                slice,
+                part.len().max(1) as f64 * self.slices.length_ns() as f64,
+            )
         };
         (0..count).map(column).collect()
     }

@@ -1,9 +1,10 @@
 //! The files as they are written, and what must be true of them.
 
 use super::{
-    ClaimTest, Column, Derived, Evaluation, EvaluationError, IndexEntry, Printed, ProseFigure, Row,
-    StatedClaim, Table,
+    CellTest, ClaimTest, Column, Derived, Evaluation, EvaluationError, IndexEntry, Printed,
+    ProseFigure, Row, StatedClaim, Table,
 };
+use crate::cell::{CellValues, figure};
 use crate::claim::Claim;
 use crate::percent::PercentRule;
 use crate::stats::Preference;
@@ -91,6 +92,9 @@ struct RawClaim {
     expr: Option<String>,
     claim: Option<String>,
     holds: bool,
+    model_expr: Option<String>,
+    vacuous_unless: Option<String>,
+    counts: bool,
     note: Option<String>,
 }
 
@@ -260,50 +264,81 @@ impl Reader<'_> {
     }
 
     fn claim(&self, evaluation: &str, raw: RawClaim) -> Result<StatedClaim, EvaluationError> {
-        let test = match (raw.expr, raw.claim) {
-            (Some(expr), None) => {
-                ClaimTest::Expr(Claim::parse(&expr).map_err(|e| EvaluationError::Claim {
-                    file: self.file.to_owned(),
-                    evaluation: evaluation.to_owned(),
-                    source: Box::new(e),
-                })?)
-            }
-            (None, Some(id)) => ClaimTest::Prose(id),
-            _ => {
-                let problem = format!("claim `{}`: expected either expr or claim", raw.text);
-                return Err(self.invalid(evaluation, problem));
-            }
+        let problem = |expected: &str| {
+            let problem = format!("claim `{}`: expected {expected}", raw.text);
+            Err(self.invalid(evaluation, problem))
         };
+        let parse = |text: &String| {
+            Claim::parse(text).map_err(|e| EvaluationError::Claim {
+                file: self.file.to_owned(),
+                evaluation: evaluation.to_owned(),
+                source: Box::new(e),
+            })
+        };
+        let guard = raw.vacuous_unless.as_ref();
+        let test = match (&raw.expr, &raw.model_expr, &raw.claim) {
+            (Some(printed), Some(model), None) => ClaimTest::Expr(Box::new(CellTest {
+                printed: parse(printed)?,
+                model: parse(model)?,
+                vacuous_unless: guard.map(parse).transpose()?,
+            })),
+            (None, None, Some(id)) if guard.is_none() => ClaimTest::Prose(id.clone()),
+            (Some(_), None, None) => return problem("`model_expr` beside `expr`"),
+            (None, ..) => {
+                return problem("either `expr` with `model_expr`, or `claim` without either");
+            }
+            _ => return problem("either `expr` or `claim`"),
+        };
+        if !raw.counts && raw.note.is_none() {
+            return problem("a `note` that says why it does not count");
+        }
         Ok(StatedClaim {
             text: raw.text,
             said: raw.said,
             test,
             holds: raw.holds,
+            counts: raw.counts,
             note: raw.note,
         })
     }
 
-    /// Claims name cells and prose figures that exist.
+    /// Claims name cells and prose figures that exist, and say of print what is so.
     fn claims_fit(&self, evaluation: &Evaluation) -> Result<(), EvaluationError> {
         let values = evaluation.cell_values();
         for stated in &evaluation.claims {
-            let lost = match &stated.test {
-                ClaimTest::Expr(claim) => claim
-                    .cells()
-                    .into_iter()
-                    .find(|c| !values.contains_key(c))
-                    .map(|c| format!("no cell {c}")),
+            let problem = match &stated.test {
+                ClaimTest::Expr(test) => cells_fit(test, stated.holds, &values),
                 ClaimTest::Prose(id) => evaluation
                     .prose_figure(id)
                     .is_none()
                     .then(|| format!("no figure in prose is called `{id}`")),
             };
-            if let Some(problem) = lost {
+            if let Some(problem) = problem {
                 return Err(self.invalid(format!("claim `{}`", stated.text), problem));
             }
         }
         Ok(())
     }
+}
+
+/// What is wrong with a claim about cells: a cell that print does not have, or an expression that says something else
+/// of print than `holds`.
+fn cells_fit(test: &CellTest, holds: bool, values: &CellValues) -> Option<String> {
+    test.expressions().find_map(|(field, claim)| {
+        let lost = claim
+            .cells()
+            .into_iter()
+            .find(|cell| !values.contains_key(cell));
+        if let Some(cell) = lost {
+            return Some(format!("{field}: no cell {cell}"));
+        }
+        let expected = field == "vacuous_unless" || holds;
+        let found = claim.judge(|cell| figure(values, cell)).holds();
+        (found != Some(expected)).then(|| {
+            let found = found.map_or("undecided".to_owned(), |found| found.to_string());
+            format!("{field}: expected {expected} on the printed figures, found {found}")
+        })
+    })
 }
 
 /// Values as text, for printing.

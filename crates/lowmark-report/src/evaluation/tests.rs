@@ -177,20 +177,105 @@ fn claims_must_name_what_exists() {
         said: "table".to_owned(),
         test,
         holds: true,
+        counts: true,
         note: None,
     };
-    let expr = |text| ClaimTest::Expr(Claim::parse(text).expect("a claim"));
+    let expr = |printed: &str, model: &str, guard: Option<&str>| {
+        let parse = |text| Claim::parse(text).expect("a claim");
+        ClaimTest::Expr(Box::new(CellTest {
+            printed: parse(printed),
+            model: parse(model),
+            vacuous_unless: guard.map(parse),
+        }))
+    };
     let parse = |test| Evaluation::parse("small.toml", SMALL, vec![claim(test)]);
-    assert!(parse(expr("[x::r::a] > [x::r::b]")).is_ok());
-    let error = parse(expr("[x::r::c] > 1"))
-        .expect_err("no such column")
-        .to_string();
-    assert_eq!(error, "small.toml: claim `c`: no cell [x::r::c]");
-    let error = parse(ClaimTest::Prose("p".to_owned()))
-        .expect_err("no such figure")
-        .to_string();
-    assert!(
-        error.contains("no figure in prose is called `p`"),
-        "{error}"
-    );
+    let holds = "[x::r::a] > [x::r::b]";
+    assert!(parse(expr(holds, holds, Some(holds))).is_ok());
+    let wrong = "[x::r::a] < [x::r::b]";
+    for (test, problem) in [
+        (
+            expr("[x::r::c] > 1", holds, None),
+            "expr: no cell [x::r::c]",
+        ),
+        (
+            expr(holds, "[x::r::c] > 1", None),
+            "model_expr: no cell [x::r::c]",
+        ),
+        (
+            expr(holds, holds, Some("[x::q::a] > 1")),
+            "vacuous_unless: no cell [x::q::a]",
+        ),
+        (
+            expr(wrong, holds, None),
+            "expr: expected true on the printed figures, found false",
+        ),
+        (
+            expr(holds, wrong, None),
+            "model_expr: expected true on the printed figures, found false",
+        ),
+        (
+            expr(holds, holds, Some(wrong)),
+            "vacuous_unless: expected true on the printed figures, found false",
+        ),
+        (
+            expr(holds, "[x::s::b] > 1", None),
+            "model_expr: expected true on the printed figures, found undecided",
+        ),
+        (
+            ClaimTest::Prose("p".to_owned()),
+            "no figure in prose is called `p`",
+        ),
+    ] {
+        let error = parse(test).expect_err(problem).to_string();
+        assert_eq!(error, format!("small.toml: claim `c`: {problem}"));
+    }
+}
+
+#[test]
+fn claims_of_the_index_say_how_a_model_is_judged() {
+    let index = |claim: &str| {
+        let text = format!(
+            "schema = 1\n[[evaluations]]\nid = \"e\"\ntitle = \"t\"\nmechanism = \"m\"\ncells = 1\n\
+             [[evaluations.claims]]\ntext = \"c\"\nsaid = \"table\"\nholds = true\n{claim}"
+        );
+        raw::index("index.toml", &text)
+    };
+    let whole =
+        "expr = \"1 > 0\"\nmodel_expr = \"2 > 1\"\nvacuous_unless = \"3 > 2\"\ncounts = true\n";
+    let entries = index(whole).expect("valid");
+    let ClaimTest::Expr(test) = &entries[0].claims[0].test else {
+        panic!("it is about cells");
+    };
+    let texts: Vec<&str> = test.expressions().map(|(_, claim)| claim.text()).collect();
+    assert_eq!(texts, ["1 > 0", "2 > 1", "3 > 2"]);
+    for (claim, problem) in [
+        (
+            "expr = \"1 > 0\"\ncounts = true",
+            "`model_expr` beside `expr`",
+        ),
+        (
+            "expr = \"1 > 0\"\nmodel_expr = \"1 > 0\"",
+            "missing field `counts`",
+        ),
+        (
+            "expr = \"1 > 0\"\nmodel_expr = \"1 > 0\"\ncounts = false",
+            "a `note` that says why it does not count",
+        ),
+        (
+            "claim = \"p\"\nmodel_expr = \"1 > 0\"\ncounts = true",
+            "`claim` without either",
+        ),
+        (
+            "claim = \"p\"\nvacuous_unless = \"1 > 0\"\ncounts = true",
+            "`claim` without either",
+        ),
+        ("counts = true", "either `expr` with `model_expr`"),
+        (
+            "expr = \"1 > 0\"\nmodel_expr = \"1 > 0\"\nclaim = \"p\"\ncounts = true",
+            "either `expr` or `claim`",
+        ),
+    ] {
+        let error = index(claim).expect_err(problem).to_string();
+        assert!(error.contains(problem), "expected `{problem}` in `{error}`");
+    }
 }

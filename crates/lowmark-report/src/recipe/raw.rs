@@ -2,9 +2,10 @@
 
 use super::metric::RawMetric;
 use super::{
-    Compare, DEFAULT_VARIANT, Extra, Metric, ProseTest, Recipe, RecipeColumn, RecipeError,
-    RecipeRow, RecipeTable, Settings, Variant,
+    Compare, DEFAULT_VARIANT, Extra, Measured, Metric, ProseTest, Recipe, RecipeColumn,
+    RecipeError, RecipeRow, RecipeTable, Settings, Variant,
 };
+use crate::cell::CellId;
 use crate::claim::Claim;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -88,6 +89,8 @@ struct RawRow {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawClaim {
+    before: Option<String>,
+    after: Option<String>,
     expr: Option<String>,
     reason: Option<String>,
     note: Option<String>,
@@ -203,16 +206,31 @@ impl Reader<'_> {
     /// A figure in prose: either how it is judged or why it is not.
     fn prose(&self, id: String, raw: RawClaim) -> Result<ProseTest, RecipeError> {
         let field = format!("claim {id}");
-        if raw.expr.is_some() == raw.reason.is_some() {
-            return Err(self.invalid(field, "expected either `expr` or `reason`"));
-        }
-        let claim = raw.expr.map(|expr| self.claim(&field, &expr)).transpose()?;
-        let (reason, note) = (raw.reason, raw.note);
+        let measured = match (raw.before, raw.after, raw.expr, raw.reason) {
+            (Some(before), Some(after), None, None) => Measured::Change {
+                before: self.cell(&format!("{field}: before"), &before)?,
+                after: self.cell(&format!("{field}: after"), &after)?,
+            },
+            (None, None, Some(expr), None) => Measured::Value(self.claim(&field, &expr)?),
+            (None, None, None, Some(reason)) => Measured::Nothing(reason),
+            _ => {
+                let problem = "expected either `before` and `after`, or `expr`, or `reason`";
+                return Err(self.invalid(field, problem));
+            }
+        };
         Ok(ProseTest {
             id,
-            claim,
-            reason,
-            note,
+            measured,
+            note: raw.note,
+        })
+    }
+
+    /// A cell as claims write it.
+    fn cell(&self, field: &str, text: &str) -> Result<CellId, RecipeError> {
+        let inner = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
+        inner.and_then(CellId::parse).ok_or_else(|| {
+            let problem = format!("expected a cell, `[table::row::column]`, found `{text}`");
+            self.invalid(field, problem)
         })
     }
 

@@ -278,6 +278,7 @@ fn recording() -> Recording {
             backend: "model".to_owned(),
             lowmark: "0.1.0".to_owned(),
             seed: 0,
+            left_out: Vec::new(),
         },
         outcome: Outcome::Completed,
         elapsed_ns: 2_500_000_000,
@@ -290,6 +291,7 @@ fn recording() -> Recording {
         phases: Vec::new(),
         series: Vec::new(),
         gauges: Default::default(),
+        not_modelled: Vec::new(),
         system: None,
         events: Default::default(),
     }
@@ -422,7 +424,49 @@ fn figures_that_there_are_not() {
     let either = SMALL.to_owned() + "\n[claim.x]\nnote = \"neither\"\n";
     let error = Recipe::parse("small.toml", &either).expect_err("neither");
     assert!(
-        error.to_string().contains("either `expr` or `reason`"),
+        error
+            .to_string()
+            .contains("either `before` and `after`, or `expr`, or `reason`"),
         "{error}"
     );
+}
+
+/// A figure that states a change is judged by the rule for changes, and a recipe cannot say otherwise.
+#[test]
+fn what_a_figure_states_says_how_it_is_judged() {
+    let evaluation = evaluation::get("ioless-dirty-2011").expect("embedded");
+    let text = recipe_text("ioless-dirty-2011");
+    let change = text.replacen(
+        "before = \"[dd100::system time::legacy]\"\nafter = \"[dd100::system time::ioless-4M]\"",
+        "expr = \"[dd100::system time::ioless-4M] < 100\"",
+        1,
+    );
+    assert_ne!(change, text);
+    let error = Recipe::parse("r.toml", &change)
+        .expect("TOML")
+        .check(&evaluation);
+    let error = error.expect_err("it states a change").to_string();
+    assert!(error.contains("expected `before` and `after`"), "{error}");
+    let value = text.replacen(
+        "[claim.pause-1dd]\nexpr = \"5 <= [dd1::pause, median::ioless] <= 20\"",
+        "[claim.pause-1dd]\nbefore = \"[dd1::a::b]\"\nafter = \"[dd1::a::c]\"",
+        1,
+    );
+    assert_ne!(value, text);
+    let error = Recipe::parse("r.toml", &value)
+        .expect("TOML")
+        .check(&evaluation);
+    let error = error.expect_err("it states none").to_string();
+    assert!(error.contains("states no change"), "{error}");
+    let error = Recipe::parse("r.toml", &value.replace("[dd1::a::b]", "dd1::a::b"));
+    let error = error.expect_err("no cell").to_string();
+    assert!(
+        error.contains("claim pause-1dd: before: expected a cell"),
+        "{error}"
+    );
+}
+
+fn recipe_text(id: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../evaluations");
+    std::fs::read_to_string(path.join(format!("{id}.toml"))).expect("the recipe")
 }

@@ -14,7 +14,7 @@ use super::pages::{Actor, Pages, Writes};
 use super::proc_vmstat::VmstatChange;
 use super::sink::{Group, MEMCGS_MAX, PageCounts, ReclaimReport, Waits};
 use super::slices::Slices;
-use super::tasks::{Kswapd, ORDERS, Pairs, Span, Task};
+use super::tasks::{Kswapd, ORDERS, Pairs, Span};
 use lowmark_record::stream::Account;
 use lowmark_record::{Kind, Tables};
 use serde::Serialize;
@@ -56,7 +56,8 @@ pub struct Totals {
     pub named_reclaimed: u64,
 }
 
-/// A process, that is, one task of the trace.
+/// A process, that is, one task of the trace: a name and a process id. Lines in which the trace has no name for
+/// it (`<...>-PID`) are counted for the one that had the id under a name before, else for the next that has.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProcessFigures {
     /// `comm`.
@@ -406,7 +407,8 @@ impl ReclaimReport {
             if counts.ends_before_begin > 0 {
                 let stalls = task.spans[Span::Direct as usize].as_ref();
                 script.lost_processes += 1;
-                script.lost_ns += stalls.map_or(0, |d| (d.sum_s() * 1e9) as u64);
+                let lost_ns = stalls.map_or(0, |d| (d.sum_s() * 1e9) as u64);
+                script.lost_ns = script.lost_ns.saturating_add(lost_ns);
             }
             if counts.begins == 0 {
                 script.requests_of_others += counts.requests;
@@ -426,15 +428,6 @@ impl Group {
             },
             ..self.pages
         }
-    }
-}
-
-impl Task {
-    fn took_part(&self) -> bool {
-        self.kswapd.is_some()
-            || self.counts.is_some()
-            || self.pages.iter().any(Option::is_some)
-            || self.spans.iter().any(Option::is_some)
     }
 }
 

@@ -136,7 +136,7 @@ impl ReclaimFigures {
             rows.map(|r| VmstatJson {
                 name: r.name,
                 unit: r.unit,
-                value: r.value,
+                value: r.exact,
             })
             .collect()
         });

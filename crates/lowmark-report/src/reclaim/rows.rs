@@ -108,6 +108,7 @@ fn row(
         better,
         format,
         value,
+        exact: value,
     }
 }
 

@@ -1,7 +1,8 @@
 //! The sink: takes events one by one and keeps what the report needs.
 //!
 //! 1. The task of an event is looked up by its index; what it is (kswapd or not) was decided when it was
-//!    first seen, so that no text is looked at per event.
+//!    first seen, so that no text is looked at per event. A task that the trace names in some lines only is one,
+//!    see [`namesakes`](super::namesakes).
 //! 2. Begins and ends are paired by task, see [`tasks`](super::tasks).
 //! 3. Pages go to the task under what it is at that moment, to the order and the memory cgroup of the
 //!    reclaim that is open, and to the slice of time.
@@ -12,6 +13,7 @@
 
 use super::compat::CompatReport;
 use super::distribution::{Distribution, microseconds};
+use super::namesakes::{Namesakes, Owner};
 use super::pages::{Actor, Pages, count};
 use super::slices::Slices;
 use super::tasks::{NO_MEMCG, ORDERS, Open, Pairs, Span, Task, Thread, is_kswapd, order_index};
@@ -85,6 +87,7 @@ pub struct ReclaimReport {
     /// By index of the thread; the first is that of tasks that are not known.
     pub(super) threads: Vec<Thread>,
     threads_by_pid: HashMap<i32, u32>,
+    namesakes: Namesakes,
     with_distributions: usize,
     pub(super) pairs: [Pairs; Span::PAIRED],
     pub(super) spans: [Distribution; 10],
@@ -119,6 +122,7 @@ impl ReclaimReport {
             tasks: vec![Task::default()],
             threads: vec![Thread::default()],
             threads_by_pid: HashMap::new(),
+            namesakes: Namesakes::default(),
             with_distributions: 0,
             pairs: Default::default(),
             spans: Default::default(),
@@ -148,19 +152,20 @@ impl ReclaimReport {
     /// Index of the task in `tasks`.
     #[inline]
     fn task(&mut self, event: &Event, tables: &Tables) -> usize {
-        let index = (event.task as usize).saturating_add(1);
+        let owner = self.namesakes.owner(event.task, tables);
+        let index = (owner.task as usize).saturating_add(1);
         match self.tasks.get(index) {
             Some(task) if task.seen => index,
-            _ => self.meet(event, tables),
+            _ => self.meet(owner, event.time_ns, tables),
         }
     }
 
     #[cold]
-    fn meet(&mut self, event: &Event, tables: &Tables) -> usize {
-        let Some(actor) = tables.actor(event.task) else {
+    fn meet(&mut self, owner: Owner, time_ns: u64, tables: &Tables) -> usize {
+        let Some(actor) = tables.actor(owner.task) else {
             return 0;
         };
-        let index = event.task as usize + 1;
+        let index = owner.task as usize + 1;
         if self.tasks.len() <= index {
             self.tasks.resize_with(index + 1, Task::default);
         }
@@ -178,6 +183,13 @@ impl ReclaimReport {
         task.thread = thread;
         if is_kswapd(&actor.name) {
             task.kswapd = Some(Box::default());
+        }
+        let waiting = owner.adopts.and_then(|waiting| {
+            let waiting = self.tasks.get_mut(waiting as usize + 1)?;
+            Some(std::mem::take(waiting))
+        });
+        if let Some(before) = waiting {
+            self.tasks[index].adopt(before, time_ns);
         }
         index
     }
@@ -453,7 +465,7 @@ impl Sink for ReclaimReport {
         }
         self.kinds[event.kind as usize] += 1;
         // Text has microseconds: all carriers of one run are to give the same report.
-        let time_ns = microseconds(event.time_ns) * 1000;
+        let time_ns = microseconds(event.time_ns).saturating_mul(1000);
         let mut rounded;
         let event = if event.time_ns == time_ns {
             event

@@ -219,6 +219,36 @@ impl Task {
         self.counts.get_or_insert_default()
     }
 
+    /// Takes over what was known of it while the trace had no name for it.
+    pub(super) fn adopt(&mut self, before: Task, time_ns: u64) {
+        let took_part = before.took_part();
+        let named_kswapd = self.kswapd.take();
+        *self = Task {
+            seen: self.seen,
+            thread: self.thread,
+            ..before
+        };
+        let Some(mut kswapd) = named_kswapd else {
+            return;
+        };
+        if self.kswapd.is_none() {
+            kswapd.awake_at_start = took_part.then_some(time_ns);
+            self.kswapd = Some(kswapd);
+        }
+        // What it did as somebody it did as kswapd.
+        if let Some(pages) = self.pages[Actor::Other as usize].take() {
+            self.pages(Actor::Kswapd).join(&pages);
+        }
+    }
+
+    /// Whether there is anything to tell of it.
+    pub(super) fn took_part(&self) -> bool {
+        self.kswapd.is_some()
+            || self.counts.is_some()
+            || self.pages.iter().any(Option::is_some)
+            || self.spans.iter().any(Option::is_some)
+    }
+
     /// Pages of all that it was.
     pub(super) fn all_pages(&self) -> Pages {
         let mut sum = Pages::default();

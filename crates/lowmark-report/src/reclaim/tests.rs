@@ -66,7 +66,7 @@ fn split(line: &[u8]) -> Option<Line<'_>> {
 }
 
 /// Lets the events of a text go by.
-fn read(text: &[u8], sink: &mut dyn Sink) -> (Tables, Account) {
+pub(crate) fn read(text: &[u8], sink: &mut dyn Sink) -> (Tables, Account) {
     let (mut tables, mut account) = (Tables::default(), Account::default());
     let mut parser = TextParser::default();
     let lines = text.split(|b| *b == b'\n');

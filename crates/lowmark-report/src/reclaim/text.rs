@@ -10,7 +10,7 @@ use super::figures::{ProcessFigures, ReclaimFigures};
 use super::rows::ReportColumn;
 use super::tasks::Span;
 use crate::comparison::Comparison;
-use crate::table::{Align, Role, Style, TextTable};
+use crate::table::{Align, Role, Style, TextTable, hanging, printable};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ pub fn text(columns: &[ReportColumn<'_>], style: &dyn Style, width: Option<usize
             let title = if alone {
                 title.to_owned()
             } else {
-                format!("{title}: {name}")
+                format!("{title}: {}", printable(&name))
             };
             let title = style.paint(Role::Title, &title);
             // Writing to a string cannot fail.
@@ -73,8 +73,8 @@ impl ReclaimFigures {
             ),
             ("Time line", self.timeline(width.unwrap_or(WIDTH))),
             ("Trace and /proc/vmstat", self.check_table(style, width)),
-            ("Corrected", self.corrected()),
-            ("Not computed", self.not_computed()),
+            ("Corrected", hanging(&self.corrected(), 12, width)),
+            ("Not computed", hanging(&self.not_computed(), 2, width)),
         ]
     }
 

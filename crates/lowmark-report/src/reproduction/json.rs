@@ -1,16 +1,18 @@
 //! A reproduction as JSON.
 //!
 //! The field names are stable: `evaluation`, `claims`, `cells`, `summary` and what stands in them.
-//! `holds` is null where a claim is not modelled; a figure that does not exist or is not finite is null.
+//! `holds` is true where a claim is borne out, false where it is contradicted, else null; a figure that does not
+//! exist or is not finite is null. Version 2 judges by `model_expr`: `verdict` has other values, `agrees` and what
+//! counted it are gone, `counts`, `model_expr`, `vacuous_unless`, `guard` and `fitted` are new.
 
-use super::{CellResult, ClaimResult, ClaimSummary, ErrorSummary, Reproduction, Verdict};
+use super::{CellResult, ClaimResult, ClaimSummary, ErrorSummary, Fitted, Reproduction, Verdict};
 use crate::claim::Compared;
 use crate::evaluation::Printed;
 use crate::recipe::Compare;
 use serde::Serialize;
 
 /// Version of this form.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -30,19 +32,23 @@ struct Document<'a> {
     figures: Vec<Claim<'a>>,
     summary: Summary<'a>,
     notes: &'a [String],
+    fitted: &'a [Fitted],
 }
 
 #[derive(Serialize)]
 struct Claim<'a> {
     text: &'a str,
+    said: &'a str,
+    counts: bool,
+    verdict: Verdict,
     holds: Option<bool>,
     published_holds: bool,
-    verdict: Verdict,
-    agrees: Option<bool>,
-    value: Option<Vec<Numbers<'a>>>,
-    published_value: Option<Vec<Numbers<'a>>>,
-    said: &'a str,
     expr: Option<&'a str>,
+    published_value: Option<Vec<Numbers<'a>>>,
+    model_expr: Option<&'a str>,
+    value: Option<Vec<Numbers<'a>>>,
+    vacuous_unless: Option<&'a str>,
+    guard: Option<Vec<Numbers<'a>>>,
     missing: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
@@ -121,6 +127,7 @@ impl Reproduction {
                 exit_status: self.exit_status(),
             },
             notes: &self.notes,
+            fitted: &self.fitted,
         };
         // Strings, numbers and lists: nothing that JSON cannot hold.
         serde_json::to_value(document).unwrap_or_default()
@@ -147,14 +154,17 @@ impl Reproduction {
 fn claim(claim: &ClaimResult) -> Claim<'_> {
     Claim {
         text: &claim.text,
+        said: &claim.said,
+        counts: claim.counts,
+        verdict: claim.verdict,
         holds: claim.holds(),
         published_holds: claim.published_holds,
-        verdict: claim.verdict,
-        agrees: claim.agrees(),
-        value: numbers(&claim.model),
-        published_value: numbers(&claim.published),
-        said: &claim.said,
         expr: claim.expr.as_deref(),
+        published_value: numbers(&claim.published),
+        model_expr: claim.model_expr.as_deref(),
+        value: numbers(&claim.model),
+        vacuous_unless: claim.vacuous_unless.as_deref(),
+        guard: numbers(&claim.guard),
         missing: claim.missing.iter().map(ToString::to_string).collect(),
         reason: claim.reason.as_deref(),
         note: claim.note.as_deref(),

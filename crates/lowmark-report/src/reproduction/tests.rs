@@ -1,8 +1,10 @@
 //! Models that are right, wrong by a factor, and incomplete.
 
+mod check_py;
+
 use super::*;
 use crate::claim::Claim;
-use crate::evaluation;
+use crate::evaluation::{self, CellTest, ClaimTest, StatedClaim};
 use crate::recipe;
 use crate::table::PlainStyle;
 
@@ -19,27 +21,27 @@ fn get(id: &str) -> Evaluation {
 }
 
 #[test]
-fn a_perfect_model_agrees_with_print_everywhere() {
+fn a_perfect_model_bears_out_all_that_counts() {
     for id in evaluation::ids().filter(|id| !id.starts_with("ioless")) {
         let evaluation = get(id);
         let result = Reproduction::new(&evaluation, None, &scaled(&evaluation, 1.0));
         assert_eq!(result.exit_status(), 0, "{id}");
-        assert_eq!(result.summary.claims.agree, evaluation.claims.len(), "{id}");
+        let claims = result.summary.claims;
+        assert_eq!(
+            (claims.borne_out, claims.vacuous),
+            (claims.count, 0),
+            "{id}"
+        );
         let errors = result.summary.cell_errors.as_ref().expect("errors");
         assert_eq!((errors.median, errors.worst), (0.0, 0.0), "{id}");
         for claim in &result.claims {
-            assert_eq!(
-                claim.holds(),
-                Some(claim.published_holds),
-                "{id}: {}",
-                claim.text
-            );
-            assert_eq!(
-                claim.published.len(),
-                claim.model.len(),
-                "{id}: {}",
-                claim.text
-            );
+            let expected = if claim.counts {
+                Verdict::BorneOut
+            } else {
+                Verdict::NotCounted
+            };
+            assert_eq!(claim.verdict, expected, "{id}: {}", claim.text);
+            assert!(!claim.published.is_empty() && !claim.model.is_empty());
         }
     }
 }
@@ -68,8 +70,8 @@ fn one_wrong_cell_is_the_worst_and_fails_its_claims() {
         (errors.median, errors.worst, &errors.worst_cell),
         (0.0, 1.0, &cell)
     );
-    assert_eq!(result.claims[0].verdict, Verdict::Contradicts);
-    assert_eq!(result.summary.claims.contradicts, 1);
+    assert_eq!(result.claims[0].verdict, Verdict::Contradicted);
+    assert_eq!(result.summary.claims.contradicted, 1);
     assert_eq!(result.exit_status(), 1);
     let wrong = result
         .cells
@@ -87,29 +89,68 @@ fn without_a_figure_a_claim_is_undecided_and_the_status_is_1() {
     let result = Reproduction::new(&evaluation, None, &model);
     assert_eq!(result.summary.modelled, 24);
     let claim = &result.claims[0];
-    assert_eq!(
-        (claim.verdict, claim.holds(), claim.agrees()),
-        (Verdict::NotModelled, None, None)
-    );
+    assert_eq!((claim.verdict, claim.holds()), (Verdict::NotModelled, None));
     assert_eq!(claim.missing.len(), 2);
     assert!(claim.model.is_empty() && !claim.published.is_empty());
     assert_eq!(result.exit_status(), 1);
 }
 
 #[test]
-fn a_claim_that_print_contradicts_does_not_fail_the_model() {
+fn a_claim_that_does_not_count_is_shown_and_judges_nothing() {
     let evaluation = get("vmscan-2010-x86_64-micro-mapped-file-stream");
     let result = Reproduction::new(&evaluation, None, &scaled(&evaluation, 1.0));
     let claim = result
         .claims
         .iter()
-        .find(|c| !c.published_holds)
+        .find(|c| !c.counts)
         .expect("one such claim");
-    assert_eq!(
-        (claim.verdict, claim.agrees()),
-        (Verdict::Contradicts, Some(true))
-    );
+    assert_eq!((claim.verdict, claim.holds()), (Verdict::NotCounted, None));
+    assert!(!claim.published_holds && !claim.model.is_empty());
     assert_eq!(result.exit_status(), 0);
+    let text = result.text(&PlainStyle, None);
+    let shown = format!("not counted   {}\n", claim.text);
+    assert!(
+        text.contains(&shown) && text.contains("Not counted: "),
+        "{text}"
+    );
+    // Without any figure it does not count either.
+    let result = Reproduction::new(&evaluation, None, &CellValues::new());
+    let claims = result.summary.claims;
+    assert_eq!(
+        (claims.count, claims.not_modelled, claims.judged),
+        (4, 4, 0)
+    );
+}
+
+/// Columns that are all the baseline show nothing: a claim that they are the same is vacuous, and is not borne out.
+#[test]
+fn kernels_that_do_not_differ_bear_nothing_out() {
+    let mut vacuous = 0;
+    for id in evaluation::ids().filter(|id| !id.starts_with("ioless")) {
+        let evaluation = get(id);
+        let values = evaluation.cell_values();
+        let baseline = |cell: &CellId| {
+            let table = evaluation.table(&cell.table).expect("a table");
+            figure(&values, &cell.in_column(&table.columns[0]))
+        };
+        let model = values.keys().map(|c| (c.clone(), baseline(c))).collect();
+        let result = Reproduction::new(&evaluation, None, &model);
+        assert_eq!(result.summary.claims.borne_out, 0, "{id}");
+        vacuous += result.summary.claims.vacuous;
+        assert_eq!(
+            result.exit_status(),
+            u8::from(result.summary.claims.count > 0)
+        );
+        let text = result.text(&PlainStyle, None);
+        for claim in &result.claims {
+            let why = "it would show something only if ";
+            let reason = claim.vacuous_unless.as_deref().unwrap_or("(none)");
+            let shown = text.contains(&format!("{why}{reason}; here "));
+            assert_eq!(shown, claim.verdict == Verdict::Vacuous, "{id}: {text}");
+        }
+    }
+    // Of fifteen guarded claims the model_expr of two asks for a difference by itself.
+    assert_eq!(vacuous, 13);
 }
 
 #[test]
@@ -129,22 +170,28 @@ column.before = { kernel = "v3.1" }
 column.after = { kernel = "v3.2" }
 table.dd100 = { machine = "m" }
 row.System = { metric = { value = "system", unit = "s" } }
-claim.dd100-system = { expr = "[dd100::System::after] / [dd100::System::before] <= 0.2" }
+claim.dd100-system = { before = "[dd100::System::before]", after = "[dd100::System::after]" }
 "#;
     let recipe = Recipe::parse("r.toml", text).expect("a recipe");
     let plans = recipe
         .cells(&evaluation, "default")
         .expect("cells of its own tables");
     assert_eq!(plans.len(), 2);
-    let model: CellValues = plans
-        .iter()
-        .zip([30.0, 3.0])
-        .map(|(p, v)| (p.cell.clone(), Some(v)))
-        .collect();
-    let result = Reproduction::new(&evaluation, Some(&recipe), &model);
-    assert_eq!(result.claims[0].verdict, Verdict::BearsOut);
-    assert_eq!(result.claims[0].model[0].left.value, 0.1);
-    assert_eq!(result.summary.claims.not_modelled, 4);
+    // In print it falls to a tenth: to 1/19 to 1/5.5 bears that out.
+    for (after, verdict) in [
+        (3.0, Verdict::BorneOut),
+        (5.4, Verdict::BorneOut),
+        (5.6, Verdict::Contradicted),
+        (1.5, Verdict::Contradicted),
+        (33.0, Verdict::Contradicted),
+    ] {
+        let figures = plans.iter().zip([30.0, after]);
+        let model: CellValues = figures.map(|(p, v)| (p.cell.clone(), Some(v))).collect();
+        let result = Reproduction::new(&evaluation, Some(&recipe), &model);
+        assert_eq!(result.claims[0].verdict, verdict, "{after}");
+        assert_eq!(result.claims[0].model[0].right.value, after / 30.0);
+        assert_eq!(result.summary.claims.not_modelled, 4);
+    }
 }
 
 #[test]
@@ -160,7 +207,7 @@ fn every_figure_in_prose_is_measured_or_says_why_not() {
     );
     for claim in result.claims.iter().chain(&result.figures) {
         assert!(
-            claim.reason.is_some() != claim.expr.is_some(),
+            claim.reason.is_some() != claim.model_expr.is_some(),
             "{}",
             claim.text
         );
@@ -200,16 +247,16 @@ fn additional_claims_are_shown_and_do_not_decide() {
         model.insert(CellId::new(table, row, "Konstantin"), Some(vanilla * 1.5));
     }
     let result = Reproduction::new(&evaluation, Some(&recipe), &model);
-    assert_eq!(result.additional_claims[0].verdict, Verdict::BearsOut);
+    assert_eq!(result.additional_claims[0].verdict, Verdict::BorneOut);
     assert_eq!(result.additional_cells.len(), 4);
     assert_eq!(result.cells.len(), 48);
     for (table, row, vanilla) in rows {
         model.insert(CellId::new(table, row, "Konstantin"), Some(vanilla));
     }
     let result = Reproduction::new(&evaluation, Some(&recipe), &model);
-    assert_eq!(result.additional_claims[0].verdict, Verdict::Contradicts);
+    assert_eq!(result.additional_claims[0].verdict, Verdict::Contradicted);
     assert_eq!(
-        (result.exit_status(), result.summary.claims.bears_out),
+        (result.exit_status(), result.summary.claims.borne_out),
         (0, 5)
     );
 }
@@ -242,16 +289,19 @@ fn json_has_its_stable_names() {
     let mut model = scaled(&evaluation, 1.0);
     model.remove(&CellId::new("hdd", "Seq Anon", "HughPC0"));
     let json = Reproduction::new(&evaluation, None, &model).json();
-    assert_eq!(json["version"], 1);
+    assert_eq!(json["version"], 2);
     assert_eq!(json["evaluation"], "swap-readahead");
     let first = &json["claims"][0];
     assert_eq!(
         (&first["holds"], &first["published_holds"]),
         (&true.into(), &true.into())
     );
-    assert_eq!(first["verdict"], "bears-out");
-    assert_eq!(first["value"][0]["op"], ">=");
-    assert_eq!(first["value"][0]["right"], 1.5);
+    assert_eq!(first["verdict"], "borne-out");
+    assert_eq!(first["value"][0]["op"], "<=");
+    assert_eq!(first["published_value"][0]["op"], ">=");
+    assert!(first["model_expr"].as_str() != first["expr"].as_str());
+    assert_eq!(json["claims"][3]["guard"][0]["holds"], true);
+    assert_eq!(first["published_value"][0]["right"], 1.5);
     let undecided = &json["claims"][1];
     assert!(undecided["holds"].is_null() && undecided["value"].is_null());
     assert_eq!(undecided["missing"][0], "[hdd::Seq Anon::HughPC0]");
@@ -324,8 +374,8 @@ fn claims_are_judged_if_the_variant_judges() {
     assert_eq!(json["claims"], serde_json::json!([]));
     assert_eq!(json["cells"], kept.json()["cells"]);
     let (kept, none) = (kept.text(&PlainStyle, None), none.text(&PlainStyle, None));
-    assert!(kept.contains("contradicts") && kept.contains("\nclaims  "));
-    assert!(!none.contains("contradicts") && !none.contains("\nClaims\n"));
+    assert!(kept.contains("contradicted  ") && kept.contains("\nclaims  "));
+    assert!(!none.contains("contradicted  ") && !none.contains("\nClaims\n"));
     assert!(none.ends_with("\nclaims  are not judged by this variant\n"));
     let tables = |text: &str| text.find("Summary").map(|end| text[..end].len());
     assert!(tables(&none) > Some(1000), "{none}");
@@ -365,20 +415,41 @@ unit = "seconds"
 better = "lower"
 rows = [{ name = "Seq", values = [100, 50] }]
 "#;
-    let claim = |text: &str, expr: &str, holds| StatedClaim {
+    let parse = |expr: &str| Claim::parse(expr).expect("a claim");
+    let claim = |text: &str, expr: &str, model: &str, guard: Option<&str>, counts| StatedClaim {
         text: text.to_owned(),
         said: "table".to_owned(),
-        test: ClaimTest::Expr(Claim::parse(expr).expect("a claim")),
-        holds,
-        note: None,
+        test: ClaimTest::Expr(Box::new(CellTest {
+            printed: parse(expr),
+            model: parse(model),
+            vacuous_unless: guard.map(parse),
+        })),
+        holds: counts,
+        counts,
+        note: (!counts).then(|| "print says otherwise".to_owned()),
     };
     let claims = vec![
         claim(
             "new is twice as fast",
             "[t::Seq::old] / [t::Seq::new] >= 2",
+            "[t::Seq::old] >= 1.85 * [t::Seq::new]",
+            None,
             true,
         ),
-        claim("new is free", "[t::Seq::new] == 0", false),
+        claim(
+            "new takes no more",
+            "[t::Seq::new] <= [t::Seq::old]",
+            "[t::Seq::new] <= [t::Seq::old]",
+            Some("[t::Seq::new] != [t::Seq::old] and [t::Seq::old] < 105"),
+            true,
+        ),
+        claim(
+            "new is free",
+            "[t::Seq::new] == 0",
+            "[t::Seq::new] == 0",
+            None,
+            false,
+        ),
     ];
     Evaluation::parse("small.toml", text, claims).expect("valid")
 }
@@ -387,9 +458,17 @@ rows = [{ name = "Seq", values = [100, 50] }]
 fn text_of_a_small_one() {
     let model = [("old", 110.0), ("new", 60.5)]
         .map(|(column, value)| (CellId::new("t", "Seq", column), Some(value)));
-    let result = Reproduction::new(&small(), None, &model.into());
+    let fitted = Fitted {
+        machine: "box".to_owned(),
+        constant: "costs.syscall".to_owned(),
+        to: vec!["t::Seq".to_owned(), "t::Rand".to_owned()],
+    };
+    let result = Reproduction::new(&small(), None, &model.into()).with_fitted(vec![fitted]);
+    assert_eq!(result.json()["fitted"][0]["constant"], "costs.syscall");
+    assert_eq!(result.json()["claims"][1]["verdict"], "vacuous");
     let expected = "\
 small: A small one
+fitted: costs.syscall of box was fitted to t::Seq, t::Rand
 
 Elapsed time (seconds)
                             old         new
@@ -399,18 +478,23 @@ Seq  published              100          50
      error of ratio                  +10.0%
 
 Claims
-contradicts   new is twice as fast
+contradicted  new is twice as fast
               print 2 >= 2
-              model 1.818 >= 2
-contradicts   new is free
+              model 110 >= 111.9
+vacuous       new takes no more
+              print 50 <= 100
+              model 60.50 <= 110
+              why   it would show something only if [t::Seq::new] != [t::Seq::old] and [t::Seq::old] < 105; here 60.50 != 110, 110 < 105
+not counted   new is free
               print 50 == 0 (does not bear it out)
               model 60.50 == 0
+              note  print says otherwise
 
 Summary
 cells   2 of 2 modelled; |error| of 2: median 15.5%, worst 21.0% at [t::Seq::new]
 ratios  |error| of 1: median 10.0%, worst 10.0% at [t::Seq::new]
-claims  0 of 2 borne out, 2 contradicted, 0 not modelled; 1 as in print
-not every claim that holds in print holds in the model
+claims  2 of 3 count: 2 judged, 0 borne out, 1 contradicted, 1 vacuous, 0 not modelled
+the model does not bear out every claim that counts
 ";
     assert_eq!(result.text(&PlainStyle, None), expected);
 }

@@ -1,9 +1,6 @@
 //! A reproduction as text.
 
-use super::{
-    CellResult, ClaimResult, ClaimSummary, ErrorSummary, OwnTable, Reproduction, Verdict,
-    claim_summary,
-};
+use super::{CellResult, ClaimResult, ClaimSummary, ErrorSummary, OwnTable, Reproduction, Verdict};
 use crate::claim::{Compared, Side};
 use crate::evaluation::Table;
 use crate::recipe::Compare;
@@ -41,7 +38,7 @@ impl Reproduction {
         sections.extend(self.claim_section("Claims", &self.claims, style));
         let title = "Other figures in prose";
         sections.extend(self.claim_section(title, &self.figures, style));
-        let title = "Said of kernels that are not in the tables";
+        let title = "Claims about kernels outside the tables";
         sections.extend(self.claim_section(title, &self.additional_claims, style));
         sections.push(self.summary_text(style));
         sections.join("\n")
@@ -55,6 +52,14 @@ impl Reproduction {
         }
         for note in &self.notes {
             text.push_str(&format!("note: {note}\n"));
+        }
+        for fitted in &self.fitted {
+            text.push_str(&format!(
+                "fitted: {} of {} was fitted to {}\n",
+                fitted.constant,
+                fitted.machine,
+                fitted.to.join(", ")
+            ));
         }
         text
     }
@@ -147,21 +152,21 @@ impl Reproduction {
         }
         text += &format!("claims  {}\n", claims_text(summary.claims));
         if !self.figures.is_empty() {
-            let figures = claims_text(claim_summary(&self.figures));
+            let figures = claims_text(ClaimSummary::of(&self.figures));
             text += &format!("figures {figures}\n");
         }
         if summary.additional_claims.total > 0 {
             text += &format!("besides {}\n", claims_text(summary.additional_claims));
         }
-        let (role, result) = match self.exit_status() {
-            0 => (
-                Role::Good,
-                "every claim that holds in print holds in the model",
-            ),
-            _ => (
+        let (role, result) = if summary.claims.count == 0 {
+            (Role::Unknown, "no claim counts")
+        } else if self.exit_status() == 0 {
+            (Role::Good, "the model bears out every claim that counts")
+        } else {
+            (
                 Role::Bad,
-                "not every claim that holds in print holds in the model",
-            ),
+                "the model does not bear out every claim that counts",
+            )
         };
         text + &style.paint(role, result) + "\n"
     }
@@ -212,15 +217,11 @@ fn error_field(error: Option<f64>) -> Field {
 
 fn claim_lines(claim: &ClaimResult, style: &dyn Style) -> String {
     let (role, word) = match claim.verdict {
-        Verdict::BearsOut => (Role::Good, "bears out   "),
-        Verdict::Contradicts => (Role::Bad, "contradicts "),
+        Verdict::BorneOut => (Role::Good, "borne out   "),
+        Verdict::Contradicted => (Role::Bad, "contradicted"),
+        Verdict::Vacuous => (Role::Bad, "vacuous     "),
+        Verdict::NotCounted => (Role::Unknown, "not counted "),
         Verdict::NotModelled => (Role::Unknown, "not modelled"),
-    };
-    // Where print contradicts the claim as well, the model is right to.
-    let role = if claim.agrees() == Some(true) {
-        Role::Good
-    } else {
-        role
     };
     let mut text = format!("{}  {}\n", style.paint(role, word), claim.text);
     let mut line = |name: &str, content: &str| {
@@ -246,6 +247,14 @@ fn claim_lines(claim: &ClaimResult, style: &dyn Style) -> String {
             None => "no cell stands for this figure".to_owned(),
         };
         line("model", &why);
+    }
+    if claim.verdict == Verdict::Vacuous {
+        let guard = claim.vacuous_unless.as_deref().unwrap_or_default();
+        let why = format!(
+            "it would show something only if {guard}; here {}",
+            numbers(&claim.guard)
+        );
+        line("why  ", &why);
     }
     if let Some(note) = &claim.note {
         line("note ", note);
@@ -334,8 +343,22 @@ fn error_text(errors: Option<&ErrorSummary>) -> String {
 }
 
 fn claims_text(claims: ClaimSummary) -> String {
+    let ClaimSummary {
+        total,
+        count,
+        judged,
+        borne_out,
+        contradicted,
+        vacuous,
+        not_modelled,
+    } = claims;
+    let of = if count == total {
+        format!("{count}")
+    } else {
+        format!("{count} of {total} count")
+    };
     format!(
-        "{} of {} borne out, {} contradicted, {} not modelled; {} as in print",
-        claims.bears_out, claims.total, claims.contradicts, claims.not_modelled, claims.agree
+        "{of}: {judged} judged, {borne_out} borne out, {contradicted} contradicted, {vacuous} vacuous, \
+         {not_modelled} not modelled"
     )
 }

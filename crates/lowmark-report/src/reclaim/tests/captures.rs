@@ -2,6 +2,7 @@
 //! LOWMARK_VMSCAN_SCRIPT; without them these tests say so and judge nothing.
 
 use super::*;
+use crate::needed;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,7 +28,7 @@ struct Capture {
 
 fn captures() -> Vec<Capture> {
     let Some(directory) = std::env::var_os(CAPTURES) else {
-        println!("skipped: {CAPTURES} is not set");
+        needed::absent(format!("{CAPTURES} is not set"));
         return Vec::new();
     };
     let entries = std::fs::read_dir(&directory).expect("the directory of captures");
@@ -231,9 +232,12 @@ fn counters_of_the_kernel() {
 /// The script's output. It must not find the formats of the running kernel, as it has none of its own for
 /// those: it is asked only where they cannot be read.
 fn ask_script(text: &[u8], ignore_pid: bool, seed: u32) -> Option<String> {
-    let script = std::env::var_os(SCRIPT)?;
+    let Some(script) = std::env::var_os(SCRIPT) else {
+        needed::absent(format!("{SCRIPT} is not set"));
+        return None;
+    };
     if Path::new("/sys/kernel/debug/tracing/events").exists() {
-        println!("skipped: the script would read the formats of the running kernel");
+        needed::absent("the kernel's script would read the formats of the running kernel");
         return None;
     }
     let mut child = Command::new("perl")

@@ -336,3 +336,41 @@ fn waits() {
     // The first wait began before the trace: only what lies in it counts over time.
     assert_eq!(spent, 112_000_000);
 }
+
+/// ftrace had no name for a task in some lines: with its process id it is one task.
+#[test]
+fn a_task_without_a_name_is_the_one_with_its_process_id() {
+    const SHRINK: &str = "lru_shrink_inactive: nid=0 zid=0 nr_scanned=32 nr_reclaimed=16 priority=12 flags=RECLAIM_WB_ANON|RECLAIM_WB_ASYNC";
+    let figures = figures(&lines(&[
+        ("<...>-186", 0.0, BEGIN),
+        ("<...>-187", 0.5, BEGIN),
+        ("rl-186", 1.0, SHRINK),
+        ("rl-186", 2.0, END),
+        ("<...>-187", 2.5, END),
+        ("rl-186", 3.0, BEGIN),
+        ("<...>-186", 4.0, END),
+        ("<...>-186", 5.0, BEGIN),
+        ("sh-186", 6.0, END),
+        ("<...>-49", 7.0, SHRINK),
+        ("kswapd0-49", 8.0, SHRINK),
+    ]));
+    let found: Vec<_> = figures
+        .processes
+        .iter()
+        .map(|p| (p.key(), p.direct_reclaims, p.stalled_us(), p.scanned))
+        .collect();
+    let expected = [
+        ("rl-186", 3, 3000, 32),
+        ("<...>-187", 1, 2000, 0),
+        // It executed another program: whether it did, or its id was given away, the trace does not say.
+        ("sh-186", 0, 1000, 0),
+        ("kswapd0-49", 0, 0, 64),
+    ];
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(key, reclaims, us, pages)| ((*key).to_owned(), *reclaims, *us, *pages))
+        .collect();
+    assert_eq!(found, expected);
+    assert_eq!(figures.totals(Actor::Kswapd).scanned, 64);
+    assert_eq!(figures.kswapd.awake_at_start, 1);
+}
