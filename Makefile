@@ -13,6 +13,7 @@ help: ## what there is
 LOWMARK = $(CARGO) run --release --quiet --package lowmark --no-default-features --
 
 demo: ## builds lowmark, compares kernels swapping and holding writers back: two minutes, most of it for the build
+	@$(CARGO) build --release --package lowmark --no-default-features
 	$(LOWMARK) compare swap-small \
 		--kernel v3.6 --kernel v3.6+swapin_readahead=hugh-new --kernel v3.14
 	@$(LOWMARK) reproduce ioless-dirty-2011 --variant demo --table dd1 --table dd10 --table dd100

@@ -63,7 +63,7 @@ if [ "$short" = yes ]; then
     profile=test
     directory=debug
 fi
-${CARGO:-cargo} build --quiet --profile "$profile" --package lowmark --package lowmark-real
+${CARGO:-cargo} build --quiet --profile "$profile" --package lowmark
 lowmark=${CARGO_TARGET_DIR:-target}/$directory/lowmark
 if [ -z "$kept" ]; then
     command -v qemu-system-x86_64 > /dev/null || bin/install-guest-tools.sh --private

@@ -10,7 +10,7 @@
 //! zoneinfo  reads what a kernel says of its memory
 //! ```
 //!
-//! The runner is a program of its own, `lowmark-runner`, so that nothing but the workload and itself is in
+//! The runner is a program of its own, `lowmark-runner` of the package `lowmark`, so that nothing but the workload and itself is in
 //! a guest's memory. This is the only crate that touches the system; its `unsafe` code is in
 //! `runner/sys.rs`.
 

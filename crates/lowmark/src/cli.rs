@@ -10,37 +10,51 @@ use std::path::PathBuf;
 #[command(name = "lowmark", version, arg_required_else_help = true)]
 #[command(
     after_help = "Example:\n  lowmark compare swap-small --kernel v3.6 --kernel v3.14\n\n\
-    Exit status: 0 all went well; 1 a run did not complete or a claim is contradicted; 2 an error;\n\
+    Exit status: 0 all went well; 1 a run did not complete or a claim is contradicted; 2 an error; \
     3 a guest started and failed."
 )]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub(crate) verb: Verb,
+    /// Whether to colour
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+}
+
+/// When there is colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On terminals, unless NO_COLOR is set or TERM is `dumb`
+    Auto,
+    /// Everywhere, for `less -R`
+    Always,
+    /// Nowhere
+    Never,
 }
 
 /// What is run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Ask {
-    /// Kernel to run: VERSION[+MECHANISM[=VARIANT]]...[,SYSCTL=VALUE]...; repeat it for several
+    /// Kernel to run: VERSION[+MECHANISM[=VARIANT]]...[,SYSCTL=VALUE]...; given again, one more kernel is run
     #[arg(long = "kernel", value_name = "KERNEL")]
     pub(crate) kernels: Vec<String>,
     /// Machine in place of the workload's: a name (see `lowmark list machines`) or a path to a .toml file
     #[arg(long, value_name = "NAME|PATH")]
     pub(crate) machine: Option<String>,
-    /// Sets a parameter, a field of the machine or a sysctl; repeat it for several
+    /// Sets a parameter, a field of the machine or a sysctl; once for each name
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
     /// Seed of all random choices
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Runs everything this many times, with the seeds N, N+1, ...
+    /// Runs everything this many times, with the seeds N, N+1, ..., each on another boot of the machine
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) repeat: Option<u64>,
     /// What runs it
     #[arg(long, value_enum, value_name = "BACKEND", default_value_t = Backend::Model)]
     pub(crate) on: Backend,
-    /// With --on guest, the kernel image: a path, or a version that was fetched; repeat it for several
+    /// With --on guest, the kernel image: a path, or a version that was fetched; given again, one more is run
     #[arg(long = "image", value_name = "PATH|VERSION")]
     pub(crate) images: Vec<String>,
     /// With --on guest, the time after which a guest is stopped, s [default: 600]
@@ -101,7 +115,8 @@ pub(crate) enum Backend {
     Model,
     /// A kernel image in a virtual machine
     Guest,
-    /// The kernel of this machine, in a memory cgroup (not built yet)
+    /// The kernel of this machine: refused
+    #[value(hide = true)]
     Host,
 }
 
@@ -125,7 +140,7 @@ impl Ask {
 }
 
 impl Ask {
-    /// Refuses a backend that does not exist yet, and flags that have no meaning for this one.
+    /// Refuses a backend that there is not, and flags that have no meaning for this one.
     pub(crate) fn check(&self) -> miette::Result<()> {
         let of_guests = [
             ("--image", !self.images.is_empty()),
@@ -142,8 +157,8 @@ impl Ask {
                 )),
             },
             Backend::Host => Err(miette!(
-                help = "leave --on away, or write --on guest",
-                "--on host: not built yet; this lowmark runs workloads on the model and in guests"
+                help = "omit --on, or write --on guest",
+                "--on host: this lowmark runs workloads on the model and in guests, not on the machine that it is on"
             )),
         }
     }
@@ -173,6 +188,21 @@ mod tests {
             let help = verb.get_after_help().map(ToString::to_string);
             let example = format!("\n  lowmark {}", verb.get_name());
             assert!(help.is_some_and(|help| help.contains(&example)), "{verb}");
+        }
+    }
+
+    /// Paragraphs are wrapped where the terminal ends, and a break of their own would come on top of that.
+    #[test]
+    fn help_has_no_breaks_within_paragraphs() {
+        let root = Cli::command();
+        for command in root.get_subcommands().chain([&root]) {
+            let help = command.get_after_help().map(ToString::to_string);
+            let help = help.unwrap_or_default();
+            let lines: Vec<&str> = help.lines().collect();
+            for pair in lines.windows(2) {
+                let whole = pair.iter().any(|line| line.is_empty()) || pair[1].starts_with("  ");
+                assert!(whole, "{}: {pair:?}", command.get_name());
+            }
         }
     }
 

@@ -8,10 +8,10 @@
 //! 4. The results come in the order of the runs, whatever the number of threads.
 
 use crate::cli::Running;
-use crate::guests;
 use crate::output::remark;
 use crate::plan::Run;
 use crate::progress::Display;
+use crate::{guests, interrupt, unfinished};
 use lowmark_model::Options;
 use lowmark_record::{Recording, check_writable};
 use lowmark_report::identities::{Identity, identities};
@@ -44,6 +44,8 @@ pub(crate) fn execute_and_keep(
 ) -> miette::Result<Vec<Recording>> {
     if let Some(out) = &running.out {
         check_out(out, runs)?;
+        unfinished::clear(out, running.quiet);
+        unfinished::clear_at_end(out);
     }
     let guests = runs.iter().any(|run| run.guest.is_some());
     let usual = || if guests { 1 } else { cpus() };
@@ -122,7 +124,9 @@ fn one(run: &Run, running: &Running, keep: bool, display: &Display) -> miette::R
         remark(running.quiet, &format!("warning: {}: {text}", run.name));
     }
     if let Some(out) = &running.out {
-        recording.write(&out.join(&run.name)).into_diagnostic()?;
+        let written = recording.write(&out.join(&run.name));
+        interrupt::wait_if_ending();
+        written.into_diagnostic()?;
     }
     if !keep {
         recording.events = Default::default();

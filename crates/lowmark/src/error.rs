@@ -1,8 +1,10 @@
 //! How errors are told: with the place in the text on a terminal, one line each otherwise.
 
 use lowmark_real::guest::GuestError;
+use lowmark_report::table::printable_lines;
 use lowmark_spec::SpecError;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, Report};
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::io::{IsTerminal, Write as _};
 
@@ -39,23 +41,27 @@ pub(crate) fn print(report: &Report) {
     let text = if stderr.is_terminal() {
         graphical(report)
     } else {
-        plain(report)
+        printable_lines(&plain(report)).into_owned()
     };
     // Where stderr is gone, there is nobody left to tell.
     let _ = stderr.write_all(text.as_bytes());
 }
 
 fn graphical(report: &Report) -> String {
-    let theme = if crate::output::no_color() {
-        GraphicalTheme::unicode_nocolor()
-    } else {
-        GraphicalTheme::unicode()
+    let render = |theme| {
+        let mut text = String::new();
+        let handler = GraphicalReportHandler::new_themed(theme);
+        let rendered = handler.render_report(&mut text, report.as_ref());
+        rendered.is_ok().then_some(text)
     };
-    let mut text = String::new();
-    let handler = GraphicalReportHandler::new_themed(theme);
-    match handler.render_report(&mut text, report.as_ref()) {
-        Ok(()) => text,
-        Err(_) => plain(report),
+    let Some(text) = render(GraphicalTheme::unicode_nocolor()) else {
+        return printable_lines(&plain(report)).into_owned();
+    };
+    match printable_lines(&text) {
+        // Without colours nothing but the message can have control characters: those of a file's name or text.
+        Cow::Owned(shown) => shown,
+        Cow::Borrowed(_) if !crate::output::color(true) => text,
+        Cow::Borrowed(_) => render(GraphicalTheme::unicode()).unwrap_or(text),
     }
 }
 
@@ -94,6 +100,18 @@ mod tests {
         assert_eq!(plain(&report), "error: cannot write: disk on fire\n");
         let report = miette!(help = "do that", "not so");
         assert_eq!(plain(&report), "error: not so\n  help: do that\n");
+    }
+
+    #[test]
+    fn escape_sequences_in_names_do_not_reach_the_terminal() {
+        let report = miette!(help = "see \u{9b}1m", "\x1b[31mred.txt: no such file");
+        let text = graphical(&report);
+        assert!(text.contains("\\u{1b}[31mred.txt"), "{text}");
+        assert!(text.contains("\\u{9b}1m"), "{text}");
+        assert!(
+            !text.contains(|c: char| c.is_control() && c != '\n'),
+            "{text:?}"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use lowmark_spec::{BuiltIn, Directory, Library, Source};
 use miette::{IntoDiagnostic, WrapErr, miette};
+use std::io::ErrorKind;
 use std::path::Path;
 
 macro_rules! workload_files {
@@ -86,7 +87,10 @@ pub(crate) fn find(target: &str) -> miette::Result<Found> {
             "{target}: is a directory, expected a workload"
         ));
     }
-    if !path.exists() {
+    if path
+        .symlink_metadata()
+        .is_err_and(|e| e.kind() == ErrorKind::NotFound)
+    {
         return Err(miette!(
             help = format!("built in are: {}", names().collect::<Vec<_>>().join(", ")),
             "{target}: no such file, and no built-in workload of this name"

@@ -7,17 +7,22 @@
 //! claims; 2 for every error, those of usage included; 3 if a guest started and failed.
 
 mod cli;
+mod comparing;
+mod endless;
 mod engine;
 mod error;
 mod group;
 mod guests;
+mod interrupt;
 mod kernel_runs;
 mod library;
 mod outcome;
 mod output;
 mod plan;
 mod progress;
+mod remarks;
 mod traces;
+mod unfinished;
 mod verb;
 
 use clap::Parser;
@@ -25,6 +30,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
+    output::set_color(cli.color);
     // The message of a panic has been printed already; what is left is the exit status of an error.
     let result = std::panic::catch_unwind(|| cli.verb.run());
     match result {

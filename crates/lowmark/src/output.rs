@@ -1,10 +1,12 @@
 //! What goes to stdout: plain when it goes to a file or a pipe, with colour and fitted to the width on a
 //! terminal.
 
-use lowmark_report::table::{PlainStyle, Role, Style};
+use crate::cli::Color;
+use lowmark_report::table::{PlainStyle, Role, Style, printable, printable_lines};
 use miette::{IntoDiagnostic, WrapErr};
 use serde::Serialize;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 
 /// Width of running text where there is no terminal to fit.
 const TEXT_WIDTH: usize = 100;
@@ -21,16 +23,10 @@ impl Page {
     /// The page that stdout is.
     pub(crate) fn stdout() -> Page {
         let stdout = std::io::stdout();
-        if !stdout.is_terminal() {
-            return Page {
-                style: Box::new(PlainStyle),
-                width: None,
-            };
-        }
-        let style: Box<dyn Style> = if no_color() {
-            Box::new(PlainStyle)
-        } else {
+        let style: Box<dyn Style> = if color(stdout.is_terminal()) {
             Box::new(Ansi)
+        } else {
+            Box::new(PlainStyle)
         };
         let width = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
         Page { style, width }
@@ -38,7 +34,7 @@ impl Page {
 
     /// A heading.
     pub(crate) fn title(&self, text: &str) -> String {
-        self.style.paint(Role::Title, text)
+        self.style.paint(Role::Title, &printable(text))
     }
 
     /// Running text as indented lines.
@@ -65,9 +61,26 @@ impl Page {
     }
 }
 
-/// Whether the user wants no colour (<https://no-color.org>).
-pub(crate) fn no_color() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+/// What `--color` says.
+static COLOR: OnceLock<Color> = OnceLock::new();
+
+/// Keeps what `--color` says for all that is printed.
+pub(crate) fn set_color(color: Color) {
+    // Once, at the start of the program.
+    let _ = COLOR.set(color);
+}
+
+/// Whether there is colour in what goes to a terminal, or elsewhere (<https://no-color.org>).
+pub(crate) fn color(terminal: bool) -> bool {
+    let refused = || {
+        std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|value| value == "dumb")
+    };
+    match COLOR.get().copied().unwrap_or(Color::Auto) {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => terminal && !refused(),
+    }
 }
 
 /// Colours of a terminal.
@@ -108,11 +121,11 @@ pub(crate) fn print_json(document: &impl Serialize) -> miette::Result<()> {
     print(&(text + "\n"))
 }
 
-/// Says something on stderr, unless it is to be quiet.
+/// Says something on stderr, unless it is to be quiet. Control characters in it are shown as text.
 pub(crate) fn remark(quiet: bool, text: &str) {
     if !quiet {
         // Where stderr is gone, there is nobody left to tell.
-        let _ = writeln!(std::io::stderr(), "{text}");
+        let _ = writeln!(std::io::stderr(), "{}", printable_lines(text));
     }
 }
 

@@ -5,10 +5,13 @@
 //! 2. What `--set` changes is noted among the parameters, so that the recording says it.
 //! 3. Each scenario is repeated with the seeds that follow its own.
 //! 4. What the backend cannot run is refused before anything runs.
+//! 5. Kernels that are compared have in common what they do not differ in ([`comparing`]).
 
 use crate::cli::{Ask, Backend};
+use crate::comparing;
 use crate::guests::Images;
 use crate::library::{self, CommandLine, Found};
+use lowmark_model::kernel::KernelError;
 use lowmark_model::{Refusal, check};
 use lowmark_real::guest::GuestOptions;
 use lowmark_report::recipe::RunPlan;
@@ -16,8 +19,11 @@ use lowmark_spec::{BuiltIn, Library, Overrides, Scenario, Source, parse};
 use miette::{LabeledSpan, NamedSource, Report, SourceOffset, SourceSpan, miette};
 use std::collections::BTreeSet;
 
-/// Longest name of a directory: most file systems allow 255 bytes, and writing needs some for its own.
+/// Longest name of a directory but for backend and seed: most file systems allow 255 bytes, and writing needs
+/// some for its own.
 const NAME_BYTES_MAX: usize = 200;
+/// What a name that does not say all ends with: a dash and 64 bits in hexadecimal.
+const HASH_BYTES: usize = 17;
 
 /// One run to be done.
 #[derive(Debug)]
@@ -32,16 +38,34 @@ pub(crate) struct Run {
     pub(crate) guest: Option<Box<GuestOptions>>,
 }
 
+/// What runs are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Each for itself.
+    Alone,
+    /// Kernels side by side.
+    Comparison,
+    /// To be found among those that were made at another time: no image needs to be there.
+    Kept,
+}
+
 /// The runs of a workload.
 pub(crate) fn of_workload(target: &str, ask: &Ask) -> miette::Result<Vec<Run>> {
     ask.check()?;
-    of_found(&library::find(target)?, ask, true)
+    of_found(&library::find(target)?, ask, Purpose::Alone)
+}
+
+/// The runs of a workload whose kernels are compared: with what the model has of all of them, and several of each.
+pub(crate) fn of_comparison(target: &str, ask: &Ask) -> miette::Result<Vec<Run>> {
+    ask.check()?;
+    of_found(&library::find(target)?, ask, Purpose::Comparison)
 }
 
 /// The runs in guests that were made of a workload at another time: as [`of_workload`] names them, but no image
 /// needs to be there.
 pub(crate) fn of_kernel_runs(target: &str, ask: &Ask) -> miette::Result<Vec<Run>> {
-    of_found(&library::find(target)?, ask, false)
+    ask.check()?;
+    of_found(&library::find(target)?, ask, Purpose::Kept)
 }
 
 /// The runs of a workload that is part of the program.
@@ -54,10 +78,10 @@ pub(crate) fn of_source(text: &str, ask: &Ask) -> miette::Result<Vec<Run>> {
         },
         machines: Box::new(BuiltIn),
     };
-    of_found(&found, ask, true)
+    of_found(&found, ask, Purpose::Alone)
 }
 
-fn of_found(found: &Found, ask: &Ask, boot: bool) -> miette::Result<Vec<Run>> {
+fn of_found(found: &Found, ask: &Ask, purpose: Purpose) -> miette::Result<Vec<Run>> {
     let images = match ask.on {
         Backend::Guest => Some(Images::find(ask)?),
         Backend::Model | Backend::Host => None,
@@ -74,8 +98,15 @@ fn of_found(found: &Found, ask: &Ask, boot: bool) -> miette::Result<Vec<Run>> {
         Some(_) => &CommandLine,
         None => found.machines.as_ref(),
     };
+    let mut scenarios = scenarios(&found.source, machines, &overrides)?;
+    let mut repeats = ask.repeat.unwrap_or(1);
+    if purpose == Purpose::Comparison && images.is_none() {
+        comparing::align(&mut scenarios);
+        repeats = ask.repeat.unwrap_or_else(|| comparing::repeats(&scenarios));
+    }
+    let boot = purpose != Purpose::Kept;
     let mut planned: Vec<(Scenario, Option<Box<GuestOptions>>)> = Vec::new();
-    for scenario in scenarios(&found.source, machines, &overrides)? {
+    for scenario in scenarios {
         match &images {
             Some(images) => planned.extend(images.guests(&scenario, ask, boot)?),
             None => {
@@ -86,7 +117,7 @@ fn of_found(found: &Found, ask: &Ask, boot: bool) -> miette::Result<Vec<Run>> {
     }
     let mut runs = Vec::new();
     for (scenario, guest) in planned {
-        for repeat in 0..ask.repeat.unwrap_or(1) {
+        for repeat in 0..repeats {
             let seed = scenario.seed.checked_add(repeat).ok_or_else(|| {
                 miette!(
                     help = "choose a smaller --seed",
@@ -94,8 +125,11 @@ fn of_found(found: &Found, ask: &Ask, boot: bool) -> miette::Result<Vec<Run>> {
                     scenario.seed
                 )
             })?;
+            // Another seed is another boot of the machine as well, and the kernel's periodic work is elsewhere.
             let scenario = Scenario {
                 seed,
+                boot: seed,
+                phase: seed,
                 ..scenario.clone()
             };
             runs.push(Run {
@@ -120,7 +154,8 @@ pub(crate) fn of_recipe(plan: &RunPlan, seed: Option<u64>) -> miette::Result<Run
         seed,
     };
     let mut scenarios = scenarios(&source, &BuiltIn, &overrides)?;
-    for scenario in &scenarios {
+    for scenario in &mut scenarios {
+        (scenario.boot, scenario.phase) = (scenario.seed, scenario.seed);
         check(scenario).map_err(|refusal| refused(&refusal, &source))?;
     }
     match (scenarios.pop(), scenarios.len()) {
@@ -143,6 +178,19 @@ impl Run {
             guest: None,
         }
     }
+
+    /// What is run, in full but for the seed.
+    pub(crate) fn title(&self) -> String {
+        let scenario = &self.scenario;
+        let params = scenario.params.iter();
+        let params: String = params
+            .map(|(name, value)| format!(" {name}={value}"))
+            .collect();
+        format!(
+            "{}{params} on {}, {}",
+            scenario.workload.name, scenario.machine.name, scenario.kernel.text
+        )
+    }
 }
 
 /// Parses a workload.
@@ -158,15 +206,11 @@ pub(crate) fn scenarios(
     Ok(scenarios)
 }
 
-/// Adds what was set to the parameters, unless it is one of them; of two values for a name the later
-/// counts.
+/// Adds what was set to the parameters, unless it is one of them.
 fn note_settings(params: &mut Vec<(String, String)>, set: &[(String, String)]) {
-    let own = params.len();
     for (name, value) in set {
-        match params.iter().position(|(known, _)| known == name) {
-            Some(at) if at < own => {}
-            Some(at) => params[at].1.clone_from(value),
-            None => params.push((name.clone(), value.clone())),
+        if !params.iter().any(|(known, _)| known == name) {
+            params.push((name.clone(), value.clone()));
         }
     }
 }
@@ -187,6 +231,10 @@ pub(crate) fn refused(refusal: &Refusal, source: &Source) -> Report {
             )
             .with_source_code(NamedSource::new(&source.name, source.text.clone()))
         }
+        Refusal::Kernel(KernelError::Sysctl(_)) => miette!(
+            help = "`lowmark list sysctls` shows what there is, with the values that each takes",
+            "{refusal}"
+        ),
         Refusal::Kernel(_) => miette!(
             help = "`lowmark list kernels` and `lowmark list mechanisms` show what there is",
             "{refusal}"
@@ -207,6 +255,9 @@ fn line(text: &str, number: u32) -> SourceSpan {
 
 /// `WORKLOAD_PARAM=VALUE_..._MACHINE_KERNEL_seedN`, in characters that every file system takes; of a guest
 /// with `_guest` before the seed.
+///
+/// A name that is too long, or in which something had to be replaced, is cut and ends with a hash of all that it
+/// stands for: no two runs share a name.
 fn directory_name(scenario: &Scenario, guest: bool) -> String {
     let mut parts = vec![scenario.workload.name.clone()];
     parts.extend(
@@ -217,15 +268,29 @@ fn directory_name(scenario: &Scenario, guest: bool) -> String {
     );
     parts.push(scenario.machine.name.clone());
     parts.push(scenario.kernel.text.clone());
+    let whole = parts.join("_");
     let plain = |c: char| c.is_ascii_alphanumeric() || "._+=,-".contains(c);
-    let mut name: String = parts
-        .join("_")
+    let mut name: String = whole
         .chars()
         .map(|c| if plain(c) { c } else { '-' })
         .collect();
-    name.truncate(NAME_BYTES_MAX);
+    // A value with a `=` in it could be read as two parameters.
+    let ambiguous = scenario.params.iter().any(|(_, value)| value.contains('='));
+    if name.len() > NAME_BYTES_MAX || name != whole || ambiguous {
+        name.truncate(NAME_BYTES_MAX - HASH_BYTES);
+        // No part holds a line break, so the parts cannot be told otherwise.
+        name += &format!("-{:016x}", fnv_1a(parts.join("\n").as_bytes()));
+    }
     let guest = if guest { "_guest" } else { "" };
     format!("{name}{guest}_seed{}", scenario.seed)
+}
+
+/// FNV-1a of 64 bits: the same on every machine and in every version.
+fn fnv_1a(bytes: &[u8]) -> u64 {
+    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(PRIME);
+    bytes.iter().fold(BASIS, step)
 }
 
 /// Two runs of the same name would replace each other's recording, and be a comparison of one thing with
@@ -236,8 +301,9 @@ fn distinct(runs: &[Run]) -> miette::Result<()> {
         None => Ok(()),
         Some(run) => Err(miette!(
             help = "name every kernel and every value of a parameter once",
-            "two runs are the same: {}",
-            run.name
+            "two runs are the same: {}, seed {}",
+            run.title(),
+            run.scenario.seed
         )),
     }
 }
@@ -254,23 +320,62 @@ mod tests {
         scenario.seed = 7;
         assert_eq!(
             directory_name(&scenario, false),
-            "example_dir=..-a-b_small_v3.6_seed7"
+            "example_dir=..-a-b_small_v3.6-750c4f7343558819_seed7"
         );
         scenario.params = vec![("long".into(), "é".repeat(400))];
         assert!(directory_name(&scenario, false).len() < 255);
     }
 
     #[test]
+    fn different_runs_have_different_names() {
+        let named = |params: &[(&str, &str)], kernel: &str| {
+            let mut scenario = lowmark_model::example_scenario();
+            let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            scenario.params = params.iter().map(pair).collect();
+            scenario.kernel.text = kernel.to_owned();
+            scenario.seed = u64::MAX;
+            directory_name(&scenario, true)
+        };
+        let long = format!("v6.1{}", "+one-counter-of-tags".repeat(12));
+        let names = [
+            named(&[], &format!("{long}+swap-clusters-free-first")),
+            named(&[], &format!("{long}+reclaim-reads-old-counters")),
+            named(&[], "path/to/bzImage"),
+            named(&[], "path-to/bzImage"),
+            named(&[("size", "RAM/2")], "v3.6"),
+            named(&[("size", "RAM*2")], "v3.6"),
+            named(&[("a", "1_b=2")], "v3.6"),
+            named(&[("a", "1"), ("b", "2")], "v3.6"),
+        ];
+        let distinct: BTreeSet<&String> = names.iter().collect();
+        assert_eq!(distinct.len(), names.len(), "{names:#?}");
+        // Room for `.`, `_model10000`, `.new-` and a process id in the 255 bytes of a name.
+        let longest = names.iter().map(String::len).max();
+        assert!(
+            longest.is_some_and(|length| length <= 255 - 24),
+            "{names:#?}"
+        );
+        assert!(names[0].starts_with("example_small_v6.1+one-counter-of-tags+"));
+        assert_eq!(
+            names[7].matches('-').count(),
+            0,
+            "a short name stays as it is"
+        );
+    }
+
+    #[test]
+    fn the_hash_is_fnv_1a() {
+        // From the test vectors of its authors.
+        assert_eq!(fnv_1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv_1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv_1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
     fn settings_are_noted_once_and_in_order() {
         let pair = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         let mut params = vec![pair(("order", "seq"))];
-        let set = [
-            ("size", "1M"),
-            ("order", "seq"),
-            ("ram", "2M"),
-            ("size", "3M"),
-        ]
-        .map(pair);
+        let set = [("size", "3M"), ("order", "seq"), ("ram", "2M")].map(pair);
         note_settings(&mut params, &set);
         let expected = [("order", "seq"), ("size", "3M"), ("ram", "2M")].map(pair);
         assert_eq!(params, expected);

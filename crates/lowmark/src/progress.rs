@@ -1,6 +1,6 @@
 //! How far the runs are, on stderr, if that is a terminal.
 
-use crate::output::no_color;
+use crate::output;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lowmark_model::Progress;
 use lowmark_spec::Workload;
@@ -128,7 +128,7 @@ fn spinner() -> ProgressBar {
 
 /// The plain template or the one with colour.
 fn style(plain: &str, colour: &str) -> ProgressStyle {
-    let template = if no_color() { plain } else { colour };
+    let template = if output::color(true) { colour } else { plain };
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 

@@ -1,10 +1,18 @@
 //! Events from wherever they are: a recording's directory, a trace file, standard input.
 
+use crate::endless::Endless;
+use crate::output;
+use crate::verb::compare::below as recordings_below;
 use lowmark_record::store::RECORDING_FILE;
 use lowmark_record::{Account, Flaw, Recording, Sink, Source};
 use lowmark_trace::input::Input;
-use miette::{IntoDiagnostic, miette};
+use miette::{IntoDiagnostic, WrapErr, miette};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Name of standard input.
 pub(crate) const STDIN: &str = "-";
@@ -33,13 +41,69 @@ pub(crate) fn read(
         }
         return Ok((source, Some(recording)));
     }
-    let input = match target {
-        STDIN => Input::stdin(),
-        _ => Input::open(path),
-    };
-    let source = lowmark_trace::read(input.into_diagnostic()?, sink).into_diagnostic()?;
+    let (input, interrupted) = open(target)?;
+    let mut source = lowmark_trace::read(input, sink).into_diagnostic()?;
+    if interrupted.load(Ordering::SeqCst) {
+        // Its end is where somebody wanted it.
+        source.account.flaws.remove(&Flaw::Truncated);
+        output::remark(
+            false,
+            &format!("{target}: interrupted; this is what came until then"),
+        );
+    }
     nothing_understood(target, &source.account)?;
     Ok((source, None))
+}
+
+/// What is to be read: of a directory that is no recording itself the recordings in it, by name.
+pub(crate) fn targets(given: &[String]) -> miette::Result<Vec<String>> {
+    let mut targets = Vec::new();
+    for target in given {
+        let path = Path::new(target);
+        let recordings = if path.is_dir() {
+            recordings_below(path)
+                .into_diagnostic()
+                .wrap_err_with(|| format!("{target}: cannot list"))?
+        } else {
+            Vec::new()
+        };
+        if recordings.is_empty() {
+            targets.push(target.clone());
+        }
+        let names = recordings.into_iter();
+        targets.extend(names.map(|path| path.to_string_lossy().into_owned()));
+    }
+    Ok(targets)
+}
+
+/// Opens a trace, and says whether reading it was interrupted, which is only known afterwards.
+fn open(target: &str) -> miette::Result<(Input, Arc<AtomicBool>)> {
+    let never = || Arc::new(AtomicBool::new(false));
+    if target == STDIN {
+        let stdin = File::from(io::stdin().as_fd().try_clone_to_owned().into_diagnostic()?);
+        if ends(&stdin) {
+            return Ok((Input::stdin().into_diagnostic()?, never()));
+        }
+        let (endless, interrupted) = Endless::new(stdin);
+        let input = Input::from_reader("standard input", endless).into_diagnostic()?;
+        return Ok((input, interrupted));
+    }
+    let path = Path::new(target);
+    if let Ok(file) = File::open(path)
+        && !ends(&file)
+    {
+        let (endless, interrupted) = Endless::new(file);
+        let input = Input::from_reader(target, endless).into_diagnostic()?;
+        return Ok((input, interrupted));
+    }
+    // What cannot be opened is told by what reads traces.
+    Ok((Input::open(path).into_diagnostic()?, never()))
+}
+
+/// Whether a file has an end of its own: pipes need not have one, and `trace_pipe` is a file of no length.
+fn ends(file: &File) -> bool {
+    file.metadata()
+        .is_ok_and(|data| data.is_dir() || data.is_file() && data.len() > 0)
 }
 
 /// A trace of which nothing was understood is an error, and says what there was instead.

@@ -59,6 +59,22 @@ fn commands_that_are_shown_are_taken() {
     assert!(seen > 20, "{seen} commands were found");
 }
 
+/// Who builds or installs lowmark has the runner of guests beside it, and lowmark finds it there.
+#[test]
+fn the_runner_comes_with_lowmark() {
+    let output = Command::new(env!("CARGO_BIN_EXE_lowmark"))
+        .args(["doctor", "--format", "json"])
+        .env_remove("LOWMARK_RUNNER")
+        .output()
+        .expect("it runs");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let checks = document["checks"].as_array().expect("checks");
+    let runner = checks.iter().find(|check| check["name"] == "runner");
+    let runner = runner.expect("it is looked for");
+    assert_eq!(runner["state"], "good", "{runner}");
+    assert_eq!(runner["detail"], env!("CARGO_BIN_EXE_lowmark-runner"));
+}
+
 /// `cargo run` in the root of the project runs lowmark, though there are other programs in it.
 #[test]
 fn cargo_run_knows_the_program() {

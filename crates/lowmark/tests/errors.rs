@@ -39,6 +39,36 @@ fn usage() {
         .error(&["--repeat", "there is no seed"]);
 }
 
+/// Only one of the values could count, and nobody would know which.
+#[test]
+fn nothing_is_given_twice() {
+    let place = Place::new();
+    let set = |first: &str, second: &str| {
+        place.lowmark(&["run", "small.toml", "--set", first, "--set", second])
+    };
+    set("page_cluster=0", "page_cluster=3").error(&["--set", "`page_cluster` is set twice"]);
+    set("order=seq", "order=random").error(&["`order` is set twice", "help: "]);
+    set("ram=40M", "machine.ram=40M").error(&["`machine.ram` is set twice"]);
+    set("page_cluster=0", "order=seq").good();
+    let kernels = ["--kernel", "v3.6", "--kernel", "v3.6"];
+    place
+        .lowmark(&[&["run", "small.toml", "--set", "order=seq"], &kernels[..]].concat())
+        .error(&["two runs are the same: small order=seq on small-512m-ssd, v3.6, seed 0"]);
+}
+
+#[test]
+fn only_what_there_is_is_offered() {
+    let place = Place::new();
+    for verb in ["run", "compare", "twin", "calibrate"] {
+        let help = place.lowmark(&[verb, "--help"]).good();
+        assert!(!help.contains("host"), "{help}");
+        assert!(!help.contains("built yet"), "{help}");
+    }
+    place
+        .lowmark(&["run", "small.toml", "--on", "moon"])
+        .error(&["moon", "[possible values: model, guest]"]);
+}
+
 #[test]
 fn help_and_version_are_no_errors() {
     let place = Place::new();
@@ -69,6 +99,10 @@ fn workloads() {
     place
         .lowmark(&["run", "nowhere.toml"])
         .error(&["nowhere.toml: no such file", "swap-small"]);
+    std::os::unix::fs::symlink("circle.toml", place.path("circle.toml")).expect("made");
+    let circle = place.lowmark(&["run", "circle.toml"]);
+    assert!(!circle.stderr.contains("no such file"), "{circle:?}");
+    circle.error(&["circle.toml: cannot read", "symbolic links"]);
     std::fs::create_dir(place.path("dir")).expect("made");
     place
         .lowmark(&["run", "dir"])
@@ -117,21 +151,35 @@ fn kernels_and_machines() {
     };
     kernel("linux", &["--kernel:1:1", "expected a kernel version"]);
     kernel("v9.9", &["no kernel v9.9", "v3.6", "lowmark list kernels"]);
-    kernel("v3.6+magic", &["called magic", "lowmark list mechanisms"]);
+    kernel(
+        "v3.6+magic",
+        &["no change called magic", "lowmark list kernels"],
+    );
+    kernel("v3.6+magic=x", &["called magic", "lowmark list mechanisms"]);
+    kernel("v3.6+swapin_readahead", &["needs a variant", "hugh-new"]);
+    kernel(
+        "v3.6+swapin_readahead",
+        &["swapin_readahead is a mechanism and needs a variant: +swapin_readahead="],
+    );
     kernel(
         "v3.6+swapin_readahead=none",
         &["swapin_readahead has no variant none", "hugh-new"],
     );
     kernel(
-        "v4.12+slab_pages=allocated",
-        &[
-            "slab_pages=allocated from v5.0 on, not in v4.12",
-            "leave it out",
-        ],
+        "v4.12,model.slab_pages=on",
+        &["model.slab_pages=on: the model has it from v5.0 on, not in v4.12"],
     );
     kernel(
         "v4.12+virtio_memory=chunks",
-        &["virtio_memory from v5.0 on, not in v4.12"],
+        &[
+            "a part of virtio_memory",
+            "has from v5.0 on",
+            "lowmark list coverage",
+        ],
+    );
+    kernel(
+        "v3.6+balance_pgdat=node",
+        &["balance_pgdat=node works only with lru_unit=node"],
     );
     kernel(
         "v3.6,page_cluster=9",

@@ -5,11 +5,13 @@ mod common;
 use common::Place;
 use serde_json::Value;
 
-const TOPICS: [&str; 5] = [
+const TOPICS: [&str; 7] = [
     "workloads",
     "machines",
     "kernels",
     "mechanisms",
+    "coverage",
+    "sysctls",
     "evaluations",
 ];
 
@@ -19,7 +21,7 @@ fn each_topic_lists_what_it_should() {
     let expected = [
         [
             "swap-small",
-            "thpscale: probe for huge pages, unmap of a range",
+            "thpscale: the model has no setting thp.enabled; the model cannot carry out",
         ],
         ["desktop-900m-hdd", "1024 MiB"],
         ["v3.14", "579f82901f6f"],
@@ -27,7 +29,9 @@ fn each_topic_lists_what_it_should() {
             "swapin_readahead",
             "since v3.14, commit 579f82901f6f (swapin_nr_pages)",
         ],
-        ["swap-readahead-shaohua-2014", "yes"],
+        ["lumpy_reclaim", "from v5.14 on"],
+        ["watermark_boost_factor", "v5.0"],
+        ["swap-readahead-shaohua-2014", "with a recipe"],
     ];
     let all = place.lowmark(&["list"]).good();
     assert_eq!(all, place.lowmark(&["list", "all"]).good());
@@ -95,4 +99,70 @@ fn reproduce_without_a_name_lists_what_can_be_run() {
     assert!(!text.contains("thp-defrag"), "{text}");
     let document = place.lowmark(&["reproduce", "--format", "json"]).json();
     assert_eq!(document["evaluations"].as_array().map(Vec::len), Some(3));
+}
+
+/// What is said of workloads is what happens to who runs them.
+#[test]
+fn workloads_run_as_shipped_or_are_said_not_to() {
+    let place = Place::new();
+    let document = place
+        .lowmark(&["list", "workloads", "--format", "json"])
+        .json();
+    let text = place.lowmark(&["list", "workloads"]).good();
+    let (table, rest) = text.split_once("\nNot on the model").expect("some are not");
+    let mut refused = Vec::new();
+    for workload in document["workloads"].as_array().expect("workloads") {
+        let name = workload["name"].as_str().expect("a name");
+        let scenarios = scenarios(name);
+        let runs = scenarios
+            .iter()
+            .all(|scenario| lowmark_model::check(scenario).is_ok());
+        assert_eq!(workload["runs_as_shipped"], runs, "{name}");
+        let row = table
+            .lines()
+            .find(|line| line.starts_with(&format!("{name} ")));
+        let row = row.unwrap_or_else(|| panic!("{name} is not in {table}"));
+        assert_eq!(row.split_whitespace().nth(1) == Some("runs"), runs, "{row}");
+        assert_eq!(rest.contains(&format!("  {name}: ")), !runs, "{rest}");
+        if !runs {
+            refused.push(name);
+            place.lowmark(&["run", name]).error(&["the model "]);
+        }
+    }
+    assert_eq!(refused, ["stress-highalloc", "thpscale"]);
+    let both = "stress-highalloc: the model has no kernel v2.6.36; the model cannot carry out";
+    assert!(rest.contains(both), "{rest}");
+}
+
+fn scenarios(name: &str) -> Vec<lowmark_spec::Scenario> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads");
+    let source = lowmark_spec::Source {
+        name: name.to_owned(),
+        text: std::fs::read_to_string(path.join(format!("{name}.toml"))).expect("a workload"),
+    };
+    let overrides = lowmark_spec::Overrides::default();
+    lowmark_spec::parse(&source, &lowmark_spec::BuiltIn, &overrides).expect("it is valid")
+}
+
+#[test]
+fn sysctls_are_listed_as_they_are_taken() {
+    let place = Place::new();
+    let document = place
+        .lowmark(&["list", "sysctls", "--format", "json"])
+        .json();
+    let settings = document["sysctls"].as_array().expect("settings");
+    for setting in settings {
+        let name = setting["name"].as_str().expect("a name");
+        let max = setting["max"].as_u64().expect("a number");
+        let text = format!("v3.6,{name}={}", max + 1);
+        place
+            .lowmark(&["run", "small.toml", "--kernel", &text])
+            .error(&[&format!("to {max}"), "`lowmark list sysctls`"]);
+    }
+    let cluster = settings
+        .iter()
+        .find(|s| s["name"] == "page_cluster")
+        .expect("listed");
+    assert_eq!(cluster["default"], 3);
+    assert_eq!(cluster["since"], Value::Null);
 }

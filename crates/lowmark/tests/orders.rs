@@ -7,7 +7,6 @@ use lowmark_spec::visit::Touched;
 use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 const WORKLOAD: &str = r#"
@@ -81,13 +80,7 @@ fn on_the_model(scenario: &Scenario) -> Pages {
     pages
 }
 
-/// The runner lies beside lowmark if the workspace was built.
-fn runner() -> Option<PathBuf> {
-    let beside = assert_cmd::cargo::cargo_bin("lowmark").with_file_name("lowmark-runner");
-    beside.is_file().then_some(beside)
-}
-
-fn on_the_runner(runner: &PathBuf, scenario: &Scenario) -> Pages {
+fn on_the_runner(scenario: &Scenario) -> Pages {
     let job = Job {
         scenario: scenario.clone(),
         modules: Vec::new(),
@@ -102,7 +95,7 @@ fn on_the_runner(runner: &PathBuf, scenario: &Scenario) -> Pages {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("job");
     std::fs::write(&path, serde_json::to_vec(&job).expect("JSON")).expect("written");
-    let mut child = Command::new(runner)
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lowmark-runner"))
         .arg("run")
         .arg(&path)
         .stdin(Stdio::piped())
@@ -133,17 +126,13 @@ fn on_the_runner(runner: &PathBuf, scenario: &Scenario) -> Pages {
 
 #[test]
 fn the_model_and_the_runner_touch_the_same_pages() {
-    let Some(runner) = runner() else {
-        println!("skipped: no lowmark-runner beside lowmark; build the workspace");
-        return;
-    };
     for scenario in scenarios() {
         let expected = on_the_model(&scenario);
         // One alone with two threads, three that share, two processes.
         assert_eq!(expected.len(), 8, "{:?}", scenario.params);
         assert_eq!(expected[&(0, 0, 0)].len(), 2000 + 777 + 40 + 50);
         assert_eq!(expected[&(0, 0, 2)].len(), 300);
-        let found = on_the_runner(&runner, &scenario);
+        let found = on_the_runner(&scenario);
         assert!(found == expected, "{:?}: the pages differ", scenario.params);
     }
 }

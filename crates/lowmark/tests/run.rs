@@ -189,6 +189,48 @@ fn events_are_kept_only_when_asked_for() {
     assert!(directory.join("events.jsonl").exists());
 }
 
+/// Cumulative patches make names longer than a directory's can be.
+#[test]
+fn runs_with_long_names_are_kept_apart() {
+    let place = Place::new();
+    let base = "v6.1+scan-balance-counts-work+one-counter-of-tags+nearly-free-blocks-first\
+        +large-folios-in-writes+eevdf+pcp-high-auto-tuning+writers-read-old-counters+pageblocks-by-type";
+    let kernels =
+        ["swap-clusters-free-first", "reclaim-reads-old-counters"].map(|c| format!("{base}+{c}"));
+    let [a, b] = kernels.each_ref().map(String::as_str);
+    let args = [
+        "compare",
+        "small.toml",
+        "--set",
+        "order=seq",
+        "--kernel",
+        a,
+        "--kernel",
+        b,
+        "--out",
+        "out",
+    ];
+    place.lowmark(&args).good();
+    let directories = std::fs::read_dir(place.path("out")).expect("made");
+    let mut kept: Vec<String> = directories
+        .map(|entry| {
+            let path = entry.expect("readable").path().join("recording.json");
+            let text = std::fs::read_to_string(path).expect("a recording");
+            let recording: Value = serde_json::from_str(&text).expect("JSON");
+            recording["run"]["kernel"]
+                .as_str()
+                .expect("text")
+                .to_owned()
+        })
+        .collect();
+    kept.sort();
+    // Each is repeated.
+    kept.dedup();
+    let mut expected = kernels.to_vec();
+    expected.sort();
+    assert_eq!(kept, expected);
+}
+
 #[test]
 fn compare_puts_kernels_in_columns() {
     let place = Place::new();
@@ -199,6 +241,8 @@ fn compare_puts_kernels_in_columns() {
         "v3.6",
         "--kernel",
         "v3.6,page_cluster=0",
+        "--repeat",
+        "1",
     ];
     let text = place.lowmark(&args).good();
     assert_eq!(text.matches("on small-512m-ssd order=").count(), 2);
@@ -284,7 +328,7 @@ fn a_run_that_does_not_complete_is_told_and_counts() {
     assert_eq!(done.status, 1, "{done:?}");
     assert!(
         done.stdout
-            .contains(", task main: map: more than there can be memory for"),
+            .contains(", task main: map: mmap failed (ENOMEM): larger than RAM"),
         "{done:?}"
     );
     let always = ["--set", "overcommit_memory=1"];
@@ -364,4 +408,71 @@ fn traces_add_up_to_the_counters() {
         assert!(!done.stderr.contains("adds up"), "{}", done.stderr);
         assert_eq!(done.status, 0, "{}", done.stderr);
     }
+}
+
+/// What the model leaves out is named with its line, once, under the heading and in the recording.
+#[test]
+fn what_is_left_out_is_named() {
+    let place = Place::new();
+    let text = common::SMALL
+        .replace("occupied", "thp = true\noccupied")
+        .replace(
+            "  { touch = \"m\", access = \"write\" },\n",
+            "  { touch = \"m\", access = \"write\" },\n  { repeat = 2, do = [{ drop_caches = 3 }] },\n",
+        );
+    let line = 1 + text
+        .lines()
+        .position(|line| line.contains("drop_caches"))
+        .expect("a line");
+    place.write("left-out.toml", &text);
+    let slab =
+        format!("note: line {line}: slab caches are not modelled: `drop_caches = 3` shrinks none");
+    let thp = "note: transparent huge pages are not modelled: private mappings get 4 KiB pages;";
+    let args = ["left-out.toml", "--set", "order=seq", "--repeat", "2"];
+    for verb in ["run", "compare"] {
+        let shown = place.lowmark(&[&[verb], &args[..]].concat()).good();
+        for note in [slab.as_str(), thp] {
+            assert_eq!(shown.matches(note).count(), 1, "{note:?} in {shown}");
+        }
+    }
+    let expected = serde_json::json!([
+        { "text": "transparent huge pages are not modelled: private mappings get 4 KiB pages; \
+                   `thp = true` of the machine only raises the watermarks" },
+        { "line": line, "text": "slab caches are not modelled: `drop_caches = 3` shrinks none" },
+    ]);
+    let json = ["--format", "json"];
+    let run = place.lowmark(&[&["run"], &args[..], &json, &["--events", "--out", "out"]].concat());
+    assert_eq!(run.json()["runs"][1]["not_modelled"], expected);
+    let compared = place
+        .lowmark(&[&["compare"], &args[..], &json].concat())
+        .json();
+    assert_eq!(compared["comparisons"][0]["not_modelled"], expected);
+    let recorded = std::fs::read_dir(place.path("out")).expect("recordings");
+    let recorded = recorded.map(|entry| entry.expect("an entry").path());
+    let first = recorded.min().expect("a recording");
+    let first = first.to_str().expect("text");
+    let report = place.lowmark(&["report", first, "--format", "json"]).json();
+    assert_eq!(report["not_modelled"], expected);
+    let shown = place.lowmark(&["report", first]).good();
+    let shown: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        shown.contains("transparent huge pages are not modelled"),
+        "{shown}"
+    );
+
+    // Nothing is said where nothing is left out, and recordings of earlier versions read.
+    let plain = place
+        .lowmark(&["run", "small.toml", "--format", "json"])
+        .json();
+    assert!(plain["runs"][0].get("not_modelled").is_none());
+}
+
+/// Advice that the model does not take is refused where a map is made, as it is where it is given later.
+#[test]
+fn advice_of_a_map_is_refused() {
+    let place = Place::new();
+    let text = common::SMALL.replace("size = \"size\"", "size = \"size\", advice = \"hugepage\"");
+    place.write("huge.toml", &text);
+    let refused = place.lowmark(&["run", "huge.toml"]);
+    refused.error(&["`map with advice hugepage` (task main, line 25)"]);
 }

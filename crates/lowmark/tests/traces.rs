@@ -159,6 +159,23 @@ fn the_models_events_and_their_text_give_the_same_report() {
     }
 }
 
+/// Written anew, a trace of a kernel newer than the newest that is modelled loses none of its events.
+#[test]
+fn nothing_is_lost_when_a_trace_is_written_anew() {
+    let place = Place::new();
+    for (path, name) in captures() {
+        let path = path.to_str().expect("UTF-8");
+        let done = place.lowmark(&["export", path, "--format", "ftrace", "-o", "anew"]);
+        assert!(!done.stderr.contains("left out"), "{name}: {}", done.stderr);
+        done.good();
+        let events = |what: &str| {
+            let report = place.lowmark(&["report", what, "--format", "json"]).json();
+            report["events"].clone()
+        };
+        assert_eq!(events(path), events("anew"), "{name}");
+    }
+}
+
 #[test]
 fn traces_stand_side_by_side() {
     let place = Place::new();
@@ -262,6 +279,40 @@ fn what_can_be_read_of_a_broken_trace_is_reported() {
     assert!(said.contains("7 events were lost"), "{said}");
 }
 
+/// Any process of the traced host can give itself such a name with `prctl(PR_SET_NAME)`.
+#[test]
+fn escape_sequences_are_shown_and_not_sent() {
+    let place = Place::new();
+    let name = "\u{1b}[31mred";
+    let line = |ms: u32, event: &str| format!("{name}-8 [000] .....  5.{ms:03}000: {event}\n");
+    let direct = |what: &str| format!("mm_vmscan_direct_reclaim_{what}");
+    let pause = "balance_dirty_pages: bdi 254:0: limit=1 setpoint=1 dirty=1 wb_setpoint=1 wb_dirty=1 \
+                 dirty_ratelimit=1 task_ratelimit=0 dirtied=1 dirtied_pause=32 paused=0 pause=5 period=200 \
+                 think=0 cgroup_ino=1";
+    let text = [
+        line(1, &direct("begin: order=0 gfp_flags=GFP_KERNEL")),
+        line(2, &direct("end: nr_reclaimed=3")),
+        line(3, pause),
+        line(4, &format!("{name}: x=1")),
+    ];
+    let file = "\u{1b}[32mgreen";
+    place.write(file, &text.concat());
+    for args in [
+        vec!["report", file],
+        vec!["report", file, file],
+        vec!["report", file, "--compat"],
+        vec!["compare", file, file],
+        vec!["report", "\u{1b}[33mnowhere"],
+    ] {
+        let done = place.lowmark(&args);
+        for said in [&done.stdout, &done.stderr] {
+            assert!(!said.contains('\u{1b}'), "{args:?}: {said}");
+        }
+        let said = done.stdout + &done.stderr;
+        assert!(said.contains("\\u{1b}[3"), "{args:?}: {said}");
+    }
+}
+
 #[test]
 fn exports_refuse_what_cannot_be() {
     let place = Place::new();
@@ -294,4 +345,58 @@ fn exports_refuse_what_cannot_be() {
     place
         .lowmark(&["report", &recording])
         .error(&["no events", "--events"]);
+}
+
+#[test]
+fn a_directory_of_recordings_is_all_of_them() {
+    let place = Place::new();
+    let args = ["run", "small.toml", "--events", "--out", "out"];
+    place.lowmark(&args).good();
+    let names =
+        ["random", "seq"].map(|order| format!("out/small_order={order}_small-512m-ssd_v3.6_seed0"));
+    let each = place.lowmark(&["report", &names[0], &names[1]]).good();
+    assert_eq!(place.lowmark(&["report", "out"]).good(), each);
+    std::fs::create_dir(place.path("empty")).expect("made");
+    place
+        .lowmark(&["report", "empty"])
+        .error(&["empty: a directory without recording.json"]);
+    // Of the same name in two places, none hides the other.
+    let args = [
+        "run",
+        "small.toml",
+        "--set",
+        "order=seq",
+        "--kernel",
+        "v3.6",
+        "--events",
+        "--out",
+        "more",
+    ];
+    place.lowmark(&args).good();
+    let more = names[1].replace("out/", "more/");
+    let document = place
+        .lowmark(&["report", &names[1], &more, "--format", "json"])
+        .json();
+    assert_eq!(document.as_object().map(|reports| reports.len()), Some(2));
+}
+
+#[test]
+fn values_that_make_no_sense_are_refused() {
+    let place = Place::new();
+    for (flag, value) in [
+        ("--elapsed", "nan"),
+        ("--user", "inf"),
+        ("--system", "-1"),
+        ("--user", "x"),
+    ] {
+        let given = format!("{flag}={value}");
+        place
+            .lowmark(&["report", "trace", &given])
+            .error(&[flag, "expected seconds"]);
+    }
+    for era in ["9.9", "2.6.20", "7.3"] {
+        place
+            .lowmark(&["export", "trace", "--format", "ftrace", "--era", era])
+            .error(&["--era", "expected a release from 2.6.36 to 7.2"]);
+    }
 }

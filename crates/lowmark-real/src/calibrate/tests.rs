@@ -19,6 +19,7 @@ fn recording(probes: &[(&str, u64)]) -> Recording {
             backend: "guest".into(),
             lowmark: "0".into(),
             seed: 0,
+            left_out: Vec::new(),
         },
         outcome: Outcome::Completed,
         elapsed_ns: 1,
@@ -28,6 +29,7 @@ fn recording(probes: &[(&str, u64)]) -> Recording {
         phases: Vec::new(),
         series: series.collect(),
         gauges: Default::default(),
+        not_modelled: Vec::new(),
         system: None,
         events: Default::default(),
     }

@@ -8,7 +8,7 @@ use super::directory::Directory;
 use super::qemu::{Accel, Launch, Watch};
 use super::{GuestError, GuestOptions, archive, cache, modules};
 use crate::protocol::Job;
-use lowmark_spec::workload::{End, Workload};
+use lowmark_spec::workload::Workload;
 use lowmark_spec::{KernelSpec, Machine, Scenario};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,18 +83,11 @@ fn probe(qemu: &Path, options: &GuestOptions) -> Result<bool, GuestError> {
         },
         workload: Workload {
             name: "probe".into(),
-            title: String::new(),
-            tasks: Vec::new(),
-            files: Vec::new(),
-            filesets: Vec::new(),
-            barriers: Vec::new(),
-            cgroups: Vec::new(),
-            series: Vec::new(),
-            phases: Vec::new(),
-            end: End::AllTasks,
+            ..Workload::default()
         },
         seed: 0,
         phase: 0,
+        boot: 0,
     };
     let scratch = options.scratch.clone().unwrap_or_else(std::env::temp_dir);
     let failed = |error| GuestError::io(&scratch, error);

@@ -25,7 +25,7 @@ pub(super) fn no_virtio(problem: &str, console: &[String]) -> Option<GuestError>
     let device = problem.strip_suffix(NO_DEVICE)?.replace(CONSOLE_PREFIX, "");
     Some(GuestError::NoVirtio {
         what: format!("a virtio driver ({device} did not appear)"),
-        console: format!("; the console said last:\n{}", tail(console)),
+        console: format!("; last console output:\n{}", tail(console)),
     })
 }
 

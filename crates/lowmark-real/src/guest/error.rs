@@ -26,7 +26,7 @@ pub enum GuestError {
         said: String,
     },
     /// Somebody killed QEMU.
-    #[error("QEMU was killed by signal {signal}; the console said last:\n{console}")]
+    #[error("QEMU was killed by signal {signal}; last console output:\n{console}")]
     QemuKilled {
         /// Signal.
         signal: i32,
@@ -41,8 +41,8 @@ pub enum GuestError {
     },
     /// The runner is not here.
     #[error(
-        "lowmark-runner: not found beside this program; build it with `cargo build --package lowmark-real`, \
-         or name it in LOWMARK_RUNNER"
+        "lowmark-runner: not found beside this program; `cargo install --locked --path crates/lowmark` installs \
+         both, `cargo build --release` builds both; or name it in LOWMARK_RUNNER"
     )]
     NoRunner,
     /// The kernel image is not here.
@@ -101,13 +101,13 @@ pub enum GuestError {
         console: String,
     },
     /// Memory ran out so that the guest could not go on.
-    #[error("the guest ran out of memory and stopped; the console said last:\n{console}")]
+    #[error("the guest ran out of memory and stopped; last console output:\n{console}")]
     OutOfMemory {
         /// Last lines.
         console: String,
     },
     /// The kernel oopsed or panicked.
-    #[error("the guest's kernel crashed: {what}; the console said last:\n{console}")]
+    #[error("the guest's kernel crashed: {what}; last console output:\n{console}")]
     Crashed {
         /// The line that says so.
         what: String,
@@ -115,7 +115,7 @@ pub enum GuestError {
         console: String,
     },
     /// The guest ended without a result.
-    #[error("the guest ended before its result: {problem}; the console said last:\n{console}")]
+    #[error("the guest ended before its result: {problem}; last console output:\n{console}")]
     NoResult {
         /// What is known.
         problem: String,

@@ -129,6 +129,7 @@ mod tests {
                 backend: "guest".into(),
                 lowmark: "0".into(),
                 seed: 0,
+                left_out: Vec::new(),
             },
             outcome: lowmark_record::Outcome::Completed,
             elapsed_ns: 1,
@@ -138,6 +139,7 @@ mod tests {
             phases: Vec::new(),
             series: Vec::new(),
             gauges: Default::default(),
+            not_modelled: Vec::new(),
             system: None,
             events: EventLog::default(),
         }

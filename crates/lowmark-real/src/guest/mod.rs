@@ -335,12 +335,11 @@ pub fn check(scenario: &Scenario) -> Result<(), GuestError> {
         .map(ToString::to_string)
         .collect();
     let toggles = scenario.kernel.toggles.iter();
-    what.extend(toggles.map(|toggle| {
-        format!(
-            "mechanism {}: a real kernel is as it is; give another image",
-            toggle.mechanism
-        )
-    }));
+    what.extend(
+        toggles.map(|toggle| {
+            format!("{toggle}: a real kernel is as it was built; give another image")
+        }),
+    );
     if scenario.machine.arch != Arch::X86_64 {
         what.push("a machine that is not x86-64".into());
     }

@@ -229,6 +229,7 @@ impl Heard {
                 backend: "guest".into(),
                 lowmark: env!("CARGO_PKG_VERSION").into(),
                 seed: scenario.seed,
+                left_out: Vec::new(),
             },
             outcome: self.outcome(&counters, &state, task_name),
             elapsed_ns: since(end),
@@ -238,6 +239,7 @@ impl Heard {
             phases,
             series: self.series(scenario, start),
             gauges: self.looks(|name| !is_counter(name)),
+            not_modelled: Vec::new(),
             system: None,
             events: Default::default(),
         })

@@ -2,9 +2,11 @@
 
 use super::files::{Open, fill, named, open_path};
 use super::interpreter::{Context, Stop};
+use super::report::now_ns;
 use super::sys::{self, Backing, Mapping};
-use super::time::Pace;
+use super::time;
 use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::pace::Pace;
 use lowmark_spec::visit::Visit;
 use lowmark_spec::workload::{Amount, FileId, FileIo, FileKind, FileRef, Op, Order, Stmt};
 use std::fs::{self, File};
@@ -119,10 +121,10 @@ fn transfer(context: &mut Context, stmt: &Stmt, io: &FileIo, way: Way) -> Result
             Amount::Count(count) => count,
             Amount::Passes(passes) => units.saturating_mul(passes),
         };
-        let mut pace = io.rate.map(Pace::new);
+        let mut pace = io.rate.map(|rate| Pace::new(rate, now_ns()));
         if way == Way::Append {
             for _ in 0..total {
-                pace.iter_mut().for_each(|pace| pace.wait(io.block));
+                pace.iter_mut().for_each(|pace| time::wait(pace, io.block));
                 let mut rest = &*bytes;
                 while !rest.is_empty() {
                     let written = rustix::io::write(file, rest)?;
@@ -141,7 +143,7 @@ fn transfer(context: &mut Context, stmt: &Stmt, io: &FileIo, way: Way) -> Result
                 true => io.block,
                 false => io.block.min(size - offset),
             };
-            pace.iter_mut().for_each(|pace| pace.wait(length));
+            pace.iter_mut().for_each(|pace| time::wait(pace, length));
             let bytes = &mut bytes[..length as usize];
             match way {
                 Way::Read => read_fully(file, bytes, offset)?,

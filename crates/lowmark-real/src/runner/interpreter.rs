@@ -15,7 +15,7 @@ use super::touch::{content, touch};
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::random::Stream;
 use lowmark_spec::visit::Visit;
-use lowmark_spec::workload::{Advice, Duration, MapKind, Op, Probe, Range, Stmt, Times, Workload};
+use lowmark_spec::workload::{Advice, MapKind, Op, Probe, Range, Stmt, Times, Workload};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -235,9 +235,9 @@ fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
         Op::Mlock { map, lock } => context.region(*map)?.mapping.lock(*lock)?,
         Op::Node { node } => sys::prefer_node(*node)?,
         Op::Sleep(duration) | Op::Think(duration) => {
-            time::sleep(draw(&mut context.stream, *duration));
+            time::sleep(duration.draw(&mut context.stream));
         }
-        Op::Burn(duration) => time::burn(draw(&mut context.stream, *duration)),
+        Op::Burn(duration) => time::burn(duration.draw(&mut context.stream)),
         Op::Barrier(index) => {
             let parties = context.program.workload.barriers[*index].parties;
             context.program.shared.barrier_wait(*index, parties);
@@ -348,14 +348,6 @@ fn new_region(context: &Context, kind: MapKind, length: u64, offset: u64) -> Res
         mapping.lock(false)?;
     }
     Ok(Region { mapping, kind })
-}
-
-fn draw(stream: &mut Stream, duration: Duration) -> u64 {
-    match duration {
-        Duration::Fixed(time) => time,
-        Duration::Uniform(low, high) => stream.between(low, high),
-        Duration::Exponential(mean) => stream.exponential(mean),
-    }
 }
 
 fn repeat(context: &mut Context, times: Times, body: &[Stmt]) -> Result<(), Stop> {

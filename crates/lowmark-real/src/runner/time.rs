@@ -1,6 +1,7 @@
 //! Sleeping, spinning and keeping a pace.
 
 use super::report::now_ns;
+use lowmark_spec::pace::Pace;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -42,32 +43,10 @@ pub(super) fn burn(time_ns: u64) {
     }
 }
 
-/// So many units a second, counted from the first.
-#[derive(Debug)]
-pub(super) struct Pace {
-    start: u64,
-    rate: u64,
-    done: u64,
-}
-
-impl Pace {
-    pub(super) fn new(rate: u64) -> Pace {
-        Pace {
-            start: now_ns(),
-            rate: rate.max(1),
-            done: 0,
-        }
-    }
-
-    /// Sleeps until the next `units` units may begin.
-    pub(super) fn wait(&mut self, units: u64) {
-        let due = u128::from(self.done) * u128::from(SECOND) / u128::from(self.rate);
-        let due = self
-            .start
-            .saturating_add(u64::try_from(due).unwrap_or(u64::MAX));
-        if due > now_ns() {
-            sleep_until(due);
-        }
-        self.done = self.done.saturating_add(units);
+/// Sleeps until the next `units` units of a paced series may begin.
+pub(super) fn wait(pace: &mut Pace, units: u64) {
+    let due = pace.next(units);
+    if due > now_ns() {
+        sleep_until(due);
     }
 }

@@ -1,9 +1,10 @@
 //! Touching memory, unit by unit, in the order that the model has too.
 
 use super::interpreter::{Context, Program, Region, Stop};
-use super::report::{self, Line};
-use super::time::Pace;
+use super::report::{self, Line, now_ns};
+use super::time;
 use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::pace::Pace;
 use lowmark_spec::random::Stream;
 use lowmark_spec::visit::Visit;
 use lowmark_spec::workload::{Access, Amount, FileKind, MapKind, Range, Touch};
@@ -60,7 +61,7 @@ pub(super) fn touch(context: &mut Context, region: &Region, what: &Touch) -> Res
     let Some(mut offsets) = Offsets::new(what, length, &mut context.stream) else {
         return Ok(());
     };
-    let mut pace = what.rate.map(Pace::new);
+    let mut pace = what.rate.map(|rate| Pace::new(rate, now_ns()));
     match (what.access, &mut pace) {
         (Access::Read, None) if pages.is_none() => (0..offsets.total).for_each(|_| {
             region.mapping.load(offsets.next());
@@ -71,7 +72,7 @@ pub(super) fn touch(context: &mut Context, region: &Region, what: &Touch) -> Res
         }),
         _ => {
             for _ in 0..offsets.total {
-                pace.iter_mut().for_each(|pace| pace.wait(1));
+                pace.iter_mut().for_each(|pace| time::wait(pace, 1));
                 let offset = offsets.next();
                 one(region, what.access, &context.program, offset)?;
                 if let Some(pages) = &mut pages {

@@ -10,8 +10,11 @@ use std::path::PathBuf;
 /// Measures what elementary work costs on a real kernel, and writes a machine file
 #[derive(Debug, clap::Args)]
 #[command(
+    mut_arg("kernels", |arg| arg.help("Kernel whose fetched image is booted")),
+    mut_arg("images", |arg| arg.help("Kernel image to boot: a path, or a version that was fetched")),
+    mut_arg("repeat", |arg| arg.hide(true)),
     after_help = "Example:\n  lowmark calibrate --on guest --image 6.18 --set ram=256M --out guest-256m.toml\n\n\
-    Faults, zeroing, copying, scanning, swapping of one page, and the disk, each for a moment; no\n\
+    Faults, zeroing, copying, scanning, swapping of one page, and the disk, each for a moment; no \
     workload takes part. The file goes to stdout without --out."
 )]
 pub(crate) struct Args {
@@ -38,7 +41,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     {
         return Err(miette!(
             help = "remove it, or choose another name",
-            "{}: is there already",
+            "{}: already exists",
             out.display()
         ));
     }
@@ -46,7 +49,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     let [run] = runs.as_mut_slice() else {
         return Err(miette!(
             help = "give one kernel, and no --repeat: the probes repeat themselves",
-            "a machine file comes of one run, found {}",
+            "calibrate needs exactly one run, found {}",
             runs.len()
         ));
     };

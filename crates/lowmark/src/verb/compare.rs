@@ -4,9 +4,9 @@ use crate::cli::{Ask, Format, Printing, Running};
 use crate::group::{self, Group};
 use crate::output::{self, Page};
 use crate::verb::report;
-use crate::{engine, outcome, plan};
-use lowmark_record::Recording;
+use crate::{comparing, engine, outcome, plan, remarks};
 use lowmark_record::store::RECORDING_FILE;
+use lowmark_record::{Recording, Remark};
 use lowmark_report::reclaim::{ReportColumn, RunContext};
 use lowmark_report::table::Role;
 use lowmark_report::{Comparison, SeriesRows};
@@ -23,8 +23,9 @@ const JSON_VERSION: u32 = 1;
 #[command(
     after_help = "Examples:\n  lowmark compare swap-small --kernel v3.6 --kernel v3.14\n  \
     lowmark compare runs/a runs/b\n  lowmark compare a.trace.txt.xz b.trace.dat\n\n\
-    The first kernel is the baseline; minus is worse. Runs that differ only in their seed are\n\
-    averaged. A directory that holds recordings stands for all of them, by name."
+    The first kernel is the baseline; minus is worse. On the model each run is repeated five to ten \
+    times, with other seeds and on other boots of the machine; --repeat says how often. A directory \
+    that holds recordings stands for all of them, by name."
 )]
 pub(crate) struct Args {
     /// A workload, built-in or a path; or directories with recordings; or trace files
@@ -49,9 +50,14 @@ struct Document {
 #[derive(Serialize)]
 struct Table {
     title: String,
+    /// What the model has of some columns and not of others, in sentences.
+    uneven_coverage: Vec<String>,
     #[serde(flatten)]
     comparison: serde_json::Value,
     incomplete: Vec<Incomplete>,
+    /// What the backend left out, see `recording.json`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_modelled: Vec<Remark>,
 }
 
 /// A run that did not complete.
@@ -69,7 +75,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     }
     let recordings = match args.targets.as_slice() {
         [target] if !is_recorded(target) => {
-            let runs = plan::of_workload(target, &args.ask)?;
+            let runs = plan::of_comparison(target, &args.ask)?;
             engine::execute(&runs, &args.running)?
         }
         targets => recorded(targets, args)?,
@@ -112,8 +118,10 @@ fn traces(args: &Args) -> miette::Result<u8> {
             version: JSON_VERSION,
             comparisons: vec![Table {
                 title: "traces".to_owned(),
+                uneven_coverage: Vec::new(),
                 comparison: comparison.json(),
                 incomplete: Vec::new(),
+                not_modelled: Vec::new(),
             }],
         })?,
         Format::Table => {
@@ -130,6 +138,9 @@ fn comparison(group: &Group<'_>) -> Comparison {
 
 fn section(group: &Group<'_>, page: &Page) -> String {
     let mut text = format!("{}\n", page.title(&group.title));
+    for sentence in uneven_coverage(group) {
+        text += &page.paragraph(&sentence, 0);
+    }
     for Incomplete {
         column,
         seed,
@@ -139,16 +150,35 @@ fn section(group: &Group<'_>, page: &Page) -> String {
         let verdict = page.style.paint(Role::Bad, &verdict);
         text += &format!("{column}, seed {seed}: {verdict}\n");
     }
+    text += &remarks::text(recordings_of(group), page);
     let table = comparison(group).text(page.style.as_ref(), page.width);
     format!("{text}\n{table}")
+}
+
+/// What the model has of some columns and not of others.
+fn uneven_coverage(group: &Group<'_>) -> Vec<String> {
+    let columns = group.columns.iter();
+    let first =
+        columns.filter_map(|column| Some((column.name.as_str(), *column.recordings.first()?)));
+    comparing::uneven_coverage(&first.collect::<Vec<_>>())
 }
 
 fn table(group: &Group<'_>) -> Table {
     Table {
         title: group.title.clone(),
+        uneven_coverage: uneven_coverage(group),
         comparison: comparison(group).json(),
         incomplete: incomplete(group),
+        not_modelled: remarks::of(recordings_of(group))
+            .into_iter()
+            .cloned()
+            .collect(),
     }
+}
+
+fn recordings_of<'a>(group: &Group<'a>) -> impl Iterator<Item = &'a Recording> {
+    let columns = group.columns.iter();
+    columns.flat_map(|column| column.recordings.iter().copied())
 }
 
 fn incomplete(group: &Group<'_>) -> Vec<Incomplete> {
@@ -223,7 +253,7 @@ fn refuse_flags_of_runs(args: &Args) -> miette::Result<()> {
 }
 
 /// The directory itself if it is a recording, else those in it that are, by name.
-fn below(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+pub(crate) fn below(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     let is_recording = |path: &Path| path.join(RECORDING_FILE).is_file();
     if is_recording(path) {
         return Ok(vec![path.to_owned()]);

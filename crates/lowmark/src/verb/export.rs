@@ -1,11 +1,12 @@
 //! `lowmark export`: events in the forms of other tools.
 
-use crate::output;
-use crate::traces;
-use lowmark_record::{Event, Recording, Release, Sink, Tables};
-use lowmark_trace::export::{self, Entries, Exporter, Options};
+use crate::{interrupt, output, traces};
+use lowmark_record::{Event, NoRelease, Recording, Release, Sink, Tables};
+use lowmark_trace::export::{self, Entries, EraFinder, ExportError, Exporter, Format, Options};
 use miette::{IntoDiagnostic, miette};
 use std::collections::BTreeSet;
+use std::fs;
+use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
 /// Writes the events of a recording or trace in the form of another tool
@@ -14,7 +15,8 @@ use std::path::{Path, PathBuf};
     after_help = "Examples:\n  lowmark export runs/a --format ftrace -o a.trace.txt\n  \
     lowmark export trace.dat --format parquet -o tables\n  \
     lowmark export runs/a --format perfetto -o a.pftrace\n\n\
-    ftrace text and trace.dat are those of the recording's own kernel unless --era says another."
+    ftrace text and trace.dat are those of the recording's own kernel, and of a trace those of a kernel \
+    that has all of its events, unless --era says another."
 )]
 pub(crate) struct Args {
     /// A recording with events, a trace file, or `-` for standard input
@@ -27,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Kernel whose text ftrace text and trace.dat have, for example 3.6 or 6.18
-    #[arg(long, value_name = "RELEASE")]
+    #[arg(long, value_name = "RELEASE", value_parser = era)]
     era: Option<Release>,
     /// No remarks on stderr, only errors
     #[arg(long, short)]
@@ -47,6 +49,17 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         }
         None => PathBuf::from(traces::STDIN),
     };
+    let binary = matches!(
+        args.format,
+        export::Format::Perfetto | export::Format::TraceDat
+    );
+    if binary && path == Path::new(traces::STDIN) && std::io::stdout().is_terminal() {
+        return Err(miette!(
+            help = "name a file with --output FILE, or lead it into another program",
+            "--format {} is no text, and stdout is a terminal",
+            args.format
+        ));
+    }
     let source = Path::new(&args.source);
     let recording = match source.is_dir() {
         true => Some(Recording::read(source).into_diagnostic()?),
@@ -54,9 +67,23 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     };
     let mut options = Options::new(env!("CARGO_PKG_VERSION"));
     options.any_comm = recording.is_none();
-    options.release = args.era.unwrap_or_else(|| own_era(recording.as_ref()));
+    options.release = match (args.era, &recording) {
+        (Some(era), _) => era,
+        (None, Some(recording)) => own_era(recording),
+        (None, None) => era_of_trace(args)?,
+    };
     options.entries = recording.as_ref().map(|r| entries(r, options.release));
     let mut exporter = export::create(args.format, &path, &options).into_diagnostic()?;
+    if let Some(unfinished) = export::unfinished(&path) {
+        interrupt::before_end(move || {
+            // There is nobody left to tell.
+            let _ = if unfinished.is_dir() {
+                fs::remove_dir_all(&unfinished)
+            } else {
+                fs::remove_file(&unfinished)
+            };
+        });
+    }
     let account = match &recording {
         Some(recording) => with_gauges(recording, exporter.as_mut()),
         None => {
@@ -64,11 +91,21 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
             source.account
         }
     };
-    let exported = exporter.finish().into_diagnostic()?;
+    let exported = match exporter.finish() {
+        // A reader that has gone away has seen what it wanted.
+        Err(ExportError::Write { source, .. }) if source.kind() == ErrorKind::BrokenPipe => {
+            return Ok(0);
+        }
+        exported => exported.into_diagnostic()?,
+    };
+    interrupt::wait_if_ending();
     for doubt in traces::doubts(&args.source, &account) {
         output::remark(args.quiet, &format!("warning: {doubt}"));
     }
     let mut text = format!("{} events", exported.events);
+    if args.era.is_none() && recording.is_none() && options.release != Release::NEWEST {
+        text += &format!(" in the form of Linux {}", options.release);
+    }
     for (kind, count) in &exported.not_in_era {
         text += &format!(
             "; {count} {kind} left out: {} does not have them",
@@ -86,6 +123,19 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     })
 }
 
+/// A release whose texts are known.
+fn era(text: &str) -> Result<Release, String> {
+    let release: Release = text.parse().map_err(|e: NoRelease| e.to_string())?;
+    let (oldest, newest) = (Release::OLDEST_TEXT, Release::NEWEST_TEXT);
+    if (oldest..=newest).contains(&release) {
+        Ok(release)
+    } else {
+        Err(format!(
+            "expected a release from {oldest} to {newest}: lowmark does not know what others print"
+        ))
+    }
+}
+
 /// Passes events on to an exporter behind a reference.
 struct Forward<'a>(&'a mut dyn Exporter);
 
@@ -96,9 +146,20 @@ impl Sink for Forward<'_> {
 }
 
 /// The kernel that a recording is of; the newest where that says nothing.
-fn own_era(recording: Option<&Recording>) -> Release {
-    let own = recording.and_then(|recording| recording.run.kernel.parse().ok());
-    own.unwrap_or(Release::NEWEST)
+fn own_era(recording: &Recording) -> Release {
+    recording.run.kernel.parse().unwrap_or(Release::NEWEST)
+}
+
+/// The kernel in whose text nothing of a trace is lost, found by reading it once; the newest where that cannot
+/// be done, because the trace comes through a pipe, or matters to no format.
+fn era_of_trace(args: &Args) -> miette::Result<Release> {
+    let has_era = matches!(args.format, Format::Ftrace | Format::TraceDat);
+    if !has_era || !Path::new(&args.source).is_file() {
+        return Ok(Release::NEWEST);
+    }
+    let mut finder = EraFinder::default();
+    traces::read(&args.source, &mut finder)?;
+    Ok(finder.release())
 }
 
 /// What the header of ftrace text says.

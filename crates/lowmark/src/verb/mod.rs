@@ -1,11 +1,13 @@
 //! What lowmark can be told to do.
 
 mod calibrate;
-mod compare;
+pub(crate) mod compare;
+mod completions;
 mod doctor;
 mod export;
 mod kernels;
 mod list;
+mod man;
 mod report;
 mod reproduce;
 mod run;
@@ -26,7 +28,7 @@ pub(crate) enum Verb {
     Export(export::Args),
     /// Runs a published evaluation and checks every claim made of it
     Reproduce(reproduce::Args),
-    /// Lists workloads, machines, kernels, mechanisms and evaluations
+    /// Lists workloads, machines, kernels, mechanisms, sysctls and evaluations
     List(list::Args),
     /// Runs a workload on a real kernel and on the model, and says how far they are apart
     Twin(twin::Args),
@@ -36,6 +38,12 @@ pub(crate) enum Verb {
     Kernels(kernels::Args),
     /// Says what guests need, what of it is here, and what to do about the rest
     Doctor(doctor::Args),
+    /// Prints the completions of a shell
+    #[command(hide = true)]
+    Completions(completions::Args),
+    /// Prints the manual page, or writes one of each verb into a directory
+    #[command(hide = true)]
+    Man(man::Args),
 }
 
 impl Verb {
@@ -52,6 +60,8 @@ impl Verb {
             Verb::Calibrate(args) => calibrate::run(args),
             Verb::Kernels(args) => kernels::run(args),
             Verb::Doctor(args) => doctor::run(args),
+            Verb::Completions(args) => completions::run(args),
+            Verb::Man(args) => man::run(args),
         }
     }
 }

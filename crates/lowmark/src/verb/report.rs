@@ -4,13 +4,15 @@ use crate::cli::{Format, Printing};
 use crate::error;
 use crate::output::{self, Page};
 use crate::traces;
-use lowmark_record::{Event, Release, Sink, Tables};
+use lowmark_record::{Event, Release, Remark, Sink, Tables};
 use lowmark_report::dirty::DirtyReport;
 use lowmark_report::reclaim::{
     self, CompatReport, ReclaimFigures, ReclaimOptions, ReclaimReport, ReportColumn, RunContext,
     VmstatChange,
 };
+use lowmark_report::table::printable_lines;
 use miette::{IntoDiagnostic, WrapErr, miette};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Width of a time line where that of the terminal is not known.
@@ -22,12 +24,12 @@ const WIDTH: usize = 100;
     after_help = "Examples:\n  lowmark report trace.txt.xz\n  lowmark report trace.dat --format json\n  \
     cat /sys/kernel/tracing/trace_pipe | lowmark report -\n  \
     lowmark report runs/a --vmstat before.txt after.txt\n\n\
-    Reads ftrace text of every kernel, perf script, trace-cmd report, trace.dat, perf.data (plain or\n\
-    gz, xz, zst), and recordings with events. Exit status 2 if the file is cut or damaged: what could\n\
+    Reads ftrace text of every kernel, perf script, trace-cmd report, trace.dat, perf.data (plain or \
+    gz, xz, zst), and recordings with events. Exit status 2 if the file is cut or damaged: what could \
     be read is reported all the same."
 )]
 pub(crate) struct Args {
-    /// Trace files, recordings, or `-` for standard input
+    /// Trace files, recordings, directories of recordings, or `-` for standard input
     #[arg(required = true, value_name = "TRACE|DIR")]
     traces: Vec<String>,
     /// What the kernel's trace-vmscan-postprocess.pl would say, its faults included
@@ -43,13 +45,13 @@ pub(crate) struct Args {
     #[arg(long, num_args = 1..=2, value_names = ["BEFORE", "AFTER"])]
     vmstat: Vec<PathBuf>,
     /// Elapsed time of the test, s
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = seconds)]
     elapsed: Option<f64>,
     /// User time of the test, s
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = seconds)]
     user: Option<f64>,
     /// System time of the test, s
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = seconds)]
     system: Option<f64>,
     #[command(flatten)]
     printing: Printing,
@@ -58,18 +60,19 @@ pub(crate) struct Args {
 /// Does it.
 pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     let vmstat = vmstat(&args.vmstat)?;
-    if vmstat.is_some() && args.traces.len() > 1 {
+    let targets = traces::targets(&args.traces)?;
+    if vmstat.is_some() && targets.len() > 1 {
         return Err(miette!(
             help = "give one trace, or leave --vmstat away",
             "--vmstat belongs to one trace"
         ));
     }
     if args.compat {
-        return compat(args);
+        return compat(args, &targets);
     }
     let mut reports = Vec::new();
     let mut broken = false;
-    for target in &args.traces {
+    for target in &targets {
         let context = RunContext {
             vmstat: vmstat.clone(),
             elapsed_s: args.elapsed,
@@ -80,6 +83,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         broken |= say(target, &read.figures, args.strict)?;
         reports.push(read);
     }
+    tell_apart(&mut reports, &targets);
     let columns: Vec<ReportColumn<'_>> = reports.iter().map(Read::column).collect();
     match args.printing.format {
         Format::Json if reports.len() == 1 => output::print_json(&reports[0].json())?,
@@ -89,7 +93,14 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         }
         Format::Table => {
             let page = Page::stdout();
-            let mut text = reclaim::text(&columns, page.style.as_ref(), page.width);
+            let mut text = String::new();
+            for report in &reports {
+                for remark in &report.not_modelled {
+                    let line = format!("note: {}: {remark}", report.name);
+                    text += &page.paragraph(&line, 0);
+                }
+            }
+            text += &reclaim::text(&columns, page.style.as_ref(), page.width);
             for report in reports.iter().filter(|r| !r.dirty.is_empty()) {
                 if reports.len() > 1 {
                     text += &format!("\n{}", page.title(&report.name));
@@ -103,6 +114,13 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     Ok(if broken { error::EXIT_STATUS } else { 0 })
 }
 
+/// A length of time, s.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok();
+    let seconds = seconds.filter(|s: &f64| s.is_finite() && *s >= 0.0);
+    seconds.ok_or_else(|| "expected seconds, for example 12.5".to_owned())
+}
+
 /// A trace or recording, read.
 pub(crate) struct Read {
     /// Heading of its column.
@@ -111,6 +129,8 @@ pub(crate) struct Read {
     pub(crate) figures: ReclaimFigures,
     /// What it says of dirty throttling.
     dirty: DirtyReport,
+    /// Of a recording, what its backend left out.
+    not_modelled: Vec<Remark>,
 }
 
 /// Events for both reports.
@@ -132,7 +152,7 @@ impl Read {
         }
     }
 
-    /// The report as JSON, with what it says of dirty throttling if that is anything.
+    /// The report as JSON, with what it says of dirty throttling and what was left out if that is anything.
     fn json(&self) -> serde_json::Value {
         let mut document = self.figures.json();
         if let Some(fields) = document.as_object_mut()
@@ -141,6 +161,12 @@ impl Read {
             // Numbers and names: nothing that JSON cannot hold.
             let dirty = serde_json::to_value(self.dirty.figures()).unwrap_or_default();
             fields.insert("dirty_throttling".to_owned(), dirty);
+        }
+        if let Some(fields) = document.as_object_mut()
+            && !self.not_modelled.is_empty()
+        {
+            let remarks = serde_json::to_value(&self.not_modelled).unwrap_or_default();
+            fields.insert("not_modelled".to_owned(), remarks);
         }
         document
     }
@@ -171,10 +197,21 @@ pub(crate) fn figures(target: &str, context: RunContext) -> miette::Result<Read>
         });
     }
     Ok(Read {
+        not_modelled: recording.map_or_else(Vec::new, |recording| recording.not_modelled),
         dirty,
         name: heading(target),
         figures: report.finish(&source.tables, source.account, context),
     })
+}
+
+/// Headings are names of files; where two are the same, whole paths.
+fn tell_apart(reports: &mut [Read], targets: &[String]) {
+    let names: BTreeSet<&String> = reports.iter().map(|report| &report.name).collect();
+    if names.len() < reports.len() {
+        for (report, target) in reports.iter_mut().zip(targets) {
+            report.name.clone_from(target);
+        }
+    }
 }
 
 /// The last part of a path, without what says its format.
@@ -247,11 +284,11 @@ impl Sink for Compat {
     }
 }
 
-fn compat(args: &Args) -> miette::Result<u8> {
+fn compat(args: &Args, targets: &[String]) -> miette::Result<u8> {
     let mut sections = Vec::new();
     let mut documents = serde_json::Map::new();
     let mut broken = false;
-    for target in &args.traces {
+    for target in targets {
         let mut report = Compat(CompatReport::new(None::<Release>));
         let (source, _) = traces::read(target, &mut report)?;
         broken |= traces::is_broken(&source.account);
@@ -268,7 +305,7 @@ fn compat(args: &Args) -> miette::Result<u8> {
         sections.push(summary.text());
     }
     match args.printing.format {
-        Format::Table => output::print(&sections.join("\n"))?,
+        Format::Table => output::print(&printable_lines(&sections.join("\n")))?,
         Format::Json => output::print_json(&documents)?,
     }
     Ok(if broken { error::EXIT_STATUS } else { 0 })

@@ -3,7 +3,7 @@
 use crate::cli::{Ask, Format, Printing, Running};
 use crate::output::{self, Page};
 use crate::plan::{self, Run};
-use crate::{engine, guests, outcome};
+use crate::{engine, guests, outcome, remarks};
 use lowmark_record::Recording;
 use lowmark_report::table::{Align, Field, Role, TextTable};
 use lowmark_report::{ColumnInput, Comparison, SeriesRows};
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         })?,
         Format::Table => {
             let page = Page::stdout();
-            let titles: Vec<String> = runs.iter().map(title).collect();
+            let titles: Vec<String> = runs.iter().map(Run::title).collect();
             // Repeats follow each other and have the same title.
             let mut sections = Vec::new();
             let mut at = 0;
@@ -63,19 +63,6 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         }
     }
     Ok(outcome::exit_status(&recordings))
-}
-
-/// What was run, without the seed.
-fn title(run: &Run) -> String {
-    let scenario = &run.scenario;
-    let params = scenario.params.iter();
-    let params: String = params
-        .map(|(name, value)| format!(" {name}={value}"))
-        .collect();
-    format!(
-        "{}{params} on {}, {}",
-        scenario.workload.name, scenario.machine.name, scenario.kernel.text
-    )
 }
 
 /// A run and its repeats.
@@ -93,6 +80,7 @@ fn section(title: &str, repeats: &[Recording], page: &Page) -> String {
             text += &format!("{kernel}\n");
         }
     }
+    text += &remarks::text(repeats, page);
     let columns: Vec<ColumnInput<'_>> = repeats
         .iter()
         .map(|recording| ColumnInput {

@@ -29,11 +29,12 @@ const NO_LRU_GEN: &str = "the model has no multi-generational LRU: its counters 
 /// Runs a workload on a real kernel and on the model, and says how far they are apart
 #[derive(Debug, clap::Args)]
 #[command(
+    mut_arg("on", |arg| arg.hide(true)),
     after_help = "Examples:\n  lowmark twin swap-small --kernel 6.18 --set order=seq\n  \
     lowmark twin my.toml --image path/to/bzImage --repeat 3 --out runs --events\n  \
     lowmark twin swap-small --kernel 6.18 --set order=seq --kernel-runs runs\n\n\
-    The kernel runs 5 times, or as --repeat says, and the model once on the machine of each of them: on what\n\
-    was free and in use there. Medians count; the error is what the model's has more than the kernel's, as a\n\
+    The kernel runs 5 times, or as --repeat says, and the model once on the machine of each of them: on what \
+    was free and in use there. Medians count; the error is what the model's has more than the kernel's, as a \
     part of that. All runs have the same seed."
 )]
 pub(crate) struct Args {
@@ -153,6 +154,7 @@ fn for_model(run: &Run) -> Scenario {
         Some(guest) => guests::version(&guest.image),
         None => scenario.kernel.version.clone(),
     };
+    scenario.machine = scenario.machine.under_kernel(&version);
     let mut sysctl = scenario.kernel.sysctl.clone();
     sysctl.remove(LRU_GEN);
     scenario.kernel = KernelSpec {
@@ -177,7 +179,7 @@ fn model(run: &Run, repeat: u64, kernel: &Recording) -> miette::Result<Run> {
     if let Some(system) = kernel.system.as_deref() {
         scenario.machine = zoneinfo::observed(&scenario.machine, system);
     }
-    scenario.phase = repeat;
+    (scenario.phase, scenario.boot) = (repeat, 0);
     Ok(Run {
         name: format!("{}_model{}", run.name, repeat + 1),
         scenario,

@@ -81,6 +81,49 @@ impl Place {
     }
 }
 
+/// Runs a command with its output on a terminal of so many columns; of its errors the text is kept.
+pub(crate) fn on_terminal(mut command: std::process::Command, columns: u16) -> Done {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{Winsize, tcsetwinsize};
+    use std::io::Read;
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&ours).expect("granted");
+    unlockpt(&ours).expect("unlocked");
+    let name = ptsname(&ours, Vec::new()).expect("a name");
+    let theirs =
+        rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("opened");
+    let size = Winsize {
+        ws_row: 24,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&theirs, size).expect("a size");
+    command
+        .stdin(std::process::Stdio::null())
+        .stdout(theirs)
+        .stderr(std::process::Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    // Its ends of the terminal are closed with it, and only then does reading end.
+    drop(command);
+    let screen = std::thread::spawn(move || {
+        let mut screen = Vec::new();
+        // Linux reports the end as an error.
+        let _ = std::fs::File::from(ours).read_to_end(&mut screen);
+        screen
+    });
+    let output = child.wait_with_output().expect("it ends");
+    let screen = screen.join().expect("read");
+    Done {
+        status: output.status.code().expect("it ends by itself"),
+        stdout: String::from_utf8(screen)
+            .expect("text")
+            .replace("\r\n", "\n"),
+        stderr: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
 /// What a run of lowmark left.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Done {

@@ -2,7 +2,6 @@
 
 use crate::cli::Format;
 use crate::output::{self, Page};
-use lowmark_report::table::{Align, TextTable};
 use lowmark_report::{evaluation, recipe};
 use miette::IntoDiagnostic;
 use serde::Serialize;
@@ -62,9 +61,9 @@ pub(in crate::verb) fn print_runnable(format: Format) -> miette::Result<()> {
         Format::Json => output::print_json(&json!({ "version": 1, "evaluations": entries })),
         Format::Table => {
             let page = Page::stdout();
-            let mut text = table(&entries, &page);
+            let mut text = String::new();
             for entry in &entries {
-                text += &format!("\n{}\n", page.title(&entry.id));
+                text += &paragraphs(entry, &page);
                 for variant in &entry.variants {
                     let line = format!("--variant {}: {}", variant.name, variant.title);
                     text += &page.paragraph(&line, 2);
@@ -75,33 +74,24 @@ pub(in crate::verb) fn print_runnable(format: Format) -> miette::Result<()> {
     }
 }
 
-fn table(entries: &[Entry], page: &Page) -> String {
-    let mut table = TextTable::new()
-        .column("name", Align::Left)
-        .column("recipe", Align::Left)
-        .column("title", Align::Left)
-        .column("cells", Align::Right)
-        .column("claims", Align::Right);
-    for entry in entries {
-        let recipe = if entry.variants.is_empty() {
-            "-"
-        } else {
-            "yes"
-        };
-        table.row([
-            entry.id.clone(),
-            recipe.to_owned(),
-            entry.title.clone(),
-            entry.cells.to_string(),
-            entry.claims.to_string(),
-        ]);
-    }
-    table.render(page.style.as_ref(), page.width)
+/// Name, title, and how much there is to an evaluation. Titles and names are too long for columns.
+fn paragraphs(entry: &Entry, page: &Page) -> String {
+    let recipe = if entry.variants.is_empty() {
+        "no recipe"
+    } else {
+        "with a recipe"
+    };
+    let size = format!("{} cells, {} claims, {recipe}", entry.cells, entry.claims);
+    let name = page.title(&entry.id);
+    let text = [&entry.title, &size].map(|line| page.paragraph(line, 2));
+    format!("{name}\n{}", text.concat())
 }
 
 pub(super) fn text(page: &Page) -> miette::Result<String> {
+    let all = all()?;
+    let entries = all.iter().map(|entry| paragraphs(entry, page));
     let note = "Those with a recipe can be run: lowmark reproduce NAME";
-    Ok(table(&all()?, page) + "\n" + &page.paragraph(note, 0))
+    Ok(entries.collect::<String>() + "\n" + &page.paragraph(note, 0))
 }
 
 pub(super) fn json() -> miette::Result<Value> {

@@ -2,7 +2,8 @@
 
 use crate::output::Page;
 use lowmark_model::kernel::versions::{Change, HISTORY, at};
-use lowmark_model::kernel::{DESCRIPTIONS, Mechanisms, versions};
+use lowmark_model::kernel::{DESCRIPTIONS, Mechanisms, NEEDS, versions};
+use miette::miette;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -11,6 +12,8 @@ use serde_json::{Value, json};
 struct Mechanism {
     name: &'static str,
     text: String,
+    /// What of the kernel it is a part of, if the model leaves that out of some kernels.
+    within: Option<&'static str>,
     variants: Vec<Variant>,
 }
 
@@ -23,6 +26,16 @@ struct Variant {
     oldest: bool,
     /// Changes of the kernel that bring it.
     changes: Vec<Origin>,
+    /// Variants of other mechanisms without which it does not work.
+    needs: Vec<Needed>,
+}
+
+/// A mechanism that a variant depends on.
+#[derive(Serialize)]
+struct Needed {
+    mechanism: &'static str,
+    /// Its variants that will do.
+    variants: Vec<&'static str>,
 }
 
 /// A change of the kernel.
@@ -53,6 +66,33 @@ fn effects() -> Vec<(&'static Change, Vec<(&'static str, &'static str)>)> {
     HISTORY.iter().map(effect).collect()
 }
 
+/// What a variant needs.
+fn needs(mechanism: &str, variant: &str) -> Vec<Needed> {
+    let own = NEEDS
+        .iter()
+        .filter(|need| need.mechanism == mechanism && need.variant == variant);
+    let needed = own.map(|need| Needed {
+        mechanism: need.other,
+        variants: need.works_with(),
+    });
+    needed.collect()
+}
+
+/// The mechanism asked for, or all.
+fn asked(which: super::Which<'_>) -> miette::Result<Vec<Mechanism>> {
+    let mut found = all();
+    if let Some(which) = which {
+        found.retain(|mechanism| mechanism.name == which);
+        if found.is_empty() {
+            return Err(miette!(
+                help = "`lowmark list mechanisms` names all of them, `lowmark list kernels` the changes of the kernel",
+                "the model has no mechanism called {which}"
+            ));
+        }
+    }
+    Ok(found)
+}
+
 fn all() -> Vec<Mechanism> {
     let oldest = oldest().map(|oldest| oldest.settings()).unwrap_or_default();
     let effects = effects();
@@ -70,6 +110,7 @@ fn all() -> Vec<Mechanism> {
             text: text.trim().to_owned(),
             oldest: oldest.contains(&(mechanism, name)),
             changes: bringing.map(origin).collect(),
+            needs: needs(mechanism, name),
         }
     };
     let mechanism = |description: &lowmark_model::kernel::Description| {
@@ -77,6 +118,7 @@ fn all() -> Vec<Mechanism> {
         Mechanism {
             name: description.name,
             text: description.doc.trim().to_owned(),
+            within: description.within,
             variants: variants
                 .map(|(name, text)| variant(description.name, name, text))
                 .collect(),
@@ -85,18 +127,32 @@ fn all() -> Vec<Mechanism> {
     DESCRIPTIONS.iter().map(mechanism).collect()
 }
 
-pub(super) fn text(page: &Page) -> miette::Result<String> {
+pub(super) fn text(page: &Page, which: super::Which<'_>) -> miette::Result<String> {
     let mut text = String::new();
-    for mechanism in all() {
+    for mechanism in asked(which)? {
         text += &format!(
             "{}\n{}",
             page.title(mechanism.name),
             page.paragraph(&mechanism.text, 2)
         );
+        if let Some(within) = mechanism.within {
+            let note = format!(
+                "A part of {within}, which the model leaves out of some kernels (`lowmark list coverage`)."
+            );
+            text += &page.paragraph(&note, 2);
+        }
         for variant in &mechanism.variants {
             text += &format!("  {}\n", page.title(&format!("={}", variant.name)));
             text += &page.paragraph(&variant.text, 6);
             text += &page.paragraph(&since(variant), 6);
+            for Needed {
+                mechanism,
+                variants,
+            } in &variant.needs
+            {
+                let note = format!("needs {mechanism}={}", variants.join(" or "));
+                text += &page.paragraph(&note, 6);
+            }
         }
         text.push('\n');
     }
@@ -124,6 +180,6 @@ fn since(variant: &Variant) -> String {
     }
 }
 
-pub(super) fn json() -> miette::Result<Value> {
-    Ok(json!(all()))
+pub(super) fn json(which: super::Which<'_>) -> miette::Result<Value> {
+    Ok(json!(asked(which)?))
 }

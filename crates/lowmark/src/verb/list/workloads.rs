@@ -2,7 +2,7 @@
 
 use crate::library;
 use crate::output::Page;
-use lowmark_model::unsupported;
+use lowmark_model::{Refusal, check, unsupported};
 use lowmark_report::table::{Align, Field, Role, TextTable};
 use lowmark_spec::{BuiltIn, Overrides, parse};
 use miette::miette;
@@ -16,6 +16,10 @@ struct Workload {
     title: String,
     /// Combinations of its parameters.
     runs: usize,
+    /// Whether the model runs it with the kernel and the machine that it names.
+    runs_as_shipped: bool,
+    /// Why not, its statements apart: its kernel, a setting, its machine.
+    refusal: Option<String>,
     /// Statements that keep it from running on the model.
     unsupported: Vec<String>,
 }
@@ -34,7 +38,14 @@ fn describe(name: &'static str) -> miette::Result<Workload> {
         .collect();
     statements.sort();
     statements.dedup();
+    let refusals = scenarios
+        .iter()
+        .filter_map(|scenario| check(scenario).err());
+    let refusals: Vec<Refusal> = refusals.collect();
+    let of_the_rest = |refusal: &&Refusal| !matches!(refusal, Refusal::Workload(_));
     Ok(Workload {
+        runs_as_shipped: refusals.is_empty(),
+        refusal: refusals.iter().find(of_the_rest).map(Refusal::to_string),
         name,
         title: scenarios
             .first()
@@ -48,28 +59,37 @@ fn describe(name: &'static str) -> miette::Result<Workload> {
 pub(super) fn text(page: &Page) -> miette::Result<String> {
     let mut table = TextTable::new()
         .column("name", Align::Left)
+        .column("as shipped", Align::Left)
         .column("title", Align::Left)
         .column("runs", Align::Right);
     let all = all()?;
     for workload in &all {
-        let role = if workload.unsupported.is_empty() {
-            Role::Plain
+        let (role, runs) = if workload.runs_as_shipped {
+            (Role::Plain, "runs")
         } else {
-            Role::Unknown
+            (Role::Unknown, "-")
         };
         table.row([
             Field::with_role(workload.name, role),
+            Field::with_role(runs, role),
             Field::with_role(workload.title.as_str(), role),
             Field::with_role(workload.runs.to_string(), role),
         ]);
     }
     let mut text = table.render(page.style.as_ref(), page.width);
-    text += "\nNot on the model yet, for these statements:\n";
-    for workload in all
-        .iter()
-        .filter(|workload| !workload.unsupported.is_empty())
-    {
-        let line = format!("{}: {}", workload.name, workload.unsupported.join(", "));
+    let refused: Vec<&Workload> = all.iter().filter(|w| !w.runs_as_shipped).collect();
+    if !refused.is_empty() {
+        text += "\nNot on the model as they are:\n";
+    }
+    for workload in refused {
+        // What there is instead has lists of its own.
+        let refusal = workload.refusal.as_deref();
+        let refusal = refusal.map(|text| text.split("; ").next().unwrap_or(text).to_owned());
+        let statements = workload.unsupported.join(", ");
+        let statements =
+            (!statements.is_empty()).then(|| format!("the model cannot carry out {statements}"));
+        let reasons: Vec<String> = refusal.into_iter().chain(statements).collect();
+        let line = format!("{}: {}", workload.name, reasons.join("; "));
         text += &page.paragraph(&line, 2);
     }
     Ok(text)

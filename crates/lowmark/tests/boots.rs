@@ -189,14 +189,12 @@ fn what_is_missing_is_said_before_anything_starts() {
     assert_eq!(left, Vec::<PathBuf>::new());
 
     let mut odd = workload("128M", "", "[task.main]\nrun = [{ alloc = 9 }]\n");
-    odd.kernel.toggles.push(lowmark_spec::Toggle {
-        mechanism: "swapin_readahead".into(),
-        variant: None,
-    });
+    let toggle = lowmark_spec::Toggle::Remove("swapin_nr_pages".into());
+    odd.kernel.toggles.push(toggle);
     let (error, _) = with_script(script, &odd, limit);
     let text = error.to_string();
     assert!(
-        text.contains("alloc") && text.contains("mechanism swapin_readahead"),
+        text.contains("alloc") && text.contains("-swapin_nr_pages: a real kernel"),
         "{text}"
     );
 

@@ -1,0 +1,24 @@
+//! What runs asked for and their backend left out, as it stands under the heading of a table.
+
+use crate::output::Page;
+use lowmark_record::{Recording, Remark};
+
+/// The remarks of some recordings, each once.
+pub(crate) fn of<'a>(recordings: impl IntoIterator<Item = &'a Recording>) -> Vec<&'a Remark> {
+    let mut found: Vec<&Remark> = Vec::new();
+    for remark in recordings.into_iter().flat_map(|r| &r.not_modelled) {
+        if !found.contains(&remark) {
+            found.push(remark);
+        }
+    }
+    found
+}
+
+/// The same for people: a paragraph for each.
+pub(crate) fn text<'a>(recordings: impl IntoIterator<Item = &'a Recording>, page: &Page) -> String {
+    let remarks = of(recordings);
+    let lines = remarks.iter();
+    lines
+        .map(|remark| page.paragraph(&format!("note: {remark}"), 0))
+        .collect()
+}

@@ -1,0 +1,42 @@
+//! Settings under `/proc/sys/vm` that the model obeys.
+
+use crate::output::Page;
+use lowmark_model::kernel::{SETTINGS, Setting};
+use lowmark_report::table::{Align, TextTable};
+use serde_json::{Value, json};
+
+pub(super) fn text(page: &Page) -> miette::Result<String> {
+    let mut table = TextTable::new()
+        .column("name", Align::Left)
+        .column("what it is", Align::Left);
+    for heading in ["values", "default", "since"] {
+        table = table.column(heading, Align::Right);
+    }
+    for setting in SETTINGS {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        table.row([
+            setting.name.to_owned(),
+            setting.text.to_owned(),
+            format!("{} to {}", setting.min, setting.max),
+            or_dash(setting.default().map(|value| value.to_string())),
+            or_dash(setting.since.map(|version| version.to_string())),
+        ]);
+    }
+    let note = "Set one with --set NAME=VALUE for all kernels, or with --kernel VERSION,NAME=VALUE for one, for \
+        example --kernel v3.6,page_cluster=0";
+    Ok(table.render(page.style.as_ref(), page.width) + "\n" + &page.paragraph(note, 0))
+}
+
+pub(super) fn json() -> miette::Result<Value> {
+    let setting = |setting: &Setting| {
+        json!({
+            "name": setting.name,
+            "text": setting.text,
+            "min": setting.min,
+            "max": setting.max,
+            "default": setting.default(),
+            "since": setting.since.map(|version| version.to_string()),
+        })
+    };
+    Ok(SETTINGS.iter().map(setting).collect())
+}
