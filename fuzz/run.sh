@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes every reader for a bounded time: fuzz/run.sh [SECONDS [TARGET...]], 30 seconds each if not said.
+# Fuzzes every reader and the reports for a bounded time: fuzz/run.sh [SECONDS [TARGET...]], 30 seconds each if not said.
 #
 # 1. With cargo-fuzz and a nightly toolchain: libFuzzer, from the committed corpus. What it finds on the way
 #    is kept in target/found and is not committed; an input that fails is in artifacts/.
@@ -21,7 +21,9 @@ For libFuzzer two things are missing or one of them:
 Until then the corpus and mutations of it are replayed on stable Rust.
 MISSING
   cd ..
-  LOWMARK_FUZZ_ROUNDS=$(((seconds + 4) / 5)) exec cargo test --package lowmark-trace --test fuzz_smoke
+  export LOWMARK_FUZZ_ROUNDS=$(((seconds + 4) / 5))
+  cargo test --package lowmark-trace --test fuzz_smoke
+  exec cargo test --package lowmark --test fuzz_reports
 fi
 
 failed=()

@@ -1,9 +1,11 @@
 # What run.sh and canary.sh share: the targets, and how one is built and run. Read with `.`.
 
-TARGETS="text_line stream trace_dat perf_data format ring_buffer event_json"
+TARGETS="text_line stream trace_dat perf_data format ring_buffer event_json report export recording"
 # Bytes, seconds, executions: see docs/fuzzing.md.
 MEMORY_MAX_MB=512
 TIME_MAX_S=5
+# What is read is at most a few kilobytes: to report on it takes milliseconds.
+REPORT_TIME_MAX_S=2
 SANITIZER=${SANITIZER:-none}
 # Binary traces that come through a reader go through a file: better one in memory.
 if [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ]; then
@@ -15,6 +17,7 @@ length_max() {
   case $1 in
     text_line | event_json) echo 400 ;;
     stream) echo 700 ;;
+    report | export | recording) echo 4000 ;;
     trace_dat) echo 2700 ;;
     perf_data) echo 1600 ;;
     format) echo 1500 ;;
@@ -29,6 +32,14 @@ build() {
   cargo +nightly fuzz build --fuzz-dir . --sanitizer "$SANITIZER" "$@" "$target"
 }
 
+# Longest execution of a target, s.
+time_max() {
+  case $1 in
+    report | export | recording) echo $REPORT_TIME_MAX_S ;;
+    *) echo $TIME_MAX_S ;;
+  esac
+}
+
 # fuzz TARGET [OPTION of libFuzzer...]: what was built.
 fuzz() {
   local target=$1 found
@@ -37,7 +48,7 @@ fuzz() {
   mkdir -p "$found" "artifacts/$target"
   "${CARGO_TARGET_DIR:-target}/$(host)/release/$target" "$found" "corpus/$target" \
     -max_len="$(length_max "$target")" -dict="dictionaries/$target.dict" \
-    -rss_limit_mb=$MEMORY_MAX_MB -timeout=$TIME_MAX_S -artifact_prefix="artifacts/$target/" \
+    -rss_limit_mb=$MEMORY_MAX_MB -timeout="$(time_max "$target")" -artifact_prefix="artifacts/$target/" \
     -print_final_stats=1 "$@"
 }
 

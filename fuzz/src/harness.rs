@@ -165,8 +165,11 @@ pub fn stream(data: &[u8], look: &mut Look<'_>) {
 }
 
 fn is_broken(reading: &Reading) -> bool {
+    let broken = [Flaw::Truncated, Flaw::Damaged];
     let account = reading.as_ref().map(|(account, _)| account);
-    account.map_or(true, |account| account.flaws.contains_key(&Flaw::Truncated))
+    account.map_or(true, |account| {
+        broken.iter().any(|flaw| account.flaws.contains_key(flaw))
+    })
 }
 
 /// What is in an input.

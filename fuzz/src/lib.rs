@@ -1,7 +1,8 @@
-//! What the fuzz targets share: the [`harness`], and the canary that proves that the alarm works.
+//! What the fuzz targets share: the [`harness`] of the readers, that of the [`reports`], and the canary that proves that the alarm works.
 
 pub mod harness;
 pub mod numbers;
+pub mod reports;
 
 /// One execution of a target.
 pub fn run(target: harness::Target, data: &[u8]) {
