@@ -1,5 +1,9 @@
-//! Writers held back by the dirty limits, of every era: against what the kernels' own arithmetic and an
-//! independent simulation of the controllers give.
+//! Writers held back by the dirty limits, of every era: against what the kernels' own arithmetic gives, and against
+//! what a simulation of the controllers alone gave.
+//!
+//! That simulation had the formulas of `mm/page-writeback.c` in floating point, an ideal disk and no memory behind
+//! them. It was written before this model, from the same reading of the kernel, and is not part of this project: its
+//! figures show that the model's controllers do what was read, not that what was read is right.
 
 mod common;
 

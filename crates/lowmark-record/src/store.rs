@@ -25,6 +25,7 @@ use crate::layout::ShallowFormatter;
 use crate::recording::Recording;
 use crate::stream::{Passing, Sink, Source};
 use events::{Events, check_events};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -387,7 +388,7 @@ impl Target {
         self.parent.join(hidden(&self.name, role))
     }
 
-    /// Puts the finished directory `new` in place. Somebody else may do the same at the same time: the last one's
+    /// Puts the finished directory `new` in place. Another process may do the same at the same time: the last one's
     /// recording stays.
     fn replace_by(&self, new: &Path) -> Result<(), StoreError> {
         let path = self.path();
@@ -397,6 +398,15 @@ impl Target {
                 Ok(()) => return Ok(()),
                 Err(e) if is_occupied(&e) => may_replace(&path)?,
                 Err(e) => return Err(StoreError::io(&path, "create the directory")(e)),
+            }
+            match exchange(new, &path) {
+                Ok(()) => {
+                    return fs::remove_dir_all(new)
+                        .map_err(StoreError::io(new, "remove the old recording"));
+                }
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                Err(e) if cannot_exchange(&e) => {}
+                Err(e) => return Err(StoreError::io(&path, "replace the old recording")(e)),
             }
             match fs::rename(&path, &old) {
                 Ok(()) => {}
@@ -419,6 +429,20 @@ impl Target {
             found: "recordings that others keep writing there".to_owned(),
         })
     }
+}
+
+/// Lets two directories swap names at once, so that there is a whole recording of the name at any time.
+fn exchange(new: &Path, old: &Path) -> io::Result<()> {
+    Ok(renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE)?)
+}
+
+/// Whether the file system or the kernel does not know how to exchange names: network file systems, kernels before
+/// 3.15.
+fn cannot_exchange(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+    )
 }
 
 /// Whether a directory could not take a name because one with something in it has it.

@@ -16,6 +16,7 @@ pub mod twin;
 pub mod vmstat;
 
 #[cfg(test)]
+#[path = "../../../tests/needed.rs"]
 mod needed;
 
 pub use cell::{CellId, CellValues};

@@ -2,6 +2,8 @@
 //! but for the last test.
 
 mod common;
+#[path = "../../../tests/needed.rs"]
+mod needed;
 
 use common::{Done, Place};
 use std::os::unix::fs::PermissionsExt;
@@ -243,7 +245,7 @@ fn with_guests() -> Option<Place> {
         })
         .find(|check| check["state"] != "good");
     if let Some(check) = lacking {
-        println!("skipped: {}", check["detail"]);
+        needed::absent(&check["detail"]);
         return None;
     }
     Some(place)
@@ -264,7 +266,7 @@ fn out_of_memory_in_a_guest_is_an_outcome() {
     let scratch = place.path("scratch").display().to_string();
     let done = place.lowmark_with(&args, &[("TMPDIR", scratch)]);
     if done.stderr.contains("no such kernel image") {
-        println!("skipped: {}", done.stderr);
+        needed::absent(done.stderr);
         return;
     }
     assert_eq!(done.status, 1, "{done:?}");
@@ -303,7 +305,7 @@ fn a_workload_runs_on_a_real_kernel() {
     ];
     let done = place.lowmark(&args);
     if done.stderr.contains("no such kernel image") {
-        println!("skipped: {}", done.stderr);
+        needed::absent(done.stderr);
         return;
     }
     assert!(!done.stderr.contains("warning"), "{}", done.stderr);

@@ -6,6 +6,9 @@
 //! are, one machine of each boots again and is judged as well. `LOWMARK_BLESS=1 cargo test -p lowmark --test zones`
 //! boots all and writes the files anew.
 
+#[path = "../../../tests/needed.rs"]
+mod needed;
+
 use lowmark_model::kernel::Kernel;
 use lowmark_model::mmzone::{ZoneMarks, zone_marks};
 use lowmark_model::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
@@ -142,13 +145,13 @@ fn boot(kernel: &str, scenario: &Scenario) -> Option<System> {
         .into_iter()
         .find(|check| check.state == State::Missing && ["QEMU", "runner"].contains(&check.name));
     if let Some(check) = lacking {
-        println!("skipped: {}", check.detail);
+        needed::absent(&check.detail);
         return None;
     }
     let image = match KernelImage::find(kernel) {
         Ok(image) => image,
         Err(error) => {
-            println!("skipped: {error}");
+            needed::absent(error);
             return None;
         }
     };

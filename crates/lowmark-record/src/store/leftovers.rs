@@ -1,7 +1,8 @@
 //! What processes that were killed while they wrote recordings left behind.
 //!
-//! A process writes `.NAME.new-PID` and moves what it replaces to `.NAME.old-PID`. If it is killed, the one is half a
-//! recording, and the other is either superseded or the only one that is left.
+//! A process writes `.NAME.new-PID` and lets it swap names with what it replaces; where the file system cannot do that,
+//! it moves what it replaces to `.NAME.old-PID` first. If the process is killed, the one is half a recording or
+//! superseded, and the other is either superseded or the only one that is left.
 
 use super::{EVENTS_FILE, RECORDING_FILE, StoreError};
 use std::fs;

@@ -1,5 +1,6 @@
 //! Captures of real kernels against the counters, texts and sums that were taken with them.
 
+use crate::needed;
 use lowmark_trace::format::{Format, Formats, NameTable};
 use lowmark_trace::perf_data::PerfData;
 use lowmark_trace::record::{Accounting, Endian, Error, RawRecord};
@@ -20,14 +21,16 @@ pub(crate) fn unpack(packed: &[u8]) -> Vec<u8> {
 /// A file of the captures; `None`, with a word why, if there are none here.
 fn capture(name: &str) -> Option<Vec<u8>> {
     let Some(directory) = std::env::var_os("LOWMARK_CAPTURES") else {
-        eprintln!("{name} is not read: LOWMARK_CAPTURES does not name the directory of captures");
+        needed::absent(format!(
+            "LOWMARK_CAPTURES does not name the directory of {name}"
+        ));
         return None;
     };
     let path = PathBuf::from(directory).join(name);
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            eprintln!("{name} is not read: it is not among these captures");
+            needed::absent(format!("{name} is not among these captures"));
             return None;
         }
         Err(error) => panic!("{name}: {error}"),

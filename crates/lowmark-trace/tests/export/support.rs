@@ -1,5 +1,6 @@
 //! Events to export, captures, and programs of others.
 
+use crate::needed;
 use liblzma::read::XzDecoder;
 use lowmark_record::event::{Columns, ValueType, gfp};
 use lowmark_record::{Event, Field, Kind, Release, Tables};
@@ -166,11 +167,11 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A variable of the environment; if it is not set, says what is left out.
+/// A variable of the environment; if it is not set, the test that needs it judges nothing.
 pub(crate) fn variable(name: &str, what: &str) -> Option<PathBuf> {
     let value = std::env::var_os(name).map(PathBuf::from);
     if value.is_none() {
-        println!("left out: {what}: {name} is not set");
+        needed::absent(format!("{what}: {name} is not set"));
     }
     value
 }

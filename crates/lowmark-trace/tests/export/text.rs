@@ -287,10 +287,10 @@ fn captures_come_out_as_they_went_in() {
 /// The totals that the kernel's own script finds in our text are those of the events.
 #[test]
 fn the_script_of_the_kernel_finds_the_same_totals() {
-    let Some(script) = variable("LOWMARK_POSTPROCESS", "the kernel's script") else {
+    let Some(script) = variable("LOWMARK_VMSCAN_SCRIPT", "the kernel's script") else {
         return;
     };
-    let mut source = Source::every_kind(release("3.2"), 200);
+    let mut source = Source::every_kind(release("6.1"), 200);
     // The script tells kswapd by its events.
     let tables = &source.tables;
     source.events.retain(|event| {
@@ -309,7 +309,7 @@ fn the_script_of_the_kernel_finds_the_same_totals() {
     for (event, mode) in isolated.zip((1..=3).cycle()) {
         event.set(Field::IsolateMode, mode);
     }
-    let text = exported(&source, &options("3.2"));
+    let text = exported(&source, &options("6.1"));
     let mut child = Command::new("perl")
         .arg(script)
         .stdin(Stdio::piped())
