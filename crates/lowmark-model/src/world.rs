@@ -240,8 +240,8 @@ impl World {
         self.map_requests();
     }
 
-    /// What a task has plugged goes out, as it sleeps. It does its work for that when it wakes, so that nothing waits
-    /// for it now.
+    /// Flushes the plug of a task that goes to sleep. The CPU time for it is charged when the task wakes, so that the
+    /// requests are not late.
     pub(crate) fn flush_plug(&mut self, task: TaskId) {
         let now = self.sched.now();
         self.block.flush_plug(&mut self.sched, task, now);

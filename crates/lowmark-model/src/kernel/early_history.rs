@@ -9,7 +9,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         name: "wake-only-asleep",
         version: v2_6(38),
         commit: "88f5acf88ae6",
-        summary: "who finds kswapd awake does not look at the watermarks",
+        summary: "an allocation that finds kswapd awake does not check the watermarks",
         effect: |m| {
             m.kswapd_wake = KswapdWake::BelowLow;
         },
@@ -63,7 +63,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         name: "stable-pages",
         version: v(3, 0),
         commit: "3d08bcc887a1",
-        summary: "stores wait while their page is being written",
+        summary: "stores wait while their page is under writeback",
         effect: |m| {
             m.stable_pages = StablePages::Always;
         },
@@ -162,7 +162,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         name: "no-reserve-dirtyable",
         version: v(3, 3),
         commit: "ab8fabd46f81",
-        summary: "what the allocator keeps back may not become dirty",
+        summary: "reserves and high watermarks may not become dirty",
         effect: |m| {
             m.dirty_reserve = DirtyReserve::Balance;
         },
@@ -180,7 +180,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         name: "balanced-below-bandwidth",
         version: v(3, 3),
         commit: "bdaac4902a82",
-        summary: "no writer is told to dirty more than the device writes",
+        summary: "the balanced rate is at most the write bandwidth of the device",
         effect: |m| {
             m.balanced_rate = BalancedRate::BelowBandwidth;
         },
@@ -308,7 +308,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         name: "block-on-immediate-writeback",
         version: v(3, 11),
         commit: "b1a6f21e3b23",
-        summary: "whether a reclaimer waits after a batch follows from what it met there, not from its priority (283aba9f9e0e, e2be15f6c3ee)",
+        summary: "whether a reclaimer waits after a batch depends on the pages of the batch, not on its priority (283aba9f9e0e, e2be15f6c3ee)",
         effect: |m| {
             m.dirty_count = DirtyCount::All;
             m.batch_stall = BatchStall::Contents;
@@ -400,7 +400,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         name: "reserve-off-free-pages",
         version: v(3, 14),
         commit: "a804552b9a15",
-        summary: "what the allocator keeps back is taken off free memory, not off the cache",
+        summary: "reserves are taken off free memory, not off the page cache",
         effect: |m| {
             m.dirty_reserve = DirtyReserve::Free;
         },
@@ -454,7 +454,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         name: "one-position-ratio",
         version: v(4, 2),
         commit: "daddfa3cb30e",
-        summary: "the position ratio is worked out once for each look of a writer",
+        summary: "the position ratio is computed once for each call of balance_dirty_pages()",
         effect: |m| {
             m.position_time = PositionTime::BeforeSample;
         },
@@ -490,7 +490,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         name: "sync-keeps-errors",
         version: v(4, 4),
         commit: "aa750fd71c24",
-        summary: "sync(2) leaves errors of writeback to those who can be told",
+        summary: "sync(2) leaves writeback errors to callers that return them",
         effect: |m| {
             m.sync_errors = SyncErrors::Kept;
         },

@@ -128,7 +128,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "skipped-pages-count",
         version: v(4, 12),
         commit: "791b48b64232",
-        summary: "pages set aside because their zone does not help count as scanned",
+        summary: "pages skipped because their zone is above the request's count as scanned",
         effect: |m| {
             m.skipped_pages = SkippedPages::Counted;
         },
@@ -173,7 +173,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "errseq-unseen",
         version: v(4, 17),
         commit: "b4678df184b3",
-        summary: "a file opened after an error is told of it, if nobody was before",
+        summary: "a file opened after an error is told of it, if no caller was before",
         effect: |m| {
             m.writeback_errors = WritebackErrors::EveryOpenFile;
         },
@@ -200,7 +200,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "kswapd-remembers-class",
         version: v(5, 2),
         commit: "dffcac2cb88e",
-        summary: "kswapd keeps its class when nobody asks for one, and takes a lower one that is asked for",
+        summary: "kswapd keeps its class when no allocation asks for one, and takes a lower one that is asked for",
         effect: |m| {
             m.kswapd_classzone = KswapdClasszone::Remembers;
         },
@@ -282,7 +282,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "proactive-compaction",
         version: v(5, 9),
         commit: "facdaa917c4d",
-        summary: "kcompactd compacts memory that is too fragmented, though nobody has asked for a block",
+        summary: "kcompactd compacts memory that is too fragmented, without a request for a block",
         effect: |m| {
             m.proactive_compaction = ProactiveCompaction::On;
         },
@@ -319,7 +319,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "reclaim-throttle",
         version: v(5, 16),
         commit: "8cd7c588decf",
-        summary: "reclaimers wait for what they lack instead of for congestion (d818fca1cac3, 69392a403f49)",
+        summary: "reclaimers wait for writeback, progress or isolated pages instead of for congestion (d818fca1cac3, 69392a403f49)",
         effect: |m| {
             m.reclaim_stall = ReclaimStall::Throttle;
         },
@@ -400,7 +400,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "one-counter-of-tags",
         version: v(6, 2),
         commit: "4f8126bb2308",
-        summary: "requests that are done are counted together for all who wait for one (26edb30dd1c0); stable kernels of 6.1 have this, too",
+        summary: "requests that are done are counted together for all tasks that wait for one (26edb30dd1c0); stable kernels of 6.1 have this, too",
         effect: |m| {
             m.request_tags = RequestTags::Batches;
         },

@@ -127,7 +127,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         name: "skipped-pages-bounded",
         version: v(6, 14),
         commit: "1c7b17cf0594",
-        summary: "32,768 pages of zones that do not help are skipped in one go at most",
+        summary: "at most 32,768 pages of zones above the request's are skipped in one pass",
         effect: |m| {
             m.skipped_pages = SkippedPages::Bounded;
         },
@@ -208,7 +208,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         name: "lazy-preemption",
         version: v(6, 18),
         commit: "7c70cb94d29c",
-        summary: "tasks in the kernel make room at the next tick only; possible from 6.13 on, and Debian's choice for 6.18",
+        summary: "tasks in the kernel are preempted at the next tick only; possible from 6.13 on, and Debian's choice for 6.18",
         effect: |m| {
             m.preemption = Preemption::Lazy;
         },

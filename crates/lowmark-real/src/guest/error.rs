@@ -91,8 +91,8 @@ pub enum GuestError {
     },
     /// The guest has too little memory to start.
     #[error(
-        "the guest did not start with {ram_mb} MB of RAM; give it more (--set machine.ram=128M). The \
-         console said last:\n{console}"
+        "the guest did not start with {ram_mb} MB of RAM; give it more (--set machine.ram=128M). Last \
+         console output:\n{console}"
     )]
     RamTooSmall {
         /// RAM of the machine.
@@ -130,8 +130,8 @@ pub enum GuestError {
     },
     /// It took too long.
     #[error(
-        "the guest did not finish within {}.{:03} s and was stopped; give it longer with --timeout. The \
-         console said last:\n{console}", limit.as_secs(), limit.subsec_millis()
+        "the guest did not finish within {}.{:03} s and was stopped; give it longer with --timeout. Last \
+         console output:\n{console}", limit.as_secs(), limit.subsec_millis()
     )]
     TimedOut {
         /// Time that it had.
@@ -156,7 +156,7 @@ pub enum GuestError {
     #[error(
         "{}: {problem}, {available_mb} MB are free now; what the guest wrote to its disks is lost, so that its \
          result would be wrong. Make room, choose another directory with TMPDIR, raise the limit on the size of \
-         files (ulimit -f), or take a machine with less swap. The console said last:\n{console}", path.display()
+         files (ulimit -f), or take a machine with less swap. Last console output:\n{console}", path.display()
     )]
     DisksLost {
         /// Directory of the images.

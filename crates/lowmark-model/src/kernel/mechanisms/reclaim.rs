@@ -4,7 +4,7 @@ macro_rules! reclaim {
     ($next:ident $($others:ident)*; $($before:tt)*) => {
         $next! { $($others)*;
             $($before)*
-            /// Whose LRU lists (and kswapd's idea of balance).
+            /// What LRU lists, and kswapd's notion of balance, belong to.
             lru_unit: LruUnit {
                 /// Five lists per zone.
                 Zone = "zone",
@@ -53,7 +53,7 @@ macro_rules! reclaim {
                 /// File only while the inactive file list is not low.
                 FileOnly = "file-only",
             }
-            /// By what anon and file share the scanning where both are scanned (`get_scan_count`).
+            /// What decides the shares of anon and file where both are scanned (`get_scan_count`).
             scan_balance: ScanBalance {
                 /// The type of which less was found referenced is scanned more.
                 Rotated = "rotated",
@@ -64,12 +64,12 @@ macro_rules! reclaim {
             }
             /// What swappiness weighs where anon and file share the scanning (`get_scan_count`).
             swappiness_weight: SwappinessWeight {
-                /// One more than it says, for both types: with 0, too, anonymous pages are scanned.
+                /// swappiness + 1 for anon and 200 - swappiness + 1 for file: with 0, too, anonymous pages are scanned.
                 PlusOne = "plus-one",
                 /// What it says; with 0 the last priority, too, keeps to the shares.
                 Exact = "exact",
             }
-            /// Mappings whose references do not count when reclaim asks who uses a page (`page_referenced`,
+            /// Mappings whose references reclaim does not count (`page_referenced`,
             /// `zap_pte_range`).
             vma_recency: VmaRecency {
                 /// Those with MADV_SEQUENTIAL (4917e5d0499b, 2.6.29).
@@ -97,16 +97,16 @@ macro_rules! reclaim {
                 All = "all" needs(workingset = Workingset::All),
             }
             /// How old the counters of LRU lists are by which reclaim and refaults decide (`lruvec_page_state`).
-            /// From 5.15 on CPUs count for themselves until somebody flushes that, every two seconds at least.
+            /// Since 5.15 each CPU counts for itself, and its counts are flushed every two seconds at least.
             lruvec_stats: LruvecStats {
-                /// As of now. From 5.15 to 5.17 everybody flushes first, if enough has changed.
+                /// As of now. From 5.15 to 5.17 every reader flushes first, if enough has changed.
                 Current = "current",
                 /// As of the last flush. Reclaim flushes before it decides, if enough has changed.
                 BeforeReclaim = "before-reclaim",
                 /// As of the last flush, two seconds at most.
                 Periodic = "periodic",
             }
-            /// What a reclaimer does that gets nowhere (`reclaim_throttle`).
+            /// What a reclaimer does that makes no progress (`reclaim_throttle`).
             reclaim_stall: ReclaimStall {
                 /// It waits for congestion to pass.
                 CongestionWait = "congestion-wait",
@@ -121,16 +121,16 @@ macro_rules! reclaim {
                 /// An eighth of those, for reclaimers that may do all I/O, as all of the model may.
                 Eighth = "eighth",
             }
-            /// How long it waits then (`shrink_inactive_list`).
+            /// How long a direct reclaimer waits when too many pages are isolated (`shrink_inactive_list`).
             isolated_wait: IsolatedWait {
                 /// Until there are fewer.
                 Fewer = "fewer",
-                /// Once; if there are as many still, it gives up the batch.
+                /// Once; if still too many are isolated, it gives up the batch.
                 Once = "once",
             }
-            /// When kswapd leaves a node to direct reclaim.
+            /// When kswapd gives up on a node and leaves it to direct reclaim.
             hopeless_node: HopelessNode {
-                /// When all has been scanned six times and nothing freed.
+                /// When all reclaimable pages of a zone have been scanned six times without a page freed.
                 PagesScanned = "pages-scanned",
                 /// After sixteen runs that reclaimed nothing (`kswapd_failures`).
                 Failures = "failures" needs(lru_unit = LruUnit::Node),
@@ -155,9 +155,9 @@ macro_rules! reclaim {
             /// Whether a direct reclaimer waits, while a queue is congested, between two priorities
             /// (`do_try_to_free_pages`).
             direct_wait: DirectWait {
-                /// It does, below priority 10.
+                /// It waits, below priority 10.
                 Priority = "priority",
-                /// It does not.
+                /// It does not wait.
                 None = "none",
             }
             /// Which pages of files that a reclaimer meets count as dirty (`shrink_page_list`).
@@ -183,10 +183,10 @@ macro_rules! reclaim {
             }
             /// Where requests are held back so that neighbours come together (`blk_start_plug`).
             plug: Plug {
-                /// In an empty queue of a disk, until there are four, somebody waits or 3 ms have passed (before
+                /// In an empty queue of a disk, until it holds four requests, a task waits for one or 3 ms have passed (before
                 /// 7eaceaccab5f, 2.6.39).
                 Queue = "queue",
-                /// With the task that submits them, while it says so.
+                /// With the task that submits them, between blk_start_plug() and blk_finish_plug().
                 Task = "task",
             }
             /// Block plug around a reclaim pass: pages written together become one request.
@@ -225,9 +225,9 @@ macro_rules! reclaim {
                 /// The last in the plug; if that is of another queue, the oldest.
                 Last = "last" needs(plug = Plug::Task),
             }
-            /// Requests that a queue may have under way, and who is woken when one is done.
+            /// Requests that a queue may have under way, and which sleepers wake when one is done.
             request_tags: RequestTags {
-                /// Async and sync ones are counted apart; one sleeper for each that is done.
+                /// Async and sync requests are counted apart; each request that is done wakes one sleeper.
                 Classes = "classes",
                 /// Both share the tags (blk-mq); the sleepers of one of eight wait queues, when it has counted eight.
                 QueueBatches = "queue-batches",
@@ -252,7 +252,7 @@ macro_rules! reclaim {
                 /// Those of the request, each for an allocation that could use no higher one (`pgdat_balanced`).
                 Request = "request",
             }
-            /// When a node that was all under writeback is no longer taken for one (`PGDAT_WRITEBACK`).
+            /// When reclaim stops treating a node as one whose pages are all under writeback (`PGDAT_WRITEBACK`).
             node_writeback: NodeWriteback {
                 /// After each pass over a zone; never where lists are a node's (1d82de618ddd).
                 AfterPass = "after-pass",
@@ -267,16 +267,16 @@ macro_rules! reclaim {
                 /// By the low watermark or a hundredth of the zone, the smaller one.
                 LowOrPercent = "low-or-percent",
             }
-            /// What kswapd does below priority 10 when a balancing run gets nowhere.
+            /// What kswapd does below priority 10 when a balancing run makes no progress.
             kswapd_wait: KswapdWait {
                 /// Up to 100 ms in `congestion_wait`, unless a zone is below its min watermark.
                 CongestionWait = "congestion-wait",
-                /// It goes on.
+                /// kswapd goes on.
                 None = "none",
             }
             /// When an allocation in its slow path wakes a sleeping kswapd (`wakeup_kswapd`).
             kswapd_wake: KswapdWake {
-                /// The zone is below its low watermark; the tracepoint tells so even if kswapd is awake (before
+                /// The zone is below its low watermark; the tracepoint is emitted even if kswapd is awake (before
                 /// 88f5acf88ae6, 2.6.38).
                 Told = "told",
                 /// The zone is below its low watermark.

@@ -4,14 +4,14 @@ macro_rules! sched {
     ($next:ident $($others:ident)*; $($before:tt)*) => {
         $next! { $($others)*;
             $($before)*
-            /// Who is next on a CPU, and when it is taken away (`pick_next_entity`, `place_entity`, `check_preempt_tick`).
+            /// Which task runs next on a CPU, and when it is preempted (`pick_next_entity`, `place_entity`, `check_preempt_tick`).
             fair_class: FairClass {
-                /// Who has had least CPU time; a woken task takes the CPU from one that has had much more.
+                /// The task that has had the least CPU time; a woken task preempts one that has had much more.
                 Cfs = "cfs",
-                /// Of those who have had no more than the average, who has the earliest deadline; what a task had
-                /// more than others when it went to sleep is remembered.
+                /// Of the tasks that have had no more CPU time than the average, the one with the earliest deadline. The lag
+                /// with which a task went to sleep is kept until it wakes.
                 Eevdf = "eevdf",
-                /// The same, but one that had more stays in the queue until it has made up for that.
+                /// The same, but a task that goes to sleep with negative lag stays in the queue until the lag is gone.
                 EevdfDelayed = "eevdf-delayed",
             }
             /// When a task makes room for another one (`TIF_NEED_RESCHED`, `TIF_NEED_RESCHED_LAZY`).

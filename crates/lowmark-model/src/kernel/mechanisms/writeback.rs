@@ -11,13 +11,13 @@ macro_rules! writeback {
                 /// File pages only.
                 FileOnly = "file-only",
             }
-            /// Whether what the allocator keeps back may become dirty (`global_dirtyable_memory`).
+            /// Whether reserves and watermarks count as memory that may become dirty (`global_dirtyable_memory`).
             dirty_reserve: DirtyReserve {
                 /// It counts.
                 None = "none",
-                /// Reserves and high watermarks do not.
+                /// They do not.
                 Balance = "balance",
-                /// The same, but they are taken off free memory alone, and never off the cache.
+                /// They do not: they are taken off free memory alone, never off the page cache.
                 Free = "free",
             }
             /// How exact ratios of dirty memory are (`domain_dirty_limits`).
@@ -27,24 +27,24 @@ macro_rules! writeback {
                 /// Rounded down to 1/4096, with which those of memory cgroups are exact.
                 PageParts = "page-parts",
             }
-            /// How writers of too many dirty pages are held back (`balance_dirty_pages`).
+            /// How tasks that dirty pages are throttled (`balance_dirty_pages`).
             throttle: Throttle {
-                /// They write pages themselves, and sleep ever longer until there are few enough (before
+                /// Tasks write pages themselves, and sleep ever longer until few enough are dirty (before
                 /// ffd1f609ab10, 3.1).
                 Foreground = "foreground",
-                /// The same, for 200 ms if things are not too bad (ffd1f609ab10, bb0822954aab).
+                /// The same, for 200 ms at most below the hard limit (ffd1f609ab10, bb0822954aab).
                 ForegroundBounded = "foreground-bounded",
-                /// They pause for as long as their pages take at the rate that the device allows: commit
+                /// Tasks pause for as long as their pages take at the task's rate limit: commit
                 /// 143dfe8611a6 alone, of which no release is without what follows.
                 IoLess = "io-less",
-                /// The same, with the longest pause and the pages until the next look following the rate
+                /// The same, with the longest pause and the pages until the next call following the rate
                 /// (c8462cc9de9e, 57fc978cfb61), and a share for devices that were idle (8927f66c4ede).
                 PauseControl = "pause-control",
-                /// The same, with the time that a writer spends elsewhere taken off its pause (83712358ba0a,
+                /// The same, with the time that a task spends between two calls taken off its pause (83712358ba0a,
                 /// 7ccb9ad5364d).
                 ThinkTime = "think-time",
             }
-            /// Whether what a writer should do may be more than the device does (`bdi_update_dirty_ratelimit`).
+            /// Whether the balanced rate of tasks may exceed the write bandwidth (`bdi_update_dirty_ratelimit`).
             balanced_rate: BalancedRate {
                 /// It may.
                 Any = "any",
@@ -85,7 +85,7 @@ macro_rules! writeback {
             }
             /// What the smoothed dirty limit is before a writer was first held back (`global_dirty_limit`).
             dirty_limit_start: DirtyLimitStart {
-                /// Nothing.
+                /// 0.
                 Zero = "zero",
                 /// The threshold.
                 Threshold = "threshold",
@@ -114,12 +114,12 @@ macro_rules! writeback {
             }
             /// Whether memory cgroups have dirty limits and flushers of their own.
             cgroup_writeback: CgroupWriteback within memory_cgroups {
-                /// Their dirty pages are among everybody's.
+                /// Their dirty pages count in the global limits alone.
                 Off = "off",
                 /// Each is a domain with limits that are parts of its memory.
                 Domains = "domains",
             }
-            /// How old what a memory cgroup has in files and dirty is when its writers look (`mem_cgroup_wb_stats`).
+            /// How old the file and dirty page counts of a memory cgroup are that throttling of its tasks uses (`mem_cgroup_wb_stats`).
             group_dirty_stats: GroupDirtyStats within memory_cgroups {
                 /// As of now. From 5.15 on every look flushes first, if enough has changed.
                 Current = "current",
@@ -134,7 +134,7 @@ macro_rules! writeback {
                 /// which nothing is being written are left out.
                 Completions = "completions",
             }
-            /// When the timer of a throttled writer's pause goes off (`schedule_timeout`).
+            /// When the timer of a throttled task's pause expires (`schedule_timeout`).
             timer_wheel: TimerWheel {
                 /// In time.
                 Cascading = "cascading",
@@ -142,34 +142,34 @@ macro_rules! writeback {
                 /// grained.
                 Rounded = "rounded",
             }
-            /// By which bandwidth a writer is held back when its look takes a sample.
+            /// Which bandwidth throttles a task whose own call has taken a new sample.
             position_time: PositionTime {
-                /// By the new one: the position ratio is worked out again.
+                /// The new one: the position ratio is computed again.
                 AfterSample = "after-sample",
-                /// By the one before: it is worked out once.
+                /// The one before: the position ratio is computed once.
                 BeforeSample = "before-sample" needs(throttle = Throttle::IoLess | Throttle::PauseControl | Throttle::ThinkTime),
             }
-            /// When a look of a writer starts background writeback, and what it leaves behind.
+            /// When balance_dirty_pages() starts background writeback, and which flag it clears.
             balance_loop: BalanceLoop {
-                /// At its end; it clears the device's flag that there are too many dirty pages when there are few.
+                /// At its end; it clears `dirty_exceeded` of the device when few pages are dirty.
                 AtEnd = "at-end",
-                /// At its beginning; looks with few dirty pages leave the flag alone.
+                /// At its beginning; calls that find few dirty pages leave `dirty_exceeded` alone.
                 AtBegin = "at-begin" needs(throttle = Throttle::IoLess | Throttle::PauseControl | Throttle::ThinkTime),
             }
-            /// When writers of a device are to look more often (`dirty_exceeded`).
+            /// When tasks that write to a device are to call balance_dirty_pages() more often (`dirty_exceeded`).
             dirty_exceeded: DirtyExceeded {
                 /// The device or all of memory is above its threshold.
                 Either = "either",
-                /// Both are.
+                /// Both are above their thresholds.
                 Both = "both",
             }
-            /// Who is told of an error of writeback (`filemap_check_errors`, `file_check_and_advance_wb_err`).
+            /// Which caller is told of a writeback error (`filemap_check_errors`, `file_check_and_advance_wb_err`).
             writeback_errors: WritebackErrors {
-                /// Whoever asks first.
+                /// The first that asks.
                 MappingFlag = "mapping-flag",
                 /// Every file that was open then, once.
                 OpenFile = "open-file",
-                /// The same, and files opened later if nobody was told before.
+                /// The same, and files opened later if no caller was told before.
                 EveryOpenFile = "every-open-file",
             }
             /// Whether sync(2), which returns no errors, leaves them to others (`filemap_fdatawait_keep_errors`).
@@ -179,7 +179,7 @@ macro_rules! writeback {
                 /// It keeps them.
                 Kept = "kept",
             }
-            /// When a file on a server is committed without anybody waiting (`nfs_write_inode`).
+            /// When a file on a server is committed although no task waits for it (`nfs_write_inode`).
             nfs_commit: NfsCommit {
                 /// After a turn, once more than half of its pages are written and wait for it.
                 HalfOfWrites = "half-of-writes",
@@ -193,7 +193,7 @@ macro_rules! writeback {
                 /// As being written.
                 Writeback = "writeback",
             }
-            /// Whom `nfs_congestion_kb` holds back.
+            /// What `nfs_congestion_kb` throttles.
             nfs_congestion: NfsCongestion {
                 /// Reclaim.
                 Reclaim = "reclaim",
@@ -207,8 +207,8 @@ macro_rules! writeback {
                 /// What the device writes in half a second, an eighth of the limit at most.
                 Bandwidth = "bandwidth",
             }
-            /// Which lock is over the lists of dirty inodes: whoever dirties a clean inode takes it, and whoever writes
-            /// inodes, before and after each.
+            /// Which lock protects the lists of dirty inodes. A task that dirties a clean inode takes it, and so does a task
+            /// that writes inodes, before and after each inode.
             list_lock: ListLock {
                 /// `inode_lock`, one for all inodes, which also protects their state: it is taken once more for each.
                 Inode = "inode-lock",
@@ -248,7 +248,7 @@ macro_rules! writeback {
                 /// Only on devices that need it, of which the model has none.
                 Device = "device",
             }
-            /// Who writes dirty pages of files from the end of the LRU lists (`shrink_page_list`).
+            /// Which reclaimers write dirty file pages from the end of the LRU lists (`shrink_page_list`).
             reclaim_file_writes: ReclaimFileWrites {
                 /// Every reclaimer (before ee72886d8ed5, 3.2).
                 Anybody = "anybody",

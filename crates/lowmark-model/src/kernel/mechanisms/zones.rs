@@ -15,10 +15,10 @@ macro_rules! zones {
             watermark_gap: WatermarkGap {
                 /// A quarter of min.
                 QuarterOfMin = "quarter-of-min",
-                /// That, or watermark_scale_factor of the zone if more.
+                /// A quarter of min, or watermark_scale_factor of the zone if that is more.
                 ScaleFactor = "scale-factor",
             }
-            /// How large `min_free_kbytes` becomes by itself at most (`calculate_min_free_kbytes`).
+            /// Largest `min_free_kbytes` that the kernel sets by itself (`calculate_min_free_kbytes`).
             min_free_bound: MinFreeBound {
                 /// 64 MB.
                 Megabytes64 = "64m",
@@ -27,7 +27,7 @@ macro_rules! zones {
             }
             /// What becomes of `min_free_kbytes` where huge pages are off (`set_recommended_min_free_kbytes`).
             min_free_without_thp: MinFreeWithoutThp {
-                /// It stays as it was computed first.
+                /// It stays as it was computed at boot.
                 AtBoot = "at-boot",
                 /// It is computed again, without the pages below the high watermarks that have been set by then.
                 Again = "again",
@@ -74,12 +74,12 @@ macro_rules! zones {
             watermark_boost: WatermarkBoost within pageblocks {
                 /// It is not.
                 Off = "off",
-                /// It is: watermarks are a pageblock higher until it has been there.
+                /// Watermarks are a pageblock higher until kswapd has reclaimed for them.
                 AllZones = "all-zones",
                 /// The same in zones of four pageblocks and more.
                 FourBlocks = "four-blocks",
             }
-            /// Whether kcompactd compacts memory that nobody has asked for blocks of (`should_proactive_compact_node`).
+            /// Whether kcompactd compacts memory without a request for a block (`should_proactive_compact_node`).
             proactive_compaction: ProactiveCompaction within compaction {
                 /// It does not.
                 Off = "off",
@@ -88,38 +88,38 @@ macro_rules! zones {
             }
             /// What compaction does about a pageblock that it has found to be nearly free (`fast_find_migrateblock`).
             fast_migrateblock: FastMigrateblock within compaction {
-                /// It marks it as seen, and then leaves it alone for that.
+                /// Compaction marks the pageblock to be skipped, and then skips it.
                 MarkedFirst = "marked-first",
-                /// It goes through it.
+                /// Compaction goes through it.
                 Taken = "taken",
             }
             /// Memory that drivers of virtio disks need for requests under way (`virtblk_map_data`, `alloc_indirect_split`).
             virtio_memory: VirtioMemory within virtio_memory {
                 /// A table with a descriptor for each piece of memory.
                 Descriptors = "descriptors",
-                /// And a list of these in chunks, where there are more than two.
+                /// A table of descriptors, and a list of the pieces in chunks where there are more than two.
                 Chunks = "chunks",
                 /// The same, and what else is known of a descriptor is beside it, which makes the tables twice as large.
                 Extras = "extras",
             }
-            /// Memory for devices that cannot wait (`dma_atomic_pool_init`).
+            /// Memory for DMA allocations that cannot sleep (`dma_atomic_pool_init`).
             dma_pool: DmaPool {
                 /// One pool, in ZONE_DMA32: it is a part of `occupied`.
                 One = "one",
                 /// One for each zone that devices may be confined to; that of ZONE_DMA matters.
                 EachZone = "each-zone",
             }
-            /// Whether pages that reclaim meets in zones that do not help count as scanned, and how many it passes by
+            /// Whether pages of zones above the request's count as scanned when reclaim meets them, and how many it skips
             /// (`isolate_lru_pages`).
             skipped_pages: SkippedPages {
                 /// A quarter of them, or all if there was nothing else.
                 Quarter = "quarter",
                 /// All of them.
                 Counted = "counted" needs(lru_unit = LruUnit::Node),
-                /// All of them, and 32,768 at most in one go: after them, pages of every zone are taken.
+                /// All of them; after 32,768 in one pass reclaim takes pages of every zone.
                 Bounded = "bounded" needs(lru_unit = LruUnit::Node),
             }
-            /// How many free pages each CPU keeps to itself (`struct per_cpu_pages`).
+            /// How many free pages the lists of each CPU hold (`struct per_cpu_pages`).
             pcp_lists: PcpLists within pcp_lists {
                 /// Up to a CPU's share of the low watermark, four batches while kswapd is at work.
                 Fixed = "fixed",
