@@ -13,7 +13,7 @@ mod words;
 use std::borrow::Cow;
 
 pub(crate) use words::hanging;
-use words::{FOLDED_MIN, folded, length};
+use words::{FOLDED_MIN, folded, length, wrapped};
 pub use words::{heading_lines, printable, printable_lines};
 
 /// Smallest width of a column, as in `%12.2f`.
@@ -21,6 +21,8 @@ const WIDTH_MIN: usize = 12;
 
 /// Blanks between two columns at least.
 const GAP: usize = 2;
+/// Lines that a name has at most where mmtests prints it.
+const MMTESTS_LINES: usize = 2;
 
 /// What a stretch of text is, for a [`Style`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,6 +220,38 @@ impl TextTable {
         }
     }
 
+    fn push_headings(
+        &self,
+        text: &mut String,
+        laid: &[Laid],
+        columns: &[usize],
+        style: &dyn Style,
+    ) {
+        let headed = |c: &&usize| laid[**c].heading.iter().any(|line| !line.is_empty());
+        let mut with_heading = columns.iter().filter(headed);
+        let (Some(&first), another) = (with_heading.next(), with_heading.next()) else {
+            return;
+        };
+        if another.is_none() && laid[first].heading.len() > MMTESTS_LINES {
+            // One long name has the whole width of the table.
+            let width = columns.iter().map(|&c| laid[c].width()).sum();
+            for line in wrapped(&self.columns[first].heading, width) {
+                let padded = pad(&line, width, Align::Right, false);
+                push_line(text, [style.paint(Role::Heading, &padded)].into_iter());
+            }
+            return;
+        }
+        let lines = columns.iter().map(|&c| laid[c].heading.len()).max();
+        for line in 0..lines.unwrap_or(0) {
+            let parts = columns.iter().map(|&c| {
+                let text = laid[c].heading.get(line).map_or("", String::as_str);
+                let padded = pad(text, laid[c].width(), laid[c].align, c > 0);
+                style.paint(Role::Heading, &padded)
+            });
+            push_line(text, parts);
+        }
+    }
+
     fn band(
         &self,
         laid: &[Laid],
@@ -226,22 +260,7 @@ impl TextTable {
         style: &dyn Style,
     ) -> String {
         let mut text = String::new();
-        let lines = columns
-            .iter()
-            .map(|&c| laid[c].heading.len())
-            .max()
-            .unwrap_or(0);
-        let headed = columns
-            .iter()
-            .any(|&c| laid[c].heading.iter().any(|l| !l.is_empty()));
-        for line in (0..lines).filter(|_| headed) {
-            let parts = columns.iter().map(|&c| {
-                let text = laid[c].heading.get(line).map_or("", String::as_str);
-                let padded = pad(text, laid[c].width(), laid[c].align, c > 0);
-                style.paint(Role::Heading, &padded)
-            });
-            push_line(&mut text, parts);
-        }
+        self.push_headings(&mut text, laid, columns, style);
         let lines = self.rows.iter().flat_map(|row| match folded {
             Some(column) => unfold(row, column, laid[column].value - gap(column)),
             None => vec![row.clone()],

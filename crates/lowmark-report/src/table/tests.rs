@@ -108,6 +108,26 @@ fn headings() {
 }
 
 #[test]
+fn one_long_name_has_the_whole_width() {
+    let mut table = TextTable::new().column("", Align::Left).column(
+        "swap-small_order=seq_small-512m-ssd_v6.1_seed0",
+        Align::Right,
+    );
+    table.row(["Direct reclaim pages scanned", "38043"]);
+    let text = table.render(&PlainStyle, Some(80));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(
+        lines
+            .iter()
+            .take(2)
+            .any(|line| line.contains("swap-small_order=seq_")),
+        "{text}"
+    );
+    assert_eq!(lines[1].len(), lines[2].len(), "{text}");
+}
+
+#[test]
 fn bands_repeat_the_names() {
     let mut table = TextTable::new().column("", Align::Left);
     for heading in ["a", "b", "c"] {
