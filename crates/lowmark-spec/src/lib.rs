@@ -9,6 +9,7 @@ pub mod machine;
 pub mod pace;
 mod parse;
 pub mod random;
+pub mod random_load;
 mod touches;
 pub mod visit;
 pub mod workload;
