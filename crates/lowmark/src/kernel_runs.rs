@@ -1,28 +1,40 @@
 //! What an earlier twin kept of its kernel's runs, so that another model can be held against it without a guest.
 //!
-//! 1. A recording is found by the name under which a twin keeps it, which holds what was asked for.
+//! 1. A recording is found by the name under which a twin keeps it, which holds what was asked for, or under which twins
+//!    kept it before names had hashes.
 //! 2. What it says of itself has to be what is asked for now; of the kernel, its release has to be of that version.
 //!
 //! A workload or machine file that was edited since under the same name is not noticed.
 
 use crate::guests;
-use crate::plan::Run;
+use crate::plan::{self, Run};
 use lowmark_record::Recording;
 use lowmark_record::store::RECORDING_FILE;
 use miette::{IntoDiagnostic, miette};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Under which name a twin keeps a run of the kernel; the first has the number 0.
 pub(crate) fn name(run: &Run, repeat: u64) -> String {
-    format!("{}_run{}", run.name, repeat + 1)
+    numbered(&run.name, repeat)
 }
 
-/// How many runs of a combination were kept; at least one, which is then missed by name.
-pub(crate) fn repeats(dir: &Path, run: Option<&Run>) -> u64 {
-    let kept = |repeat: &u64| {
-        run.is_some_and(|run| dir.join(name(run, *repeat)).join(RECORDING_FILE).is_file())
-    };
-    (0..).take_while(kept).count().max(1) as u64
+fn numbered(name: &str, repeat: u64) -> String {
+    format!("{name}_run{}", repeat + 1)
+}
+
+/// Where a run was kept; none if it was not. `name` is that of the run without its number.
+fn found(dir: &Path, name: &str, run: &Run, repeat: u64) -> Option<PathBuf> {
+    let earlier = plan::guest_name_without_hash(&run.scenario);
+    [name, &earlier]
+        .map(|name| dir.join(numbered(name, repeat)))
+        .into_iter()
+        .find(|path| path.join(RECORDING_FILE).is_file())
+}
+
+/// How many runs of a combination were kept.
+pub(crate) fn repeats(dir: &Path, run: &Run) -> u64 {
+    let kept = |repeat: &u64| found(dir, &run.name, run, *repeat).is_some();
+    (0..).take_while(kept).count() as u64
 }
 
 /// The recordings of these runs, without events.
@@ -30,16 +42,18 @@ pub(crate) fn read(dir: &Path, runs: &[Run]) -> miette::Result<Vec<Recording>> {
     runs.iter().map(|run| one(dir, run)).collect()
 }
 
+/// A run that has its number in its name.
 fn one(dir: &Path, run: &Run) -> miette::Result<Recording> {
-    let path = dir.join(&run.name);
-    if !path.join(RECORDING_FILE).is_file() {
+    let number = format!("_run{}", run.repeat + 1);
+    let name = run.name.strip_suffix(&number).unwrap_or(&run.name);
+    let Some(path) = found(dir, name, run, run.repeat) else {
         return Err(miette!(
             help =
                 "`lowmark twin --out DIR` keeps them; --set, --kernel and --repeat ask for fewer",
             "{}: no such recording of a run of the kernel",
-            path.display()
+            dir.join(&run.name).display()
         ));
-    }
+    };
     let recording = Recording::read_without_events(&path).into_diagnostic()?;
     match difference(&recording, run) {
         None => Ok(recording),

@@ -259,21 +259,9 @@ fn line(text: &str, number: u32) -> SourceSpan {
 /// A name that is too long, or in which something had to be replaced, is cut and ends with a hash of all that it
 /// stands for: no two runs share a name.
 fn directory_name(scenario: &Scenario, guest: bool) -> String {
-    let mut parts = vec![scenario.workload.name.clone()];
-    parts.extend(
-        scenario
-            .params
-            .iter()
-            .map(|(name, value)| format!("{name}={value}")),
-    );
-    parts.push(scenario.machine.name.clone());
-    parts.push(scenario.kernel.text.clone());
+    let parts = name_parts(scenario);
     let whole = parts.join("_");
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._+=,-".contains(c);
-    let mut name: String = whole
-        .chars()
-        .map(|c| if plain(c) { c } else { '-' })
-        .collect();
+    let mut name = in_plain_characters(&whole);
     // A value with a `=` in it could be read as two parameters.
     let ambiguous = scenario.params.iter().any(|(_, value)| value.contains('='));
     if name.len() > NAME_BYTES_MAX || name != whole || ambiguous {
@@ -281,6 +269,32 @@ fn directory_name(scenario: &Scenario, guest: bool) -> String {
         // No part holds a line break, so the parts cannot be told otherwise.
         name += &format!("-{:016x}", fnv_1a(parts.join("\n").as_bytes()));
     }
+    with_seed(&name, scenario, guest)
+}
+
+/// The name of a guest's run as it was before names had hashes: what was kept then has it still.
+pub(crate) fn guest_name_without_hash(scenario: &Scenario) -> String {
+    let name = in_plain_characters(&name_parts(scenario).join("_"));
+    with_seed(&name, scenario, true)
+}
+
+fn name_parts(scenario: &Scenario) -> Vec<String> {
+    let params = scenario.params.iter();
+    let params = params.map(|(name, value)| format!("{name}={value}"));
+    std::iter::once(scenario.workload.name.clone())
+        .chain(params)
+        .chain([scenario.machine.name.clone(), scenario.kernel.text.clone()])
+        .collect()
+}
+
+fn in_plain_characters(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._+=,-".contains(c);
+    text.chars()
+        .map(|c| if plain(c) { c } else { '-' })
+        .collect()
+}
+
+fn with_seed(name: &str, scenario: &Scenario, guest: bool) -> String {
     let guest = if guest { "_guest" } else { "" };
     format!("{name}{guest}_seed{}", scenario.seed)
 }

@@ -1,22 +1,30 @@
 //! `lowmark twin`: the same workload on a real kernel and on the model, and how far they are apart.
 //!
-//! 1. What either cannot run is refused before anything runs.
-//! 2. The kernel runs several times in guests, with one seed: its spread is its own. Or what an earlier twin kept
+//! 1. Which workloads: files, those that a seed gives, or those that were kept ([`loads`]).
+//! 2. What either cannot run is refused before anything runs.
+//! 3. The kernel runs several times in guests, with one seed: its spread is its own. Or what an earlier twin kept
 //!    of that is read again.
-//! 3. The model runs as often, each time on the machine as that run of the kernel reported it: zones, and memory
+//! 4. The model runs as often, each time on the machine as that run of the kernel reported it: zones, and memory
 //!    in use before the first task, and at another phase of what the kernel does periodically. What a few pages or
 //!    moments more or less make of a workload shows on both sides then.
+//! 5. What is printed is in [`printing`]. Of several workloads, one that fails does not keep the others from running.
 
-use crate::cli::{Ask, Backend, Format, Printing, Running};
-use crate::output::{self, Page, remark};
+mod loads;
+mod printing;
+
+use crate::cli::{Ask, Backend, Printing, Running};
+use crate::error;
+use crate::output::remark;
 use crate::plan::{self, Run};
 use crate::{engine, guests, kernel_runs, outcome};
+use loads::Load;
 use lowmark_real::zoneinfo;
 use lowmark_record::Recording;
 use lowmark_report::identities::lru_gen;
 use lowmark_report::twin::Twin;
 use lowmark_spec::{KernelSpec, Scenario};
 use miette::miette;
+use printing::Judged;
 use std::path::PathBuf;
 
 /// Runs of the kernel when nobody says otherwise.
@@ -32,14 +40,25 @@ const NO_LRU_GEN: &str = "the model has no multi-generational LRU: its counters 
     mut_arg("on", |arg| arg.hide(true)),
     after_help = "Examples:\n  lowmark twin swap-small --kernel 6.18 --set order=seq\n  \
     lowmark twin my.toml --image path/to/bzImage --repeat 3 --out runs --events\n  \
-    lowmark twin swap-small --kernel 6.18 --set order=seq --kernel-runs runs\n\n\
+    lowmark twin swap-small --kernel 6.18 --set order=seq --kernel-runs runs\n  \
+    lowmark twin --random 20 --seed 1 --knobs --out loads\n  \
+    lowmark twin --kept loads\n\n\
     The kernel runs 5 times, or as --repeat says, and the model once on the machine of each of them: on what \
     was free and in use there. Medians count; the error is what the model's has more than the kernel's, as a \
-    part of that. All runs have the same seed."
+    part of that. All runs have the same seed. Of several workloads the distribution of errors is printed as well."
 )]
 pub(crate) struct Args {
-    /// Workload: a built-in one (see `lowmark list workloads`) or a path to a .toml file
-    workload: String,
+    /// Workloads: built-in ones (see `lowmark list workloads`) or paths to .toml files
+    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["random", "kept"])]
+    workloads: Vec<String>,
+    /// Makes this many workloads from --seed in place of given ones, and keeps them with all recordings below
+    /// --out [default: twin-random-SEED]
+    #[arg(long, value_name = "N", requires = "seed", conflicts_with_all = ["workloads", "set", "machine"],
+          value_parser = clap::value_parser!(u64).range(1..=1000))]
+    random: Option<u64>,
+    /// With --random, runs each workload with two values of a setting, and says what that changes on both sides
+    #[arg(long, requires = "random")]
+    knobs: bool,
     #[command(flatten)]
     ask: Ask,
     #[command(flatten)]
@@ -47,39 +66,105 @@ pub(crate) struct Args {
     /// The kernel's recordings, as an earlier `lowmark twin --out DIR` kept them, instead of running it
     #[arg(long, value_name = "DIR", conflicts_with_all = ["timeout", "accel"])]
     kernel_runs: Option<PathBuf>,
+    /// The same of several workloads, each in the directory of its name below DIR; without a WORKLOAD, of all .toml
+    /// files in DIR, as --random keeps them
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["timeout", "accel", "kernel_runs", "random", "out"])]
+    kept: Option<PathBuf>,
     #[command(flatten)]
     printing: Printing,
 }
 
+/// One combination of parameters and kernel on both sides.
+struct Pair {
+    kernel: Vec<Recording>,
+    model: Vec<Recording>,
+}
+
+/// What is to be run of a load.
+struct Planned {
+    runs: Vec<Run>,
+    /// Combinations of which no run of the kernel was kept.
+    missing: Vec<String>,
+}
+
 /// Does it.
 pub(crate) fn run(args: &Args) -> miette::Result<u8> {
-    let planned = planned(args)?;
-    let kept = args.kernel_runs.as_deref();
-    let repeats = args.ask.repeat.unwrap_or_else(|| match kept {
-        None => REPEATS,
-        Some(dir) => kernel_runs::repeats(dir, planned.first()),
-    });
-    let runs: Vec<Run> = planned
+    let loads = loads::of(args)?;
+    let several = args.random.is_some() || args.kept.is_some() || loads.len() > 1;
+    let planned: Vec<miette::Result<Planned>> = loads
         .iter()
-        .flat_map(|run| repeated(run, repeats))
+        .map(|load| planned(args, load, several))
         .collect();
-    let kernels = match kept {
-        None => engine::execute(&runs, &args.running)?,
+    let none = planned
+        .iter()
+        .all(|planned| planned.as_ref().is_ok_and(|it| it.runs.is_empty()));
+    if let (true, Some(dir)) = (none, &args.kept) {
+        return Err(miette!(
+            help = "`lowmark twin --out DIR` keeps them, for several workloads each below its name",
+            "{}: no run of a kernel was kept there of any of these workloads",
+            dir.display()
+        ));
+    }
+    let mut status = 0;
+    let mut judged = Vec::new();
+    for (load, planned) in loads.into_iter().zip(planned) {
+        let result = planned.and_then(|planned| {
+            let pairs = pairs(args, &load, &planned.runs)?;
+            Ok((pairs, planned.missing))
+        });
+        match result {
+            Ok((pairs, missing)) => {
+                let recordings = pairs
+                    .iter()
+                    .flat_map(|it| it.kernel.iter().chain(&it.model));
+                status = status.max(outcome::exit_status(recordings));
+                judged.push(Judged::new(load, &pairs, missing));
+            }
+            Err(report) if several => {
+                error::print(&report);
+                status = status.max(error::status(&report));
+                judged.push(Judged::failed(load, report.to_string()));
+            }
+            Err(report) => return Err(report),
+        }
+    }
+    printing::print(args, &judged, several)?;
+    Ok(status)
+}
+
+/// A load on the kernel, or what was kept of that, and on the model.
+fn pairs(args: &Args, load: &Load, planned: &[Run]) -> miette::Result<Vec<Pair>> {
+    let running = Running {
+        jobs: args.running.jobs,
+        out: load.out.clone(),
+        events: args.running.events,
+        quiet: args.running.quiet,
+    };
+    let repeats: Vec<u64> = planned
+        .iter()
+        .map(|run| match (args.ask.repeat, &load.kernel_runs) {
+            (Some(repeats), _) => repeats,
+            (None, Some(dir)) => kernel_runs::repeats(dir, run).max(1),
+            (None, None) => REPEATS,
+        })
+        .collect();
+    let each = || planned.iter().zip(&repeats);
+    let runs: Vec<Run> = each()
+        .flat_map(|(run, &repeats)| repeated(run, repeats))
+        .collect();
+    let kernels = match &load.kernel_runs {
+        None => engine::execute(&runs, &running)?,
         Some(dir) => kernel_runs::read(dir, &runs)?,
     };
-    let kernels: Vec<&[Recording]> = kernels.chunks(repeats as usize).collect();
-    let models = planned
-        .iter()
-        .zip(&kernels)
-        .flat_map(|(run, seen)| {
-            (0..)
-                .zip(*seen)
-                .map(move |(repeat, seen)| model(run, repeat, seen))
-        })
-        .collect::<miette::Result<Vec<Run>>>()?;
-    let models = engine::execute(&models, &args.running)?;
-    let models = models.chunks(repeats as usize);
-    for recording in kernels.iter().copied().chain(models.clone()).flatten() {
+    let mut seen = kernels.iter();
+    let mut models = Vec::new();
+    for (run, &repeats) in each() {
+        for (repeat, seen) in (0..repeats).zip(seen.by_ref()) {
+            models.push(model(run, repeat, seen)?);
+        }
+    }
+    let models = engine::execute(&models, &running)?;
+    for recording in kernels.iter().chain(&models) {
         if let Some(verdict) = outcome::verdict(&recording.outcome) {
             let run = &recording.run;
             remark(
@@ -88,34 +173,40 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
             );
         }
     }
-    let twins = kernels
-        .iter()
-        .zip(models.clone())
-        .filter_map(|(kernel, model)| {
-            let kernel: Vec<&Recording> = kernel.iter().collect();
-            let model: Vec<&Recording> = model.iter().collect();
-            Some((Twin::new(&kernel, &model)?, kernel))
-        });
-    print(&twins.collect::<Vec<_>>(), args.printing.format)?;
-    Ok(outcome::exit_status(
-        kernels.iter().copied().chain(models).flatten(),
-    ))
+    let (mut kernels, mut models) = (kernels.into_iter(), models.into_iter());
+    let pairs = repeats.iter().map(|&repeats| Pair {
+        kernel: kernels.by_ref().take(repeats as usize).collect(),
+        model: models.by_ref().take(repeats as usize).collect(),
+    });
+    Ok(pairs.collect())
 }
 
-/// The runs in guests, one for each combination, after the model was asked whether it can run them too.
-fn planned(args: &Args) -> miette::Result<Vec<Run>> {
+/// The runs in guests, one for each combination, after the model was asked whether it can run them too. Where runs of
+/// kernels were kept, combinations of which there is none are left out, unless there is none at all of a single load.
+fn planned(args: &Args, load: &Load, several: bool) -> miette::Result<Planned> {
     let ask = Ask {
         on: match args.ask.on {
             Backend::Host => Backend::Host,
             Backend::Model | Backend::Guest => Backend::Guest,
         },
         repeat: None,
+        // The seed of random loads is what they are made from; each has one of its own.
+        seed: args.ask.seed.filter(|_| args.random.is_none()),
         ..args.ask.clone()
     };
-    let planned = match args.kernel_runs {
-        None => plan::of_workload(&args.workload, &ask)?,
-        Some(_) => plan::of_kernel_runs(&args.workload, &ask)?,
+    let mut planned = match load.kernel_runs {
+        None => plan::of_workload(&load.target, &ask)?,
+        Some(_) => plan::of_kernel_runs(&load.target, &ask)?,
     };
+    let mut missing = Vec::new();
+    if let Some(dir) = &load.kernel_runs {
+        let kept = |run: &Run| kernel_runs::repeats(dir, run) > 0;
+        if several || planned.iter().any(kept) {
+            let (with, without): (Vec<Run>, Vec<Run>) = planned.into_iter().partition(kept);
+            planned = with;
+            missing = without.iter().map(Run::title).collect();
+        }
+    }
     for run in &planned {
         let setting = run.scenario.kernel.sysctl.get(LRU_GEN);
         if setting.is_some_and(|value| !matches!(value.as_str(), "0" | "n" | "N")) {
@@ -132,7 +223,10 @@ fn planned(args: &Args) -> miette::Result<Vec<Run>> {
             )
         })?;
     }
-    Ok(planned)
+    Ok(Planned {
+        runs: planned,
+        missing,
+    })
 }
 
 /// The runs of one combination, told apart by their number.
@@ -188,28 +282,10 @@ fn model(run: &Run, repeat: u64, kernel: &Recording) -> miette::Result<Run> {
     })
 }
 
-fn print(twins: &[(Twin, Vec<&Recording>)], format: Format) -> miette::Result<()> {
-    match (format, twins) {
-        (Format::Json, [(twin, _)]) => output::print_json(twin),
-        (Format::Json, twins) => {
-            output::print_json(&twins.iter().map(|(twin, _)| twin).collect::<Vec<_>>())
-        }
-        (Format::Table, twins) => {
-            let page = Page::stdout();
-            let sections = twins.iter().map(|(twin, kernel)| {
-                let title = format!("{} on {}, {}", twin.workload, twin.machine, twin.kernel);
-                let system = kernel
-                    .first()
-                    .and_then(|recording| guests::describe(recording));
-                format!(
-                    "{}\n{}; runs of each: {}\n\n{}",
-                    page.title(&title),
-                    system.unwrap_or_default(),
-                    kernel.len(),
-                    twin.text(page.style.as_ref(), page.width)
-                )
-            });
-            output::print(&sections.collect::<Vec<_>>().join("\n"))
-        }
+impl Pair {
+    fn twin(&self) -> Option<Twin> {
+        let kernel: Vec<&Recording> = self.kernel.iter().collect();
+        let model: Vec<&Recording> = self.model.iter().collect();
+        Twin::new(&kernel, &model)
     }
 }
