@@ -4,11 +4,13 @@ CARGO ?= cargo
 PROPTEST_CASES ?= 20000
 FUZZ_SECONDS ?= 60
 TWIN_RUNS ?= 5
+TWIN_RANDOM ?= 20
+TWIN_RANDOM_RUNS ?= 2
 
-.PHONY: help demo test lint bench fuzz reproduce twin docs
+.PHONY: help demo test lint bench fuzz reproduce twin twin-random docs
 
 help: ## what there is
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 LOWMARK = $(CARGO) run --release --quiet --package lowmark --no-default-features --
 
@@ -44,8 +46,11 @@ reproduce: ## every published evaluation that has a recipe: some minutes
 			reproduce "$$(basename "$$recipe" .toml)" || status=$$?; \
 	done; exit $$status
 
-twin: ## the suite of twin runs on real kernels, TWIN_RUNS each, into docs/twin.md: half an hour without KVM
+twin: ## the suite of twin runs on real kernels, TWIN_RUNS each, into docs/twin.md: an hour and a half without KVM
 	bin/twin.sh --repeat $(TWIN_RUNS)
+
+twin-random: ## TWIN_RANDOM loads that the day gives as its seed, on 6.1 and 6.18, into docs/twin-random.md: an hour without KVM
+	bin/twin.sh --random $(TWIN_RANDOM) --repeat $(TWIN_RANDOM_RUNS)
 
 docs: ## docs/events.md from the declarations of the events
 	$(CARGO) run --quiet --package lowmark-record --example document_events > docs/events.md

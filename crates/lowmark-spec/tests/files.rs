@@ -331,15 +331,22 @@ fn filesets_and_barriers() {
 fn every_twin_parses() {
     let twins = files("workloads/twin");
     assert!(twins.len() >= 6, "{twins:?}");
+    let mut of_two_nodes = 0;
     for path in twins {
         let stem = path.file_stem().expect("a name").to_string_lossy();
         let scenarios = workload(&format!("twin/{stem}.toml"), &Overrides::default());
         for scenario in &scenarios {
             assert_eq!(scenario.workload.name, format!("twin-{stem}"));
         }
-        let kernel = |version: &str| scenarios.iter().any(|s| s.kernel.version == version);
-        assert!(kernel("v6.1") && kernel("v6.18"), "{stem}");
+        let of = |version: &str| {
+            let of = scenarios.iter().filter(|s| s.kernel.version == version);
+            of.count()
+        };
+        assert!(of("v6.1") > 0, "{stem}");
+        assert_eq!([of("v6.12"), of("v6.18")], [of("v6.1"); 2], "{stem}");
+        of_two_nodes += usize::from(scenarios.iter().all(|s| s.machine.nodes.len() == 2));
     }
+    assert!(of_two_nodes >= 3, "{of_two_nodes} twins run on two nodes");
 }
 
 #[test]
