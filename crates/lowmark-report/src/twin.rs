@@ -127,7 +127,7 @@ impl Twin {
         format!("{}, {}", self.workload, self.kernel)
     }
 
-    /// Its figures, and how many of them are as near as asked for.
+    /// Its figures, and how many of them are within tolerance.
     pub fn near(&self) -> (usize, usize) {
         let moved = || self.metrics.iter().filter(|metric| metric.moved());
         (

@@ -33,7 +33,7 @@ pub struct Scenario {
     pub kernel: KernelSpec,
     /// What to do on it.
     pub workload: Workload,
-    /// Seed of all random choices; 0 when nobody says otherwise.
+    /// Seed of all random choices; 0 unless one is given.
     pub seed: u64,
     /// Where periodic work of the kernel stands when the workload begins, which on a real machine is chance: midway
     /// between two rounds with 0, and elsewhere with other numbers, of which few in a row are spread evenly.

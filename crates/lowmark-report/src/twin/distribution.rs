@@ -15,7 +15,7 @@ pub struct Errors {
     pub of: String,
     /// How many.
     pub figures: usize,
-    /// Those as near as asked for.
+    /// Those within tolerance.
     pub near: usize,
     /// Median of the errors.
     pub median: f64,
@@ -146,7 +146,7 @@ impl Distribution {
             table.render(style, width)
         };
         format!(
-            "{}\n{}\n{} of {} figures as near as asked for ({}), in {} combinations of load and kernel\n",
+            "{}\n{}\n{} of {} figures within tolerance ({}), in {} combinations of load and kernel\n",
             rows("error by class", &mut self.by_class.iter()),
             rows(
                 "error by counter",

@@ -4,7 +4,7 @@ use super::figures::Range;
 use super::{Metric, Twin, Why, errors, percent};
 use crate::table::{Align, Field, Role, Style, TextTable};
 
-/// Runs of the kernel with which it makes sense to hold one against the others.
+/// Least number of runs of the kernel of which each is held against the others.
 const RUNS_MIN: usize = 3;
 
 impl Twin {
@@ -59,7 +59,7 @@ impl Twin {
         let holding = moved().filter(|metric| metric.holds()).count();
         format!(
             "{}\nerror: median {}, worst {}; where the kernel repeats within 10% ({} of {}): median {}, \
-             worst {}\nas near as asked for: {holding} of {}{}\n",
+             worst {}\nwithin tolerance: {holding} of {}{}\n",
             self.elapsed_text(),
             percent(self.median_error),
             percent(self.worst_error),
@@ -88,14 +88,15 @@ impl Twin {
         )
     }
 
-    /// In how many of the metrics that moved a run of the kernel is as near to the others, of a hundred.
+    /// How many of the metrics that moved are within tolerance when each run of the kernel is held against the others, of a
+    /// hundred.
     fn kernel_beside_itself(&self) -> String {
         let moved = self.metrics.iter().filter(|metric| metric.kernel.max > 0.0);
         let near: usize = moved.clone().map(|metric| metric.runs_near).sum();
         match moved.count() * self.runs {
             all if all > 0 && self.runs >= RUNS_MIN => {
                 let part = percent(near as f64 / all as f64);
-                format!("; a run of the kernel to the others: {part}")
+                format!("; a run of the kernel, held against its other runs: {part}")
             }
             _ => String::new(),
         }

@@ -133,7 +133,8 @@ fn the_table_says_what_holds() {
     );
     // Of the runs' pgscan all are near the others, of pgsteal (50, 54, 52) as well, and of allocstall (10, 2, 5) the one
     // in the midst alone, as twice what the others have in the median is 7, and half of it 3.
-    let near = "as near as asked for: 2 of 4; a run of the kernel to the others: 77.8%\n";
+    let near =
+        "within tolerance: 2 of 4; a run of the kernel, held against its other runs: 77.8%\n";
     assert!(text.contains(near), "{text}");
     assert!(Twin::new(&[], &[&recording(&[])]).is_none());
     assert!(Twin::new(&[&recording(&[])], &[]).is_none());
@@ -182,7 +183,7 @@ fn what_the_model_lacks_is_said_and_not_judged() {
     assert_eq!(twin.near(), (2, 1));
     let text = twin.text(&PlainStyle, None);
     for said in [
-        "as near as asked for: 1 of 2",
+        "within tolerance: 1 of 2",
         "not in the model: thp_fault_alloc, slabs_scanned\n",
         "0 in the model alone: compact_stall (3)\n",
         "elapsed: kernel ",
@@ -227,7 +228,7 @@ fn errors_of_several_twins_are_distributed() {
     assert_eq!(Distribution::new(&[]), None);
     let text = distribution.text(&PlainStyle, None);
     assert!(
-        text.contains("5 of 6 figures as near as asked for (83.3%), in 3 combinations"),
+        text.contains("5 of 6 figures within tolerance (83.3%), in 3 combinations"),
         "{text}"
     );
 }

@@ -27,7 +27,7 @@ use miette::miette;
 use printing::Judged;
 use std::path::PathBuf;
 
-/// Runs of the kernel when nobody says otherwise.
+/// Runs of the kernel unless --repeat is given.
 const REPEATS: u64 = 5;
 /// The setting that switches the multi-generational LRU.
 const LRU_GEN: &str = "lru_gen.enabled";
@@ -44,8 +44,9 @@ const NO_LRU_GEN: &str = "the model has no multi-generational LRU: its counters 
     lowmark twin --random 20 --seed 1 --knobs --out loads\n  \
     lowmark twin --kept loads\n\n\
     The kernel runs 5 times, or as --repeat says, and the model once on the machine of each of them: on what \
-    was free and in use there. Medians count; the error is what the model's has more than the kernel's, as a \
-    part of that. All runs have the same seed. Of several workloads the distribution of errors is printed as well."
+    was free and in use there. Medians are compared: error = (model - kernel) / kernel. A figure is \
+    within tolerance if the error is at most 10 % where the kernel's runs are within 10 % of each other, and otherwise \
+    if the model is within the kernel's range or a factor of two. All runs have the same seed. Of several workloads the distribution of errors is printed as well."
 )]
 pub(crate) struct Args {
     /// Workloads: built-in ones (see `lowmark list workloads`) or paths to .toml files
