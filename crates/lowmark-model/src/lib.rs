@@ -17,6 +17,7 @@
 
 mod boot;
 mod device;
+mod footprint;
 mod fs;
 mod gauges;
 mod invariants;
@@ -31,6 +32,7 @@ mod time;
 mod trace;
 mod world;
 
+pub use footprint::memory_expected;
 pub use mm::mmzone;
 pub use mm::page_writeback::{estimate, pause, position, thresholds};
 pub use output::Progress;
@@ -39,7 +41,7 @@ pub use task::{Unsupported, unsupported};
 
 use boot::Boot;
 use kernel::Kernel;
-use lowmark_record::Recording;
+use lowmark_record::{Recording, Sink, Source};
 use lowmark_spec::Scenario;
 use lowmark_spec::visit::Touched;
 use mm::compaction::kcompactd::kcompactd;
@@ -77,6 +79,34 @@ pub fn run(
     let mut recording = output::recording(&mut sys.world(), scenario, verdict);
     recording.gauges = observer.gauges();
     Ok(recording)
+}
+
+/// Runs a scenario to its end and lets its events go by while it runs: the recording is that of [`run`] with
+/// [`Options::events`], but holds no events. The memory that it takes does not grow with their number.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn stream(
+    scenario: &Scenario,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Recording, Source), Refusal> {
+    let options = Options {
+        events: true,
+        ..Options::default()
+    };
+    let sys = started(scenario, &options)?;
+    let mut observer = output::Observer::new(&options, progress);
+    let mut events = trace::Stream::new(sink);
+    let verdict = time::run_until_idle(&sys, &mut |world| {
+        observer.observe(world);
+        events.observe(world);
+    });
+    let source = events.end(&mut sys.world());
+    let mut recording = output::recording(&mut sys.world(), scenario, verdict);
+    recording.gauges = observer.gauges();
+    Ok((recording, source))
 }
 
 /// Runs a scenario and gives every page that its touch statements came to, in order of time: what other

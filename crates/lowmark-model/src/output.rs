@@ -6,6 +6,7 @@ use crate::invariants;
 use crate::mm::mmzone::{Lru, MigrateType, ZoneType};
 use crate::not_modelled::remarks;
 use crate::time::{MSEC, Nanos};
+use crate::trace::pid;
 use crate::world::{Verdict, World};
 use lowmark_record::{Gauges, Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
 use lowmark_spec::Scenario;
@@ -288,7 +289,7 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
         tasks: tasks
             .map(|(id, task)| TaskTimes {
                 name: task.name.clone(),
-                pid: id as u32 + 1,
+                pid: pid(id),
                 kthread: task.kthread,
                 user_ns: task.user,
                 system_ns: task.system,

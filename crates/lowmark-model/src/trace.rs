@@ -1,6 +1,12 @@
 //! Events of the model's tracepoints, as its kernel would have them.
+//!
+//! They are kept until the run is over ([`Trace::take`]), or go by in batches while it goes on ([`Stream`]).
 
-use lowmark_record::{Event, EventLog, Kind, Release};
+use crate::world::World;
+use lowmark_record::{Event, EventLog, Kind, Passing, Release, Sink, Source};
+
+/// Events that are kept before they go by.
+const BATCH: usize = 1 << 14;
 
 /// The buffer; it holds everything or nothing.
 #[derive(Debug, Default)]
@@ -39,7 +45,55 @@ impl Trace {
         }
     }
 
+    /// Whether there are enough events to let them go by.
+    #[inline]
+    fn is_batch(&self) -> bool {
+        self.events.len() >= BATCH
+    }
+
     pub(crate) fn take(&mut self) -> EventLog {
         std::mem::take(&mut self.events)
     }
+}
+
+/// The events of a run on their way to whoever wants them.
+pub(crate) struct Stream<'a> {
+    passing: Passing,
+    sink: &'a mut dyn Sink,
+}
+
+impl<'a> Stream<'a> {
+    pub(crate) fn new(sink: &'a mut dyn Sink) -> Stream<'a> {
+        Stream {
+            passing: Passing::default(),
+            sink,
+        }
+    }
+
+    /// Lets events go by if there are many.
+    #[inline]
+    pub(crate) fn observe(&mut self, world: &mut World) {
+        if world.trace.is_batch() {
+            self.drain(world);
+        }
+    }
+
+    fn drain(&mut self, world: &mut World) {
+        let known = self.passing.tasks();
+        for (id, task) in world.sched.tasks().iter().enumerate().skip(known) {
+            self.passing.task(&task.name, pid(id));
+        }
+        self.passing.drain(&mut world.trace.events, self.sink);
+    }
+
+    /// Lets the last events go by.
+    pub(crate) fn end(mut self, world: &mut World) -> Source {
+        self.drain(world);
+        self.passing.end(world.trace.take().names)
+    }
+}
+
+/// Process id of a task: its number from 1 on.
+pub(crate) fn pid(id: usize) -> u32 {
+    id as u32 + 1
 }

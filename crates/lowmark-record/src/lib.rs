@@ -15,4 +15,4 @@ pub use recording::{
 };
 pub use release::{NoRelease, Release};
 pub use store::{EventReader, StoreError, check_writable};
-pub use stream::{Account, Actor, Flaw, Sink, Source, Tables};
+pub use stream::{Account, Actor, Flaw, Passing, Sink, Source, Tables};

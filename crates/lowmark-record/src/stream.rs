@@ -3,7 +3,7 @@
 //! A source calls a [`Sink`] for one event after the other and ends with an [`Account`] of all that it
 //! read. What was not understood is counted there by kind: nothing is dropped in silence.
 
-use crate::event::{Event, Names};
+use crate::event::{Event, EventLog, Names};
 use crate::recording::Recording;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -196,8 +196,9 @@ pub struct Source {
     pub tables: Tables,
 }
 
-/// The events of a recording on their way to a sink.
-pub(crate) struct Passing {
+/// The events of one run on their way to a sink: those of a recording, or of a run that is not over.
+#[derive(Debug, Default)]
+pub struct Passing {
     pub(crate) tables: Tables,
     account: Account,
     /// Tasks as the tables number them, by those of the recording.
@@ -206,14 +207,32 @@ pub(crate) struct Passing {
 
 impl Passing {
     pub(crate) fn of(recording: &Recording) -> Passing {
-        let mut tables = Tables::default();
-        let tasks = recording.tasks.iter();
-        let indices = tasks.map(|task| tables.task(task.name.as_bytes(), task.pid.cast_signed()));
-        Passing {
-            indices: indices.collect(),
-            tables,
-            account: Account::default(),
+        let mut passing = Passing::default();
+        for task in &recording.tasks {
+            passing.task(&task.name, task.pid);
         }
+        passing
+    }
+
+    /// Number of tasks that it was told of.
+    pub fn tasks(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Tells it of one more task; events name tasks by their numbers in this order.
+    pub fn task(&mut self, name: &str, pid: u32) {
+        let index = self.tables.task(name.as_bytes(), pid.cast_signed());
+        self.indices.push(index);
+    }
+
+    /// Lets all events of a log go by. The log keeps its texts and no events.
+    pub fn drain(&mut self, log: &mut EventLog, sink: &mut dyn Sink) {
+        std::mem::swap(&mut self.tables.names, &mut log.names);
+        for event in log.iter() {
+            self.pass(event, sink);
+        }
+        std::mem::swap(&mut self.tables.names, &mut log.names);
+        log.forget();
     }
 
     /// Lets an event go by.
@@ -226,6 +245,12 @@ impl Passing {
         let number = account.lines;
         account.saw(event.time_ns, || format!("event {number}"));
         sink.event(&event, &self.tables);
+    }
+
+    /// All events have gone by; `names` holds the texts that they name.
+    pub fn end(mut self, names: Names) -> Source {
+        self.tables.names = names;
+        self.done()
     }
 
     pub(crate) fn done(self) -> Source {

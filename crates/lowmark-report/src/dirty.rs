@@ -184,14 +184,6 @@ fn pause_ms(event: &Event) -> u64 {
 }
 
 impl DirtyReport {
-    /// Figures of a recording with events; what its events do not say, its gauges do.
-    pub fn of(recording: &Recording) -> DirtyFigures {
-        let mut report = DirtyReport::default();
-        recording.replay(&mut report);
-        report.gauges(recording);
-        report.figures()
-    }
-
     /// Whether there was nothing of dirty throttling.
     pub fn is_empty(&self) -> bool {
         self.looks == 0 && self.impossible == 0

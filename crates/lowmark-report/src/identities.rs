@@ -4,7 +4,7 @@
 //! recording in which one does not has lost events, or comes of a model that is wrong.
 
 use crate::vmstat::Deltas;
-use lowmark_record::{Field, Kind, Recording};
+use lowmark_record::{Event, Field, Kind, Recording, Sink, Tables};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -32,9 +32,15 @@ impl Identity {
     }
 }
 
-/// What the trace adds up to.
+/// What a trace adds up to, event by event.
 #[derive(Debug, Default)]
-struct Sums {
+pub struct Sums {
+    /// Whether there was any event at all.
+    any: bool,
+    /// Who a task of the trace is, by its index.
+    actors: Vec<usize>,
+    /// Pages of batches that are under way.
+    begun: BTreeMap<u32, u64>,
     scanned: [u64; 3],
     reclaimed: [u64; 3],
     direct_begins: u64,
@@ -62,37 +68,55 @@ fn is_inactive(lru: u64) -> bool {
 
 impl Sums {
     fn of(recording: &Recording) -> Sums {
-        let actors: Vec<usize> = recording
-            .tasks
-            .iter()
-            .map(|task| actor(&task.name))
-            .collect();
-        let of_task = |task: u32| actors.get(task as usize).copied().unwrap_or(DIRECT);
         let mut sums = Sums::default();
-        let mut begun = BTreeMap::new();
-        for event in &recording.events {
-            match event.kind {
-                Kind::LruIsolate if event.get(Field::Lru).is_some_and(is_inactive) => {
-                    begun.insert(event.task, event.get(Field::NrScanned).unwrap_or(0));
-                }
-                Kind::LruShrinkInactive => {
-                    let actor = of_task(event.task);
-                    begun.remove(&event.task);
-                    sums.scanned[actor] += event.get(Field::NrScanned).unwrap_or(0);
-                    sums.reclaimed[actor] += event.get(Field::NrReclaimed).unwrap_or(0);
-                }
-                Kind::DirectReclaimBegin => sums.direct_begins += 1,
-                Kind::MemcgReclaimBegin => sums.memcg_begins += 1,
-                Kind::Writepage | Kind::WriteFolio => sums.writes += 1,
-                _ => {}
-            }
-        }
-        // Pages are counted when they are isolated. Of a batch that the end of the run found under way nothing else
-        // is known.
-        for (task, scanned) in begun {
-            sums.scanned[of_task(task)] += scanned;
-        }
+        recording.replay(&mut sums);
         sums
+    }
+
+    /// Who a task is.
+    fn actor(&mut self, task: u32, tables: &Tables) -> usize {
+        let known = self.actors.len();
+        let new = tables.tasks().iter().skip(known);
+        self.actors.extend(new.map(|task| actor(&task.name)));
+        self.of_task(task)
+    }
+
+    fn of_task(&self, task: u32) -> usize {
+        self.actors.get(task as usize).copied().unwrap_or(DIRECT)
+    }
+
+    /// Pages scanned, with those of batches that the end found under way: pages are counted when they are isolated,
+    /// and nothing else is known of such a batch.
+    fn scanned(&self) -> [u64; 3] {
+        let mut scanned = self.scanned;
+        for (&task, pages) in &self.begun {
+            scanned[self.of_task(task)] += pages;
+        }
+        scanned
+    }
+}
+
+impl Sink for Sums {
+    #[inline]
+    fn event(&mut self, event: &Event, tables: &Tables) {
+        self.any = true;
+        match event.kind {
+            Kind::LruIsolate if event.get(Field::Lru).is_some_and(is_inactive) => {
+                self.actor(event.task, tables);
+                let scanned = event.get(Field::NrScanned).unwrap_or(0);
+                self.begun.insert(event.task, scanned);
+            }
+            Kind::LruShrinkInactive => {
+                let actor = self.actor(event.task, tables);
+                self.begun.remove(&event.task);
+                self.scanned[actor] += event.get(Field::NrScanned).unwrap_or(0);
+                self.reclaimed[actor] += event.get(Field::NrReclaimed).unwrap_or(0);
+            }
+            Kind::DirectReclaimBegin => self.direct_begins += 1,
+            Kind::MemcgReclaimBegin => self.memcg_begins += 1,
+            Kind::Writepage | Kind::WriteFolio => self.writes += 1,
+            _ => {}
+        }
     }
 }
 
@@ -102,10 +126,15 @@ impl Sums {
 /// a batch again that it tries again; reclaim by tasks where a memory cgroup was reclaimed from, which
 /// counters of the system leave out.
 pub fn identities(recording: &Recording) -> Vec<Identity> {
-    if recording.events.is_empty() {
+    identities_of(recording, &Sums::of(recording))
+}
+
+/// The same of a recording whose events went by `sums`.
+pub fn identities_of(recording: &Recording, sums: &Sums) -> Vec<Identity> {
+    if !sums.any {
         return Vec::new();
     }
-    let sums = Sums::of(recording);
+    let scanned = sums.scanned();
     let counters = Deltas::new(&recording.counters);
     let mut identities = Vec::new();
     let mut add = |name, trace, counters: Option<u64>, slack| {
@@ -126,16 +155,16 @@ pub fn identities(recording: &Recording) -> Vec<Identity> {
     let all = |sums: [u64; 3]| sums.iter().sum::<u64>();
     let by_tasks = sums.memcg_begins == 0;
     if !lru_gen(recording) {
-        add("pages scanned", all(sums.scanned), total("pgscan"), 0);
+        add("pages scanned", all(scanned), total("pgscan"), 0);
         add(
             "pages scanned by kswapd",
-            sums.scanned[KSWAPD],
+            scanned[KSWAPD],
             counters.zones("pgscan_kswapd"),
             0,
         );
         if by_tasks {
             let direct = counters.zones("pgscan_direct");
-            add("pages scanned directly", sums.scanned[DIRECT], direct, 0);
+            add("pages scanned directly", scanned[DIRECT], direct, 0);
         }
     }
     // Up to 3.3 `pgsteal_<zone>` counts both, and kswapd's share is apart.

@@ -9,6 +9,7 @@
 //! and the variant over all of them, because a variant is what somebody asked for.
 
 mod embedded;
+mod evidence;
 mod metric;
 mod raw;
 
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use embedded::{get, ids};
+pub use evidence::{Evidence, Watch};
 pub use metric::{DEVICE, LIST_LOCK, Measure, Metric, Of};
 
 /// Parameters of a workload by name, as text.

@@ -3,18 +3,22 @@
 //! 1. Before anything runs, it is checked that every recording can be written.
 //! 2. A pool of threads takes the runs, those with most touches first. Guests come one at a time, each
 //!    repeat of all before the next, so that whatever else the machine does falls on all alike.
-//! 3. Each recording is written as soon as its run is over; its events are then forgotten, unless somebody
-//!    asked for them.
-//! 4. The results come in the order of the runs, whatever the number of threads.
+//! 3. Each recording is written as soon as its run is over, and its events are then forgotten. Where figures are made
+//!    of events and no recording is written, they go by while the run goes on and are never kept.
+//! 4. What is wanted of a run is made of it in the same thread, so that no more runs are in memory than there are
+//!    threads.
+//! 5. The results come in the order of the runs, whatever the number of threads.
 
 use crate::cli::Running;
 use crate::output::remark;
 use crate::plan::Run;
 use crate::progress::Display;
+use crate::turns::Turns;
 use crate::{guests, interrupt, unfinished};
-use lowmark_model::Options;
+use lowmark_model::{Options, Progress, Refusal};
 use lowmark_record::{Recording, check_writable};
-use lowmark_report::identities::{Identity, identities};
+use lowmark_report::identities::Identity;
+use lowmark_report::recipe::{Evidence, Watch};
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::cmp::Reverse;
 use std::path::Path;
@@ -33,15 +37,22 @@ pub(crate) fn quietly(quiet: bool) -> Running {
 
 /// Carries out all runs; a recording for each, in the same order, without its events.
 pub(crate) fn execute(runs: &[Run], running: &Running) -> miette::Result<Vec<Recording>> {
-    execute_and_keep(runs, running, &vec![false; runs.len()])
+    let watched = vec![false; runs.len()];
+    execute_and_make(runs, running, &watched, u64::MAX, &|_, run| {
+        run.into_recording()
+    })
 }
 
-/// The same; of runs that are marked in `keep` the events are recorded and kept.
-pub(crate) fn execute_and_keep(
+/// Carries out all runs, and gives what `make` makes of each by its number; the events of those that are marked in
+/// `watched` are looked at for it. Of the model, runs that are to take more than `memory` bytes together are not carried
+/// out at the same time.
+pub(crate) fn execute_and_make<T: Send + Sync>(
     runs: &[Run],
     running: &Running,
-    keep: &[bool],
-) -> miette::Result<Vec<Recording>> {
+    watched: &[bool],
+    memory: u64,
+    make: &(dyn Fn(usize, Evidence) -> T + Sync),
+) -> miette::Result<Vec<T>> {
     if let Some(out) = &running.out {
         check_out(out, runs)?;
         unfinished::clear(out, running.quiet);
@@ -56,8 +67,7 @@ pub(crate) fn execute_and_keep(
         .into_diagnostic()
         .wrap_err("cannot start threads")?;
     let display = Display::new(runs.len(), running.quiet);
-    let slots: Vec<OnceLock<miette::Result<Recording>>> =
-        runs.iter().map(|_| OnceLock::new()).collect();
+    let slots: Vec<OnceLock<miette::Result<T>>> = runs.iter().map(|_| OnceLock::new()).collect();
     let failed = AtomicBool::new(false);
     let mut order: Vec<usize> = (0..runs.len()).collect();
     match guests {
@@ -66,54 +76,77 @@ pub(crate) fn execute_and_keep(
             order.sort_by_cached_key(|&at| Reverse(runs[at].scenario.workload.touches_expected()))
         }
     }
-    pool.scope_fifo(|scope| {
-        for at in order {
-            let (display, slots, failed) = (&display, &slots, &failed);
-            scope.spawn_fifo(move |_| {
-                if failed.load(Ordering::Relaxed) {
-                    return;
-                }
-                let result = one(&runs[at], running, keep[at], display);
-                failed.fetch_or(result.is_err(), Ordering::Relaxed);
-                // Nobody else fills this slot.
-                let _ = slots[at].set(result);
-            });
+    let bytes = |at: usize| match &runs[at].guest {
+        None => lowmark_model::memory_expected(&runs[at].scenario),
+        Some(_) => 0,
+    };
+    let turns = Turns::new(
+        order.into_iter().map(|at| (at, bytes(at))).collect(),
+        memory,
+    );
+    let thread = |large: bool| {
+        while let Some(turn) = turns.next(large) {
+            if failed.load(Ordering::Relaxed) {
+                return;
+            }
+            let at = turn.run;
+            let run = one(&runs[at], running, watched[at], &display);
+            let result = run.map(|evidence| make(at, evidence));
+            failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            // Nobody else fills this slot.
+            let _ = slots[at].set(result);
+        }
+    };
+    pool.scope(|scope| {
+        let thread = &thread;
+        for number in 0..pool.current_num_threads() {
+            scope.spawn(move |_| thread(number == 0));
         }
     });
     display.finish();
     let results = slots.into_iter().filter_map(OnceLock::into_inner);
-    let recordings = results.collect::<miette::Result<Vec<Recording>>>()?;
+    let made = results.collect::<miette::Result<Vec<T>>>()?;
     if let Some(out) = &running.out {
-        let plural = if recordings.len() == 1 { "" } else { "s" };
-        let text = format!(
-            "{} recording{plural} in {}",
-            recordings.len(),
-            out.display()
-        );
+        let plural = if made.len() == 1 { "" } else { "s" };
+        let text = format!("{} recording{plural} in {}", made.len(), out.display());
         remark(running.quiet, &text);
     }
-    Ok(recordings)
+    Ok(made)
 }
 
 fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn one(run: &Run, running: &Running, keep: bool, display: &Display) -> miette::Result<Recording> {
-    let events = running.events || keep;
-    let mut recording = match &run.guest {
-        None => on_model(run, events, display)?,
+fn one(run: &Run, running: &Running, watched: bool, display: &Display) -> miette::Result<Evidence> {
+    let events = running.events || watched;
+    let evidence = match &run.guest {
+        None if events && running.out.is_none() => {
+            let mut watch = Watch::default();
+            let (recording, _) = on_model(run, display, |progress| {
+                lowmark_model::stream(&run.scenario, &mut watch, progress)
+            })?;
+            Evidence::watched(recording, watch)
+        }
+        None => {
+            let options = Options {
+                events,
+                ..Options::default()
+            };
+            let recording = on_model(run, display, |progress| {
+                lowmark_model::run(&run.scenario, &options, progress)
+            })?;
+            kept(run, recording, running, events)?
+        }
         Some(guest) => {
             let line = display.begin_guest(&run.name);
             let result = guests::run(&run.name, &run.scenario, guest, events, running.quiet);
             display.end(line);
-            result?
+            kept(run, result?, running, events)?
         }
     };
-    for identity in identities(&recording)
-        .iter()
-        .filter(|identity| !identity.holds())
-    {
+    let broken = evidence.identities().iter().filter(|i| !i.holds());
+    for identity in broken {
         let Identity {
             name,
             trace,
@@ -123,26 +156,34 @@ fn one(run: &Run, running: &Running, keep: bool, display: &Display) -> miette::R
         let text = format!("the trace adds up to {trace} {name}, the counters say {counters}");
         remark(running.quiet, &format!("warning: {}: {text}", run.name));
     }
+    Ok(evidence)
+}
+
+/// Writes the recording, if it is to be kept, and looks at the events that it has.
+fn kept(
+    run: &Run,
+    recording: Recording,
+    running: &Running,
+    events: bool,
+) -> miette::Result<Evidence> {
     if let Some(out) = &running.out {
         let written = recording.write(&out.join(&run.name));
         interrupt::wait_if_ending();
         written.into_diagnostic()?;
     }
-    if !keep {
-        recording.events = Default::default();
-    }
-    Ok(recording)
+    Ok(match events {
+        true => Evidence::of(recording),
+        false => Evidence::without_events(recording),
+    })
 }
 
-fn on_model(run: &Run, events: bool, display: &Display) -> miette::Result<Recording> {
-    let options = Options {
-        events,
-        ..Options::default()
-    };
+fn on_model<T>(
+    run: &Run,
+    display: &Display,
+    go: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, Refusal>,
+) -> miette::Result<T> {
     let mut line = display.begin(&run.name, &run.scenario.workload);
-    let result = lowmark_model::run(&run.scenario, &options, &mut |progress| {
-        line.update(progress);
-    });
+    let result = go(&mut |progress| line.update(progress));
     display.end(line);
     result.map_err(|refusal| miette!("{}: {refusal}", run.name))
 }

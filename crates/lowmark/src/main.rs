@@ -22,6 +22,7 @@ mod plan;
 mod progress;
 mod remarks;
 mod traces;
+mod turns;
 mod unfinished;
 mod verb;
 

@@ -28,7 +28,7 @@ impl Future for Suspend {
 /// Runs until the workload is over or nothing can happen any more.
 ///
 /// `observe` is called after every interrupt and every time a task gives up control.
-pub(crate) fn run_until_idle(sys: &Sys, observe: &mut dyn FnMut(&World)) -> Verdict {
+pub(crate) fn run_until_idle(sys: &Sys, observe: &mut dyn FnMut(&mut World)) -> Verdict {
     let mut bodies: Vec<Option<BoxFuture>> = Vec::new();
     // Wake-ups go through the scheduler's own queues; wakers carry no news.
     let mut context = Context::from_waker(Waker::noop());

@@ -25,6 +25,12 @@ impl EventLog {
         self.len += 1;
     }
 
+    /// Forgets the events and keeps the texts: events that follow name them by the same numbers.
+    pub fn forget(&mut self) {
+        self.words.clear();
+        self.len = 0;
+    }
+
     /// Number of events.
     pub fn len(&self) -> usize {
         self.len

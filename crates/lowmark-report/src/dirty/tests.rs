@@ -2,6 +2,7 @@
 
 use super::slices::SLICES_MAX;
 use super::*;
+use crate::recipe::Evidence;
 use crate::reclaim::{ReclaimReport, RunContext, tests::read};
 use crate::table::PlainStyle;
 use lowmark_record::event::EventLog;
@@ -296,7 +297,8 @@ fn gauges_before_the_first_event_have_slices_of_their_own() {
     ];
     let begin = event(Kind::BalanceDirtyStart, 60, 0, &[]);
     recording.events = EventLog::of(Default::default(), &[begin]);
-    let figures = DirtyReport::of(&recording);
+    let run = Evidence::of(recording);
+    let figures = run.dirty().expect("its events were looked at");
     assert_eq!(figures.first_share, Some(30.0));
     // The second half begins with the sample at 40 ms.
     assert_eq!(figures.mean_share, Some(40.0));

@@ -1,6 +1,7 @@
 //! Which figure of a recording is a cell.
 
-use crate::dirty::{DirtyFigures, DirtyReport};
+use super::Evidence;
+use crate::dirty::DirtyFigures;
 use crate::{stats, vmstat};
 use lowmark_record::{Outcome, Recording, Unit};
 use serde::{Deserialize, Serialize};
@@ -216,10 +217,11 @@ fn known(value: Measure) -> Option<Vec<&'static str>> {
 }
 
 impl Metric {
-    /// The figure of a recording; none if the run did not complete or has no such figure.
+    /// The figure of a run; none if the run did not complete or has no such figure.
     ///
     /// `row` is the name of the cell's row, which names the counter where the metric does not.
-    pub fn measure(&self, recording: &Recording, row: &str) -> Option<f64> {
+    pub fn measure(&self, run: &Evidence, row: &str) -> Option<f64> {
+        let recording = run.recording();
         if recording.outcome != Outcome::Completed {
             return None;
         }
@@ -242,7 +244,7 @@ impl Metric {
             Measure::Device => device(recording, name),
             Measure::Lock => list_lock(recording, name),
             Measure::Series => self.series(recording, name),
-            Measure::Dirty => DirtyReport::of(recording).get(name),
+            Measure::Dirty => run.dirty()?.get(name),
         }
     }
 

@@ -6,11 +6,9 @@ use crate::output::{self, Page, remark};
 use crate::plan::{self, Run};
 use crate::verb::list::evaluations;
 use crate::{engine, outcome};
-use lowmark_record::Recording;
-use lowmark_report::recipe::{CellPlan, DEFAULT_VARIANT, RecipeTable, RunPlan};
+use lowmark_report::recipe::{DEFAULT_VARIANT, Evidence, RecipeTable, RunPlan};
 use lowmark_report::{CellValues, Reproduction, evaluation, recipe};
 use miette::{IntoDiagnostic, miette};
-use std::collections::BTreeMap;
 
 /// Runs a published evaluation and checks every claim made of it
 #[derive(Debug, clap::Args)]
@@ -36,6 +34,17 @@ pub(crate) struct Args {
     running: Running,
     #[command(flatten)]
     printing: Printing,
+}
+
+/// Most bytes that runs at the same time are to take together.
+const MEMORY: u64 = 1 << 30;
+
+/// What is kept of a run.
+struct Figures {
+    /// What went wrong.
+    verdict: Option<String>,
+    /// Its cells.
+    values: CellValues,
 }
 
 /// Does it.
@@ -80,16 +89,24 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
                 .any(|c| c.run == **plan && c.metric.needs_events())
         })
         .collect();
-    let recordings = engine::execute_and_keep(&runs, &args.running, &with_events)?;
-    for (run, recording) in runs.iter().zip(&recordings) {
-        if let Some(verdict) = outcome::verdict(&recording.outcome) {
+    let figures = |at: usize, run: Evidence| Figures {
+        verdict: outcome::verdict(&run.recording().outcome),
+        values: cells
+            .iter()
+            .filter(|cell| cell.run == *plans[at])
+            .map(|c| (c.cell.clone(), c.metric.measure(&run, &c.cell.row)))
+            .collect(),
+    };
+    let results = engine::execute_and_make(&runs, &args.running, &with_events, MEMORY, &figures)?;
+    let mut values = CellValues::new();
+    for (run, result) in runs.iter().zip(results) {
+        if let Some(verdict) = result.verdict {
             remark(args.running.quiet, &format!("{}: {verdict}", run.name));
         }
+        values.extend(result.values);
     }
-    let by_plan: BTreeMap<&RunPlan, &Recording> = plans.into_iter().zip(&recordings).collect();
     let mut reproduction =
-        Reproduction::new(&evaluation, Some(&recipe), &values(&cells, &by_plan)?)
-            .of_variant(variant);
+        Reproduction::new(&evaluation, Some(&recipe), &values).of_variant(variant);
     if !args.tables.is_empty() {
         reproduction = reproduction.of_what_was_run();
     }
@@ -101,19 +118,4 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         }
     }
     Ok(reproduction.exit_status())
-}
-
-/// The figure of every cell.
-fn values(
-    cells: &[CellPlan],
-    recordings: &BTreeMap<&RunPlan, &Recording>,
-) -> miette::Result<CellValues> {
-    let value = |cell: &CellPlan| {
-        let recording = recordings
-            .get(&cell.run)
-            .ok_or_else(|| miette!("{}: its run is missing", cell.cell))?;
-        let figure = cell.metric.measure(recording, &cell.cell.row);
-        Ok((cell.cell.clone(), figure))
-    };
-    cells.iter().map(value).collect()
 }
