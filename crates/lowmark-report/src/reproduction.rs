@@ -17,6 +17,7 @@
 mod json;
 mod judge;
 mod overview;
+mod page;
 mod text;
 
 use crate::cell::{CellId, CellValues, figure};
@@ -104,6 +105,15 @@ pub struct Fitted {
     pub to: Vec<String>,
 }
 
+/// A machine on which cells were measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineUsed {
+    /// Its name.
+    pub name: String,
+    /// One line for people, without a full stop.
+    pub description: String,
+}
+
 /// An evaluation and the model side by side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reproduction {
@@ -115,6 +125,8 @@ pub struct Reproduction {
     pub compare: Compare,
     /// Remarks of the recipe.
     pub notes: Vec<String>,
+    /// Machines on which it was run.
+    pub machines: Vec<MachineUsed>,
     /// Constants of its machines that were fitted to it.
     pub fitted: Vec<Fitted>,
     /// Published cells in printed order.
@@ -162,6 +174,7 @@ impl Reproduction {
             figures: recipe.map_or(Vec::new(), |r| figures(evaluation, r, model)),
             evaluation: evaluation.clone(),
             variant: None,
+            machines: Vec::new(),
             fitted: Vec::new(),
             cells,
             claims,
@@ -183,10 +196,15 @@ impl Reproduction {
         }
     }
 
-    /// The same, saying which constants of the machines were fitted to the figures that judge them.
+    /// The same, saying on which machines it was run, and which of their constants were fitted to the figures that judge
+    /// them.
     #[must_use]
-    pub fn with_fitted(self, fitted: Vec<Fitted>) -> Reproduction {
-        Reproduction { fitted, ..self }
+    pub fn on_machines(self, machines: Vec<MachineUsed>, fitted: Vec<Fitted>) -> Reproduction {
+        Reproduction {
+            machines,
+            fitted,
+            ..self
+        }
     }
 
     /// Whether claims are judged at all.

@@ -103,13 +103,14 @@ impl Overview {
         table.render(style, width)
     }
 
-    /// For a page of the documentation; names lead to pages in `folder`.
-    pub fn markdown(&self, folder: &str) -> String {
+    /// For a page of the documentation; names of what was run lead to pages beside it.
+    pub fn markdown(&self) -> String {
         let mut text = format!("| {} |\n", HEADINGS.join(" | "));
         text += "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
         for mut line in self.lines() {
-            if self.rows.iter().any(|row| row.evaluation == line[0]) {
-                line[0] = format!("[{0}]({folder}/{0}.md)", line[0]);
+            let run = |row: &Row| row.recipe && row.evaluation == line[0];
+            if self.rows.iter().any(run) {
+                line[0] = format!("[{0}]({0}.md)", line[0]);
             }
             text += &format!("| {} |\n", line.join(" | "));
         }
@@ -175,9 +176,14 @@ mod tests {
         assert_eq!(state("lumpy-removal-2012-text-size"), Some("not modelled"));
         assert_eq!(state("thp-defrag-2016-usemem"), Some("no recipe"));
         assert_eq!(text.lines().count(), 17 + 2, "{text}");
-        let page = overview.markdown("evaluations");
-        let line = "| [swap-readahead](evaluations/swap-readahead.md) | run | 48 | 48 | 5 | 5 | 5 | 5 | 0 | 0 |\n";
+        let page = overview.markdown();
+        let line =
+            "| [swap-readahead](swap-readahead.md) | run | 48 | 48 | 5 | 5 | 5 | 5 | 0 | 0 |\n";
         assert!(page.contains(line), "{page}");
+        assert!(
+            page.contains("| thp-defrag-2016-usemem | no recipe |"),
+            "{page}"
+        );
         assert!(
             page.ends_with("| all |  | 1743 | 48 | 74 | 66 | 5 | 5 | 0 | 0 |\n"),
             "{page}"

@@ -458,12 +458,17 @@ rows = [{ name = "Seq", values = [100, 50] }]
 fn text_of_a_small_one() {
     let model = [("old", 110.0), ("new", 60.5)]
         .map(|(column, value)| (CellId::new("t", "Seq", column), Some(value)));
+    let machine = MachineUsed {
+        name: "box".to_owned(),
+        description: "one CPU, one disk".to_owned(),
+    };
     let fitted = Fitted {
         machine: "box".to_owned(),
         constant: "costs.syscall".to_owned(),
         to: vec!["t::Seq".to_owned(), "t::Rand".to_owned()],
     };
-    let result = Reproduction::new(&small(), None, &model.into()).with_fitted(vec![fitted]);
+    let result =
+        Reproduction::new(&small(), None, &model.into()).on_machines(vec![machine], vec![fitted]);
     assert_eq!(result.json()["fitted"][0]["constant"], "costs.syscall");
     assert_eq!(result.json()["claims"][1]["verdict"], "vacuous");
     let expected = "\
@@ -497,4 +502,49 @@ claims  2 of 3 count: 2 judged, 0 borne out, 1 contradicted, 1 vacuous, 0 not mo
 the model does not bear out every claim that counts
 ";
     assert_eq!(result.text(&PlainStyle, None), expected);
+    let expected = "\
+<!-- written -->
+# small: A small one
+
+`lowmark reproduce small`.
+
+Published: s.
+
+## Machines
+
+- `box`: one CPU, one disk.
+  Fitted to these figures: `costs.syscall` to `t::Seq, t::Rand`.
+
+## Figures
+
+```
+Elapsed time (seconds)
+                            old         new
+Seq  published              100          50
+     model                  110          60
+     error               +10.0%      +21.0%
+     error of ratio                  +10.0%
+```
+
+## Claims
+
+- **contradicted**: new is twice as fast
+  - print: `2 >= 2`
+  - model: `110 >= 111.9`
+- **vacuous**: new takes no more
+  - print: `50 <= 100`
+  - model: `60.50 <= 110`
+  - why: it would show something only if `[t::Seq::new] != [t::Seq::old] and [t::Seq::old] < 105`; here `60.50 != 110, 110 < 105`
+- **not counted**: new is free
+  - print: `50 == 0` (does not bear it out)
+  - model: `60.50 == 0`
+  - note: print says otherwise
+
+## Summary
+
+- Figures: 2 of 2 modelled; |error| of 2: median 15.5%, worst 21.0% at [t::Seq::new].
+- Ratios to the first column: |error| of 1: median 10.0%, worst 10.0% at [t::Seq::new].
+- Claims: 2 of 3 count: 2 judged, 0 borne out, 1 contradicted, 1 vacuous, 0 not modelled.
+";
+    assert_eq!(result.page("<!-- written -->"), expected);
 }

@@ -23,18 +23,7 @@ impl Reproduction {
     /// a line for every claim, and a summary. Wider than `width`, tables go on in further bands.
     pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
         let mut sections = vec![self.head(style)];
-        sections.extend(
-            self.evaluation
-                .tables
-                .iter()
-                .filter_map(|t| self.table(t, style, width)),
-        );
-        let run = |table: &&OwnTable| {
-            let mut values = table.rows.iter().flat_map(|(.., values)| values);
-            values.any(Option::is_some)
-        };
-        let own = self.own_tables.iter().filter(run);
-        sections.extend(own.map(|table| own_table(table, style, width)));
+        sections.extend(self.table_texts(style, width));
         sections.extend(self.claim_section("Claims", &self.claims, style));
         let title = "Other figures in prose";
         sections.extend(self.claim_section(title, &self.figures, style));
@@ -42,6 +31,19 @@ impl Reproduction {
         sections.extend(self.claim_section(title, &self.additional_claims, style));
         sections.push(self.summary_text(style));
         sections.join("\n")
+    }
+
+    /// Every table of which something was run.
+    pub(super) fn table_texts(&self, style: &dyn Style, width: Option<usize>) -> Vec<String> {
+        let published = self.evaluation.tables.iter();
+        let published = published.filter_map(|t| self.table(t, style, width));
+        let run = |table: &&OwnTable| {
+            let mut values = table.rows.iter().flat_map(|(.., values)| values);
+            values.any(Option::is_some)
+        };
+        let own = self.own_tables.iter().filter(run);
+        let own = own.map(|table| own_table(table, style, width));
+        published.chain(own).collect()
     }
 
     fn head(&self, style: &dyn Style) -> String {
@@ -150,13 +152,8 @@ impl Reproduction {
         if !self.is_judged() {
             return text + "claims  are not judged by this variant\n";
         }
-        text += &format!("claims  {}\n", claims_text(summary.claims));
-        if !self.figures.is_empty() {
-            let figures = claims_text(ClaimSummary::of(&self.figures));
-            text += &format!("figures {figures}\n");
-        }
-        if summary.additional_claims.total > 0 {
-            text += &format!("besides {}\n", claims_text(summary.additional_claims));
+        for (name, counts) in self.claim_counts() {
+            text += &format!("{name:7} {counts}\n");
         }
         let (role, result) = if summary.claims.count == 0 {
             (Role::Unknown, "no claim counts")
@@ -169,6 +166,20 @@ impl Reproduction {
             )
         };
         text + &style.paint(role, result) + "\n"
+    }
+}
+
+impl Reproduction {
+    /// How many claims of each kind came out how, of the kinds that there are.
+    pub(super) fn claim_counts(&self) -> Vec<(&'static str, String)> {
+        let mut counts = vec![("claims", claims_text(self.summary.claims))];
+        if !self.figures.is_empty() {
+            counts.push(("figures", claims_text(ClaimSummary::of(&self.figures))));
+        }
+        if self.summary.additional_claims.total > 0 {
+            counts.push(("besides", claims_text(self.summary.additional_claims)));
+        }
+        counts
     }
 }
 
@@ -224,50 +235,59 @@ fn claim_lines(claim: &ClaimResult, style: &dyn Style) -> String {
         Verdict::NotModelled => (Role::Unknown, "not modelled"),
     };
     let mut text = format!("{}  {}\n", style.paint(role, word), claim.text);
-    let mut line = |name: &str, content: &str| {
-        text += &format!("{:14}{name} {content}\n", "");
-    };
+    for (name, content) in evidence(claim, &str::to_owned) {
+        text += &format!("{:14}{name:5} {content}\n", "");
+    }
+    text
+}
+
+/// What a verdict rests on: lines with their names. Numbers and expressions are as `quote` makes them.
+pub(super) fn evidence(
+    claim: &ClaimResult,
+    quote: &dyn Fn(&str) -> String,
+) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    let mut line = |name: &'static str, content: String| lines.push((name, content));
     let denial = if claim.published_holds {
         ""
     } else {
         " (does not bear it out)"
     };
+    let numbers = |compared: &[Compared]| quote(&numbers(compared));
     if !claim.published.is_empty() {
-        line("print", &format!("{}{denial}", numbers(&claim.published)));
+        line("print", format!("{}{denial}", numbers(&claim.published)));
     }
     if !claim.model.is_empty() {
-        line("model", &numbers(&claim.model));
+        line("model", numbers(&claim.model));
     }
     if !claim.missing.is_empty() {
-        line("model", &missing(claim));
+        line("model", missing(claim, quote));
     }
     if claim.verdict == Verdict::NotModelled && claim.missing.is_empty() {
         let why = match &claim.reason {
             Some(reason) => format!("not measured: {reason}"),
             None => "no cell stands for this figure".to_owned(),
         };
-        line("model", &why);
+        line("model", why);
     }
     if claim.verdict == Verdict::Vacuous {
         let guard = claim.vacuous_unless.as_deref().unwrap_or_default();
         let why = format!(
-            "it would show something only if {guard}; here {}",
+            "it would show something only if {}; here {}",
+            quote(guard),
             numbers(&claim.guard)
         );
-        line("why  ", &why);
+        line("why", why);
     }
     if let Some(note) = &claim.note {
-        line("note ", note);
+        line("note", note.clone());
     }
-    text
+    lines
 }
 
-fn missing(claim: &ClaimResult) -> String {
-    let first = claim
-        .missing
-        .first()
-        .map(ToString::to_string)
-        .unwrap_or_default();
+fn missing(claim: &ClaimResult, quote: &dyn Fn(&str) -> String) -> String {
+    let first = claim.missing.first();
+    let first = first.map_or(String::new(), |cell| quote(&cell.to_string()));
     match claim.missing.len() {
         1 => format!("no figure for {first}"),
         more => format!("no figure for {first} and {} more", more - 1),
@@ -329,7 +349,7 @@ fn significant(value: f64, digits: i32) -> String {
     format!("{value:.decimals$}")
 }
 
-fn error_text(errors: Option<&ErrorSummary>) -> String {
+pub(super) fn error_text(errors: Option<&ErrorSummary>) -> String {
     match errors {
         None => "no errors to measure".to_owned(),
         Some(e) => format!(
