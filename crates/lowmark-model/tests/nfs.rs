@@ -284,7 +284,7 @@ run = [{{ repeat = "forever", do = [{{ append = "output$idx", block = "1M" }}] }
 }
 
 /// `nfs_commit_size` of 3.1-rc4 in the mail of 17 October 2011 on IO-less dirty throttling (Wu Fengguang, linux-nfs):
-/// nothing of the machine was fitted to it. That of a threshold of 1 GB is in docs/fidelity.md.
+/// nothing of the machine was fitted to it. That of a threshold of 1 GB is in docs/journal.md.
 #[test]
 fn commits_are_as_large_as_they_were_in_october_2011() {
     let published = [
