@@ -344,3 +344,27 @@ run = [
         );
     }
 }
+
+/// Up to 4.6 the second write to a page activates it (bbddabe2e436); guests of 6.18 that write a file twice count single
+/// activations.
+#[test]
+fn writes_activate_pages_up_to_4_6() {
+    let body = r#"
+[file.f]
+size = "4M"
+exists = true
+kind = "random"
+[task.writer]
+run = [{ write = "f", block = "4K" }, { write = "f", block = "4K" }]
+"#;
+    let activated = |kernel: &str| {
+        let scenario = &scenarios(&format!("\"{kernel}\""), body)[0];
+        record(scenario, false).counters["pgactivate"]
+    };
+    for kernel in ["v3.6", "v4.6", "v6.18-writes-do-not-activate"] {
+        assert_eq!(activated(kernel), 1024, "{kernel}");
+    }
+    for kernel in ["v4.7", "v6.1", "v6.18", "v4.6+writes-do-not-activate"] {
+        assert_eq!(activated(kernel), 0, "{kernel}");
+    }
+}

@@ -514,6 +514,15 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
+        name: "writes-do-not-activate",
+        version: v(4, 7),
+        commit: "bbddabe2e436",
+        summary: "a page that is written again and again stays inactive; reads alone activate",
+        effect: |m| {
+            m.write_access = WriteAccess::Ignored;
+        },
+    },
+    Change {
         name: "bounded-alloc-retry",
         version: v(4, 7),
         commit: "0a0337e0d1d1",

@@ -11,7 +11,7 @@ use super::page::{Pfn, flag};
 use super::page_alloc::{Gfp, OutOfMemory};
 use super::page_io;
 use super::page_writeback::{Due, balance_dirty_pages};
-use crate::kernel::StablePages;
+use crate::kernel::{StablePages, WriteAccess};
 use crate::time::Mode;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -144,7 +144,9 @@ impl World {
                 break;
             };
             spent += locked;
-            self.mark_page_accessed(pfn);
+            if self.kernel.mechanisms.write_access == WriteAccess::Counts {
+                self.mark_page_accessed(pfn);
+            }
             *at += bytes;
             let inode = &mut self.mm.inodes[file.inode as usize];
             inode.size = inode.size.max(*at);

@@ -69,6 +69,14 @@ macro_rules! reclaim {
                 /// What it says; with 0 the last priority, too, keeps to the shares.
                 Exact = "exact",
             }
+            /// Whether a write counts as an access of the page that it writes to (`generic_perform_write`,
+            /// `grab_cache_page_write_begin`).
+            write_access: WriteAccess {
+                /// It does, as a read does: the second one activates the page.
+                Counts = "counts",
+                /// It does not: reads and references by page tables alone activate a page.
+                Ignored = "ignored",
+            }
             /// Mappings whose references reclaim does not count (`page_referenced`,
             /// `zap_pte_range`).
             vma_recency: VmaRecency {
