@@ -244,7 +244,13 @@ fn machines(id: &str, runs: &[Run]) -> (Vec<MachineUsed>, Vec<Fitted>) {
         }
         used.push(MachineUsed {
             name: machine.name.clone(),
-            description: machine.description.clone(),
+            // The lines after the first say where its constants come from.
+            description: machine
+                .description
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
         });
         for (constant, targets) in &machine.fitted {
             let own = |target: &String| Some(target.strip_prefix(id)?.strip_prefix("::")?.into());
