@@ -8,7 +8,7 @@ use lowmark_spec::machine::PAGE_SIZE;
 const PER_PAGE: u64 = 40;
 
 /// Bytes for a file: its inode, extents, and the leaf, the group and the block of owner numbers of a file with a page in
-/// memory. Measured of 1.6 million files of one page each in 4 GB (the workload `fs-mark`): 650 to 680.
+/// memory. An estimate from one figure: runs of `fs-mark` with 1.6 million files of one page in 4 GB peak at 1085 MB.
 const PER_FILE: u64 = 700;
 
 /// Bytes that all else takes.
