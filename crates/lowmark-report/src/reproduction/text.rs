@@ -177,7 +177,7 @@ impl Reproduction {
             counts.push(("figures", claims_text(ClaimSummary::of(&self.figures))));
         }
         if self.summary.additional_claims.total > 0 {
-            counts.push(("besides", claims_text(self.summary.additional_claims)));
+            counts.push(("others", claims_text(self.summary.additional_claims)));
         }
         counts
     }
