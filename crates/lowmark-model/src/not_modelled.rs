@@ -2,6 +2,7 @@
 //!
 //! What would make the results mean something else is refused instead (`refuse.rs`, `task/support.rs`).
 
+use crate::kernel::Kernel;
 use lowmark_record::Remark;
 use lowmark_spec::Scenario;
 use lowmark_spec::workload::{Op, Stmt};
@@ -10,8 +11,12 @@ use lowmark_spec::workload::{Op, Stmt};
 const DROP_SLAB: u32 = 2;
 
 /// Everything in a scenario that the model leaves out: what belongs to no statement first, then by line, each once.
-pub(crate) fn remarks(scenario: &Scenario) -> Vec<Remark> {
-    let mut found = Vec::new();
+pub(crate) fn remarks(scenario: &Scenario, kernel: &Kernel) -> Vec<Remark> {
+    let names = scenario.kernel.sysctl.keys();
+    let without_effect = names.filter_map(|name| kernel.without_effect(name));
+    let mut found: Vec<Remark> = without_effect
+        .map(|text| Remark { line: None, text })
+        .collect();
     if scenario.machine.thp {
         let text = "transparent huge pages are not modelled: private mappings get 4 KiB pages; \
                     `thp = true` of the machine only raises the watermarks";

@@ -270,7 +270,7 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
                 .collect(),
         },
         outcome: outcome(verdict),
-        not_modelled: remarks(scenario),
+        not_modelled: remarks(scenario, &world.kernel),
         elapsed_ns: if all_ended {
             last_end
         } else {

@@ -1,6 +1,7 @@
 //! Settings under `/proc/sys/vm` that the model obeys.
 
-use super::{KernelError, Version, v};
+use super::mechanisms::{ProactiveCompaction, WatermarkBoost, WatermarkGap};
+use super::{Kernel, KernelError, Version, v};
 use crate::time::{Nanos, SECOND};
 use lowmark_spec::machine::PAGE_SIZE;
 
@@ -154,6 +155,28 @@ settings! {
         |s| Some(s.dirty_expire_centisecs), |s, n| s.dirty_expire_centisecs = n;
 }
 
+impl Kernel {
+    /// Why a setting does nothing: it came with a later version, and what it sets was not switched on alone. None for
+    /// one that does something.
+    pub(crate) fn without_effect(&self, name: &str) -> Option<String> {
+        let setting = SETTINGS.iter().find(|setting| setting.name == name)?;
+        let since = setting.since.filter(|since| self.version < *since)?;
+        let mechanisms = &self.mechanisms;
+        let is_used = match name {
+            "watermark_scale_factor" => mechanisms.watermark_gap == WatermarkGap::ScaleFactor,
+            "watermark_boost_factor" => mechanisms.watermark_boost != WatermarkBoost::Off,
+            "compaction_proactiveness" => {
+                mechanisms.proactive_compaction == ProactiveCompaction::On
+            }
+            _ => false,
+        };
+        let version = self.version;
+        (!is_used).then(|| {
+            format!("{version} has no {name}, which came with {since}: the setting has no effect")
+        })
+    }
+}
+
 /// What a setting is counted in, as its name says.
 fn unit(name: &str) -> &'static str {
     let units = [
@@ -219,6 +242,32 @@ impl Sysctl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lowmark_spec::KernelSpec;
+
+    #[test]
+    fn settings_of_later_versions_are_named() {
+        let said = |text: &str| {
+            let spec = KernelSpec::parse(text).expect("a kernel");
+            let kernel = Kernel::resolve(&spec).expect("the model has it");
+            let mut names = spec.sysctl.keys();
+            names.find_map(|name| kernel.without_effect(name))
+        };
+        assert_eq!(
+            said("v3.6,watermark_boost_factor=0").as_deref(),
+            Some(
+                "v3.6 has no watermark_boost_factor, which came with v5.0: the setting has no effect"
+            )
+        );
+        for setting in SETTINGS.iter().filter(|setting| setting.since.is_some()) {
+            assert!(said(&format!("v3.14,{}=1", setting.name)).is_some());
+            assert_eq!(said(&format!("v6.1,{}=1", setting.name)), None);
+        }
+        assert_eq!(
+            said("v3.14+watermark_gap=scale-factor,watermark_scale_factor=50"),
+            None
+        );
+        assert_eq!(said("v3.14,dirty_ratio=5"), None);
+    }
 
     #[test]
     fn every_setting_is_the_one_that_it_names() -> Result<(), KernelError> {
