@@ -15,12 +15,15 @@
 #[allow(unreachable_pub)]
 #[path = "../../../fuzz/src/harness.rs"]
 mod harness;
+#[path = "../../../tests/random.rs"]
+mod random;
 
 use harness::{CANARY, TARGETS, Target};
 use lowmark_record::{Account, Event, Sink, Tables};
 use lowmark_trace::input::Input;
 use lowmark_trace::perf_data::PerfData;
 use lowmark_trace::trace_dat::TraceDat;
+use random::Random;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{Cursor, Read as _, Write as _};
@@ -438,23 +441,6 @@ fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[Vec<u8>], random: &m
                 }
             }
         }
-    }
-}
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// A number below `end`, which is not 0.
-    fn below(&mut self, end: usize) -> usize {
-        ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 }
 

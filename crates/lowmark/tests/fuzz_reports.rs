@@ -3,10 +3,13 @@
 //! in `lowmark-trace`.
 
 // What is public for the crate of the fuzz targets is not seen from outside of a test.
+#[path = "../../../tests/random.rs"]
+mod random;
 #[allow(unreachable_pub)]
 #[path = "../../../fuzz/src/reports.rs"]
 mod reports;
 
+use random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -115,21 +118,4 @@ fn number(input: &mut Vec<u8>, at: usize, random: &mut Random) {
         _ => random.next() >> random.below(64),
     };
     input.splice(from..from + count, other.to_string().into_bytes());
-}
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// A number below `end`, which is not 0.
-    fn below(&mut self, end: usize) -> usize {
-        ((u128::from(self.next()) * end as u128) >> 64) as usize
-    }
 }

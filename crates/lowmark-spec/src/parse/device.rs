@@ -1,8 +1,7 @@
 //! Block devices of a machine: `[device.NAME]`.
 
 use crate::machine::{
-    Device, DeviceKind, Driver, Elevator, MAX_SEGMENTS, Machine, PAGE_SIZE, VIRTIO_SEGMENTS,
-    WriteErrors,
+    Device, DeviceKind, Driver, Elevator, Machine, PAGE_SIZE, VIRTIO_SEGMENTS, WriteErrors,
 };
 
 use super::error::{Problem, Result};
@@ -97,7 +96,7 @@ fn device(entry: &Entry, base: Option<&Device>, scope: &Scope<'_>) -> Result<Dev
             let kind = fields.need("kind", "kind = \"hdd\" or \"ssd\"", |scope, node| {
                 scope.choice(node, "a kind of device", &KINDS)
             })?;
-            bare(&entry.key, kind)
+            Device::bare(&entry.key, kind)
         }
     };
     transfers(&fields, &mut device, base.is_none())?;
@@ -121,41 +120,6 @@ fn device(entry: &Entry, base: Option<&Device>, scope: &Scope<'_>) -> Result<Dev
     }
     together(&fields, &device)?;
     Ok(device)
-}
-
-/// A device of which nothing is said but its kind: all that has a default has it.
-fn bare(name: &str, kind: DeviceKind) -> Device {
-    Device {
-        name: name.to_owned(),
-        kind,
-        rotational: kind == DeviceKind::Hdd,
-        size: 0,
-        position_read_ns: 0,
-        position_write_ns: 0,
-        command_read_ns: 0,
-        command_write_ns: 0,
-        page_ns: 0,
-        page_write_ns: 0,
-        skip_pages: 0,
-        read_ahead: 0,
-        erase_block: 0,
-        open_blocks: 1,
-        queue_depth: 31,
-        parallelism: 1,
-        max_request: None,
-        max_segments: MAX_SEGMENTS,
-        driver: None,
-        nr_requests: 128,
-        elevator: Elevator::Cfq,
-        members: 1,
-        chunk: 512 << 10,
-        min_ratio: 0,
-        max_ratio: 100,
-        strictlimit: false,
-        written_share: 0,
-        write_errors: None,
-        server: None,
-    }
 }
 
 /// How long a page is on its way. Writes are as fast as reads unless something else is said.
