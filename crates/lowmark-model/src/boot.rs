@@ -1,7 +1,7 @@
 //! What differs from one boot of a machine to the next.
 //!
 //! On a real machine nobody can hold fixed how many pages are in use before the workload and where they lie, where the
-//! heads of the disks are, how long exactly a command takes, and which task starts first. A result that hangs on one of
+//! heads of the disks are, how long exactly a command takes, and which task starts first. A result that depends on one of
 //! these is chance, and runs of the same kernel on other boots show it. Boot 0 is the machine as it is described.
 //!
 //! 1. Pages in use before the workload: as many as the machine says, give or take [`OCCUPIED_PERMILLE`] of RAM.
@@ -58,7 +58,7 @@ impl Boot {
         }
     }
 
-    /// The order in which so many tasks start.
+    /// The order in which this number of tasks starts.
     pub(crate) fn start_order(&self, tasks: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..tasks).collect();
         if let Some(mut stream) = self.stream("order") {

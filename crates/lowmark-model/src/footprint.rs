@@ -4,7 +4,7 @@ use lowmark_spec::Scenario;
 use lowmark_spec::machine::PAGE_SIZE;
 
 /// Bytes for a page of the machine's RAM: frame, place on a list, the PTE or the slot of the page cache that leads to
-/// it, and what the page cache of larger files has besides.
+/// the page, and the inner nodes of the page cache of larger files.
 const PER_PAGE: u64 = 40;
 
 /// Bytes for a file: its inode, extents, and the leaf, the group and the block of owner numbers of a file with a page in

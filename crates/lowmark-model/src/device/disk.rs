@@ -13,7 +13,7 @@ use crate::time::Nanos;
 use lowmark_spec::machine::{Device, DeviceKind, PAGE_SIZE};
 use lowmark_spec::random::Stream;
 
-/// How much more or less than what the machine says a command takes at most, in thousandths.
+/// By how much the time of a command may differ from what the machine file says, in thousandths of that.
 const JITTER_PERMILLE: u64 = 50;
 
 /// A device's moving parts.
@@ -30,7 +30,7 @@ pub(crate) struct Disk {
     /// its buffer while the host thinks.
     streaming: Option<(u64, Nanos)>,
     flash: Flash,
-    /// What differs from one command to the next; none: they all take their time exactly.
+    /// Random numbers for the times of commands; none: each command takes exactly the time of the machine file.
     jitter: Option<Stream>,
 }
 

@@ -1,4 +1,4 @@
-//! What of a kernel the model carries out, and what it leaves out.
+//! Which parts of a kernel the model carries out, and which it leaves out.
 //!
 //! Mechanisms are changes of the kernel. What the model lacks for some kernels, or for all, is none of those: it is
 //! listed here, by `lowmark list coverage`, and named where kernels are compared of which the model has more or less.
@@ -6,7 +6,7 @@
 //! 1. A [`Subject`] is a part of the kernel, with the versions that have it.
 //! 2. The subjects of [`SWITCHED`] are part of the model from some version on, and [`Coverage`] says which of them a run
 //!    has. `--kernel v6.1,model.slab_pages=on` changes one for a run.
-//! 3. [`ABSENT`] names what the model has for no kernel.
+//! 3. [`ABSENT`] names the parts that the model has for no kernel.
 
 use super::change::{v, v2_6};
 use super::{KernelError, Version};

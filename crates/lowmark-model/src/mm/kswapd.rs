@@ -170,8 +170,8 @@ impl World {
         zones.filter(move |&zone| self.mm.zones[zone].kind as usize <= class)
     }
 
-    /// `zone_balanced` of node kernels: the zone is at its high watermark. Up to 4.11 whoever sees that, be it an
-    /// allocation that would wake kswapd, thereby says that the node is neither congested nor dirty.
+    /// `zone_balanced` of node kernels: the zone is at its high watermark. Up to 4.11 the test itself
+    /// clears the flags that call the node congested or dirty, also where an allocation makes it before it wakes kswapd.
     fn zone_balanced(&mut self, zone: usize, order: u32, class: usize) -> bool {
         let balanced = self.zone_ok(zone, order, Mark::High, class_type(class));
         if balanced && self.kernel.mechanisms.kswapd_classzone == KswapdClasszone::Vanilla {

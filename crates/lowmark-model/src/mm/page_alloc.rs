@@ -339,7 +339,7 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
             }
             world.mm.preferred_zone(gfp)
         };
-        // should_reclaim_retry() goes round again at once.
+        // should_reclaim_retry() lets the allocation try again at once.
         let waits = sys.world().kernel.mechanisms.alloc_retry == AllocRetry::Always;
         if waits {
             sys.wait_iff_congested(zone, SECOND / 50).await;

@@ -129,7 +129,7 @@ impl<'a> Events<'a> {
         let reader = match &mut self.reader {
             Some(reader) => reader,
             none => match EventReader::open(self.dir) {
-                // No events, no file. One that is there all the same may have none either.
+                // A recording without events has no file of events; if there is one, it has to be empty.
                 Err(StoreError::Missing { .. }) if self.count == 0 => return Ok(None),
                 reader => none.insert(reader?),
             },

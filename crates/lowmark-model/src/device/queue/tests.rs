@@ -1,4 +1,4 @@
-//! When a device sees what was submitted.
+//! When a device sees a request that a task has submitted.
 
 use super::*;
 use crate::kernel::Version;
@@ -38,7 +38,8 @@ fn at_device(version: &str, pages: u64, unplugs: bool) -> usize {
     queue.in_service as usize + queue.taken.len()
 }
 
-/// What a request takes of the CPU comes before the device has it; of two, the second waits for both.
+/// A device has a request once the CPU time of its submission has passed; the second of two requests waits for the
+/// CPU time of both.
 #[test]
 fn a_device_sees_a_request_when_its_submitter_is_through() {
     let kernel = Kernel::released(Version::known("v6.18").unwrap());

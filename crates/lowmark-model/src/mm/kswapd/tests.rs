@@ -256,7 +256,7 @@ fn classes_worked_for(text: &str, node: usize, forgotten: bool) -> (Vec<u64>, us
 #[test]
 fn a_node_without_low_zones_stays_short() {
     let user = USER as u64;
-    // Nobody asked while it worked for users in vain: it takes class 0, of which there is nothing, and sleeps.
+    // No allocation asked while kswapd worked for users without success: kswapd takes class 0, which has no zone, and sleeps.
     assert_eq!(classes_worked_for(VANILLA, 1, false), (vec![user], 2, 0));
     // It asks for users' sake first, and takes class 0 only after that.
     assert_eq!(
