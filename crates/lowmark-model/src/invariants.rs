@@ -5,8 +5,8 @@ mod objects;
 
 use crate::kernel::MigrateTypes;
 use crate::mm::Mm;
-use crate::mm::mmzone::{Lru, MigrateType};
-use crate::mm::page::{FreeList, flag};
+use crate::mm::alloc::mmzone::{Lru, MigrateType};
+use crate::mm::frames::page::{FreeList, flag};
 use crate::world::World;
 
 /// Checks everything; a panic names what is broken.
@@ -136,7 +136,7 @@ fn slots_and_cache_agree(mm: &Mm) {
     }
     for object in &mm.shmem {
         for slot in &object.slots {
-            if let crate::mm::shmem::ShmemEntry::Swap(slot) = slot.get() {
+            if let crate::mm::fault::shmem::ShmemEntry::Swap(slot) = slot.get() {
                 references[slot as usize] += 1;
             }
         }

@@ -33,8 +33,8 @@ mod trace;
 mod world;
 
 pub use footprint::memory_expected;
-pub use mm::mmzone;
-pub use mm::page_writeback::{estimate, pause, position, thresholds};
+pub use mm::alloc::mmzone;
+pub use mm::writeback::page_writeback::{estimate, pause, position, thresholds};
 pub use output::Progress;
 pub use refuse::{Refusal, check};
 pub use task::{Unsupported, unsupported};
@@ -137,7 +137,7 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
     boot.vary(&mut world);
     let sys = Sys::new(world);
     for node in 0..scenario.machine.nodes.len() {
-        let body = Box::pin(mm::kswapd::kswapd(sys.clone(), node));
+        let body = Box::pin(mm::reclaim::kswapd::kswapd(sys.clone(), node));
         sys.world().spawn(format!("kswapd{node}"), true, body);
         if sys.world().kernel.coverage.compaction {
             let body = Box::pin(kcompactd(sys.clone(), node));

@@ -1,7 +1,7 @@
 //! Requests: contiguous pages of a device on their way.
 
 use super::virtio::Tables;
-use crate::mm::page::Pfn;
+use crate::mm::frames::page::Pfn;
 use crate::time::{Nanos, TaskId};
 
 /// Direction of a transfer.
@@ -28,7 +28,7 @@ pub(crate) struct Io {
     pub(crate) pfn: Pfn,
     /// It is in memory with its neighbours in the file, in a large folio.
     pub(crate) in_folio: bool,
-    /// It takes memory of its own that has not been found yet ([`crate::mm::bio`]).
+    /// It takes memory of its own that has not been found yet ([`crate::mm::io::bio`]).
     pub(crate) needs_bio: bool,
 }
 

@@ -2,10 +2,10 @@
 
 use crate::kernel::NfsUnstable;
 use crate::mm::Mm;
-use crate::mm::backing_dev::Listed;
-use crate::mm::inode::Inode;
-use crate::mm::page::{Pfn, flag};
-use crate::mm::page_tree::Tag;
+use crate::mm::files::inode::Inode;
+use crate::mm::files::page_tree::Tag;
+use crate::mm::frames::page::{Pfn, flag};
+use crate::mm::writeback::backing_dev::Listed;
 use crate::world::World;
 
 /// Checks everything; a panic names what is broken.

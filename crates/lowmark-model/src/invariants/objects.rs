@@ -2,9 +2,9 @@
 
 use crate::kernel::SwapCacheIndex;
 use crate::mm::Mm;
-use crate::mm::shmem::ShmemEntry;
-use crate::mm::slub::{Cache, NO_OBJECT};
-use crate::mm::xarray::{CHUNK_SHIFT, Nodes};
+use crate::mm::alloc::slub::{Cache, NO_OBJECT};
+use crate::mm::alloc::xarray::{CHUNK_SHIFT, Nodes};
+use crate::mm::fault::shmem::ShmemEntry;
 use crate::world::World;
 
 /// What drivers have allocated belongs to requests.

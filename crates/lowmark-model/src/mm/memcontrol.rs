@@ -15,12 +15,12 @@ mod stats;
 pub(crate) use charge::{alloc_charged, alloc_folio_charged};
 pub(crate) use stats::LruvecCounts;
 
-use super::Mm;
-use super::mmzone::Lru;
-use super::page::Pfn;
-use super::page_alloc::Gfp;
-use super::page_writeback::DirtyLimits;
-use super::vmscan::{self, SWAP_CLUSTER_MAX};
+use crate::mm::Mm;
+use crate::mm::alloc::mmzone::Lru;
+use crate::mm::alloc::page_alloc::Gfp;
+use crate::mm::frames::page::Pfn;
+use crate::mm::reclaim::vmscan::{self, SWAP_CLUSTER_MAX};
+use crate::mm::writeback::page_writeback::DirtyLimits;
 use crate::time::{SECOND, TaskId};
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;

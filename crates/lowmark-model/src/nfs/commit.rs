@@ -10,9 +10,9 @@
 use super::rpc::{Call, Priority, Procedure};
 use crate::kernel::{NfsCommit, NfsUnstable};
 use crate::mm::Mm;
-use crate::mm::inode::InodeId;
-use crate::mm::page::Pfn;
-use crate::mm::page_tree::Tag;
+use crate::mm::files::inode::InodeId;
+use crate::mm::files::page_tree::Tag;
+use crate::mm::frames::page::Pfn;
 use crate::world::{Sys, World};
 use std::collections::BTreeMap;
 

@@ -11,8 +11,8 @@
 use super::rpc::{Call, Priority, Procedure};
 use crate::device::{Dir, Io};
 use crate::kernel::{NfsCommit, NfsCongestion};
-use crate::mm::inode::InodeId;
-use crate::mm::page::Pfn;
+use crate::mm::files::inode::InodeId;
+use crate::mm::frames::page::Pfn;
 use crate::time::TaskId;
 use crate::world::World;
 

@@ -1,12 +1,12 @@
 //! Statements on files.
 
 use super::context::{Context, Stop, missing};
-use crate::mm::filemap::{self, OpenFile};
-use crate::mm::filemap_write;
-use crate::mm::fs_writeback::{self, Range};
-use crate::mm::inode::InodeId;
-use crate::mm::page_alloc::Gfp;
-use crate::mm::truncate;
+use crate::mm::alloc::page_alloc::Gfp;
+use crate::mm::files::filemap::{self, OpenFile};
+use crate::mm::files::filemap_write;
+use crate::mm::files::inode::InodeId;
+use crate::mm::files::truncate;
+use crate::mm::writeback::fs_writeback::{self, Range};
 use crate::world::Sys;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::pace::Pace;

@@ -4,8 +4,8 @@
 //! wanted as soon as one of its pages cannot be moved.
 
 use super::{CompactControl, CompactResult, Goal, Mode, compact_zone};
-use crate::mm::mmzone::{Mark, MigrateType, PAGEBLOCK_ORDER, Zone};
-use crate::mm::page_alloc::Gfp;
+use crate::mm::alloc::mmzone::{Mark, MigrateType, PAGEBLOCK_ORDER, Zone};
+use crate::mm::alloc::page_alloc::Gfp;
 use crate::world::Sys;
 use lowmark_record::{Field, Kind};
 

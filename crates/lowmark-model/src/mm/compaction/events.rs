@@ -1,8 +1,8 @@
 //! Events of compaction. Free pages that are isolated, and the many looks whether it can help or is done, have none.
 
 use super::{CompactControl, CompactResult, Goal, Mode};
-use crate::mm::mmzone::ZoneType;
-use crate::mm::page::Pfn;
+use crate::mm::alloc::mmzone::ZoneType;
+use crate::mm::frames::page::Pfn;
 use crate::world::World;
 use lowmark_record::{Field, Kind};
 

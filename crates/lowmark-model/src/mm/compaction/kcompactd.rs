@@ -8,7 +8,7 @@
 
 use super::{COMPACT_MAX_DEFER_SHIFT, CompactControl, CompactResult, Goal, Mode, compact_zone};
 use crate::kernel::ProactiveCompaction;
-use crate::mm::mmzone::{MAX_NR_ZONES, Mark, ZoneType};
+use crate::mm::alloc::mmzone::{MAX_NR_ZONES, Mark, ZoneType};
 use crate::time::{MSEC, Nanos, WaitQueue};
 use crate::world::{Sys, SysRef, World};
 use lowmark_record::Kind;

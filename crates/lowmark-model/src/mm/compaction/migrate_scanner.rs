@@ -3,8 +3,10 @@
 use super::{COMPACT_CLUSTER_MAX, CompactControl, FastStart, Goal, Mode, pageblock_start};
 use crate::kernel::FastMigrateblock;
 use crate::mm::Mm;
-use crate::mm::mmzone::{MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
-use crate::mm::page::{Pfn, flag};
+use crate::mm::alloc::mmzone::{
+    MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES,
+};
+use crate::mm::frames::page::{Pfn, flag};
 use std::ops::Range;
 
 impl Mm {

@@ -14,14 +14,15 @@ mod direct;
 mod events;
 mod free_scanner;
 pub(crate) mod kcompactd;
+mod migrate;
 mod migrate_scanner;
 mod zone;
 
 pub(crate) use direct::{CompactPriority, try_to_compact_pages};
 pub(crate) use zone::{ZoneCompaction, compact_gap};
 
-use super::mmzone::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone};
-use super::page::Pfn;
+use crate::mm::alloc::mmzone::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone};
+use crate::mm::frames::page::Pfn;
 use crate::world::{Sys, World};
 
 /// Pages that are isolated at once (`COMPACT_CLUSTER_MAX`).
@@ -285,7 +286,7 @@ impl World {
     }
 }
 
-impl super::Mm {
+impl crate::mm::Mm {
     /// `migrate_pages`: the pages that were found last go first. Those that cannot move go back to their lists.
     fn migrate_isolated(&mut self, cc: &mut CompactControl) -> Round {
         let wanted = cc.migratepages.len();

@@ -2,11 +2,11 @@
 
 use super::{COMPACT_MAX_DEFER_SHIFT, pageblock_start};
 use crate::kernel::Kernel;
-use crate::mm::mmzone::{
+use crate::mm::alloc::mmzone::{
     MAX_ORDER, Mark, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone,
     ZoneType,
 };
-use crate::mm::page::Pfn;
+use crate::mm::frames::page::Pfn;
 
 /// What compaction remembers of a zone (`compact_*` of `struct zone`).
 #[derive(Debug, Default)]

@@ -1,9 +1,9 @@
 //! Memory for users: what is allocated is charged to the group of who wants it.
 
 use super::{Charge, MAX_RECLAIM_RETRIES, MemcgId, ROOT};
-use crate::mm::page::Pfn;
-use crate::mm::page_alloc::{Gfp, OutOfMemory, alloc_page, alloc_pages};
-use crate::mm::vmscan::{self, SWAP_CLUSTER_MAX};
+use crate::mm::alloc::page_alloc::{Gfp, OutOfMemory, alloc_page, alloc_pages};
+use crate::mm::frames::page::Pfn;
+use crate::mm::reclaim::vmscan::{self, SWAP_CLUSTER_MAX};
 use crate::world::Sys;
 
 /// Allocates a page and charges it to a group.

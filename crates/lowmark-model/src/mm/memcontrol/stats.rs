@@ -12,7 +12,7 @@
 use super::{CHARGE_BATCH, MemcgId};
 use crate::kernel::{GroupDirtyStats, LruvecStats};
 use crate::mm::Mm;
-use crate::mm::mmzone::Lru;
+use crate::mm::alloc::mmzone::Lru;
 use crate::time::{Nanos, SECOND};
 use crate::world::{Interrupt, World};
 
@@ -137,8 +137,8 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mm::page::flag;
-    use crate::mm::page_alloc::Gfp;
+    use crate::mm::alloc::page_alloc::Gfp;
+    use crate::mm::frames::page::flag;
     use crate::world::{Sys, Verdict};
 
     #[test]

@@ -1,0 +1,522 @@
+//! Nodes, zones, reserves and watermarks (`include/linux/mmzone.h`, `setup_per_zone_wmarks`).
+
+use crate::kernel::{FastMigrateblock, FirstMegabyte, Kernel, LruUnit, MigrateTypes, ZoneSize};
+use crate::mm::alloc::pcp::Pcp;
+use crate::mm::compaction::ZoneCompaction;
+use crate::mm::frames::lru_list::LruList;
+use crate::mm::frames::page::{FreeList, Pfn};
+use crate::mm::memcontrol::LruvecCounts;
+use lowmark_spec::machine::{Arch, Fragments, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
+
+/// Zone types of a node.
+pub const MAX_NR_ZONES: usize = 4;
+/// Pages by type of their zone.
+pub(crate) type ByZone = [u64; MAX_NR_ZONES];
+/// Orders of the buddy allocator, 0 to 10.
+pub const MAX_ORDER: usize = 11;
+/// Blocks above this order are hard to come by, and who wants one may do without.
+pub(crate) const PAGE_ALLOC_COSTLY_ORDER: usize = 3;
+
+/// Zone types in the order that every rule uses (`enum zone_type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ZoneType {
+    /// Below 16 MiB.
+    Dma,
+    /// Below 4 GiB.
+    Dma32,
+    /// The rest, or up to 896 MiB on 32 bits.
+    Normal,
+    /// Above what the kernel maps, or movable only.
+    High,
+}
+
+impl ZoneType {
+    /// All types, lowest first.
+    pub(crate) const ALL: [ZoneType; MAX_NR_ZONES] = [
+        ZoneType::Dma,
+        ZoneType::Dma32,
+        ZoneType::Normal,
+        ZoneType::High,
+    ];
+
+    /// Suffix in `/proc/vmstat`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ZoneType::Dma => "dma",
+            ZoneType::Dma32 => "dma32",
+            ZoneType::Normal => "normal",
+            ZoneType::High => "high",
+        }
+    }
+}
+
+impl From<ZoneKind> for ZoneType {
+    fn from(kind: ZoneKind) -> ZoneType {
+        match kind {
+            ZoneKind::Dma => ZoneType::Dma,
+            ZoneKind::Dma32 => ZoneType::Dma32,
+            ZoneKind::Normal => ZoneType::Normal,
+            ZoneKind::HighMem => ZoneType::High,
+        }
+    }
+}
+
+/// Watermark indices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Min,
+    Low,
+    High,
+}
+
+/// A zone.
+#[derive(Debug)]
+pub(crate) struct Zone {
+    /// Node.
+    pub(crate) node: usize,
+    /// Type.
+    pub(crate) kind: ZoneType,
+    /// First frame.
+    pub(crate) start: Pfn,
+    /// Frames, reserved ones included (`present_pages`).
+    pub(crate) present: u64,
+    /// Frames from the first to the last (`spanned_pages`).
+    pub(crate) spanned: u64,
+    /// Frames that the allocator manages (`managed_pages`).
+    pub(crate) managed: u64,
+    /// The first of them.
+    pub(crate) first_managed: Pfn,
+    /// `NR_FREE_PAGES`
+    pub(crate) free: u64,
+    /// Free blocks by type and order.
+    pub(crate) free_area: [[FreeList; MAX_ORDER]; MigrateType::COUNT],
+    /// By what rule free blocks change hands.
+    pub(crate) migrate_types: MigrateTypes,
+    /// Type of each pageblock; none where blocks are not grouped, and all are movable.
+    pub(crate) pageblocks: Vec<MigrateType>,
+    /// min, low, high in pages, without boost.
+    pub(crate) watermark: [u64; 3],
+    /// `watermark_boost`: pages that all watermarks are higher for a while.
+    pub(crate) watermark_boost: u64,
+    /// The most that it becomes; 0 if never boosted.
+    pub(crate) boost_max: u64,
+    /// `ZONE_BOOSTED_WATERMARK`: it was boosted and kswapd is to be told.
+    pub(crate) boosted_watermark: bool,
+    /// `lowmem_reserve` by class.
+    pub(crate) lowmem_reserve: [u64; MAX_NR_ZONES],
+    /// Index of the root's LRU lists for it.
+    pub(crate) lruvec: usize,
+    /// Pages scanned since a page was last freed.
+    pub(crate) pages_scanned: u64,
+    /// kswapd has given up on it.
+    pub(crate) all_unreclaimable: bool,
+    /// ZONE_CONGESTED, PGDAT_CONGESTED: all dirty file pages of a batch were on congested devices.
+    pub(crate) congested: bool,
+    /// Free pages that CPUs keep to themselves.
+    pub(crate) pcp: Option<Pcp>,
+    /// `NR_ALLOC_BATCH`: pages until it is another zone's turn.
+    pub(crate) alloc_batch: i64,
+    /// What compaction remembers of it.
+    pub(crate) compaction: ZoneCompaction,
+    /// What it does about pageblocks that are nearly free.
+    pub(crate) fast_migrateblock: FastMigrateblock,
+}
+
+impl Zone {
+    /// A watermark in pages (`wmark_pages`).
+    #[inline]
+    pub(crate) fn mark(&self, mark: Mark) -> u64 {
+        self.watermark[mark as usize] + self.watermark_boost
+    }
+
+    /// The watermarks as `setup_per_zone_wmarks` left them.
+    pub(crate) fn unboosted(&self, mark: Mark) -> u64 {
+        self.watermark[mark as usize]
+    }
+
+    /// Size as the kernel's version counts it for watermarks.
+    pub(crate) fn size(&self, kernel: &Kernel) -> u64 {
+        match kernel.mechanisms.zone_size {
+            ZoneSize::Present => self.present,
+            ZoneSize::Managed => self.managed,
+        }
+    }
+}
+
+/// LRU lists (`enum lru_list`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lru {
+    InactiveAnon,
+    ActiveAnon,
+    InactiveFile,
+    ActiveFile,
+}
+
+impl Lru {
+    /// The four evictable lists in the order in which they are scanned.
+    pub(crate) const EVICTABLE: [Lru; 4] = [
+        Lru::InactiveAnon,
+        Lru::ActiveAnon,
+        Lru::InactiveFile,
+        Lru::ActiveFile,
+    ];
+
+    pub(crate) fn new(file: bool, active: bool) -> Lru {
+        Self::EVICTABLE[2 * usize::from(file) + usize::from(active)]
+    }
+
+    pub(crate) fn is_active(self) -> bool {
+        matches!(self, Lru::ActiveAnon | Lru::ActiveFile)
+    }
+
+    pub(crate) fn is_file(self) -> bool {
+        matches!(self, Lru::InactiveFile | Lru::ActiveFile)
+    }
+}
+
+/// The LRU lists of a zone or node, with what reclaim remembers about them.
+#[derive(Debug, Default)]
+pub(crate) struct Lruvec {
+    /// Lists, indexed by [`Lru`].
+    pub(crate) lists: [LruList; 4],
+    /// Pages of large folios on them beside their heads, indexed by [`Lru`].
+    pub(crate) tails: [u64; 4],
+    /// Their pages by zone type, indexed by [`Lru`] then (`lru_zone_size`).
+    pub(crate) zone_pages: [[u64; 4]; MAX_NR_ZONES],
+    /// `recent_scanned` of anon and file.
+    pub(crate) recent_scanned: [u64; 2],
+    /// `recent_rotated` of anon and file.
+    pub(crate) recent_rotated: [u64; 2],
+    /// Shares below a batch, by list (to 2.6.39).
+    pub(crate) nr_saved_scan: [u64; 4],
+    /// `NR_ISOLATED_ANON`, `NR_ISOLATED_FILE`; those of the root count for all groups.
+    pub(crate) isolated: [u64; 2],
+    /// Evictions and activations so far, modulo 2^26 (`nonresident_age`, `inactive_age`).
+    pub(crate) nonresident_age: u32,
+    /// `WORKINGSET_ACTIVATE` of anon and file.
+    pub(crate) activations: [u64; 2],
+    /// The same when reclaim last ended, as far as it was known (`refaults`).
+    pub(crate) refaults: [u64; 2],
+    /// Counters when they were last flushed (`lruvec_stats`).
+    pub(crate) flushed: LruvecCounts,
+    /// `anon_cost`, `file_cost`.
+    pub(crate) cost: [u64; 2],
+    /// ZONE_WRITEBACK, PGDAT_WRITEBACK: a whole batch was under writeback (3.11 and later).
+    pub(crate) all_writeback: bool,
+    /// ZONE_TAIL_LRU_DIRTY, PGDAT_DIRTY: a whole batch was dirty and nobody writes it (3.11 and later).
+    pub(crate) tail_dirty: bool,
+    /// LRUVEC_CONGESTED: all dirty pages of a pass were under writeback and had come round again (5.16 and
+    /// later).
+    pub(crate) congested: bool,
+}
+
+impl Lruvec {
+    /// Pages on a list.
+    #[inline]
+    pub(crate) fn len(&self, lru: Lru) -> u64 {
+        self.lists[lru as usize].len() + self.tails[lru as usize]
+    }
+
+    /// Pages that reclaim may find: file, and anon while there is swap
+    /// (`zone_reclaimable_pages`).
+    pub(crate) fn reclaimable(&self, swap: bool) -> u64 {
+        let file = self.len(Lru::InactiveFile) + self.len(Lru::ActiveFile);
+        let anon = self.len(Lru::InactiveAnon) + self.len(Lru::ActiveAnon);
+        file + if swap { anon } else { 0 }
+    }
+}
+
+/// A zone as an allocation of one page sees it that may use every zone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fallback {
+    /// The zone.
+    pub(crate) zone: usize,
+    /// It is on the node that is preferred.
+    pub(crate) local: bool,
+    /// What it keeps at each mark, its reserve against the class of the first zone included.
+    pub(crate) keeps: [u64; 3],
+}
+
+/// A node (`pg_data_t`).
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Its populated zones, lowest first.
+    pub(crate) zones: Vec<usize>,
+    /// Zones in the order in which an allocation that prefers this node tries them.
+    pub(crate) zonelist: Vec<usize>,
+    /// Class of an allocation that may use all of them: the type of the first one.
+    pub(crate) class: usize,
+    /// The same for one page that may lie in any zone, with what each zone has to keep.
+    pub(crate) fallbacks: Vec<Fallback>,
+    /// kswapd's state.
+    pub(crate) kswapd: crate::mm::reclaim::kswapd::Kswapd,
+    /// kcompactd's.
+    pub(crate) kcompactd: crate::mm::compaction::kcompactd::Kcompactd,
+    /// Reclaimers that wait.
+    pub(crate) throttled: crate::mm::reclaim::vmscan::Throttled,
+    /// Those that wait to reclaim directly (`pfmemalloc_wait`).
+    pub(crate) pfmemalloc_wait: crate::time::WaitQueue,
+}
+
+/// Where the zones of a machine lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Node by node, lowest first.
+    zones: Vec<ZoneSpec>,
+    nodes: usize,
+    cpus: u32,
+    thp: bool,
+    arch: Arch,
+}
+
+const DMA_END: u64 = (16 << 20) / PAGE_SIZE;
+const DMA32_END: u64 = (4 << 30) / PAGE_SIZE;
+const LOWMEM_END_32: u64 = (896 << 20) / PAGE_SIZE;
+/// Of the 4096 frames below 16 MiB a PC's firmware and first kernel structures keep about 120.
+const DMA_RESERVED: u64 = 120;
+/// Bytes of a `struct page`.
+const STRUCT_PAGE: u64 = 64;
+/// Frames of the first megabyte.
+const FIRST_MEGABYTE: u64 = (1 << 20) / PAGE_SIZE;
+
+impl Layout {
+    /// The zones of a machine: those that a kernel reported, or the usual ones.
+    pub(crate) fn of(machine: &Machine, kernel: &Kernel) -> Layout {
+        let zones = match machine.zones.as_slice() {
+            [] => Layout::usual(machine, kernel),
+            given => given.to_vec(),
+        };
+        Layout {
+            zones,
+            nodes: machine.nodes.len(),
+            cpus: machine.cpus,
+            thp: machine.thp,
+            arch: machine.arch,
+        }
+    }
+
+    /// On x86-64 only node 0 has memory below 4 GiB.
+    fn usual(machine: &Machine, kernel: &Kernel) -> Vec<ZoneSpec> {
+        let mut zones = Vec::new();
+        let mut base = 0;
+        let mut reserved = machine.reserved / PAGE_SIZE;
+        for (node, spec) in machine.nodes.iter().enumerate() {
+            let end = base + spec.ram / PAGE_SIZE;
+            let bounds: &[(ZoneKind, u64)] = match machine.arch {
+                Arch::X86_64 => &[
+                    (ZoneKind::Dma, DMA_END),
+                    (ZoneKind::Dma32, DMA32_END),
+                    (ZoneKind::Normal, u64::MAX),
+                ],
+                Arch::X86_32 => &[
+                    (ZoneKind::Dma, DMA_END),
+                    (ZoneKind::Normal, LOWMEM_END_32),
+                    (ZoneKind::HighMem, u64::MAX),
+                ],
+                Arch::Ppc64 => &[(ZoneKind::Dma, u64::MAX)],
+            };
+            let first = zones.len();
+            let mut low = base;
+            for &(kind, bound) in bounds {
+                // Nodes after the first have Normal memory only.
+                let below_normal = matches!(kind, ZoneKind::Dma | ZoneKind::Dma32);
+                let high = if node > 0 && below_normal && machine.arch != Arch::Ppc64 {
+                    low
+                } else {
+                    end.min(bound.max(low))
+                };
+                if high > low {
+                    zones.push(ZoneSpec {
+                        node,
+                        kind,
+                        present: high - low,
+                        managed: high - low,
+                        initmem: 0,
+                        fragments: Default::default(),
+                    });
+                }
+                low = high;
+            }
+            // The kernel keeps its reserve in the highest zone, firmware a little in DMA.
+            if node == 0 {
+                for zone in zones[first..].iter_mut().rev() {
+                    let taken = reserved.min(zone.managed);
+                    zone.managed -= taken;
+                    reserved -= taken;
+                }
+                if let [dma, _, ..] = &mut zones[first..]
+                    && machine.reserved > 0
+                {
+                    let kept = match kernel.mechanisms.first_megabyte {
+                        FirstMegabyte::Used => DMA_RESERVED,
+                        FirstMegabyte::All => FIRST_MEGABYTE,
+                    };
+                    dma.managed = dma.managed.saturating_sub(kept);
+                }
+                // A PC's kernel is loaded at 16 MiB.
+                if let [_, kernel_at, ..] | [kernel_at] = &mut zones[first..] {
+                    kernel_at.initmem = machine.initmem / PAGE_SIZE;
+                }
+            }
+            base = end;
+        }
+        zones
+    }
+
+    /// Zones of node 0 given directly, all their pages managed.
+    #[cfg(test)]
+    pub(crate) fn from_zones(zones: &[(ZoneKind, u64)], thp: bool) -> Layout {
+        let zone = |&(kind, pages): &(ZoneKind, u64)| ZoneSpec {
+            node: 0,
+            kind,
+            present: pages,
+            managed: pages,
+            initmem: 0,
+            fragments: Default::default(),
+        };
+        Layout {
+            zones: zones.iter().map(zone).collect(),
+            nodes: 1,
+            cpus: 1,
+            thp,
+            arch: Arch::X86_64,
+        }
+    }
+
+    /// Free blocks between pages in use, by zone.
+    pub(in crate::mm) fn fragments(&self) -> Vec<Fragments> {
+        self.zones.iter().map(|zone| zone.fragments).collect()
+    }
+
+    /// CPUs of a node: they are spread evenly.
+    fn cpus_of(&self, node: usize) -> u32 {
+        let nodes = self.nodes.max(1) as u32;
+        self.cpus / nodes + u32::from((node as u32) < self.cpus % nodes)
+    }
+
+    /// Frames at the end of a zone that the allocator never gets. The last zone of a node has there what it lacks to a
+    /// whole pageblock, and the `struct page` of all frames of the node, as memblock allocates from the top down
+    /// (`sparse_init_nid`). Other zones have their holes at the beginning.
+    fn pages_at_end(&self, index: usize, spanned: u64) -> u64 {
+        let node = self.zones[index].node;
+        let of_node = |zones: &[ZoneSpec]| -> u64 {
+            let zones = zones.iter().filter(|zone| zone.node == node);
+            zones.map(|zone| zone.present).sum()
+        };
+        match of_node(&self.zones[index + 1..]) {
+            0 => {
+                let rounded = spanned - self.zones[index].present;
+                rounded + of_node(&self.zones) * STRUCT_PAGE / PAGE_SIZE
+            }
+            _ => 0,
+        }
+    }
+
+    /// Zones with their reserves and watermarks, nodes with their zonelists, and the LRU lists.
+    pub(crate) fn build(&self, kernel: &Kernel) -> (Vec<Zone>, Vec<Node>, Vec<Lruvec>) {
+        let mut start = 0;
+        let mut zones = Vec::new();
+        for (index, spec) in self.zones.iter().enumerate() {
+            let lruvec = match kernel.mechanisms.lru_unit {
+                LruUnit::Zone => index,
+                LruUnit::Node => spec.node,
+            };
+            let grouped = kernel.coverage.pageblocks;
+            // Zones begin and end with a pageblock; what the kernel keeps lies at their beginning, where it
+            // was loaded, but for what booting took from the end.
+            let (align, block) = match grouped {
+                true => (1 << (MAX_ORDER - 1), u64::from(PAGEBLOCK_PAGES)),
+                false => (1, 1),
+            };
+            let zone_start = Pfn::next_multiple_of(start, align);
+            let spanned = spec.present.next_multiple_of(block);
+            let kept = match grouped {
+                true => spanned.saturating_sub(spec.managed + self.pages_at_end(index, spanned)),
+                false => 0,
+            };
+            zones.push(Zone {
+                node: spec.node,
+                kind: spec.kind.into(),
+                start: zone_start,
+                present: spec.present,
+                spanned,
+                first_managed: zone_start + kept as Pfn,
+                managed: spec.managed.saturating_sub(spec.initmem),
+                free: 0,
+                free_area: Default::default(),
+                migrate_types: kernel.mechanisms.migrate_types,
+                pageblocks: Vec::new(),
+                watermark: [0; 3],
+                watermark_boost: 0,
+                boost_max: 0,
+                boosted_watermark: false,
+                lowmem_reserve: [0; MAX_NR_ZONES],
+                lruvec,
+                pages_scanned: 0,
+                all_unreclaimable: false,
+                congested: false,
+                pcp: None,
+                alloc_batch: 0,
+                compaction: ZoneCompaction::default(),
+                fast_migrateblock: kernel.mechanisms.fast_migrateblock,
+            });
+            start = zone_start + spanned as Pfn;
+        }
+        self.boot(&mut zones, kernel);
+        self.set_pageblocks(&mut zones, kernel);
+        for zone in &mut zones {
+            zone.pcp = Pcp::new(zone, self.cpus, self.cpus_of(zone.node), kernel);
+        }
+        let lruvecs = 1 + zones.iter().map(|zone| zone.lruvec).max().unwrap_or(0);
+        let nodes = (0..self.nodes)
+            .map(|node| build_node(&zones, node, self.nodes))
+            .collect();
+        (
+            zones,
+            nodes,
+            (0..lruvecs).map(|_| Lruvec::default()).collect(),
+        )
+    }
+}
+
+/// Zonelist in node order: the node's zones from high to low, then the next node's.
+fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
+    let of = |node: usize| -> Vec<usize> {
+        (0..zones.len())
+            .filter(|&zone| zones[zone].node == node)
+            .collect()
+    };
+    let by_distance = (0..nodes).map(|step| (node + step) % nodes);
+    let zonelist: Vec<usize> = by_distance
+        .flat_map(|other| of(other).into_iter().rev())
+        .collect();
+    let class = zonelist
+        .first()
+        .map_or(0, |&zone| zones[zone].kind as usize);
+    let fallbacks = zonelist.iter().map(|&zone| Fallback {
+        zone,
+        local: zones[zone].node == node,
+        keeps: zones[zone]
+            .watermark
+            .map(|mark| mark + zones[zone].lowmem_reserve[class]),
+    });
+    Node {
+        zones: of(node),
+        class,
+        fallbacks: fallbacks.collect(),
+        zonelist,
+        kswapd: Default::default(),
+        kcompactd: Default::default(),
+        throttled: Default::default(),
+        pfmemalloc_wait: Default::default(),
+    }
+}
+
+mod pageblocks;
+mod watermarks;
+
+pub(crate) use pageblocks::{MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+pub use watermarks::{ZoneMarks, zone_marks};
+
+#[cfg(test)]
+mod tests;

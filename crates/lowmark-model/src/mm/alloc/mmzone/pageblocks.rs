@@ -1,0 +1,108 @@
+//! Pageblocks and their types as booting leaves them, and how far a zone's watermarks can be boosted.
+
+use super::{Layout, Mark, Zone};
+use crate::kernel::{Kernel, WatermarkBoost};
+use crate::mm::frames::page::Pfn;
+use lowmark_spec::machine::Arch;
+
+/// Order of a pageblock (`pageblock_order`): that of a huge page.
+pub(crate) const PAGEBLOCK_ORDER: usize = 9;
+/// Pages of a pageblock (`pageblock_nr_pages`).
+pub(crate) const PAGEBLOCK_PAGES: Pfn = 1 << PAGEBLOCK_ORDER;
+/// Machines with fewer pages do not group them: a pageblock for each of the kernel's six types
+/// (`build_all_zonelists`).
+const GROUPED_PAGES_MIN: u64 = 6 * PAGEBLOCK_PAGES as u64;
+/// Zones with fewer pages are not boosted from 5.7 on.
+const BOOSTED_PAGES_MIN: u64 = 4 * PAGEBLOCK_PAGES as u64;
+
+/// What can be done about a page so that its block becomes free (`enum migratetype`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MigrateType {
+    /// Nothing: page tables, stacks, most of the kernel's own.
+    Unmovable,
+    /// It can be moved: pages of users and of files.
+    Movable,
+    /// It can be given up: caches of inodes and the like.
+    Reclaimable,
+}
+
+impl MigrateType {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 3;
+    /// All of them, by their numbers.
+    pub(crate) const ALL: [MigrateType; MigrateType::COUNT] = [
+        MigrateType::Unmovable,
+        MigrateType::Movable,
+        MigrateType::Reclaimable,
+    ];
+
+    /// Whose blocks are taken when there are none of this type, in order (`fallbacks`).
+    pub(crate) fn fallbacks(self) -> [MigrateType; MigrateType::COUNT - 1] {
+        match self {
+            MigrateType::Unmovable => [MigrateType::Reclaimable, MigrateType::Movable],
+            MigrateType::Movable => [MigrateType::Reclaimable, MigrateType::Unmovable],
+            MigrateType::Reclaimable => [MigrateType::Unmovable, MigrateType::Movable],
+        }
+    }
+}
+
+impl Zone {
+    /// `get_pageblock_migratetype` of the block that a frame lies in.
+    #[inline]
+    pub(crate) fn pageblock_type(&self, pfn: Pfn) -> MigrateType {
+        if self.pageblocks.is_empty() {
+            return MigrateType::Movable;
+        }
+        let block = (pfn - self.start) / PAGEBLOCK_PAGES;
+        let known = self.pageblocks.get(block as usize);
+        known.copied().unwrap_or(MigrateType::Movable)
+    }
+
+    /// `boost_watermark`: all watermarks are a pageblock higher until kswapd has been here.
+    pub(crate) fn boost_watermark(&mut self) {
+        if self.boost_max > 0 {
+            let boost = self.watermark_boost + u64::from(PAGEBLOCK_PAGES);
+            self.watermark_boost = boost.min(self.boost_max);
+            self.boosted_watermark = true;
+        }
+    }
+}
+
+impl Layout {
+    /// Types of all pageblocks, if the kernel groups them.
+    pub(super) fn set_pageblocks(&self, zones: &mut [Zone], kernel: &Kernel) {
+        let managed: u64 = zones.iter().map(|zone| zone.managed).sum();
+        let left_out = !kernel.coverage.pageblocks;
+        if left_out || managed < GROUPED_PAGES_MIN {
+            return;
+        }
+        for zone in zones.iter_mut() {
+            let blocks = zone.spanned / u64::from(PAGEBLOCK_PAGES);
+            zone.pageblocks = vec![MigrateType::Movable; blocks as usize];
+            zone.boost_max = boost_max(zone, kernel);
+        }
+        // The first zone of a PC begins with frame 1, and the type of a block is set with its first frame: that
+        // of the first block stays 0 (`memmap_init_range`).
+        if self.arch != Arch::Ppc64
+            && let Some(zone) = zones.first_mut()
+            && let Some(first) = zone.pageblocks.first_mut()
+        {
+            *first = MigrateType::Unmovable;
+        }
+    }
+}
+
+/// The most that the watermarks of a zone are boosted by (`boost_watermark`).
+fn boost_max(zone: &Zone, kernel: &Kernel) -> u64 {
+    let boosted = match kernel.mechanisms.watermark_boost {
+        WatermarkBoost::Off => false,
+        WatermarkBoost::AllZones => true,
+        WatermarkBoost::FourBlocks => zone.managed >= BOOSTED_PAGES_MIN,
+    };
+    let factor = kernel.sysctl.watermark_boost_factor;
+    let most = zone.unboosted(Mark::High) * factor / 10_000;
+    match boosted && most > 0 {
+        true => most.max(u64::from(PAGEBLOCK_PAGES)),
+        false => 0,
+    }
+}

@@ -1,0 +1,8 @@
+//! Nodes and zones, and who hands out their frames: the page allocator with its per-CPU lists, slabs, and the nodes of
+//! the kernel's trees.
+
+pub mod mmzone;
+pub(crate) mod page_alloc;
+pub(crate) mod pcp;
+pub(crate) mod slub;
+pub(crate) mod xarray;

@@ -1,0 +1,287 @@
+//! Types of blocks: who lends what to whom, worked by hand.
+
+use crate::kernel::Kernel;
+use crate::mm::Mm;
+use crate::mm::alloc::mmzone::{MigrateType, PAGEBLOCK_PAGES, Zone};
+use crate::mm::alloc::page_alloc::RmqueueMode;
+use crate::mm::frames::page::{FreeList, Pfn, flag};
+use MigrateType::{Movable, Reclaimable, Unmovable};
+use lowmark_spec::machine::{PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
+use lowmark_spec::{KernelSpec, Machine};
+
+/// Pageblocks of the machine's one zone.
+const BLOCKS: u32 = 16;
+
+fn kernel(text: &str, boost_factor: u64) -> Kernel {
+    let mut spec = KernelSpec {
+        text: text.into(),
+        version: text.into(),
+        toggles: Vec::new(),
+        sysctl: Default::default(),
+    };
+    let factor = boost_factor.to_string();
+    spec.sysctl.insert("watermark_boost_factor".into(), factor);
+    Kernel::resolve(&spec).unwrap()
+}
+
+/// One zone of 16 pageblocks, all movable and in use but for what `free` names: first frames and numbers of frames.
+fn memory(version: &str, free: &[(Pfn, u32)]) -> Mm {
+    let pages = u64::from(BLOCKS * PAGEBLOCK_PAGES);
+    let machine = Machine {
+        zones: vec![ZoneSpec {
+            node: 0,
+            kind: ZoneKind::Dma32,
+            present: pages,
+            managed: pages,
+            initmem: 0,
+            fragments: Default::default(),
+        }],
+        ..Machine::small(pages * PAGE_SIZE, 0)
+    };
+    let mut mm = Mm::new(&machine, &kernel(version, 15_000));
+    mm.zones[0].pageblocks.fill(Movable);
+    for list in [Unmovable, Movable, Reclaimable] {
+        while mm.zones[0].free_area[list as usize]
+            .iter()
+            .any(|area| area.len() > 0)
+        {
+            take(&mut mm, list);
+        }
+    }
+    for &(first, pages) in free {
+        for pfn in first..first + pages {
+            mm.free_block(pfn, 0);
+        }
+    }
+    mm.zones[0].watermark_boost = 0;
+    mm
+}
+
+fn take(mm: &mut Mm, list: MigrateType) -> Option<Pfn> {
+    let mut mode = RmqueueMode::Normal;
+    mm.zones[0].rmqueue(&mut mm.pages, 0, list, &mut mode)
+}
+
+/// Free pages on the lists of each type.
+fn free_of(zone: &Zone) -> [u64; 3] {
+    [Unmovable, Movable, Reclaimable].map(|list| {
+        let areas = zone.free_area[list as usize].iter().enumerate();
+        areas.map(|(order, area)| area.len() << order).sum()
+    })
+}
+
+const VERSIONS: [&str; 4] = ["v5.0", "v6.1", "v6.12", "v6.18"];
+
+#[test]
+fn whole_pageblocks_change_hands_without_a_boost() {
+    for version in VERSIONS {
+        let mut mm = memory(version, &[(1024, 1024), (4096, 512)]);
+        // The largest block: two pageblocks at once.
+        assert_eq!(take(&mut mm, Unmovable), Some(1024), "{version}");
+        let zone = &mm.zones[0];
+        assert_eq!(free_of(zone), [1023, 512, 0], "{version}");
+        assert_eq!(zone.pageblocks[2..4], [Unmovable; 2]);
+        assert_eq!(zone.pageblocks[8], Movable);
+        assert_eq!(zone.watermark_boost, 0, "{version}");
+    }
+}
+
+#[test]
+fn a_pageblock_that_is_half_free_is_claimed() {
+    for version in VERSIONS {
+        let mut mm = memory(version, &[(512, 256)]);
+        assert_eq!(take(&mut mm, Unmovable), Some(512), "{version}");
+        let zone = &mm.zones[0];
+        assert_eq!(free_of(zone), [255, 0, 0], "{version}");
+        assert_eq!(zone.pageblocks[1], Unmovable);
+        assert_eq!(zone.watermark_boost, 512, "{version}");
+    }
+}
+
+/// Of a movable pageblock 128 pages are free and all others on an LRU list: what else is free in it goes along up to
+/// 6.9, nothing later, and the pageblock keeps its type.
+#[test]
+fn a_page_is_taken_from_a_pageblock_in_use() {
+    for (version, free) in [
+        ("v5.0", [127, 0, 0]),
+        ("v6.1", [127, 0, 0]),
+        ("v6.12", [0, 127, 0]),
+        ("v6.18", [0, 127, 0]),
+    ] {
+        let mut mm = memory(version, &[(512, 128)]);
+        for pfn in 512 + 128..1024 {
+            mm.pages[pfn].set(flag::LRU);
+        }
+        assert_eq!(take(&mut mm, Unmovable), Some(512), "{version}");
+        let zone = &mm.zones[0];
+        assert_eq!(free_of(zone), free, "{version}");
+        assert_eq!(zone.pageblocks[1], Movable);
+        assert_eq!(zone.watermark_boost, 512, "{version}");
+    }
+}
+
+/// Pages that are in use and not on LRU lists count for the types that cannot be moved.
+#[test]
+fn what_is_alike_counts() {
+    for version in VERSIONS {
+        let mut mm = memory(version, &[(512, 128)]);
+        for pfn in 512 + 128..512 + 384 {
+            mm.pages[pfn].set(flag::LRU);
+        }
+        // 128 free, 256 movable, 128 neither.
+        assert_eq!(take(&mut mm, Reclaimable), Some(512), "{version}");
+        assert_eq!(mm.zones[0].pageblocks[1], Reclaimable, "{version}");
+        assert_eq!(free_of(&mm.zones[0]), [0, 0, 127], "{version}");
+    }
+}
+
+/// Of an unmovable pageblock a block of 8 pages and one of 128 are free, in different pageblocks. A movable page comes
+/// from the smaller one where the larger cannot be claimed (6.15 and later), or would never be (order below 4).
+#[test]
+fn movable_pages_come_from_the_smallest_block() {
+    for (version, first) in [("v6.1", 1024), ("v6.12", 1024), ("v6.18", 512)] {
+        let mut mm = memory(version, &[]);
+        mm.zones[0].pageblocks[1..3].fill(Unmovable);
+        for pfn in (512..520).chain(1024..1024 + 128) {
+            mm.free_block(pfn, 0);
+        }
+        assert_eq!(take(&mut mm, Movable), Some(first), "{version}");
+        assert_eq!(mm.zones[0].pageblocks[1..3], [Unmovable; 2]);
+        assert_eq!(mm.zones[0].watermark_boost, 512, "{version}");
+    }
+    for (version, boost) in [("v6.1", 512), ("v6.18", 0)] {
+        let mut mm = memory(version, &[]);
+        mm.zones[0].pageblocks[1..3].fill(Unmovable);
+        for pfn in (512..514).chain(1024..1024 + 8) {
+            mm.free_block(pfn, 0);
+        }
+        assert_eq!(take(&mut mm, Movable), Some(512), "{version}");
+        // No order is large enough to be claimed, so nothing is tried.
+        assert_eq!(mm.zones[0].watermark_boost, boost, "{version}");
+    }
+}
+
+#[test]
+fn reclaimable_blocks_are_preferred_to_unmovable_ones() {
+    let mut mm = memory("v6.18", &[]);
+    mm.zones[0].pageblocks[1] = Unmovable;
+    mm.zones[0].pageblocks[2] = Reclaimable;
+    for pfn in 512..1536 {
+        mm.free_block(pfn, 0);
+    }
+    assert_eq!(take(&mut mm, Movable), Some(1024));
+    assert_eq!(mm.zones[0].pageblocks[1..3], [Unmovable, Movable]);
+}
+
+/// Two pageblocks merge: from 6.10 on both are what was freed last.
+#[test]
+fn merged_pageblocks_are_of_one_type() {
+    for (version, kept) in [("v6.1", Unmovable), ("v6.18", Movable)] {
+        let mut mm = memory(version, &[]);
+        mm.zones[0].pageblocks[2] = Unmovable;
+        mm.free_block(1024, 9);
+        mm.free_block(1536, 9);
+        assert_eq!(free_of(&mm.zones[0]), [0, 1024, 0], "{version}");
+        assert_eq!(mm.zones[0].pageblocks[2..4], [kept, Movable], "{version}");
+    }
+}
+
+/// `max(pageblock_nr_pages, high * factor / 10000)`, a pageblock at a time.
+#[test]
+fn boosts_add_up_to_their_limit() {
+    let mut mm = memory("v6.18", &[]);
+    let zone = &mut mm.zones[0];
+    let boosts = |zone: &mut Zone| {
+        [(); 4].map(|()| {
+            zone.boost_watermark();
+            zone.watermark_boost
+        })
+    };
+    assert!(zone.watermark[2] < 342, "{:?}", zone.watermark);
+    assert_eq!(boosts(zone), [512; 4]);
+    zone.watermark_boost = 0;
+    zone.boost_max = 900 * 15_000 / 10_000;
+    assert_eq!(boosts(zone), [512, 1024, 1350, 1350]);
+    zone.watermark_boost = 0;
+    zone.boost_max = 0;
+    assert_eq!(boosts(zone), [0; 4]);
+}
+
+/// ZONE_DMA of a PC as guests with 256 MB find it (`/proc/pagetypeinfo` of 6.1 and 6.18): the first pageblock is
+/// unmovable, the first megabyte is not managed, 32 pages are a pool for devices.
+#[test]
+fn zone_dma_begins_with_an_unmovable_pageblock() {
+    let zone = |kind, present, managed| ZoneSpec {
+        node: 0,
+        kind,
+        present,
+        managed,
+        initmem: 0,
+        fragments: Default::default(),
+    };
+    for version in ["v6.1", "v6.18"] {
+        let machine = Machine {
+            zones: vec![
+                zone(ZoneKind::Dma, 3_998, 3_840),
+                zone(ZoneKind::Dma32, 61_405, 50_246),
+            ],
+            occupied: 6_288 * PAGE_SIZE,
+            ..Machine::small(256 << 20, 0)
+        };
+        let mm = Mm::new(&machine, &kernel(version, 15_000));
+        let dma = &mm.zones[0];
+        let blocks = |list: MigrateType| -> Vec<u64> {
+            let areas = dma.free_area[list as usize].iter();
+            areas.map(FreeList::len).collect()
+        };
+        assert_eq!(blocks(Unmovable), [0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0]);
+        assert_eq!(blocks(Movable), [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 3]);
+        let of = |zone: &Zone, list| zone.pageblocks.iter().filter(|&&t| t == list).count();
+        assert_eq!([Unmovable, Movable].map(|list| of(dma, list)), [1, 7]);
+        // 14, 104 and 2 in 6.18; 12, 102 and 6 in 6.1.
+        let types = [Unmovable, Movable, Reclaimable].map(|list| of(&mm.zones[1], list));
+        assert_eq!(types.iter().sum::<usize>(), 120);
+        assert!((10..=14).contains(&types[0]) && types[2] == 2, "{types:?}");
+    }
+}
+
+/// What a guest of 6.18 with 256 MB has free in ZONE_DMA32 of movable type before a workload.
+#[test]
+fn fragments_lie_between_pages_in_use() {
+    let fragments = [3, 2, 2, 2, 0, 2, 2, 3, 1];
+    let zone = |fragments| ZoneSpec {
+        node: 0,
+        kind: ZoneKind::Dma32,
+        present: 61_405,
+        managed: 50_246,
+        initmem: 0,
+        fragments,
+    };
+    for version in ["v6.1", "v6.18"] {
+        let machine = |fragments, occupied| Machine {
+            zones: vec![zone(fragments)],
+            occupied,
+            ..Machine::small(256 << 20, 0)
+        };
+        let memory = |fragments, occupied: u64| {
+            let machine = machine(fragments, occupied * PAGE_SIZE);
+            Mm::new(&machine, &kernel(version, 15_000))
+        };
+        let mm = memory(fragments, 6_285);
+        let free = &mm.zones[0].free_area[Movable as usize];
+        let found: Vec<u64> = free[..fragments.len()]
+            .iter()
+            .map(|area| area.len())
+            .collect();
+        // The ends of the zone leave one of an order of which there are to be none.
+        let mut pairs = found.iter().zip(fragments);
+        assert!(
+            pairs.all(|(&found, given)| found == given || given == 0 && found == 1),
+            "{version}: {found:?}"
+        );
+        assert_eq!(mm.zones[0].free, 50_246 - 6_285, "{version}");
+        // There cannot be more between pages than there are pages in use.
+        let mm = memory(fragments, 100);
+        assert_eq!(mm.zones[0].free, 50_246 - 100, "{version}");
+    }
+}

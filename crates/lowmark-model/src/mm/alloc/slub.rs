@@ -1,0 +1,495 @@
+//! Memory of the kernel's own objects (`mm/slub.c`).
+//!
+//! 1. Objects of a kind lie in *slabs*, blocks of pages of an order that wastes little (`calculate_order`); where
+//!    there is none to be had, of as few as hold an object.
+//! 2. A CPU takes objects of one slab until there are none left in it, then of those that it has set aside, then of the
+//!    partly used ones of all CPUs. Without any, a slab is allocated.
+//! 3. A full slab of which an object is freed is set aside by that CPU. When it has too many, all of them go to the
+//!    partly used ones, and of these the empty ones back to the page allocator, but for a few.
+//!
+//! Slabs of all nodes are in the same lists.
+
+use crate::kernel::Kernel;
+use crate::mm::Mm;
+use crate::mm::alloc::mmzone::MigrateType;
+use crate::mm::alloc::page_alloc::{Gfp, Reserves};
+use crate::mm::alloc::xarray::Object;
+use crate::mm::frames::page::{NONE, Pfn};
+use crate::mm::io::bio::POOL_SIZE;
+use crate::world::World;
+use lowmark_spec::Machine;
+use lowmark_spec::machine::PAGE_SIZE;
+use std::collections::VecDeque;
+
+/// Kinds of objects (`struct kmem_cache`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// `radix_tree_node_cachep`
+    RadixTreeNode,
+    /// Those of `fs_bio_set`, with room for four pages.
+    Bio,
+    /// `sg_pools`: so many pieces of memory of a request, as a power of two from 3 to 7.
+    ScatterList(u8),
+    /// `kmalloc_caches`: the number of a size in [`KMALLOC_SIZES`].
+    Kmalloc(u8),
+}
+
+/// Bytes of the objects of `kmalloc_caches`, of the smaller ones those that the model needs.
+const KMALLOC_SIZES: [u64; 10] = [64, 96, 128, 192, 256, 512, 1024, 2048, 4096, 8192];
+/// The smallest and the largest pool of scatterlists (`sg_pools`, `SG_CHUNK_SIZE`).
+const SG_SHIFTS: std::ops::RangeInclusive<u8> = 3..=7;
+/// `SG_CHUNK_SIZE`: the largest one's pieces. What is kept for bad times (`mempool_create`) fills its slabs while the
+/// kernel boots: guests need one for the first list of theirs.
+const SG_CHUNK: u64 = 128;
+/// `sizeof(struct scatterlist)`
+const SCATTERLIST: u64 = 32;
+
+impl Cache {
+    /// All kinds, each at its [`Cache::number`].
+    pub(crate) fn all() -> impl Iterator<Item = Cache> {
+        let lists = SG_SHIFTS.map(Cache::ScatterList);
+        let sizes = (0..KMALLOC_SIZES.len() as u8).map(Cache::Kmalloc);
+        [Cache::RadixTreeNode, Cache::Bio]
+            .into_iter()
+            .chain(lists)
+            .chain(sizes)
+    }
+
+    /// Whether drivers allocate them for requests.
+    pub(crate) fn is_of_drivers(self) -> bool {
+        matches!(self, Cache::ScatterList(_) | Cache::Kmalloc(_))
+    }
+
+    #[inline]
+    fn number(self) -> usize {
+        match self {
+            Cache::RadixTreeNode => 0,
+            Cache::Bio => 1,
+            Cache::ScatterList(shift) => 2 + usize::from(shift - SG_SHIFTS.start()),
+            Cache::Kmalloc(size) => 2 + SG_SHIFTS.len() + usize::from(size),
+        }
+    }
+
+    /// `kmalloc_slab`: where so many bytes fit in, up to 8 KiB.
+    pub(crate) fn kmalloc(bytes: u64) -> Cache {
+        Cache::Kmalloc(KMALLOC_SIZES.partition_point(|&size| size < bytes) as u8)
+    }
+
+    /// `sg_pool_index`: the pool for so many pieces, up to 128.
+    pub(crate) fn scatterlist(pieces: u64) -> Cache {
+        let shift = pieces.next_power_of_two().ilog2() as u8;
+        Cache::ScatterList(shift.max(*SG_SHIFTS.start()))
+    }
+
+    /// Bytes of an object on a 64-bit machine, aligned (`s->size`).
+    fn size(self) -> u64 {
+        match self {
+            Cache::RadixTreeNode => 576,
+            Cache::Bio => 256,
+            Cache::ScatterList(shift) => SCATTERLIST << shift,
+            Cache::Kmalloc(size) => KMALLOC_SIZES[usize::from(size)],
+        }
+    }
+
+    /// SLAB_RECLAIM_ACCOUNT
+    fn migrate_type(self) -> MigrateType {
+        match self {
+            Cache::RadixTreeNode => MigrateType::Reclaimable,
+            _ => MigrateType::Unmovable,
+        }
+    }
+}
+
+/// An object for which there was no memory.
+pub(crate) const NO_OBJECT: Object = NONE;
+
+/// Largest order of a slab (`slub_max_order`).
+const MAX_ORDER: u32 = 3;
+/// Empty slabs that are kept at least (`MIN_PARTIAL`, `MAX_PARTIAL`).
+const MIN_PARTIAL: u32 = 5;
+const MAX_PARTIAL: u32 = 10;
+
+/// Where a slab stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nowhere: all its objects are in use, or there is no such slab.
+    Off,
+    /// A CPU takes objects of it, or has set it aside.
+    OfCpu,
+    /// It is on the list for all CPUs.
+    Partial,
+}
+
+#[derive(Debug)]
+struct Slab {
+    pfn: Pfn,
+    order: usize,
+    objects: u32,
+    used: u32,
+    /// Of these, objects that were in use before the workload began.
+    before: u32,
+    place: Place,
+}
+
+/// A CPU's slabs of a kind (`struct kmem_cache_cpu`).
+#[derive(Debug, Clone, Default)]
+struct OfCpu {
+    current: Option<u32>,
+    /// Those set aside, the next to be used last (`partial`).
+    partial: Vec<u32>,
+}
+
+impl Slab {
+    /// Nobody uses it, and its pages are of those that a workload gets.
+    fn is_unneeded(&self) -> bool {
+        self.used == 0 && self.pfn != NONE
+    }
+}
+
+/// Slabs of a kind.
+#[derive(Debug)]
+struct Slabs {
+    size: u64,
+    order: usize,
+    min_partial: usize,
+    /// How many a CPU sets aside (`cpu_partial_slabs`).
+    cpu_partial: usize,
+    /// Objects are numbers of their slabs.
+    slabs: Vec<Slab>,
+    /// Numbers of slabs that are gone.
+    unused: Vec<u32>,
+    cpus: Vec<OfCpu>,
+    partial: VecDeque<u32>,
+    pages: u64,
+}
+
+/// Slabs of all kinds, if the kernel's are not left out.
+#[derive(Debug, Default)]
+pub(crate) struct Slub {
+    caches: Vec<Slabs>,
+    /// Nodes of trees take memory.
+    is_on: bool,
+}
+
+/// `get_order`: that of the smallest block that holds so many bytes.
+fn get_order(bytes: u64) -> u32 {
+    bytes.div_ceil(PAGE_SIZE).next_power_of_two().ilog2()
+}
+
+/// `calculate_order`: the smallest that has enough objects for the CPUs and wastes little.
+fn calculate_order(size: u64, cpus: u32) -> u32 {
+    let wanted = 4 * (u64::from(u32::BITS - cpus.leading_zeros()) + 1);
+    let objects = wanted.min((PAGE_SIZE << MAX_ORDER) / size);
+    let smallest = get_order(objects * size);
+    let wastes = |order: u32, part: u64| (PAGE_SIZE << order) % size > (PAGE_SIZE << order) / part;
+    let of_part = |part: u64| (smallest..=MAX_ORDER).find(|&order| !wastes(order, part));
+    let found = [16, 8, 4, 2].into_iter().find_map(of_part);
+    found.unwrap_or_else(|| get_order(size))
+}
+
+impl Slabs {
+    fn new(size: u64, cpus: u32) -> Slabs {
+        let order = calculate_order(size, cpus);
+        let objects = (PAGE_SIZE << order) / size;
+        // set_cpu_partial: in objects, slabs being taken for half full.
+        let set_aside: u64 = match size {
+            PAGE_SIZE.. => 6,
+            1024.. => 24,
+            256.. => 52,
+            _ => 120,
+        };
+        Slabs {
+            size,
+            order: order as usize,
+            min_partial: (size.ilog2() / 2).clamp(MIN_PARTIAL, MAX_PARTIAL) as usize,
+            cpu_partial: (2 * set_aside).div_ceil(objects) as usize,
+            slabs: Vec::new(),
+            unused: Vec::new(),
+            cpus: vec![OfCpu::default(); cpus as usize],
+            partial: VecDeque::new(),
+            pages: 0,
+        }
+    }
+
+    fn objects(&self) -> u32 {
+        ((PAGE_SIZE << self.order) / self.size) as u32
+    }
+
+    /// Where in its slab a CPU is when the workload begins is chance.
+    fn begin_midway(&mut self) {
+        let half = self.objects() / 2;
+        for cpu in 0..self.cpus.len() {
+            self.begin_with(cpu, half, half);
+        }
+    }
+
+    /// A CPU's slab when the workload begins, whose pages are of those in use before.
+    fn begin_with(&mut self, cpu: usize, used: u32, before: u32) -> Object {
+        let number = self.slabs.len() as u32;
+        self.slabs.push(Slab {
+            pfn: NONE,
+            order: self.order,
+            objects: self.objects(),
+            used,
+            before,
+            place: Place::OfCpu,
+        });
+        self.cpus[cpu].current = Some(number);
+        number
+    }
+
+    /// An object of the slabs that there are (`___slab_alloc`).
+    #[inline]
+    fn take(&mut self, cpu: usize) -> Option<Object> {
+        if let Some(current) = self.cpus[cpu].current {
+            let slab = &mut self.slabs[current as usize];
+            if slab.used < slab.objects {
+                slab.used += 1;
+                return Some(current);
+            }
+            slab.place = Place::Off;
+            self.cpus[cpu].current = None;
+        }
+        let next = self.cpus[cpu].partial.pop();
+        let next = next.or_else(|| self.get_partial(cpu))?;
+        let slab = &mut self.slabs[next as usize];
+        slab.used += 1;
+        self.cpus[cpu].current = Some(next);
+        Some(next)
+    }
+
+    /// `get_partial_node`: the first of the partly used ones; the CPU sets some more of them aside.
+    fn get_partial(&mut self, cpu: usize) -> Option<u32> {
+        let first = self.partial.pop_front()?;
+        self.slabs[first as usize].place = Place::OfCpu;
+        for _ in 0..=self.cpu_partial / 2 {
+            let Some(more) = self.partial.pop_front() else {
+                break;
+            };
+            self.slabs[more as usize].place = Place::OfCpu;
+            self.cpus[cpu].partial.push(more);
+        }
+        Some(first)
+    }
+
+    /// A new slab, of which the CPU takes the first object.
+    fn add(&mut self, cpu: usize, pfn: Pfn, order: usize) -> Object {
+        let slab = Slab {
+            pfn,
+            order,
+            objects: ((PAGE_SIZE << order) / self.size) as u32,
+            used: 1,
+            before: 0,
+            place: Place::OfCpu,
+        };
+        self.pages += 1 << order;
+        let number = match self.unused.pop() {
+            Some(number) => {
+                self.slabs[number as usize] = slab;
+                number
+            }
+            None => {
+                self.slabs.push(slab);
+                self.slabs.len() as u32 - 1
+            }
+        };
+        self.cpus[cpu].current = Some(number);
+        number
+    }
+
+    /// `__slab_free`: slabs that are not needed any more are put into `discarded`.
+    #[inline]
+    fn free(&mut self, cpu: usize, object: Object, discarded: &mut Vec<(Pfn, usize)>) {
+        let kept = self.partial.len();
+        let slab = &mut self.slabs[object as usize];
+        slab.used -= 1;
+        match slab.place {
+            Place::OfCpu => {}
+            Place::Off => {
+                slab.place = Place::OfCpu;
+                self.put_cpu_partial(cpu, object, discarded);
+            }
+            Place::Partial if slab.is_unneeded() && kept >= self.min_partial => {
+                self.partial.retain(|&other| other != object);
+                self.discard(object, discarded);
+            }
+            Place::Partial => {}
+        }
+    }
+
+    /// `put_cpu_partial`: sets a slab aside; too many of them go to all.
+    fn put_cpu_partial(&mut self, cpu: usize, number: u32, discarded: &mut Vec<(Pfn, usize)>) {
+        if self.cpus[cpu].partial.len() >= self.cpu_partial {
+            let mut aside = std::mem::take(&mut self.cpus[cpu].partial);
+            while let Some(number) = aside.pop() {
+                let unneeded = self.slabs[number as usize].is_unneeded();
+                if unneeded && self.partial.len() >= self.min_partial {
+                    self.discard(number, discarded);
+                } else {
+                    self.slabs[number as usize].place = Place::Partial;
+                    self.partial.push_back(number);
+                }
+            }
+            self.cpus[cpu].partial = aside;
+        }
+        self.cpus[cpu].partial.push(number);
+    }
+
+    fn discard(&mut self, number: u32, discarded: &mut Vec<(Pfn, usize)>) {
+        let slab = &mut self.slabs[number as usize];
+        slab.place = Place::Off;
+        discarded.push((slab.pfn, slab.order));
+        self.pages -= 1 << slab.order;
+        self.unused.push(number);
+    }
+}
+
+impl Slub {
+    /// No slabs yet. Machines with high memory, whose kernels are of 32 bits, have none.
+    pub(in crate::mm) fn new(kernel: &Kernel, machine: &Machine, high: bool) -> Slub {
+        let is_on = kernel.coverage.slab_pages;
+        let by_drivers = kernel.coverage.virtio_memory
+            && machine.devices.iter().any(|device| device.driver.is_some());
+        let bios = kernel.coverage.swap_bios;
+        if high || !is_on && !by_drivers && !bios {
+            return Slub::default();
+        }
+        let new = |cache: Cache| Slabs::new(cache.size(), machine.cpus.max(1));
+        let mut slub = Slub {
+            caches: Cache::all().map(new).collect(),
+            is_on,
+        };
+        let full = Cache::scatterlist(SG_CHUNK);
+        for cache in Cache::all().filter(|&cache| cache != Cache::Bio && cache != full) {
+            slub.caches[cache.number()].begin_midway();
+        }
+        slub
+    }
+
+    /// Whether the kernel's objects take memory.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Whether anything does.
+    #[inline]
+    pub(crate) fn has_slabs(&self) -> bool {
+        !self.caches.is_empty()
+    }
+
+    /// Pages of slabs whose objects can be reclaimed, and of the others (`nr_slab_*`).
+    pub(crate) fn pages(&self, migrate_type: MigrateType) -> u64 {
+        let caches = Cache::all().zip(&self.caches);
+        let of_type = caches.filter(|(cache, _)| cache.migrate_type() == migrate_type);
+        of_type.map(|(_, slabs)| slabs.pages).sum()
+    }
+
+    /// Objects of a kind in use.
+    pub(crate) fn in_use(&self, cache: Cache) -> u64 {
+        let slabs = self.caches.get(cache.number());
+        let slabs = slabs.into_iter().flat_map(|slabs| &slabs.slabs);
+        slabs.map(|slab| u64::from(slab.used - slab.before)).sum()
+    }
+
+    /// Bios that are kept for bad times, of the slab that they were allocated with (`bioset_init`); none where there
+    /// are no slabs.
+    pub(crate) fn keep_bios(&mut self) -> Option<[Object; POOL_SIZE]> {
+        let slabs = self.caches.get_mut(Cache::Bio.number())?;
+        Some([slabs.begin_with(0, POOL_SIZE as u32, 0); POOL_SIZE])
+    }
+}
+
+impl World {
+    /// `kmem_cache_alloc` on a node, by who cannot wait.
+    #[inline]
+    pub(crate) fn alloc_object(&mut self, cache: Cache, node: usize, reserves: Reserves) -> Object {
+        let cpu = self.mm.cpu;
+        match self.mm.slub.caches[cache.number()].take(cpu) {
+            Some(object) => object,
+            None => self.new_slab(cache, node, reserves),
+        }
+    }
+
+    #[cold]
+    fn new_slab(&mut self, cache: Cache, node: usize, reserves: Reserves) -> Object {
+        let gfp = Gfp {
+            migrate_type: cache.migrate_type(),
+            ..Gfp::kernel(node)
+        };
+        let order = self.mm.slub.caches[cache.number()].order;
+        let smallest = get_order(cache.size()) as usize;
+        let mut orders = [order, smallest].into_iter();
+        let block =
+            orders.find_map(|order| Some((self.alloc_pages_nowait(gfp, order, reserves)?, order)));
+        match block {
+            Some((pfn, order)) => {
+                let cpu = self.mm.cpu;
+                self.mm.slub.caches[cache.number()].add(cpu, pfn, order)
+            }
+            None => NO_OBJECT,
+        }
+    }
+}
+
+impl Mm {
+    /// `kmem_cache_free`
+    #[inline]
+    pub(crate) fn free_object(&mut self, cache: Cache, object: Object) {
+        if object == NO_OBJECT {
+            return;
+        }
+        let mut discarded = Vec::new();
+        let cpu = self.cpu;
+        self.slub.caches[cache.number()].free(cpu, object, &mut discarded);
+        for (pfn, order) in discarded {
+            self.free_pages(pfn, order);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slabs_have_the_orders_of_slabinfo() {
+        // /proc/slabinfo on x86-64, radix_tree_node: 7, 14 and 28 objects in 1, 2 and 4 pages.
+        let orders = [1, 2, 4, 8].map(|cpus| calculate_order(576, cpus));
+        assert_eq!(orders, [1, 1, 2, 2]);
+        assert_eq!([1, 4, 16].map(|cpus| calculate_order(256, cpus)), [0, 0, 1]);
+        assert_eq!(calculate_order(4096, 1), 3);
+        for (number, cache) in Cache::all().enumerate() {
+            assert_eq!(cache.number(), number, "{cache:?}");
+        }
+    }
+
+    #[test]
+    fn objects_fill_slabs_and_few_empty_ones_are_kept() {
+        let mut slabs = Slabs::new(256, 1);
+        assert_eq!((slabs.cpu_partial, slabs.min_partial), (7, 5));
+        let (mut next, mut discarded) = (0, Vec::new());
+        let mut objects = VecDeque::new();
+        for _ in 0..1600 {
+            let object = slabs.take(0).unwrap_or_else(|| {
+                next += 1;
+                slabs.add(0, next, 0)
+            });
+            objects.push_back(object);
+        }
+        // 16 objects in a page, none of which was allocated too early.
+        assert_eq!((next, slabs.pages), (100, 100));
+        while let Some(object) = objects.pop_front() {
+            slabs.free(0, object, &mut discarded);
+            let used: u32 = slabs.slabs.iter().map(|slab| slab.used).sum();
+            assert_eq!(used as usize, objects.len());
+        }
+        // The CPU's own, seven that it has set aside, and at least five of all.
+        assert_eq!(slabs.pages + discarded.len() as u64, 100);
+        assert!((6..=13).contains(&slabs.pages), "{}", slabs.pages);
+        let mut pages: Vec<Pfn> = discarded.iter().map(|&(pfn, _)| pfn).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        assert_eq!(pages.len(), discarded.len(), "a slab was discarded twice");
+    }
+}

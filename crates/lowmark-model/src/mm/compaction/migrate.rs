@@ -1,0 +1,55 @@
+//! A page moves to another frame (`mm/migrate.c`): who knew the old one by its number knows the new one.
+
+use crate::mm::Mm;
+use crate::mm::fault::shmem::ShmemSlot;
+use crate::mm::frames::page::{Page, Pfn, UNMAPPED, flag};
+use crate::mm::frames::pte::Pte;
+
+impl Mm {
+    /// Whether a page that has been isolated can be moved without waiting: nobody reads into it, and it belongs to
+    /// somebody who can be told.
+    pub(super) fn is_migratable(&self, pfn: Pfn) -> bool {
+        let page = &self.pages[pfn];
+        let known = page.owner != UNMAPPED || page.has(flag::SWAPCACHE);
+        known && !page.has_any(flag::LOCKED | flag::WRITEBACK)
+    }
+
+    /// `migrate_folio_move`: from one frame, which is off its LRU list, to another one of the same node, which nobody
+    /// uses. The new page goes to the head of the list that the old one was on; the old frame is free.
+    pub(super) fn migrate_page(&mut self, from: Pfn, to: Pfn) {
+        debug_assert!(!self.pages[from].has(flag::LRU) && self.is_migratable(from));
+        let page = self.pages[from];
+        if page.is_mapped() {
+            self.for_each_pte(from, page, |pte| *pte = pte.moved_to(to));
+        }
+        self.replace_in_cache(page, to);
+        self.pages[to].take_over(&page);
+        self.memcontrol.migrate(from, to);
+        self.lru_add(to);
+        self.pages[from].mapcount = 0;
+        self.free_page(from);
+    }
+
+    /// Calls `f` for every PTE that maps a page.
+    fn for_each_pte(&mut self, pfn: Pfn, page: Page, mut f: impl FnMut(&mut Pte)) {
+        match page.is_anon() {
+            true => f(self.anon_pte(page)),
+            false => self.for_each_shared_pte(pfn, page, f),
+        }
+    }
+
+    /// `folio_migrate_mapping`: the swap cache, the shared object or the file has a page in another frame.
+    fn replace_in_cache(&mut self, page: Page, to: Pfn) {
+        if page.has(flag::SWAPCACHE) {
+            self.swap.replace_cached(page.private, to);
+        } else if page.is_anon() {
+            // Its PTE alone knows it.
+        } else if page.has(flag::SWAPBACKED) {
+            let (object, index) = self.mappings.of(page.owner);
+            self.shmem[object].slots[index] = ShmemSlot::page(to);
+        } else {
+            let (inode, index) = self.file_of(&page);
+            self.inodes[inode].pages.replace(index, to);
+        }
+    }
+}

@@ -1,0 +1,531 @@
+//! Mapped regions, page tables, page faults (`mm/memory.c`).
+
+use crate::kernel::NewAnon;
+use crate::mm::alloc::page_alloc::{Gfp, OutOfMemory};
+use crate::mm::fault::filemap_fault::{self, FileFault, MappedFile};
+use crate::mm::fault::pgtable;
+use crate::mm::fault::shmem::{ShmemEntry, ShmemSlot};
+use crate::mm::files::inode::InodeId;
+use crate::mm::frames::page::{Pfn, UNMAPPED, flag};
+use crate::mm::frames::pte::ZERO_FRAME;
+pub(crate) use crate::mm::frames::pte::{MAX_PAYLOAD, Pte};
+use crate::mm::io;
+use crate::mm::memcontrol::{self, alloc_charged};
+use crate::mm::swap::swap_state;
+use crate::mm::writeback::page_writeback;
+use crate::world::{Sys, World};
+
+/// What a region is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Backing {
+    /// Private anonymous memory.
+    Anon,
+    /// A shared object from offset 0.
+    Shmem(u32),
+    /// A file; what is stored goes to it, or stays private.
+    File { inode: InodeId, shared: bool },
+}
+
+/// A mapped region (`struct vm_area_struct`) with its page table.
+#[derive(Debug)]
+pub(crate) struct Vma {
+    /// What it is made of.
+    pub(crate) backing: Backing,
+    /// Its process (index of the `mmap_sem` that guards it).
+    pub(crate) space: usize,
+    /// Node whose zonelist its pages are allocated from.
+    pub(crate) node: usize,
+    /// One entry per page; empty after munmap.
+    pub(crate) ptes: Vec<Pte>,
+    /// Pages that its tables are in (`crate::mm::fault::pgtable`).
+    pub(crate) tables: Vec<Pfn>,
+    /// Owner number of its first page if it is private.
+    pub(crate) first: u32,
+    /// Misses that Shaohua's variant counts in the region's anon_vma.
+    pub(crate) swapra_miss: u32,
+    /// What its last swap-ins were (4.14 and later).
+    pub(crate) readahead: swap_state::VmaReadahead,
+    /// Page of the file at which it begins (`vm_pgoff`).
+    pub(crate) offset: u32,
+    /// The file.
+    pub(crate) file: Option<Box<MappedFile>>,
+    /// Its references count when reclaim asks who uses a page (`vma_has_recency`).
+    pub(crate) recency: bool,
+}
+
+/// What a fault found to do.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// The PTE is there now.
+    Done { cost: u64 },
+    /// A new page is needed first.
+    Allocate,
+    /// The page table is needed first.
+    AllocateTable,
+    /// Read this slot, then look again.
+    Read { slot: u32 },
+    /// Wait for this page, then look again.
+    Wait { pfn: Pfn, flags: u16 },
+    /// A page of a file has to be read, then look again.
+    Miss,
+    /// A page of a file had the readahead mark: read on, then look again.
+    Marked,
+    /// The PTE is there now, and a page of a file has become dirty.
+    Dirtied { cost: u64 },
+    /// Behind the end of the file.
+    Sigbus,
+}
+
+/// Why a fault cannot be resolved; the task ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FaultError {
+    OutOfMemory,
+    /// There is no file where the page should be, or no room for it on the device.
+    Sigbus,
+}
+
+impl From<OutOfMemory> for FaultError {
+    fn from(_: OutOfMemory) -> FaultError {
+        FaultError::OutOfMemory
+    }
+}
+
+/// Resolves a fault on page `index` of a region (`handle_mm_fault`).
+///
+/// `mmap_sem` is held for reading, except while the fault waits for a page. After everything that may
+/// have slept the fault looks again at what there is, as the kernel does when it finds that the PTE has
+/// changed or replays a fault that had to give up `mmap_sem`. `begun` is where [`World::try_fault`] got.
+///
+/// Rare paths are boxed, so that the future of a common fault stays small.
+pub(crate) async fn handle_mm_fault(
+    sys: &Sys,
+    vma: u32,
+    index: u32,
+    write: bool,
+    begun: Option<Step>,
+) -> Result<(), FaultError> {
+    let (space, gfp, memcg) = {
+        let world = sys.world();
+        let region = &world.mm.vmas[vma as usize];
+        (region.space, Gfp::user(region.node), world.current_memcg())
+    };
+    let mut begun = begun;
+    let mut page = None;
+    let mut major = false;
+    let mut replay = false;
+    let mut dirtied = false;
+    sys.down_read(space).await;
+    let result = loop {
+        let step = match begun.take() {
+            Some(step) => step,
+            None => sys
+                .world()
+                .advance_fault(vma, index, write, replay, &mut page),
+        };
+        match step {
+            Step::Done { cost } | Step::Dirtied { cost } => {
+                dirtied = matches!(step, Step::Dirtied { .. });
+                let fault = {
+                    let world = &mut *sys.world();
+                    // Somebody else may have brought the page while this fault waited for memory.
+                    if let Some(unneeded) = page.take() {
+                        world.mm.free_page(unneeded);
+                    }
+                    world.count_fault(major)
+                };
+                sys.charge_kernel(fault + cost).await;
+                break Ok(());
+            }
+            Step::Allocate => match alloc_charged(sys, gfp, memcg).await {
+                Ok(pfn) => page = Some(pfn),
+                Err(error) => break Err(error.into()),
+            },
+            Step::AllocateTable => {
+                if let Err(error) = Box::pin(pgtable::alloc_table(sys, vma, index, memcg)).await {
+                    break Err(error.into());
+                }
+            }
+            Step::Miss => {
+                major = true;
+                let read = Box::pin(filemap_fault::read_missing(sys, vma, index, gfp)).await;
+                if let Err(error) = read {
+                    break Err(error.into());
+                }
+                replay = true;
+            }
+            Step::Marked => {
+                let read = Box::pin(filemap_fault::read_on(sys, vma, index, gfp)).await;
+                if let Err(error) = read {
+                    break Err(error.into());
+                }
+            }
+            Step::Sigbus => break Err(FaultError::Sigbus),
+            Step::Read { slot } => {
+                major = true;
+                let backing = sys.world().mm.vmas[vma as usize].backing;
+                let at = (!matches!(backing, Backing::Shmem(_))).then_some((vma, index));
+                let read = swap_state::swapin_readahead(sys, slot, at, gfp).await;
+                if let Err(error) = read {
+                    break Err(error.into());
+                }
+                // What the fault itself has just asked for is no hit.
+                replay = true;
+            }
+            Step::Wait { pfn, flags } => {
+                sys.up_read(space);
+                io::wait_on_page(sys, pfn, flags).await;
+                sys.down_read(space).await;
+                replay = true;
+            }
+        }
+    };
+    if let Some(unneeded) = page {
+        sys.world().mm.free_page(unneeded);
+    }
+    sys.up_read(space);
+    if dirtied {
+        Box::pin(page_writeback::balance_dirty_pages_ratelimited(sys)).await;
+    }
+    let over = sys.world().take_over_high();
+    if let Some(over) = over {
+        Box::pin(memcontrol::handle_over_high(sys, over)).await;
+    }
+    result
+}
+
+/// A fault tried without sleeping.
+#[derive(Debug)]
+pub(crate) enum Tried {
+    /// It is resolved; its time in the kernel, ns.
+    Done(u64),
+    /// It has to sleep, first of all for this; none if it could not even begin.
+    Sleeps(Option<Step>),
+}
+
+impl World {
+    /// Resolves a fault that needs neither reclaim nor I/O nor a lock that somebody holds: most do.
+    #[inline]
+    pub(crate) fn try_fault(&mut self, vma: u32, index: u32, write: bool) -> Tried {
+        let space = self.mm.vmas[vma as usize].space;
+        if !self.spaces[space].is_open() {
+            return Tried::Sleeps(None);
+        }
+        match self.advance_fault(vma, index, write, false, &mut None) {
+            Step::Done { cost } => Tried::Done(cost + self.count_fault(false)),
+            step => Tried::Sleeps(Some(step)),
+        }
+    }
+
+    /// Goes as far as it goes without sleeping. A page that it needs is `page`, or one of the fast path.
+    #[inline]
+    fn advance_fault(
+        &mut self,
+        vma: u32,
+        index: u32,
+        write: bool,
+        replay: bool,
+        page: &mut Option<Pfn>,
+    ) -> Step {
+        let region = &mut self.mm.vmas[vma as usize];
+        let Some(pte) = region.ptes.get_mut(index as usize) else {
+            // The region is gone: a thread unmapped it while another faulted.
+            return Step::Done { cost: 0 };
+        };
+        if pte.touch(write) {
+            return Step::Done { cost: 0 };
+        }
+        let pte = *pte;
+        match (region.backing, pte.swap_entry(), pte.frame()) {
+            (Backing::Shmem(inode), ..) => self.shmem_fault(vma, inode, index, write, replay, page),
+            (_, Some(slot), _) => self.do_swap_page(vma, index, slot, write, replay),
+            (Backing::Anon, None, Some(pfn)) => self.do_wp_page(vma, index, pfn),
+            (Backing::Anon, None, None) => self.do_anonymous_page(vma, index, write, page),
+            (Backing::File { inode, shared }, None, frame) => {
+                let fault = FileFault {
+                    vma,
+                    index,
+                    write,
+                    replay,
+                    inode,
+                    shared,
+                };
+                match frame {
+                    Some(pfn) if self.mm.pages[pfn].is_anon() => self.do_wp_page(vma, index, pfn),
+                    Some(pfn) => self.file_wp_fault(fault, pfn, page),
+                    None if !self.has_table(vma, index) => Step::AllocateTable,
+                    None => self.file_fault(fault, page),
+                }
+            }
+        }
+    }
+
+    /// The page that a fault has brought, or one of the fast path.
+    #[inline]
+    pub(super) fn fault_page(&mut self, vma: u32, page: &mut Option<Pfn>) -> Option<Pfn> {
+        page.take().or_else(|| {
+            let gfp = Gfp::user(self.mm.vmas[vma as usize].node);
+            self.alloc_charged_fast(gfp, self.current_memcg())
+        })
+    }
+
+    /// First touch of private memory: the page of zeroes for a read, a page of one's own for a write.
+    fn do_anonymous_page(
+        &mut self,
+        vma: u32,
+        index: u32,
+        write: bool,
+        page: &mut Option<Pfn>,
+    ) -> Step {
+        if !self.has_table(vma, index) {
+            return Step::AllocateTable;
+        }
+        if !write {
+            self.set_pte(vma, index, Pte::mapped(ZERO_FRAME, false, false));
+            return Step::Done { cost: 0 };
+        }
+        let Some(pfn) = self.fault_page(vma, page) else {
+            return Step::Allocate;
+        };
+        self.map_anon(vma, index, pfn, true, true);
+        self.mm.pages[pfn].set(flag::SWAPBACKED);
+        if self.kernel.mechanisms.new_anon == NewAnon::Active {
+            self.mm.pages[pfn].set(flag::ACTIVE);
+        }
+        self.mm.lru_add(pfn);
+        Step::Done {
+            cost: self.costs.zero_page_ns,
+        }
+    }
+
+    /// `do_swap_page`
+    #[inline]
+    fn do_swap_page(&mut self, vma: u32, index: u32, slot: u32, write: bool, replay: bool) -> Step {
+        let Some(pfn) = self.lookup_swap_cache(slot, Some((vma, index)), replay) else {
+            return Step::Read { slot };
+        };
+        let page = &self.mm.pages[pfn];
+        if page.has(flag::LOCKED) {
+            return Step::Wait {
+                pfn,
+                flags: flag::LOCKED,
+            };
+        }
+        let sole_owner = self.mm.swap.references(slot) == 1 && !page.is_mapped();
+        self.map_anon(vma, index, pfn, write, write && sole_owner);
+        if write && sole_owner {
+            self.reuse_swap_page(pfn);
+        }
+        self.mm.swap.drop_reference(slot);
+        if self.mm.swap.is_full() {
+            self.try_to_free_swap(pfn);
+        }
+        Step::Done {
+            cost: self.costs.swap_map_ns,
+        }
+    }
+
+    /// A write to a page mapped read-only: with one owner the page is simply made writable.
+    fn do_wp_page(&mut self, vma: u32, index: u32, pfn: Pfn) -> Step {
+        self.reuse_swap_page(pfn);
+        self.set_pte(vma, index, Pte::mapped(pfn, true, true));
+        Step::Done { cost: 0 }
+    }
+
+    /// `reuse_swap_page` for a sole owner: what is in the slot will be stale, so the slot goes. While
+    /// the page is being written out it has to stay.
+    #[inline]
+    fn reuse_swap_page(&mut self, pfn: Pfn) {
+        let page = &self.mm.pages[pfn];
+        if page.has(flag::SWAPCACHE) && !page.has(flag::WRITEBACK) {
+            self.delete_from_swap_cache(pfn);
+            self.mm.pages[pfn].set(flag::DIRTY);
+        }
+    }
+
+    /// `shmem_fault`: pages belong to the object; one read from swap moves there and gives up its slot.
+    fn shmem_fault(
+        &mut self,
+        vma: u32,
+        inode: u32,
+        index: u32,
+        write: bool,
+        replay: bool,
+        page: &mut Option<Pfn>,
+    ) -> Step {
+        if !self.has_table(vma, index) {
+            return Step::AllocateTable;
+        }
+        let mut cost = 0;
+        let pfn = match self.mm.shmem[inode as usize].slots[index as usize].get() {
+            ShmemEntry::Page(pfn) => pfn,
+            ShmemEntry::Swap(slot) => {
+                let Some(pfn) = self.lookup_swap_cache(slot, None, replay) else {
+                    return Step::Read { slot };
+                };
+                for flags in [flag::LOCKED, flag::WRITEBACK] {
+                    if self.mm.pages[pfn].has(flags) {
+                        return Step::Wait { pfn, flags };
+                    }
+                }
+                self.delete_from_swap_cache(pfn);
+                self.mm.swap.drop_reference(slot);
+                self.add_to_shmem(inode, index, pfn);
+                self.mm.pages[pfn].set(flag::DIRTY);
+                cost = self.costs.swap_map_ns;
+                pfn
+            }
+            ShmemEntry::Hole => {
+                let Some(pfn) = self.fault_page(vma, page) else {
+                    return Step::Allocate;
+                };
+                self.add_shmem_entry(inode, index, pfn);
+                self.add_to_shmem(inode, index, pfn);
+                self.mm.pages[pfn].set(flag::SWAPBACKED);
+                self.mm.lru_add(pfn);
+                cost = self.costs.zero_page_ns;
+                pfn
+            }
+        };
+        self.mm.pages[pfn].mapcount += 1;
+        self.set_pte(vma, index, Pte::mapped(pfn, write, true));
+        Step::Done { cost }
+    }
+
+    fn add_to_shmem(&mut self, inode: u32, index: u32, pfn: Pfn) {
+        let object = &mut self.mm.shmem[inode as usize];
+        object.slots[index as usize] = ShmemSlot::page(pfn);
+        self.mm.pages[pfn].owner = object.first + index;
+    }
+
+    #[inline]
+    pub(in crate::mm) fn map_anon(
+        &mut self,
+        vma: u32,
+        index: u32,
+        pfn: Pfn,
+        write: bool,
+        writable: bool,
+    ) {
+        let region = &mut self.mm.vmas[vma as usize];
+        region.ptes[index as usize] = Pte::mapped(pfn, write && writable, writable);
+        let page = &mut self.mm.pages[pfn];
+        page.owner = region.first + index;
+        page.set(flag::ANON);
+        page.mapcount += 1;
+    }
+
+    #[inline]
+    fn set_pte(&mut self, vma: u32, index: u32, pte: Pte) {
+        self.mm.vmas[vma as usize].ptes[index as usize] = pte;
+    }
+
+    /// Counts a fault; its own cost, without what it did.
+    fn count_fault(&mut self, major: bool) -> u64 {
+        self.mm.stat.pgfault += 1;
+        self.mm.stat.pgmajfault += u64::from(major);
+        if major {
+            self.costs.major_fault_ns
+        } else {
+            self.costs.minor_fault_ns
+        }
+    }
+
+    /// `munmap` of a whole region: pages and slots that only it used are free.
+    pub(crate) fn unmap_region(&mut self, vma: u32) {
+        let region = &mut self.mm.vmas[vma as usize];
+        let (ptes, backing) = (std::mem::take(&mut region.ptes), region.backing);
+        let tables = std::mem::take(&mut region.tables);
+        let (first, pages) = (region.first, ptes.len() as u64);
+        match backing {
+            Backing::Anon => {}
+            Backing::Shmem(inode) => self.mm.shmem[inode as usize]
+                .mappers
+                .retain(|&mapper| mapper != vma),
+            Backing::File { inode, .. } => self.mm.inodes[inode as usize]
+                .mappers
+                .retain(|&mapper| mapper != vma),
+        }
+        let recency = self.mm.vmas[vma as usize].recency;
+        let mut last = None;
+        for pte in ptes {
+            if let Some(pfn) = pte.frame() {
+                let head = self.mm.pages.head(pfn);
+                self.zap_page(pfn, pte, recency && last != Some(head));
+                last = Some(head);
+            } else if let Some(slot) = pte.swap_entry() {
+                self.mm.swap.drop_reference(slot);
+                self.free_swap_cache(slot);
+            }
+        }
+        self.free_tables(tables);
+        match backing {
+            Backing::Anon => self.mm.mappings.remove(first, pages),
+            Backing::Shmem(inode) if self.mm.shmem[inode as usize].mappers.is_empty() => {
+                self.evict_shmem(inode);
+            }
+            Backing::Shmem(_) | Backing::File { shared: true, .. } => {}
+            Backing::File { shared: false, .. } => self.mm.mappings.remove(first, pages),
+        }
+    }
+
+    /// `zap_pte`. A page of a file or of shared memory that was touched counts as accessed, if references of its region
+    /// count; a large folio once, with its first page (`zap_present_folio_ptes`). What was stored to a file's page made
+    /// it dirty when it was mapped for that.
+    fn zap_page(&mut self, pfn: Pfn, pte: Pte, accessed: bool) {
+        let page = &mut self.mm.pages[pfn];
+        page.mapcount -= 1;
+        if page.is_anon() {
+            self.forget_page(pfn);
+            return;
+        }
+        if page.has(flag::SWAPBACKED) && pte.is_dirty() {
+            page.set(flag::DIRTY);
+        }
+        if accessed && pte.is_young() {
+            self.mark_page_accessed(pfn);
+        }
+    }
+
+    /// Nobody will ever look at the page again: frees it, or leaves it to the end of its I/O and to
+    /// reclaim.
+    fn forget_page(&mut self, pfn: Pfn) {
+        let page = &mut self.mm.pages[pfn];
+        if page.has_any(flag::WRITEBACK | flag::LOCKED) || !page.has(flag::LRU) {
+            page.clear(flag::DIRTY);
+            page.owner = UNMAPPED;
+            return;
+        }
+        if page.has(flag::SWAPCACHE) {
+            self.delete_from_swap_cache(pfn);
+        }
+        self.mm.release_page(pfn);
+    }
+
+    /// `free_swap_and_cache`: a cached page whose slot nobody refers to any more.
+    fn free_swap_cache(&mut self, slot: u32) {
+        if self.mm.swap.references(slot) == 0
+            && let Some(pfn) = self.mm.swap.cached(slot)
+            && !self.mm.pages[pfn].is_mapped()
+        {
+            self.forget_page(pfn);
+        }
+    }
+
+    /// The last user of a shared object is gone (`shmem_evict_inode`).
+    fn evict_shmem(&mut self, inode: u32) {
+        let object = &mut self.mm.shmem[inode as usize];
+        let (slots, first) = (std::mem::take(&mut object.slots), object.first);
+        self.mm.mappings.remove(first, slots.len() as u64);
+        for slot in slots {
+            match slot.get() {
+                ShmemEntry::Hole => {}
+                ShmemEntry::Page(pfn) => self.forget_page(pfn),
+                ShmemEntry::Swap(slot) => {
+                    self.mm.swap.drop_reference(slot);
+                    self.free_swap_cache(slot);
+                }
+            }
+        }
+        self.free_shmem_tree(inode);
+    }
+}

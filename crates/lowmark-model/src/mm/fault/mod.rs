@@ -1,0 +1,9 @@
+//! Mapped memory: regions, faults of every kind, shared objects, and the way from a page to the entries that map it.
+
+pub(crate) mod fetch;
+pub(crate) mod filemap_fault;
+pub(crate) mod memory;
+mod overcommit;
+mod pgtable;
+pub(crate) mod rmap;
+pub(crate) mod shmem;

@@ -1,0 +1,126 @@
+//! From a page to the PTEs that map it (`mm/rmap.c`).
+
+use crate::mm::Mm;
+use crate::mm::fault::memory::Pte;
+use crate::mm::frames::page::{Page, Pfn, UNMAPPED, flag};
+
+impl Mm {
+    /// The PTE of a mapped anonymous page.
+    #[inline]
+    pub(in crate::mm) fn anon_pte(&mut self, page: Page) -> &mut Pte {
+        let (vma, index) = self.mappings.of(page.owner);
+        &mut self.vmas[vma].ptes[index]
+    }
+
+    /// Calls `f` for every PTE that maps a page of a shared object or a file.
+    #[inline]
+    pub(in crate::mm) fn for_each_shared_pte(
+        &mut self,
+        pfn: Pfn,
+        page: Page,
+        mut f: impl FnMut(&mut Pte),
+    ) {
+        if !page.has(flag::SWAPBACKED) {
+            self.for_each_file_pte(pfn, page, f);
+            return;
+        }
+        let (object, index) = self.mappings.of(page.owner);
+        for &vma in &self.shmem[object].mappers {
+            if let Some(pte) = self.vmas[vma as usize].ptes.get_mut(index)
+                && pte.frame() == Some(pfn)
+            {
+                f(pte);
+            }
+        }
+    }
+
+    /// `page_referenced`: how many PTEs were young, in regions whose references count; all are old afterwards. All that
+    /// a region has of a large folio count once (`folio_referenced_one`).
+    #[inline]
+    pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> u32 {
+        let page = self.pages[pfn];
+        match page.is_mapped() {
+            _ if page.folio_order() > 0 => self.large_folio_referenced(pfn),
+            true => self.mapped_page_referenced(pfn, page),
+            false => 0,
+        }
+    }
+
+    fn mapped_page_referenced(&mut self, pfn: Pfn, page: Page) -> u32 {
+        if page.is_anon() {
+            let (vma, index) = self.mappings.of(page.owner);
+            let region = &mut self.vmas[vma];
+            return u32::from(region.ptes[index].test_and_clear_young() && region.recency);
+        }
+        let file = !page.has(flag::SWAPBACKED);
+        let (mappers, index) = if file {
+            let (inode, index) = self.file_of(&page);
+            (&self.inodes[inode].mappers, index as usize)
+        } else {
+            let (object, index) = self.mappings.of(page.owner);
+            (&self.shmem[object].mappers, index)
+        };
+        let mut young = 0;
+        for &vma in mappers {
+            let region = &mut self.vmas[vma as usize];
+            let begin = if file { region.offset as usize } else { 0 };
+            if let Some(pte) = region.ptes.get_mut(index.wrapping_sub(begin))
+                && pte.frame() == Some(pfn)
+            {
+                young += u32::from(pte.test_and_clear_young() && region.recency);
+            }
+        }
+        young
+    }
+
+    #[cold]
+    fn large_folio_referenced(&mut self, head: Pfn) -> u32 {
+        let page = self.pages[head];
+        if page.owner == UNMAPPED {
+            return 0;
+        }
+        let (inode, index) = self.file_of(&page);
+        let mut referenced = 0;
+        for &vma in &self.inodes[inode].mappers {
+            let region = &mut self.vmas[vma as usize];
+            let mut young = false;
+            for (index, pfn) in (index..).zip(self.pages.folio(head)) {
+                let at = index.wrapping_sub(region.offset) as usize;
+                if let Some(pte) = region.ptes.get_mut(at)
+                    && pte.frame() == Some(pfn)
+                {
+                    young |= pte.test_and_clear_young();
+                }
+            }
+            referenced += u32::from(young && region.recency);
+        }
+        referenced
+    }
+
+    /// `try_to_unmap` of a mapped page: an anonymous page's PTE becomes its swap entry, a shared page's
+    /// is cleared. What the PTE knows of dirt goes to the page.
+    #[inline]
+    pub(crate) fn try_to_unmap(&mut self, pfn: Pfn) {
+        let page = self.pages[pfn];
+        let (mut dirty, mut unmapped) = (false, 0);
+        if page.is_anon() {
+            let pte = self.anon_pte(page);
+            (dirty, unmapped) = (pte.is_dirty(), 1);
+            *pte = Pte::swapped(page.private);
+            self.swap.add_reference(page.private);
+        } else {
+            self.for_each_shared_pte(pfn, page, |pte| {
+                dirty |= pte.is_dirty();
+                unmapped += 1;
+                *pte = Pte::default();
+            });
+        }
+        let page = &mut self.pages[pfn];
+        page.mapcount -= unmapped;
+        // A page of a file is dirty since it was mapped for stores.
+        debug_assert!(!dirty || page.has_any(flag::SWAPBACKED | flag::DIRTY));
+        if dirty {
+            page.set(flag::DIRTY);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Shared anonymous memory (`mm/shmem.c`): pages belong to an object, not to a PTE.
+
+use crate::mm::alloc::page_alloc::Reserves;
+use crate::mm::alloc::slub::Cache;
+use crate::mm::alloc::xarray::{CHUNK_SHIFT, Nodes};
+use crate::mm::frames::page::Pfn;
+use crate::world::World;
+
+/// What an object holds at one offset: nothing, a page, or a swap entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ShmemSlot(u32);
+
+/// A slot, unpacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShmemEntry {
+    /// Never written.
+    Hole,
+    /// In memory.
+    Page(Pfn),
+    /// In this swap slot.
+    Swap(u32),
+}
+
+impl ShmemSlot {
+    /// In memory.
+    pub(crate) fn page(pfn: Pfn) -> ShmemSlot {
+        ShmemSlot(pfn << 1 | 1)
+    }
+
+    /// In swap; slot 0 of an area is its header, so no entry is 0.
+    pub(crate) fn swapped(slot: u32) -> ShmemSlot {
+        ShmemSlot(slot << 1)
+    }
+
+    /// All that is in it, for loading it ahead.
+    #[inline]
+    pub(super) fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// What is there.
+    #[inline]
+    pub(crate) fn get(self) -> ShmemEntry {
+        match (self.0 & 1, self.0 >> 1) {
+            (1, pfn) => ShmemEntry::Page(pfn),
+            (_, 0) => ShmemEntry::Hole,
+            (_, slot) => ShmemEntry::Swap(slot),
+        }
+    }
+}
+
+/// A shared object.
+#[derive(Debug)]
+pub(crate) struct ShmemInode {
+    /// Its pages by offset (the radix tree).
+    pub(crate) slots: Vec<ShmemSlot>,
+    /// Owner number of its first page.
+    pub(crate) first: u32,
+    /// VMAs that map it from offset 0 (`i_mmap`).
+    pub(crate) mappers: Vec<u32>,
+    /// What finds them.
+    pub(crate) tree: ShmemTree,
+}
+
+/// The tree of an object (`i_pages`), as far as it takes memory.
+#[derive(Debug, Default)]
+pub(crate) struct ShmemTree {
+    /// Pages and swap entries of each leaf.
+    entries: Vec<u8>,
+    nodes: Nodes,
+}
+
+impl ShmemTree {
+    /// Its nodes, and how many entries each leaf has.
+    pub(crate) fn parts(&self) -> (&Nodes, &[u8]) {
+        (&self.nodes, &self.entries)
+    }
+}
+
+impl World {
+    /// A page is where a hole was (`shmem_add_to_page_cache`).
+    #[inline]
+    pub(super) fn add_shmem_entry(&mut self, object: u32, index: u32, pfn: Pfn) {
+        if !self.mm.slub.is_on() {
+            return;
+        }
+        let leaf = index >> CHUNK_SHIFT;
+        let tree = &mut self.mm.shmem[object as usize].tree;
+        if tree.entries.len() <= leaf as usize {
+            tree.entries.resize(leaf as usize + 1, 0);
+        }
+        let entries = &mut tree.entries[leaf as usize];
+        *entries += 1;
+        if *entries == 1 {
+            let mut nodes = std::mem::take(&mut tree.nodes);
+            let node = self.mm.node_of(pfn);
+            nodes.add(leaf, || {
+                self.alloc_object(Cache::RadixTreeNode, node, Reserves::None)
+            });
+            self.mm.shmem[object as usize].tree.nodes = nodes;
+        }
+    }
+
+    /// A hole is where a page was.
+    pub(in crate::mm) fn remove_shmem_entry(&mut self, object: usize, index: usize) {
+        if !self.mm.slub.is_on() {
+            return;
+        }
+        let tree = &mut self.mm.shmem[object].tree;
+        let leaf = index >> CHUNK_SHIFT;
+        tree.entries[leaf] -= 1;
+        if tree.entries[leaf] == 0 {
+            for node in tree.nodes.remove(leaf as u32) {
+                self.mm.free_object(Cache::RadixTreeNode, node);
+            }
+        }
+    }
+
+    /// All that is left of an object is holes.
+    pub(super) fn free_shmem_tree(&mut self, object: u32) {
+        let tree = std::mem::take(&mut self.mm.shmem[object as usize].tree);
+        for node in tree.nodes.into_objects() {
+            self.mm.free_object(Cache::RadixTreeNode, node);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Files in memory (`struct inode` with its `struct address_space`).
+
+use crate::fs::Extents;
+use crate::mm::Mm;
+use crate::mm::alloc::xarray::Nodes;
+use crate::mm::fault::memory::Pte;
+use crate::mm::files::errseq::WritebackError;
+use crate::mm::files::page_tree::PageTree;
+use crate::mm::frames::page::{Page, Pfn};
+use crate::mm::writeback::backing_dev::InodeWriteback;
+use crate::nfs::CommitInfo;
+use lowmark_spec::machine::PAGE_SIZE;
+
+/// Index of a file; numbers are not used again.
+pub(crate) type InodeId = u32;
+
+/// Most pages of a file: 16 TiB, as with 32-bit page offsets.
+pub(crate) const MAX_FILE_PAGES: u64 = u32::MAX as u64;
+
+/// A file.
+#[derive(Debug)]
+pub(crate) struct Inode {
+    /// Its file system.
+    pub(crate) fs: usize,
+    /// The device of that.
+    pub(crate) device: usize,
+    /// Where its first page should lie.
+    pub(crate) home: u64,
+    /// Bytes (`i_size`).
+    pub(crate) size: u64,
+    /// Where its pages lie.
+    pub(crate) extents: Extents,
+    /// Its pages in memory (`i_pages`).
+    pub(crate) pages: PageTree,
+    /// What these take themselves.
+    pub(crate) nodes: Nodes,
+    /// VMAs that map it (`i_mmap`).
+    pub(crate) mappers: Vec<u32>,
+    /// It has a name.
+    pub(crate) linked: bool,
+    /// Who holds it open.
+    pub(crate) users: u32,
+    /// Its part in writeback.
+    pub(crate) writeback: InodeWriteback,
+    /// What of it a server may still lose.
+    pub(crate) commit_info: CommitInfo,
+    /// What went wrong with it.
+    pub(crate) error: WritebackError,
+}
+
+impl Inode {
+    /// The part of writeback that its dirty pages belong to (`inode_to_wb`).
+    pub(crate) fn wb(&self) -> usize {
+        self.writeback.wb.unwrap_or(self.device)
+    }
+
+    /// Pages up to its end.
+    pub(crate) fn len(&self) -> u64 {
+        self.size.div_ceil(PAGE_SIZE)
+    }
+}
+
+impl Mm {
+    /// The file that a page of the page cache belongs to, and its offset there.
+    #[inline]
+    pub(crate) fn file_of(&self, page: &Page) -> (usize, u32) {
+        let (inode, index) = self.mappings.of(page.owner);
+        (inode, index as u32)
+    }
+
+    /// Calls `f` for every PTE that maps a page of a file.
+    pub(crate) fn for_each_file_pte(&mut self, pfn: Pfn, page: Page, mut f: impl FnMut(&mut Pte)) {
+        let (inode, index) = self.file_of(&page);
+        for &vma in &self.inodes[inode].mappers {
+            let region = &mut self.vmas[vma as usize];
+            let at = index.wrapping_sub(region.offset) as usize;
+            if let Some(pte) = region.ptes.get_mut(at)
+                && pte.frame() == Some(pfn)
+            {
+                f(pte);
+            }
+        }
+    }
+}

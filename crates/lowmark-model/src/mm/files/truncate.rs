@@ -1,0 +1,183 @@
+//! Taking pages out of the page cache because the file ends before them (`mm/truncate.c`), and the end of
+//! files.
+//!
+//! A page that is being read or written has to be waited for; then it loses its PTEs, what is dirty in it
+//! is given up, and it is free.
+
+use crate::mm::Mm;
+use crate::mm::alloc::slub::Cache;
+use crate::mm::files::inode::InodeId;
+use crate::mm::frames::page::{Pfn, flag};
+use crate::mm::frames::pte::Pte;
+use crate::mm::io;
+use crate::mm::writeback::fs_writeback::{Range, fsync_range};
+use crate::world::{Sys, World};
+use lowmark_spec::machine::PAGE_SIZE;
+
+impl Mm {
+    /// `unmap_mapping_range` of one page.
+    fn unmap_page(&mut self, pfn: Pfn) {
+        let page = self.pages[pfn];
+        let mut unmapped = 0;
+        self.for_each_file_pte(pfn, page, |pte| {
+            unmapped += 1;
+            *pte = Pte::default();
+        });
+        let page = &mut self.pages[pfn];
+        page.mapcount -= unmapped;
+        debug_assert!(!page.is_mapped());
+    }
+}
+
+impl World {
+    /// Takes out what is under no I/O, from `from` on; a page that is, is where it stopped.
+    fn truncate_ready_pages(&mut self, inode: InodeId, from: &mut u32) -> Option<Pfn> {
+        while let Some(index) = self.mm.inodes[inode as usize].pages.next_page(*from) {
+            let pfn = self.mm.inodes[inode as usize].pages.page(index)?;
+            *from = index;
+            let head = self.mm.pages.head(pfn);
+            if self.mm.pages[head].has_any(flag::LOCKED | flag::WRITEBACK) {
+                return Some(head);
+            }
+            self.mm.split_folio(head);
+            if self.mm.pages[pfn].is_mapped() {
+                self.mm.unmap_page(pfn);
+            }
+            self.cancel_dirty_page(pfn);
+            self.nfs_clear_commit(inode as usize, index);
+            self.mm.delete_from_page_cache(pfn, None);
+            // Isolated by reclaim: it frees what belongs to nobody.
+            if self.mm.pages[pfn].has(flag::LRU) {
+                self.mm.release_page(pfn);
+            }
+        }
+        None
+    }
+
+    /// `invalidate_mapping_pages`
+    fn invalidate_mapping_pages(&mut self, inode: InodeId) {
+        let all: Vec<Pfn> = self.mm.inodes[inode as usize]
+            .pages
+            .iter()
+            .map(|(_, pfn)| pfn)
+            .collect();
+        for pfn in all {
+            // Tails are on no list: a folio goes with its head.
+            let page = &self.mm.pages[pfn];
+            let busy = page.has_any(flag::LOCKED | flag::WRITEBACK | flag::DIRTY);
+            let busy = busy || !page.has(flag::LRU) || self.is_unstable(pfn);
+            if !busy && !self.mm.is_folio_mapped(pfn) {
+                self.mm.delete_from_page_cache(pfn, None);
+                self.mm.lru_del(pfn);
+                self.mm.free_folio(pfn);
+            }
+        }
+    }
+
+    /// A file got shorter, or is gone: what lay behind its end is free.
+    fn free_places(&mut self, inode: InodeId, page: u32) {
+        let file = &mut self.mm.inodes[inode as usize];
+        let runs = file.extents.cut(page);
+        self.mounts.get(file.fs).release(&runs);
+        self.nfs_truncate(inode, page);
+    }
+}
+
+/// `truncate_inode_pages`: all pages from `start` on.
+async fn truncate_inode_pages(sys: &Sys, inode: InodeId, start: u32) {
+    let mut from = start;
+    loop {
+        let busy = sys.world().truncate_ready_pages(inode, &mut from);
+        let Some(pfn) = busy else {
+            break;
+        };
+        let flags = match sys.world().mm.pages[pfn].has(flag::LOCKED) {
+            true => flag::LOCKED,
+            false => flag::WRITEBACK,
+        };
+        io::wait_on_page(sys, pfn, flags).await;
+    }
+    let mm = &mut sys.world().mm;
+    let file = &mut mm.inodes[inode as usize];
+    file.pages.forget_shadows(&mut mm.mappings, start);
+    let pages = &file.pages;
+    for object in file.nodes.retain(|leaf| pages.has_leaf(leaf)) {
+        mm.free_object(Cache::RadixTreeNode, object);
+    }
+}
+
+/// `drop_caches`: clean pages of all files that nobody maps.
+pub(crate) async fn drop_pagecache(sys: &Sys) {
+    let inodes = sys.world().mm.inodes.len() as InodeId;
+    for inode in 0..inodes {
+        let cost = {
+            let world = &mut *sys.world();
+            let before = world.mm.nr_file_pages;
+            world.invalidate_mapping_pages(inode);
+            (before - world.mm.nr_file_pages) * world.costs.file_page_ns
+        };
+        sys.charge_kernel(cost).await;
+    }
+}
+
+/// `truncate_setsize`, and the file system's part: sets the size of a file.
+pub(crate) async fn truncate(sys: &Sys, inode: InodeId, size: u64) {
+    sys.world().mm.inodes[inode as usize].size = size;
+    let Ok(pages) = u32::try_from(size.div_ceil(PAGE_SIZE)) else {
+        return;
+    };
+    truncate_inode_pages(sys, inode, pages).await;
+    // Somebody may have made it longer again while this waited.
+    let world = &mut *sys.world();
+    if world.mm.inodes[inode as usize].size <= size {
+        world.free_places(inode, pages);
+    }
+}
+
+/// `unlink(2)`: the name is gone, and the file with its last user.
+pub(crate) async fn unlink(sys: &Sys, inode: InodeId) {
+    sys.world().mm.inodes[inode as usize].linked = false;
+    evict_unused(sys, inode).await;
+}
+
+/// `fput`: a user less. What was written to a file on a server goes there first (`nfs_file_flush`).
+pub(crate) async fn close(sys: &Sys, inode: InodeId) {
+    let flushes = {
+        let world = sys.world();
+        let device = world.mm.inodes[inode as usize].device;
+        world.nfs.is_remote(device) && !world.sched.current_killed()
+    };
+    if flushes {
+        fsync_range(sys, inode, Range::ALL).await;
+    }
+    {
+        let world = &mut *sys.world();
+        let file = &mut world.mm.inodes[inode as usize];
+        file.users -= 1;
+        // xfs_release: what was allocated ahead goes back, unless somebody is just cutting the file short.
+        if file.users == 0
+            && let Ok(pages) = u32::try_from(file.len())
+            && file.pages.next_page(pages).is_none()
+        {
+            world.free_places(inode, pages);
+        }
+    }
+    evict_unused(sys, inode).await;
+}
+
+/// `iput`, `evict_inode` of a file that has neither a name nor users.
+async fn evict_unused(sys: &Sys, inode: InodeId) {
+    let unused = {
+        let world = sys.world();
+        let file = &world.mm.inodes[inode as usize];
+        !file.linked && file.users == 0
+    };
+    if unused {
+        truncate(sys, inode, 0).await;
+        let listed = sys.world().forget_dirty_inode(inode);
+        if listed {
+            let wb = sys.world().mm.inodes[inode as usize].wb();
+            sys.hold_list_lock(wb, 0).await;
+        }
+    }
+}

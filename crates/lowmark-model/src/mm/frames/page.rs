@@ -1,0 +1,326 @@
+//! `struct page`, 16 bytes, and doubly linked lists of free blocks.
+
+use crate::mm::alloc::mmzone::{Lru, MigrateType};
+use std::ops::{Index, IndexMut};
+
+/// Page frame number.
+pub(crate) type Pfn = u32;
+
+/// No page: end of a list.
+pub(crate) const NONE: Pfn = Pfn::MAX;
+
+/// Page flags (`enum pageflags`), one bit each.
+pub(crate) mod flag {
+    /// PG_referenced
+    pub(crate) const REFERENCED: u16 = 1 << 0;
+    /// PG_active
+    pub(crate) const ACTIVE: u16 = 1 << 1;
+    /// PG_lru: on an LRU list
+    pub(crate) const LRU: u16 = 1 << 2;
+    /// PG_dirty
+    pub(crate) const DIRTY: u16 = 1 << 3;
+    /// PG_writeback
+    pub(crate) const WRITEBACK: u16 = 1 << 4;
+    /// PG_swapbacked: anonymous or shmem
+    pub(crate) const SWAPBACKED: u16 = 1 << 5;
+    /// PG_swapcache: `private` is its slot
+    pub(crate) const SWAPCACHE: u16 = 1 << 6;
+    /// PG_reclaim while under writeback, PG_readahead otherwise
+    pub(crate) const RECLAIM: u16 = 1 << 7;
+    /// PG_locked: a read into it is under way
+    pub(crate) const LOCKED: u16 = 1 << 8;
+    /// PG_waiters: somebody waits for the lock or for writeback
+    pub(crate) const WAITERS: u16 = 1 << 9;
+    /// PG_workingset: it has been active
+    pub(crate) const WORKINGSET: u16 = 1 << 10;
+    /// PageAnon (`PAGE_MAPPING_ANON`): `owner` is or was in a private region
+    pub(crate) const ANON: u16 = 1 << 11;
+    /// PageBuddy: first page of a free block of order `private`. No page in use is being read and
+    /// written at once.
+    pub(crate) const BUDDY: u16 = LOCKED | WRITEBACK;
+    /// The bits above this one hold the zone.
+    pub(super) const ZONE_SHIFT: u32 = 12;
+}
+
+/// `owner` of a page that belongs to nobody.
+pub(crate) const UNMAPPED: u32 = u32::MAX;
+
+/// A page frame. The first page of a free block has the links of its list in `owner` and `position`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Page {
+    /// Region or shared object and page offset in it: see [`Mappings`](crate::mm::frames::mapping::Mappings).
+    pub(crate) owner: u32,
+    /// Swap slot of a swap cache page; order of the folio of a file's page; order of a free block, and whose list it is
+    /// on.
+    pub(crate) private: u32,
+    /// Place on its LRU list.
+    pub(crate) position: u32,
+    flags: u16,
+    /// PTEs that map it.
+    pub(crate) mapcount: u16,
+}
+
+impl Page {
+    /// Whether all of `flags` are set.
+    #[inline]
+    pub(crate) fn has(&self, flags: u16) -> bool {
+        self.flags & flags == flags
+    }
+
+    /// Whether any of `flags` is set.
+    #[inline]
+    pub(crate) fn has_any(&self, flags: u16) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// Whether another page has the same of these flags.
+    #[inline]
+    pub(crate) fn is_like(&self, other: &Page, flags: u16) -> bool {
+        (self.flags ^ other.flags) & flags == 0
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, flags: u16) {
+        self.flags |= flags;
+    }
+
+    #[inline]
+    pub(crate) fn clear(&mut self, flags: u16) {
+        self.flags &= !flags;
+    }
+
+    /// Clears the flags and says whether they were set.
+    #[inline]
+    pub(crate) fn test_and_clear(&mut self, flags: u16) -> bool {
+        let set = self.has(flags);
+        self.clear(flags);
+        set
+    }
+
+    /// Index of its zone.
+    #[inline]
+    pub(crate) fn zone(&self) -> usize {
+        (self.flags >> flag::ZONE_SHIFT) as usize
+    }
+
+    /// List on which the page is or belongs.
+    #[inline]
+    pub(crate) fn lru(&self) -> Lru {
+        Lru::new(!self.has(flag::SWAPBACKED), self.has(flag::ACTIVE))
+    }
+
+    /// PageAnon
+    #[inline]
+    pub(crate) fn is_anon(&self) -> bool {
+        self.has(flag::ANON)
+    }
+
+    /// `page_mapped`
+    #[inline]
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.mapcount != 0
+    }
+
+    /// PageBuddy: whether it is the first of a free block of this order.
+    #[inline]
+    pub(crate) fn is_free_block(&self, order: usize) -> bool {
+        self.has(flag::BUDDY) && usize::from(self.private as u8) == order
+    }
+
+    /// Whether the free block that it is the first page of is on a list of this type.
+    #[inline]
+    pub(crate) fn is_on_list_of(&self, list: MigrateType) -> bool {
+        self.buddy_list() == list as usize
+    }
+
+    /// Order of the free block that it is the first page of (`buddy_order`).
+    pub(crate) fn buddy_order(&self) -> usize {
+        usize::from(self.private as u8)
+    }
+
+    /// Number of the type whose list the free block is on that it is the first page of.
+    #[inline]
+    pub(crate) fn buddy_list(&self) -> usize {
+        (self.private >> u8::BITS) as usize
+    }
+
+    /// What another frame was used for, this one is used for now; it is on no list yet (`folio_migrate_flags`).
+    pub(in crate::mm) fn take_over(&mut self, other: &Page) {
+        let zone = self.flags & !0 << flag::ZONE_SHIFT;
+        *self = Page {
+            flags: zone | other.flags & !(!0 << flag::ZONE_SHIFT),
+            ..*other
+        };
+        self.clear(flag::LRU | flag::WAITERS);
+    }
+
+    /// Forgets everything but the zone: the page is about to be free or has just been allocated.
+    #[inline]
+    pub(crate) fn reset(&mut self) {
+        self.flags &= !0 << flag::ZONE_SHIFT;
+        self.owner = UNMAPPED;
+        self.private = 0;
+        self.mapcount = 0;
+    }
+}
+
+/// `private` of a free block.
+#[inline]
+fn of_free_block(order: usize, list: MigrateType) -> u32 {
+    (list as u32) << u8::BITS | order as u32
+}
+
+/// Every frame of the machine.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    pages: Vec<Page>,
+}
+
+impl Pages {
+    pub(crate) fn new(count: u32) -> Pages {
+        let page = Page {
+            owner: UNMAPPED,
+            private: 0,
+            position: 0,
+            flags: 0,
+            mapcount: 0,
+        };
+        Pages {
+            pages: vec![page; count as usize],
+        }
+    }
+
+    /// A frame, if there is such.
+    #[inline]
+    pub(crate) fn get(&self, pfn: Pfn) -> Option<&Page> {
+        self.pages.get(pfn as usize)
+    }
+
+    /// Number of frames.
+    pub(crate) fn len(&self) -> u32 {
+        self.pages.len() as u32
+    }
+
+    /// Says to which zone the frames from `start` to `end` belong.
+    pub(crate) fn set_zone(&mut self, start: Pfn, end: Pfn, zone: usize) {
+        for page in &mut self.pages[start as usize..end as usize] {
+            page.flags = (zone as u16) << flag::ZONE_SHIFT;
+        }
+    }
+}
+
+impl Index<Pfn> for Pages {
+    type Output = Page;
+
+    #[inline]
+    fn index(&self, pfn: Pfn) -> &Page {
+        &self.pages[pfn as usize]
+    }
+}
+
+impl IndexMut<Pfn> for Pages {
+    #[inline]
+    fn index_mut(&mut self, pfn: Pfn) -> &mut Page {
+        &mut self.pages[pfn as usize]
+    }
+}
+
+/// A list of free blocks through the links of their first pages (`struct list_head`).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FreeList {
+    head: Pfn,
+    len: u32,
+}
+
+impl Default for FreeList {
+    fn default() -> Self {
+        FreeList { head: NONE, len: 0 }
+    }
+}
+
+impl FreeList {
+    /// Blocks on the list.
+    #[inline]
+    pub(crate) fn len(&self) -> u64 {
+        u64::from(self.len)
+    }
+
+    /// The block at the head.
+    pub(crate) fn first(&self) -> Option<Pfn> {
+        (self.head != NONE).then_some(self.head)
+    }
+
+    /// `list_add` of a block of this order to a list of this type: marks it as free.
+    #[inline]
+    pub(crate) fn push(&mut self, pages: &mut Pages, pfn: Pfn, order: usize, list: MigrateType) {
+        let next = std::mem::replace(&mut self.head, pfn);
+        let page = &mut pages[pfn];
+        page.set(flag::BUDDY);
+        page.private = of_free_block(order, list);
+        (page.owner, page.position) = (next, NONE);
+        if next != NONE {
+            pages[next].position = pfn;
+        }
+        self.len += 1;
+    }
+
+    /// `list_del` of a block, which is no longer marked as free.
+    #[inline]
+    pub(crate) fn remove(&mut self, pages: &mut Pages, pfn: Pfn) {
+        let page = &mut pages[pfn];
+        page.clear(flag::BUDDY);
+        page.private = 0;
+        let (next, prev) = (page.owner, page.position);
+        match prev {
+            NONE => self.head = next,
+            _ => pages[prev].owner = next,
+        }
+        if next != NONE {
+            pages[next].position = prev;
+        }
+        self.len -= 1;
+    }
+
+    /// Takes the block at the head.
+    #[inline]
+    pub(crate) fn pop(&mut self, pages: &mut Pages) -> Option<Pfn> {
+        let pfn = self.head;
+        if pfn == NONE {
+            return None;
+        }
+        let page = &mut pages[pfn];
+        page.clear(flag::BUDDY);
+        self.head = page.owner;
+        if self.head != NONE {
+            pages[self.head].position = NONE;
+        }
+        self.len -= 1;
+        Some(pfn)
+    }
+
+    /// `move_freelist_head`: a block becomes the first one; those before it go to the tail.
+    pub(crate) fn rotate_to_head(&mut self, pages: &mut Pages, pfn: Pfn) {
+        let last = pages[pfn].position;
+        if last == NONE {
+            return;
+        }
+        let tail = self.iter(pages).last().unwrap_or(pfn);
+        (pages[tail].owner, pages[self.head].position) = (self.head, tail);
+        (pages[last].owner, pages[pfn].position) = (NONE, NONE);
+        self.head = pfn;
+    }
+
+    /// `move_freelist_tail`: a block becomes the last one, with those before it.
+    pub(crate) fn rotate_to_tail(&mut self, pages: &mut Pages, pfn: Pfn) {
+        let next = pages[pfn].owner;
+        if next != NONE {
+            self.rotate_to_head(pages, next);
+        }
+    }
+
+    /// The blocks from head to tail.
+    pub(crate) fn iter<'a>(&self, pages: &'a Pages) -> impl Iterator<Item = Pfn> + use<'a> {
+        let some = |pfn: Pfn| (pfn != NONE).then_some(pfn);
+        std::iter::successors(some(self.head), move |&pfn| some(pages[pfn].owner))
+    }
+}

@@ -1,0 +1,57 @@
+//! What happens when the I/O of pages is done (`end_swap_bio_read`, `end_page_writeback` and their like).
+
+use crate::device::{Completed, Dir};
+use crate::kernel::TailWriteback;
+use crate::mm::frames::page::{Pfn, flag};
+use crate::world::World;
+
+impl World {
+    /// The pages of a finished request (`end_swap_bio_read`, `end_page_writeback` and their like). One written for reclaim
+    /// is moved to where reclaim finds it next; one that the device did not take stays dirty in swap, and is lost
+    /// in a file.
+    pub(crate) fn end_io(&mut self, completed: &Completed, pages: &[Pfn]) {
+        self.mm.fetch_frames(pages);
+        self.bio_put(pages);
+        match completed.dir {
+            Dir::Read => {
+                for &pfn in pages {
+                    if let Some(head) = self.mm.pages.end_read(pfn) {
+                        self.wake_page(head);
+                    }
+                }
+            }
+            Dir::Write => {
+                self.mm.nr_writeback -= pages.len() as u64;
+                for (number, &pfn) in pages.iter().enumerate() {
+                    self.end_page_writeback(pfn, completed.failed.contains(&number));
+                    self.wake_page(pfn);
+                }
+            }
+        }
+    }
+
+    fn end_page_writeback(&mut self, pfn: Pfn, failed: bool) {
+        self.mm.memcontrol.uncount_writeback(pfn);
+        let page = &mut self.mm.pages[pfn];
+        page.clear(flag::WRITEBACK);
+        let (zone, file) = (page.zone(), !page.has(flag::SWAPBACKED));
+        if failed && !file {
+            // end_swap_bio_write
+            page.clear(flag::RECLAIM);
+            page.set(flag::DIRTY);
+        }
+        self.mm.stat.nr_written += 1;
+        self.account_reclaim_writeback(zone, 1);
+        if failed && file {
+            self.mapping_set_error(pfn);
+        }
+        if self.mm.pages[pfn].test_and_clear(flag::RECLAIM) {
+            let tail = self.kernel.mechanisms.tail_writeback;
+            self.mm
+                .rotate_reclaimable_page(pfn, tail == TailWriteback::Activate);
+        }
+        if file {
+            self.end_file_writeback(pfn);
+        }
+    }
+}

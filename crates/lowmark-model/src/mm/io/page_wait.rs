@@ -1,0 +1,54 @@
+//! Waiting for a page that is being read or written (`folio_wait_bit`, `mm/filemap.c`).
+
+use crate::mm::frames::page::{Pfn, flag};
+use crate::time::{Sched, TaskId};
+use crate::world::{Sys, World};
+
+/// Tasks that wait for a page, in the order in which they came (`page_waitqueue`).
+#[derive(Debug, Default)]
+pub(crate) struct PageWaiters {
+    waiting: Vec<(Pfn, TaskId)>,
+}
+
+impl PageWaiters {
+    /// Blocks the current task until the page's I/O is done.
+    fn block(&mut self, pfn: Pfn, sched: &mut Sched) {
+        self.waiting.push((pfn, sched.current()));
+        sched.block("a page");
+    }
+
+    /// Wakes all that wait for the page.
+    fn wake(&mut self, pfn: Pfn, sched: &mut Sched) {
+        self.waiting.retain(|&(other, task)| {
+            if other == pfn {
+                sched.wake(task);
+            }
+            other != pfn
+        });
+    }
+}
+
+impl World {
+    /// Whoever waits for a page looks at it again.
+    #[inline]
+    pub(super) fn wake_page(&mut self, pfn: Pfn) {
+        if self.mm.pages[pfn].test_and_clear(flag::WAITERS) {
+            self.page_waiters.wake(pfn, &mut self.sched);
+        }
+    }
+}
+
+/// Waits until a page is neither being read nor, if `writeback`, being written (`lock_page`,
+/// `wait_on_page_writeback`). Whoever waited has to look again at what the page is.
+pub(crate) async fn wait_on_page(sys: &Sys, pfn: Pfn, flags: u16) {
+    {
+        let world = &mut *sys.world();
+        if !world.mm.pages[pfn].has(flags) {
+            return;
+        }
+        world.block.unplug_queues(&mut world.sched);
+        world.mm.pages[pfn].set(flag::WAITERS);
+        world.page_waiters.block(pfn, &mut world.sched);
+    }
+    sys.suspend().await;
+}

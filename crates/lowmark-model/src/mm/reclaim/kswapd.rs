@@ -1,0 +1,422 @@
+//! kswapd: one kernel thread per node that reclaims in the background.
+//!
+//! It is woken when an allocation finds its zones below the low watermark, reclaims until the zones are
+//! balanced, naps for 100 ms, and sleeps if they are balanced still. What *balanced* means, for which
+//! zones, and what is remembered between runs are the mechanisms of [`BalancePgdat`] and
+//! [`KswapdClasszone`].
+
+mod node;
+#[cfg(test)]
+mod tests;
+mod zones;
+
+use crate::kernel::{BalancePgdat, HopelessNode, KswapdClasszone, KswapdWake, NodeWriteback};
+use crate::mm::Mm;
+use crate::mm::alloc::mmzone::{Lru, MAX_NR_ZONES, Mark, Node, ZoneType};
+use crate::mm::alloc::page_alloc::Gfp;
+use crate::mm::reclaim::vmscan::{
+    MAX_KSWAPD_FAILURES, ScanControl, Target, age_active_anon, shrink_node,
+};
+use crate::time::{MSEC, Nanos, SECOND, TaskId, TaskState, WaitQueue};
+use crate::world::{Sys, World};
+use lowmark_record::event::gfp;
+use lowmark_record::{Field, Kind};
+
+/// What others tell kswapd, and what it tells itself (`pg_data_t`).
+#[derive(Debug, Default)]
+pub(crate) struct Kswapd {
+    /// `kswapd_wait`: where it naps and sleeps.
+    wait: WaitQueue,
+    /// `kswapd_max_order`
+    order: u32,
+    /// `kswapd_classzone_idx`; none means that nobody asked.
+    class: Option<usize>,
+    /// Runs in a row that reclaimed nothing (`kswapd_failures`).
+    pub(crate) failures: u32,
+    /// Asleep for good, not only napping.
+    pub(crate) asleep: bool,
+    /// Who it is.
+    task: Option<TaskId>,
+}
+
+impl World {
+    /// `wake_all_kswapds`: tells the kswapd of every node that the allocation could use, with the flags that it has.
+    pub(crate) fn wake_all_kswapds(&mut self, gfp: Gfp, flags: u64, order: u32) {
+        // Zone kernels tell one that is awake nothing but a higher order.
+        let mechanisms = &self.kernel.mechanisms;
+        let by_node = mechanisms.balance_pgdat == BalancePgdat::Node;
+        let told = mechanisms.kswapd_wake == KswapdWake::Told;
+        let awake = |node: &Node| node.kswapd.wait.is_empty();
+        if !by_node && !told && order == 0 && self.mm.nodes.iter().all(awake) {
+            return;
+        }
+        let preferred = self.mm.zones[self.mm.preferred_zone(gfp)].kind;
+        for at in 0..self.mm.nodes[gfp.node].zonelist.len() {
+            let zone = self.mm.nodes[gfp.node].zonelist[at];
+            if self.mm.zones[zone].kind <= gfp.highest {
+                self.wakeup_kswapd(zone, (flags, order), preferred, gfp.highest);
+            }
+        }
+    }
+
+    /// `wakeup_kswapd` for an allocation with these flags and of this order; a wake-up for a boosted zone has no flags.
+    pub(in crate::mm) fn wakeup_kswapd(
+        &mut self,
+        zone: usize,
+        (gfp_flags, order): (u64, u32),
+        preferred: ZoneType,
+        highest: ZoneType,
+    ) {
+        let node = self.mm.zones[zone].node;
+        let by_node = self.kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
+        let kswapd = &mut self.mm.nodes[node].kswapd;
+        if by_node {
+            let class = highest as usize;
+            kswapd.class = Some(kswapd.class.map_or(class, |old| old.max(class)));
+            kswapd.order = kswapd.order.max(order);
+        } else if kswapd.order < order {
+            kswapd.order = order;
+            let class = preferred as usize;
+            kswapd.class = Some(kswapd.class.map_or(class, |old| old.min(class)));
+        }
+        let rule = self.kernel.mechanisms.kswapd_wake;
+        let awake = kswapd.wait.is_empty() && rule != KswapdWake::Told;
+        if awake {
+            return;
+        }
+        let needed = !self.node_hopeless(node)
+            && match rule {
+                KswapdWake::Told | KswapdWake::BelowLow => {
+                    !self.zone_ok(zone, order, Mark::Low, ZoneType::Dma)
+                }
+                KswapdWake::NotBalanced => !self.zone_ok(zone, order, Mark::High, ZoneType::Dma),
+                KswapdWake::NodeNotBalanced => {
+                    let class = highest as usize;
+                    !self.node_balanced(node, order, class) || self.node_boosted(node, class)
+                }
+            };
+        let waits = gfp_flags & gfp::DIRECT_RECLAIM != 0;
+        if !needed && !waits {
+            // There may be enough, but in pieces that are too small.
+            self.wakeup_kcompactd(node, order, highest as usize);
+        }
+        if needed {
+            // Zones count anew in each node; e716f2eb24de (4.12) traces what it is woken for.
+            let zid = match self.kernel.mechanisms.kswapd_classzone {
+                KswapdClasszone::Vanilla | KswapdClasszone::Clear => self.mm.zones[zone].kind,
+                KswapdClasszone::KeepAwake | KswapdClasszone::Remembers => highest,
+            };
+            self.trace(Kind::WakeupKswapd, |_| {
+                vec![
+                    (Field::Nid, node as u64),
+                    (Field::Zid, zid as u64),
+                    (Field::Order, u64::from(order)),
+                    (Field::GfpFlags, gfp_flags),
+                ]
+            });
+            self.mm.nodes[node].kswapd.wait.wake_all(&mut self.sched);
+        }
+    }
+
+    /// Somebody waits to reclaim directly: kswapd is to look after what the kernel itself can use.
+    pub(super) fn wake_kswapd_for_reserves(&mut self, node: usize) {
+        let kswapd = &mut self.mm.nodes[node].kswapd;
+        if !kswapd.wait.is_empty() {
+            let normal = ZoneType::Normal as usize;
+            kswapd.class = Some(kswapd.class.map_or(normal, |class| class.min(normal)));
+            kswapd.wait.wake_all(&mut self.sched);
+        }
+    }
+
+    /// `kswapd_is_running`: it runs or would like to.
+    pub(in crate::mm) fn kswapd_is_running(&self, node: usize) -> bool {
+        let task = self.mm.nodes[node].kswapd.task;
+        let state = task.map(|task| self.sched.task(task).state);
+        matches!(state, Some(TaskState::Running | TaskState::Runnable))
+    }
+
+    /// kswapd has given up on the node and leaves it to direct reclaim.
+    fn node_hopeless(&self, node: usize) -> bool {
+        self.mm.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES
+    }
+
+    /// A run of kswapd over a node is over.
+    fn count_failure(&mut self, node: usize, reclaimed: u64) {
+        if reclaimed == 0 && self.kernel.mechanisms.hopeless_node == HopelessNode::Failures {
+            self.mm.nodes[node].kswapd.failures += 1;
+        }
+    }
+
+    fn set_reclaim_active(&mut self, node: usize, class: usize, active: bool) {
+        for at in 0..self.mm.nodes[node].zones.len() {
+            let zone = self.mm.nodes[node].zones[at];
+            if self.mm.zones[zone].kind as usize <= class {
+                self.mm.zones[zone].set_reclaim_active(active);
+            }
+        }
+    }
+
+    fn zone_ok(&self, zone: usize, order: u32, mark: Mark, class: ZoneType) -> bool {
+        let zone = &self.mm.zones[zone];
+        let rule = self.kernel.mechanisms.watermark_order;
+        zone.watermark_ok(order as usize, zone.mark(mark), class, rule)
+    }
+
+    /// Zones of a node up to a class (`pgdat->node_zones`).
+    fn zones_up_to(
+        &self,
+        node: usize,
+        class: usize,
+    ) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        let zones = self.mm.nodes[node].zones.iter().copied();
+        zones.filter(move |&zone| self.mm.zones[zone].kind as usize <= class)
+    }
+
+    /// `zone_balanced` of node kernels: the zone is at its high watermark. Up to 4.11 the test itself
+    /// clears the flags that call the node congested or dirty, also where an allocation makes it before it wakes kswapd.
+    fn zone_balanced(&mut self, zone: usize, order: u32, class: usize) -> bool {
+        let balanced = self.zone_ok(zone, order, Mark::High, class_type(class));
+        if balanced && self.kernel.mechanisms.kswapd_classzone == KswapdClasszone::Vanilla {
+            self.clear_node_flags(self.mm.zones[zone].node);
+        }
+        balanced
+    }
+
+    /// `pgdat_balanced` of node kernels: some zone up to the class is at its high watermark.
+    fn node_balanced(&mut self, node: usize, order: u32, class: usize) -> bool {
+        if self.zones_up_to(node, class).next().is_none() {
+            return matches!(
+                self.kernel.mechanisms.kswapd_classzone,
+                KswapdClasszone::KeepAwake | KswapdClasszone::Remembers
+            );
+        }
+        (0..self.mm.nodes[node].zones.len()).any(|at| {
+            let zone = self.mm.nodes[node].zones[at];
+            self.mm.zones[zone].kind as usize <= class && self.zone_balanced(zone, order, class)
+        })
+    }
+
+    /// `prepare_kswapd_sleep` (`sleeping_prematurely`): may it sleep now? If so, what reclaim has seen of the node's
+    /// writeback is forgotten.
+    fn prepare_sleep(&mut self, node: usize, done: Request) -> bool {
+        self.wake_all_pfmemalloc_waiters(node);
+        let Request { order, class } = done;
+        if self.kernel.mechanisms.balance_pgdat != BalancePgdat::Node {
+            return self.pgdat_balanced(node, order, class);
+        }
+        if self.node_hopeless(node) {
+            return true;
+        }
+        if self.kernel.mechanisms.kswapd_classzone == KswapdClasszone::Vanilla {
+            return (0..self.mm.nodes[node].zones.len()).all(|at| {
+                let zone = self.mm.nodes[node].zones[at];
+                self.mm.zones[zone].kind as usize > class || self.zone_balanced(zone, order, class)
+            });
+        }
+        let may = self.node_balanced(node, order, class);
+        if may {
+            self.clear_node_flags(node);
+        }
+        may
+    }
+
+    /// `clear_pgdat_congested`: what batches of dirty pages said of a node's devices is over.
+    fn clear_node_flags(&mut self, node: usize) {
+        let writeback = self.kernel.mechanisms.node_writeback == NodeWriteback::Balanced;
+        for &zone in &self.mm.nodes[node].zones {
+            let zone = &mut self.mm.zones[zone];
+            zone.congested = false;
+            let lists = &mut self.mm.lruvecs[zone.lruvec];
+            lists.tail_dirty = false;
+            lists.congested = false;
+            lists.all_writeback &= !writeback;
+        }
+    }
+}
+
+impl Mm {
+    /// Type of a node's highest populated zone.
+    fn highest_zone(&self, node: usize) -> ZoneType {
+        let zone = self.nodes[node].zones.last();
+        zone.map_or(ZoneType::Normal, |&zone| self.zones[zone].kind)
+    }
+}
+
+fn class_type(class: usize) -> ZoneType {
+    ZoneType::ALL[class.min(MAX_NR_ZONES - 1)]
+}
+
+/// What a run was asked for or achieved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Request {
+    order: u32,
+    class: usize,
+}
+
+/// The thread (`kswapd`). Never returns.
+pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
+    let by_node = sys.world().kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
+    let mut done = sys.world().first_request(node);
+    let mut alloc_order = 0;
+    {
+        let world = &mut *sys.world();
+        world.mm.nodes[node].kswapd.task = Some(world.sched.current());
+    }
+    loop {
+        let began = sys.world().sched.now();
+        try_to_sleep(&sys, node, done, alloc_order).await;
+        let request = sys.world().take_request(node, done);
+        done = if by_node {
+            node::balance_node(&sys, node, request).await
+        } else {
+            zones::balance_zones(&sys, node, request).await
+        };
+        pass_some_time(&sys, began).await;
+        (done, alloc_order) = sys.world().look_again(node, request, done);
+    }
+}
+
+impl World {
+    /// What kswapd takes for asked of it before anybody has.
+    fn first_request(&self, node: usize) -> Request {
+        let class = match self.kernel.mechanisms.kswapd_classzone {
+            _ if self.kernel.mechanisms.balance_pgdat != BalancePgdat::Node => {
+                // pgdat->nr_zones - 1
+                self.mm.highest_zone(node)
+            }
+            KswapdClasszone::Vanilla | KswapdClasszone::Clear => ZoneType::Dma,
+            KswapdClasszone::KeepAwake | KswapdClasszone::Remembers => ZoneType::High,
+        };
+        Request {
+            order: 0,
+            class: class as usize,
+        }
+    }
+
+    /// After its sleep kswapd reads what it is asked for, and resets that. If it is nothing, the class is that of its
+    /// last run, zone 0, or with zone lists the highest zone.
+    fn take_request(&mut self, node: usize, done: Request) -> Request {
+        let unasked = match self.kernel.mechanisms.kswapd_classzone {
+            _ if self.kernel.mechanisms.balance_pgdat != BalancePgdat::Node => {
+                self.mm.highest_zone(node) as usize
+            }
+            KswapdClasszone::Remembers => done.class,
+            _ => 0,
+        };
+        let kswapd = &mut self.mm.nodes[node].kswapd;
+        let order = std::mem::take(&mut kswapd.order);
+        let class = kswapd.class.take().unwrap_or(unasked);
+        self.trace(Kind::KswapdWake, |_| {
+            vec![
+                (Field::Nid, node as u64),
+                (Field::Zid, class as u64),
+                (Field::Order, u64::from(order)),
+            ]
+        });
+        Request { order, class }
+    }
+
+    /// After a run: by what it asks whether it may sleep, and the order that is left to kcompactd. A run that gave up
+    /// the order asks by what it has done; one that did not, by what has been asked for meanwhile.
+    fn look_again(&self, node: usize, request: Request, done: Request) -> (Request, u32) {
+        let by_node = self.kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
+        if !by_node || done.order != request.order {
+            return (done, request.order);
+        }
+        let kswapd = &self.mm.nodes[node].kswapd;
+        let class = match (self.kernel.mechanisms.kswapd_classzone, kswapd.class) {
+            (KswapdClasszone::KeepAwake, Some(asked)) => asked.max(request.class),
+            (_, Some(asked)) => asked,
+            (KswapdClasszone::KeepAwake | KswapdClasszone::Remembers, None) => request.class,
+            (KswapdClasszone::Vanilla | KswapdClasszone::Clear, None) => 0,
+        };
+        let order = kswapd.order;
+        (Request { order, class }, order)
+    }
+
+    /// A nap was cut short: what kswapd would have slept by is asked for as well.
+    fn note_interrupted_nap(&mut self, node: usize, done: Request) {
+        self.mm.stat.kswapd_low_wmark_hit_quickly += 1;
+        let classzone = self.kernel.mechanisms.kswapd_classzone;
+        let by_node = self.kernel.mechanisms.balance_pgdat == BalancePgdat::Node;
+        let kswapd = &mut self.mm.nodes[node].kswapd;
+        kswapd.order = kswapd.order.max(done.order);
+        if by_node {
+            kswapd.class = Some(match kswapd.class {
+                Some(class) if classzone == KswapdClasszone::Remembers => class,
+                Some(class) => class.max(done.class),
+                None => done.class,
+            });
+        }
+    }
+}
+
+/// `kswapd_try_to_sleep`: a nap of 100 ms; if nobody woke it and all is well still, sleep. Blocks of the order that it
+/// was asked for, which it may have given up, are left to kcompactd.
+async fn try_to_sleep(sys: &Sys, node: usize, done: Request, alloc_order: u32) {
+    {
+        let world = &mut *sys.world();
+        if !world.prepare_sleep(node, done) {
+            world.mm.stat.kswapd_high_wmark_hit_quickly += 1;
+            return;
+        }
+    }
+    {
+        let world = &mut *sys.world();
+        for at in 0..world.mm.nodes[node].zones.len() {
+            let zone = world.mm.nodes[node].zones[at];
+            world.mm.zones[zone].flush_skip_hints();
+        }
+        world.wakeup_kcompactd(node, alloc_order, done.class);
+    }
+    {
+        let world = &mut *sys.world();
+        let nap = world.jiffies(SECOND / 10);
+        world.mm.nodes[node]
+            .kswapd
+            .wait
+            .block_for(&mut world.sched, "kswapd's nap", nap);
+    }
+    sys.suspend().await;
+    {
+        let world = &mut *sys.world();
+        let me = world.sched.current();
+        world.mm.nodes[node].kswapd.wait.remove(me);
+        let interrupted = !world.sched.timed_out();
+        if interrupted {
+            world.note_interrupted_nap(node, done);
+            return;
+        }
+        if !world.prepare_sleep(node, done) {
+            world.mm.stat.kswapd_high_wmark_hit_quickly += 1;
+            return;
+        }
+        world.trace(Kind::KswapdSleep, |_| vec![(Field::Nid, node as u64)]);
+        let kswapd = &mut world.mm.nodes[node].kswapd;
+        kswapd.asleep = true;
+        kswapd.wait.block(&mut world.sched, "work for kswapd");
+    }
+    sys.suspend().await;
+    sys.world().mm.nodes[node].kswapd.asleep = false;
+}
+
+fn scan_control(request: Request, nr_to_reclaim: u64) -> ScanControl {
+    let class = class_type(request.class);
+    ScanControl::new(true, nr_to_reclaim, request.order, class)
+}
+
+/// A round in which there was nothing to scan must not stop the clock for everybody else.
+async fn pass_some_time(sys: &Sys, began: Nanos) {
+    let stood_still = sys.world().sched.now() == began;
+    if stood_still {
+        sys.charge_kernel(MSEC / 1000).await;
+    }
+}
+
+impl World {
+    /// `age_active_anon`: the target of the ageing that a balancing run does first, if it is due.
+    fn due_for_ageing(&self, target: Target, sc: &ScanControl) -> bool {
+        self.inactive_is_low(target, false, sc)
+            && self.mm.tree_len(target.lruvec, Lru::ActiveAnon) > 0
+    }
+}

@@ -1,0 +1,234 @@
+//! A run of kswapd over a node (`balance_pgdat`, 4.8 and later).
+//!
+//! 1. While no zone up to the class is at its high watermark, a pass at each priority, the next one deeper if the
+//!    last did not scan or free enough.
+//! 2. From 5.0 on zones may be boosted. What is balanced with the boost is left; but as much as the boosts come to
+//!    is freed nonetheless, of file pages that need not be written, and no deeper than priority 10.
+//! 3. In the end the boosts that there were when it began are over.
+
+use super::{Request, age_active_anon, scan_control, shrink_node};
+use crate::mm::alloc::mmzone::{Mark, PAGEBLOCK_ORDER};
+use crate::mm::compaction::compact_gap;
+use crate::mm::reclaim::vmscan::{DEF_PRIORITY, SWAP_CLUSTER_MAX, Target};
+use crate::world::{Sys, World};
+
+/// `balance_pgdat` over node lists (4.8 and later). From 5.0 on it may be for a boost alone: the node is
+/// balanced with it, and file pages are reclaimed that need not be written.
+pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Request {
+    let (target, boosts) = {
+        let mut world = sys.world();
+        world.mm.stat.pageoutrun += 1;
+        let zone = world.mm.nodes[node].zones.last().copied().unwrap_or(0);
+        let boosts = world.boosts(node, request.class);
+        let lruvec = world.mm.zones[zone].lruvec;
+        (Target { lruvec, zone }, boosts)
+    };
+    let mut sc = scan_control(request, 0);
+    let mut boost: u64 = boosts.iter().map(|&(_, boost)| boost).sum();
+    let mut done = false;
+    sys.world().set_reclaim_active(node, request.class, true);
+    while sc.priority >= 1 {
+        let balanced = sys.world().node_balanced(node, sc.order, request.class);
+        if !balanced && boost > 0 {
+            // The boost is left to ordinary reclaim, which its watermarks bind as well.
+            boost = 0;
+            sc.priority = DEF_PRIORITY;
+        }
+        done = balanced && boost == 0;
+        if done {
+            break;
+        }
+        sc.may_swap = boost == 0;
+        sc.may_writepage = boost == 0;
+        let deepest = boost > 0 && sc.priority == DEF_PRIORITY - 2;
+        sc.nr_scanned = 0;
+        let before = sc.nr_reclaimed;
+        let due = sys.world().due_for_ageing(target, &sc);
+        if due {
+            age_active_anon(sys, target, &sc).await;
+        }
+        sc.nr_to_reclaim = sys.world().reclaim_target(node, request.class);
+        shrink_node(sys, target, &mut sc).await;
+        sys.world().wake_pfmemalloc_waiters(node);
+        // Fragmentation may be why larger blocks are missing.
+        if sc.order > 0 && sc.nr_reclaimed >= compact_gap(sc.order as usize) {
+            sc.order = 0;
+        }
+        let reclaimed = sc.nr_reclaimed - before;
+        boost = boost.saturating_sub(reclaimed);
+        if boost > 0 && reclaimed == 0 {
+            break;
+        }
+        if sc.nr_scanned < sc.nr_to_reclaim && !deepest || reclaimed == 0 {
+            sc.priority -= 1;
+        }
+    }
+    {
+        let world = &mut *sys.world();
+        world.set_reclaim_active(node, request.class, false);
+        if !done {
+            world.count_failure(node, sc.nr_reclaimed);
+        }
+        if !boosts.is_empty() {
+            for (zone, boost) in boosts {
+                world.mm.end_boost(zone, boost);
+            }
+            // There is likely space now to make pageblocks whole again.
+            world.wakeup_kcompactd(node, PAGEBLOCK_ORDER as u32, request.class);
+        }
+        world.snapshot_refaults(&[target], sc.memcg);
+    }
+    Request {
+        order: sc.order,
+        class: request.class,
+    }
+}
+
+impl World {
+    /// Pages that a pass of kswapd over a node aims at (`kswapd_shrink_node`).
+    fn reclaim_target(&self, node: usize, class: usize) -> u64 {
+        let high = |zone: usize| self.mm.zones[zone].mark(Mark::High).max(SWAP_CLUSTER_MAX);
+        self.zones_up_to(node, class).map(high).sum()
+    }
+
+    /// The zones of a node that are boosted, up to a class, and by how much.
+    fn boosts(&self, node: usize, class: usize) -> Vec<(usize, u64)> {
+        let zones = self.zones_up_to(node, class);
+        let boosts = zones.map(|zone| (zone, self.mm.zones[zone].watermark_boost));
+        boosts.filter(|&(_, boost)| boost > 0).collect()
+    }
+
+    /// `pgdat_watermark_boosted`
+    pub(super) fn node_boosted(&self, node: usize, class: usize) -> bool {
+        self.zones_up_to(node, class)
+            .any(|zone| self.mm.zones[zone].watermark_boost > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+    use crate::mm::alloc::mmzone::ZoneType;
+    use crate::mm::alloc::page_alloc::Gfp;
+    use crate::mm::frames::page::flag;
+    use crate::time::run_until_idle;
+    use crate::trace::Trace;
+    use lowmark_spec::{KernelSpec, Machine};
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    fn world() -> World {
+        let spec = KernelSpec {
+            text: "v6.18".into(),
+            version: "v6.18".into(),
+            toggles: Vec::new(),
+            sysctl: Default::default(),
+        };
+        let machine = Machine::small(64 << 20, 64 << 20);
+        let kernel = Kernel::resolve(&spec).unwrap();
+        World::new(&machine, kernel, Trace::new(None))
+    }
+
+    /// Takes a page of a zone, for a list.
+    fn use_page(world: &mut World, zone: usize) {
+        let list = Gfp::user(0).migrate_type;
+        let pfn = world.mm.zones[zone].take(&mut world.mm.pages, list);
+        let pfn = pfn.expect("it is free");
+        world.mm.pages[pfn].set(flag::SWAPBACKED);
+        world.mm.lru_add(pfn);
+    }
+
+    /// A run for blocks of an order, of a node that has anonymous pages alone, and `left` pages more than its high
+    /// watermark, or less.
+    fn run_of(mut world: World, left: i64, order: u32) -> (Rc<Sys>, Request) {
+        let zone = world.mm.nodes[0].zonelist[0];
+        let reserve = |world: &World| {
+            let keeps = &world.mm.zones[zone];
+            keeps.mark(Mark::High) + keeps.lowmem_reserve[ZoneType::High as usize]
+        };
+        while world.mm.zones[zone].free as i64 > reserve(&world) as i64 + left {
+            use_page(&mut world, zone);
+        }
+        for other in 0..zone {
+            // Those below have no page for anybody.
+            world.mm.zones[other].lowmem_reserve = [u64::from(u32::MAX); 4];
+        }
+        let sys = Sys::new(world);
+        let done = Rc::new(Cell::new(None));
+        let (task, result) = (Rc::clone(&sys), Rc::clone(&done));
+        let body = Box::pin(async move {
+            let class = ZoneType::High as usize;
+            result.set(Some(balance_node(&task, 0, Request { order, class }).await));
+        });
+        sys.world().spawn("kswapd".into(), false, body);
+        run_until_idle(&sys, &mut |_| {});
+        let done = done.take().expect("it has ended");
+        (sys, done)
+    }
+
+    /// What a run over a boosted node came to; `left` counts the boost.
+    fn boosted_run(left: i64) -> (u64, u64, u32) {
+        let mut world = world();
+        let zone = world.mm.nodes[0].zonelist[0];
+        world.mm.zones[zone].boost_watermark();
+        world.mm.note_boost(zone);
+        let (sys, _) = run_of(world, left, 0);
+        let world = sys.world();
+        let boost = world.mm.zones[zone].watermark_boost;
+        let failures = world.mm.nodes[0].kswapd.failures;
+        (world.mm.stat.pgscan_kswapd, boost, failures)
+    }
+
+    /// Twice the pages of a block are enough: whether there is one is left to who wants it.
+    #[test]
+    fn blocks_are_given_up_for_pages() {
+        let (sys, done) = run_of(world(), -100, 3);
+        assert_eq!(done.order, 0);
+        assert!(sys.world().mm.stat.pgsteal_kswapd >= 16);
+        let (sys, done) = run_of(world(), 100, 3);
+        assert_eq!((done.order, sys.world().mm.stat.pgscan_kswapd), (3, 0));
+    }
+
+    /// Pages of other zones are gone past and counted, but are no work done: the next pass goes deeper.
+    #[test]
+    fn skipped_pages_are_no_progress() {
+        let mut world = world();
+        let (below, above) = (0, world.mm.nodes[0].zonelist[0]);
+        for zone in [above, below] {
+            (0..1000).for_each(|_| use_page(&mut world, zone));
+        }
+        let sys = Sys::new(world);
+        let task = Rc::clone(&sys);
+        let scanned = Rc::new(Cell::new(0));
+        let result = Rc::clone(&scanned);
+        let body = Box::pin(async move {
+            let class = task.world().mm.zones[below].kind as usize;
+            let mut sc = scan_control(Request { order: 0, class }, 32);
+            sc.priority = 6;
+            let target = Target {
+                lruvec: 0,
+                zone: above,
+            };
+            shrink_node(&task, target, &mut sc).await;
+            result.set(sc.nr_scanned);
+        });
+        sys.world().spawn("kswapd".into(), false, body);
+        run_until_idle(&sys, &mut |_| {});
+        assert!((1..=1000 >> 6).contains(&scanned.get()));
+        assert_eq!(sys.world().mm.stat.pgscan_kswapd, 1000 + scanned.get());
+    }
+
+    #[test]
+    fn a_boost_alone_is_not_worth_swapping() {
+        // Nothing was reclaimed, which counts as a failure up to 6.18.
+        assert_eq!(boosted_run(100), (0, 0, 1));
+    }
+
+    #[test]
+    fn a_node_that_is_short_is_reclaimed_with_its_boost() {
+        let (scanned, boost, failures) = boosted_run(-100);
+        assert!(scanned >= 100, "{scanned}");
+        assert_eq!((boost, failures), (0, 0));
+    }
+}

@@ -1,0 +1,157 @@
+//! What becomes of a page of a file at the end of its list: steps 3 and 5 to 7 of
+//! [`shrink_page_list`](super::page_list).
+
+use super::page_list::{Fate, Outcome};
+use super::{DEF_PRIORITY, ScanControl, Target};
+use crate::device::{Dir, Io};
+use crate::kernel::{DirtyCount, ReclaimFileWrites};
+use crate::mm::frames::page::{Pfn, UNMAPPED, flag};
+use crate::world::World;
+use lowmark_record::event::{RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
+use lowmark_record::{Field, Kind};
+
+impl World {
+    pub(super) fn shrink_file_page(
+        &mut self,
+        pfn: Pfn,
+        sc: &ScanControl,
+        outcome: &mut Outcome,
+    ) -> Fate {
+        // Truncated while it was isolated.
+        if self.mm.pages[pfn].owner == UNMAPPED {
+            return Fate::Free;
+        }
+        self.count_file_page(pfn, outcome);
+        // PAGEREF_RECLAIM_CLEAN: it was used, long enough ago for a clean page.
+        let marked = self.mm.pages[pfn].has(flag::REFERENCED);
+        if let Some(fate) = self.check_references(pfn) {
+            outcome.note_kept(&fate, self.mm.pages[pfn].folio_nr_pages());
+            return fate;
+        }
+        for page in self.mm.pages.folio(pfn) {
+            if self.mm.pages[page].is_mapped() {
+                self.mm.try_to_unmap(page);
+            }
+        }
+        if !self.mm.pages[pfn].has(flag::DIRTY) {
+            if self.is_unstable(pfn) {
+                self.nfs_release_page(pfn);
+                return Fate::Activate;
+            }
+            let shadow = self.workingset_eviction(pfn, sc.memcg);
+            self.mm.delete_from_page_cache(pfn, shadow);
+            return Fate::Free;
+        }
+        if self.kernel.mechanisms.dirty_count == DirtyCount::Writable {
+            outcome.dirty += 1;
+        }
+        if let Some(fate) = self.left_to_flusher(pfn, sc) {
+            return fate;
+        }
+        match marked {
+            true => Fate::Keep,
+            false => self.pageout_file(pfn, sc, outcome),
+        }
+    }
+
+    /// `page_check_dirty_writeback` from 3.11 on; before, only the dirty pages that reach step 6 count, there.
+    pub(super) fn count_file_page(&mut self, pfn: Pfn, outcome: &mut Outcome) {
+        let page = &self.mm.pages[pfn];
+        let writeback = page.has(flag::WRITEBACK);
+        let counts = self.kernel.mechanisms.dirty_count == DirtyCount::All;
+        if !counts || !page.has_any(flag::DIRTY | flag::WRITEBACK) || page.owner == UNMAPPED {
+            return;
+        }
+        outcome.dirty += 1;
+        outcome.unqueued += u64::from(!writeback);
+        let again = writeback && page.has(flag::RECLAIM);
+        let device = self.mm.inodes[self.mm.file_of(page).0].device;
+        // The queues of kernels that throttle do not know of congestion.
+        let queue = || !self.throttles() && self.block.is_congested(device, false);
+        outcome.congested += u64::from(again || queue());
+    }
+
+    /// A dirty page that this reclaimer does not write: it is marked, so that the end of its writeback moves
+    /// it to where reclaim finds it first.
+    fn left_to_flusher(&mut self, pfn: Pfn, sc: &ScanControl) -> Option<Fate> {
+        let page = &self.mm.pages[pfn];
+        let lists = &self.mm.lruvecs[self.mm.zones[page.zone()].lruvec];
+        let seen = page.has(flag::RECLAIM);
+        let (writes, fate) = match self.kernel.mechanisms.reclaim_file_writes {
+            ReclaimFileWrites::Anybody => (true, Fate::Keep),
+            ReclaimFileWrites::KswapdLate => {
+                (sc.kswapd && sc.priority < DEF_PRIORITY - 2, Fate::Keep)
+            }
+            ReclaimFileWrites::TailDirty => (sc.kswapd && lists.tail_dirty, Fate::Keep),
+            ReclaimFileWrites::SeenTwice => (sc.kswapd && lists.tail_dirty && seen, Fate::Activate),
+        };
+        if writes {
+            return None;
+        }
+        self.mm.stat.nr_vmscan_immediate_reclaim += 1;
+        self.mm.pages[pfn].set(flag::RECLAIM);
+        Some(fate)
+    }
+
+    /// `pageout` of one page of a file. kswapd writes to congested devices too.
+    fn pageout_file(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
+        let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
+        let device = self.mm.inodes[inode].device;
+        if !sc.may_writepage {
+            return Fate::Keep;
+        }
+        if !sc.kswapd && self.block.is_congested(device, false) {
+            outcome.congested += 1;
+            return Fate::Keep;
+        }
+        if self.place_of(inode as u32, index).is_none() {
+            return Fate::Activate;
+        }
+        self.begin_page_writeback(pfn);
+        self.mm.pages[pfn].set(flag::RECLAIM);
+        self.mm.stat.nr_vmscan_write += 1;
+        self.trace(Kind::Writepage, |_| {
+            vec![
+                (Field::Pfn, u64::from(pfn)),
+                (Field::Flags, RECLAIM_WB_FILE | RECLAIM_WB_ASYNC),
+            ]
+        });
+        Fate::Write
+    }
+
+    /// `writepage` of a page of a file that is marked as under writeback.
+    pub(super) fn file_write(&mut self, pfn: Pfn) -> Io {
+        let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
+        let file = &self.mm.inodes[inode];
+        let position = file.extents.find(index);
+        Io {
+            device: file.device,
+            dir: Dir::Write,
+            sync: false,
+            position: position.expect("a page that is written has a place"),
+            pfn,
+            in_folio: false,
+            needs_bio: false,
+        }
+    }
+
+    /// What a batch says of the device behind its pages: that it is congested, or that flushers do not keep
+    /// up (`shrink_inactive_list`).
+    pub(super) fn note_dirty_pages(&mut self, target: Target, taken: u64, outcome: &Outcome) {
+        if outcome.dirty == 0 {
+            return;
+        }
+        // Those that throttle judge by the whole pass.
+        let by_batch = !self.throttles();
+        if by_batch && outcome.dirty == outcome.congested {
+            self.mm.zones[target.zone].congested = true;
+        }
+        if outcome.unqueued == taken {
+            let node = self.mm.root_lruvec(target.lruvec);
+            self.mm.lruvecs[node].tail_dirty |= by_batch;
+            if self.kernel.mechanisms.reclaim_file_writes == ReclaimFileWrites::SeenTwice {
+                self.wakeup_flusher_threads(None);
+            }
+        }
+    }
+}

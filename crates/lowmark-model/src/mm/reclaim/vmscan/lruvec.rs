@@ -1,0 +1,518 @@
+//! One pass over a set of LRU lists (`shrink_lruvec`), batch by batch.
+
+use super::{
+    Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX, SWAP_CLUSTER_MAX_SKIPPED, ScanControl, Target,
+    page_list, throttle,
+};
+use crate::kernel::{
+    BatchStall, IsolatedLimit, IsolatedWait, LruUnit, ReclaimPlug, ScanBalance, ScanControlTime,
+    ScanTarget, SkippedPages,
+};
+use crate::mm::alloc::mmzone::{ByZone, Lru};
+use crate::mm::frames::page::{Pfn, flag};
+use crate::mm::writeback::page_writeback::throttle_vm_writeout;
+use crate::time::SECOND;
+use crate::world::{Sys, World};
+use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
+use lowmark_record::{Field, Kind, Release};
+
+/// Scans the share of each list that the priority says, the four lists in turns of 32 pages.
+pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {
+    let (mut left, plug, proportional) = {
+        let mut world = sys.world();
+        let mechanisms = &world.kernel.mechanisms;
+        let plug = mechanisms.reclaim_plug == ReclaimPlug::On;
+        let proportional = match mechanisms.scan_target {
+            ScanTarget::Unbounded => None,
+            ScanTarget::Proportional => Some(!sc.kswapd),
+            ScanTarget::ProportionalDirect => Some(false),
+        };
+        (world.get_scan_count(target, sc), plug, proportional)
+    };
+    let wanted = left;
+    // Direct reclaim goes through the whole of its first share.
+    let whole = proportional == Some(false) && !sc.kswapd && sc.priority == DEF_PRIORITY;
+    let mut adjusted = whole;
+    let before = sc.nr_reclaimed;
+    if plug {
+        sys.start_plug();
+    }
+    // The active anon list alone does not keep the pass going.
+    while left[0] > 0 || left[2] > 0 || left[3] > 0 {
+        for lru in Lru::EVICTABLE {
+            let take = left[lru as usize].min(SWAP_CLUSTER_MAX);
+            if take > 0 {
+                left[lru as usize] -= take;
+                shrink_list(sys, target, lru, take, sc).await;
+            }
+        }
+        let reclaimed = sc.nr_reclaimed - before;
+        let enough = match proportional {
+            Some(_) => reclaimed,
+            None => sc.nr_reclaimed,
+        } >= sc.nr_to_reclaim;
+        if !enough || adjusted {
+            continue;
+        }
+        match proportional {
+            // At the first priority all that was set out to be scanned is scanned.
+            None if sc.priority < DEF_PRIORITY => break,
+            None => {}
+            Some(at_once) if at_once || !cut_in_proportion(&mut left, &wanted) => break,
+            Some(_) => adjusted = true,
+        }
+    }
+    if plug {
+        sys.finish_plug();
+    }
+    let low = sys.world().inactive_is_low(target, false, sc);
+    if low {
+        shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
+    }
+    if !sys.world().throttles() {
+        throttle_vm_writeout(sys).await;
+    }
+}
+
+/// The target is reached: the type with less left stops, the other goes on to the same percentage of
+/// what it wanted. False: one of them is through, so that is enough.
+fn cut_in_proportion(left: &mut [u64; 4], wanted: &[u64; 4]) -> bool {
+    let (anon, file) = (left[0] + left[1], left[2] + left[3]);
+    if anon == 0 || file == 0 {
+        return false;
+    }
+    let (stop, go_on) = if file > anon { (0, 2) } else { (2, 0) };
+    let stop_wanted = wanted[stop] + wanted[stop + 1] + 1;
+    let percentage = (left[stop] + left[stop + 1]) * 100 / stop_wanted;
+    left[stop] = 0;
+    left[stop + 1] = 0;
+    for list in go_on..go_on + 2 {
+        let scanned = wanted[list] - left[list];
+        left[list] = (wanted[list] * (100 - percentage) / 100)
+            .saturating_sub(scanned)
+            .min(left[list]);
+    }
+    true
+}
+
+async fn shrink_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &mut ScanControl) {
+    if !lru.is_active() {
+        shrink_inactive_list(sys, target, lru, take, sc).await;
+        return;
+    }
+    let low = {
+        let world = sys.world();
+        match world.kernel.mechanisms.scan_control {
+            ScanControlTime::Node => sc.plan.deactivate[usize::from(lru.is_file())],
+            ScanControlTime::Batch => {
+                world.inactive_is_low(target, lru.is_file(), sc)
+                    || world.refaulted(target, lru.is_file()) && world.lru_size(target, lru, sc) > 0
+            }
+        }
+    };
+    if low {
+        shrink_active_list(sys, target, lru, take, sc).await;
+    } else {
+        sc.plan.skipped = true;
+    }
+}
+
+/// `age_active_anon`: a batch of the active anon list, before a balancing run reclaims anything.
+pub(crate) async fn age_active_anon(sys: &Sys, target: Target, sc: &ScanControl) {
+    let groups = sys.world().mm.lruvec_tree(target.lruvec);
+    for lruvec in groups {
+        let target = Target { lruvec, ..target };
+        shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
+    }
+}
+
+/// Active pages go to the inactive list; only executable file mappings that were used stay.
+async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &ScanControl) {
+    let (skip_cost, cost) = {
+        let world = &mut *sys.world();
+        let mut batch = world.batches.pop().unwrap_or_default();
+        let Isolated {
+            scanned,
+            skipped,
+            taken,
+        } = world.isolate(target, lru, take, sc, &mut batch);
+        world.mm.stat.pgrefill += scanned;
+        let mut referenced = 0;
+        // Since 264e90cc07f1 (5.8) only those count that stay, executable mappings, of which there are none here.
+        let counts = world.kernel.mechanisms.scan_balance == ScanBalance::Rotated;
+        for &pfn in &batch {
+            if world.mm.page_referenced(pfn) > 0 && counts {
+                referenced += world.mm.pages[pfn].folio_nr_pages();
+            }
+            let page = &mut world.mm.pages[pfn];
+            page.clear(flag::ACTIVE);
+            page.set(flag::WORKINGSET);
+        }
+        world.mm.lru_add_all(target.lruvec, &batch);
+        let kind = usize::from(lru.is_file());
+        world.mm.lruvecs[target.lruvec].recent_rotated[kind] += referenced;
+        world.mm.isolated(target.lruvec)[kind] -= taken;
+        world.mm.stat.pgdeactivate += taken;
+        world.trace(Kind::LruShrinkActive, |world| {
+            vec![
+                (Field::Nid, world.mm.zones[target.zone].node as u64),
+                (Field::NrTaken, taken),
+                // Nothing is mapped to be executed.
+                (Field::NrActive, 0),
+                (Field::NrDeactivated, taken),
+                (Field::NrReferenced, referenced),
+                (Field::Priority, u64::from(sc.priority)),
+                (Field::Flags, reclaim_flags(lru)),
+            ]
+        });
+        let cost = batch.len() as u64 * world.costs.scan_page_ns;
+        world.recycle(batch);
+        (world.skip_cost(skipped), cost)
+    };
+    if skip_cost > 0 {
+        sys.charge_locked(skip_cost).await;
+    }
+    sys.charge_kernel(cost).await;
+}
+
+/// Takes a batch off the inactive tail, reclaims what it can, puts the rest back at the head.
+async fn shrink_inactive_list(
+    sys: &Sys,
+    target: Target,
+    lru: Lru,
+    take: u64,
+    sc: &mut ScanControl,
+) {
+    let mut stalled = false;
+    while sys.world().too_many_isolated(target, lru, sc) {
+        let (wait, throttles) = {
+            let world = sys.world();
+            (world.kernel.mechanisms.isolated_wait, world.throttles())
+        };
+        if wait == IsolatedWait::Once && stalled {
+            return;
+        }
+        stalled = true;
+        match (wait, throttles) {
+            (_, true) => throttle::reclaim_throttle(sys, target, throttle::Reason::Isolated).await,
+            (IsolatedWait::Fewer, false) => sys.congestion_wait(SECOND / 10).await,
+            (IsolatedWait::Once, false) => {
+                let tenth = sys.world().jiffies(SECOND / 10);
+                sys.sleep(tenth).await;
+            }
+        }
+        if sys.world().sched.current_killed() {
+            sc.nr_reclaimed += SWAP_CLUSTER_MAX;
+            return;
+        }
+    }
+    let mut batch;
+    let (scanned, taken, skip_cost);
+    {
+        let world = &mut *sys.world();
+        batch = world.batches.pop().unwrap_or_default();
+        let isolated = world.isolate(target, lru, take, sc, &mut batch);
+        (scanned, taken) = (isolated.scanned, isolated.taken);
+        skip_cost = world.skip_cost(isolated.skipped);
+        let root = world.mm.root_lruvec(target.lruvec);
+        for zone in world.mm.zones.iter_mut().filter(|zone| zone.lruvec == root) {
+            zone.pages_scanned += scanned;
+        }
+        match sc.kswapd {
+            true => world.mm.stat.pgscan_kswapd += scanned,
+            false if sc.cgroup_reclaim() => {}
+            false => world.mm.stat.pgscan_direct += scanned,
+        }
+        world.mm.stat.pgscan_kind[usize::from(lru.is_file())] += scanned;
+    }
+    if skip_cost > 0 {
+        sys.charge_locked(skip_cost).await;
+    }
+    if batch.is_empty() {
+        sys.world().recycle(batch);
+        return;
+    }
+    // shrink_page_list counts what it looks at, not what isolation went past.
+    sc.nr_scanned += taken;
+    let outcome = page_list::shrink_page_list(sys, &mut batch, sc).await;
+    sc.nr_reclaimed += outcome.reclaimed;
+    {
+        let world = &mut *sys.world();
+        match sc.kswapd {
+            true => world.mm.stat.pgsteal_kswapd += outcome.reclaimed,
+            false if sc.cgroup_reclaim() => {}
+            false => world.mm.stat.pgsteal_direct += outcome.reclaimed,
+        }
+        world.mm.stat.pgsteal_kind[usize::from(lru.is_file())] += outcome.reclaimed;
+        world.put_back(target, lru, &batch, taken);
+        world.note_dirty_pages(target, taken, &outcome);
+        world.recycle(batch);
+        world.wake_throttle_isolated(target, lru, sc);
+        world.note_cost(
+            target.lruvec,
+            lru.is_file(),
+            outcome.pageout,
+            scanned - outcome.reclaimed,
+        );
+        sc.found.taken += taken;
+        sc.found.writeback += outcome.writeback;
+        sc.found.immediate += outcome.immediate;
+        sc.found.file_taken += if lru.is_file() { taken } else { 0 };
+        sc.found.dirty += outcome.dirty;
+        sc.found.unqueued += outcome.unqueued;
+        sc.found.congested += outcome.congested;
+    }
+    stall_on_writeback(sys, target, taken, &outcome, sc).await;
+    trace_shrink_inactive(sys, target, lru, scanned, &outcome, sc.priority);
+}
+
+/// `trace_mm_vmscan_lru_shrink_inactive`, when the wait that a batch was cause of is over.
+fn trace_shrink_inactive(
+    sys: &Sys,
+    target: Target,
+    lru: Lru,
+    scanned: u64,
+    outcome: &page_list::Outcome,
+    priority: u32,
+) {
+    sys.world().trace(Kind::LruShrinkInactive, |world| {
+        vec![
+            (Field::Nid, world.mm.zones[target.zone].node as u64),
+            (Field::Zid, world.mm.zones[target.zone].kind as u64),
+            (Field::NrScanned, scanned),
+            (Field::NrReclaimed, outcome.reclaimed),
+            (Field::NrDirty, outcome.dirty),
+            (Field::NrWriteback, outcome.writeback),
+            (Field::NrCongested, outcome.congested),
+            (Field::NrImmediate, outcome.immediate),
+            (Field::NrActivate, outcome.activated.iter().sum()),
+            (Field::NrActivateAnon, outcome.activated[0]),
+            (Field::NrActivateFile, outcome.activated[1]),
+            (Field::NrRefKeep, outcome.ref_keep),
+            // A page is decided upon at once: nobody maps it again between the look at its references and its unmapping.
+            (Field::NrUnmapFail, 0),
+            (Field::Priority, u64::from(priority)),
+            (Field::Flags, reclaim_flags(lru)),
+        ]
+    });
+}
+
+/// What a reclaimer does about finding mostly pages under writeback.
+async fn stall_on_writeback(
+    sys: &Sys,
+    target: Target,
+    taken: u64,
+    outcome: &page_list::Outcome,
+    sc: &ScanControl,
+) {
+    let rule = {
+        let world = sys.world();
+        // Those that throttle wait after the whole pass.
+        if world.throttles() {
+            return;
+        }
+        world.kernel.mechanisms.batch_stall
+    };
+    match rule {
+        BatchStall::None => {}
+        // The deeper the priority, the smaller a share of them is enough.
+        BatchStall::Priority => {
+            let enough = taken >> (DEF_PRIORITY - sc.priority);
+            if outcome.writeback > 0 && outcome.writeback >= enough {
+                sys.wait_iff_congested(target.zone, SECOND / 10).await;
+            }
+        }
+        // Pages seen again before their writeback ended, else every direct reclaimer.
+        BatchStall::Contents | BatchStall::Immediate => {
+            if outcome.writeback == taken {
+                sys.world().mm.lruvecs[target.lruvec].all_writeback = true;
+            }
+            // Flushers that do not keep up.
+            let behind = rule == BatchStall::Contents && outcome.unqueued == taken;
+            if outcome.immediate > 0 || behind {
+                sys.congestion_wait(SECOND / 10).await;
+            }
+            if !sc.kswapd {
+                sys.wait_iff_congested(target.zone, SECOND / 10).await;
+            }
+        }
+    }
+}
+
+/// A page that isolation goes past is moved within the list, without a look at who uses it: 0.1 to 0.5 us in guests
+/// of 6.18 where one that is scanned and kept takes 2.1 us.
+const SKIPPED_FOR_ONE_SCANNED: u64 = 6;
+
+/// What isolation came to.
+struct Isolated {
+    /// Pages looked at, as they are counted.
+    scanned: u64,
+    /// Pages gone past, as their zone does not help.
+    skipped: u64,
+    /// Pages taken off the list.
+    taken: u64,
+}
+
+impl World {
+    /// Keeps a batch's memory for the next one.
+    fn recycle(&mut self, mut batch: Batch) {
+        batch.clear();
+        self.batches.push(batch);
+    }
+
+    /// `isolate_lru_pages`: takes `want` pages off the tail into `batch`, or as many more as the last folio has;
+    /// pages of zones that do not help are set aside at the head.
+    fn isolate(
+        &mut self,
+        target: Target,
+        lru: Lru,
+        want: u64,
+        sc: &ScanControl,
+        batch: &mut Batch,
+    ) -> Isolated {
+        self.mm.fetch_tail(target.lruvec, lru, want);
+        let (taken, skipped) = match self.kernel.mechanisms.lru_unit {
+            LruUnit::Zone => (self.isolate_from_zone(target, lru, want, batch), 0),
+            LruUnit::Node => self.isolate_from_zones(target, lru, want, sc, batch),
+        };
+        self.mm.fetch_pages(batch, !lru.is_active());
+        let scanned = match self.kernel.mechanisms.skipped_pages {
+            SkippedPages::Quarter if taken > 0 => taken + skipped / 4,
+            _ => taken + skipped,
+        };
+        let kind = usize::from(lru.is_file());
+        self.mm.isolated(target.lruvec)[kind] += taken;
+        self.mm.lruvecs[target.lruvec].recent_scanned[kind] += taken;
+        self.trace(Kind::LruIsolate, |world| {
+            vec![
+                (
+                    Field::IsolateMode,
+                    isolate_mode(world.kernel.version.release(), lru),
+                ),
+                (Field::Classzone, sc.reclaim_idx as u64),
+                (Field::Order, u64::from(sc.order)),
+                (Field::NrRequested, want),
+                (Field::NrScanned, scanned),
+                (Field::NrSkipped, skipped),
+                (Field::NrTaken, taken),
+                (Field::File, kind as u64),
+                (Field::Lru, lru as u64),
+            ]
+        });
+        Isolated {
+            scanned,
+            skipped,
+            taken,
+        }
+    }
+
+    /// CPU time of going past pages, ns.
+    fn skip_cost(&self, skipped: u64) -> u64 {
+        skipped * self.costs.scan_page_ns / SKIPPED_FOR_ONE_SCANNED
+    }
+
+    /// Takes pages off the tail of a zone's list; how many. Kernels with such lists have no large folios.
+    fn isolate_from_zone(&mut self, target: Target, lru: Lru, want: u64, batch: &mut Batch) -> u64 {
+        self.mm.take_tail(target.lruvec, lru, want, batch);
+        let taken = batch.len() as u64;
+        let mut by_zone = ByZone::default();
+        by_zone[self.mm.zones[target.zone].kind as usize] = taken;
+        self.mm.count_taken(target.lruvec, lru, &by_zone, 0);
+        taken
+    }
+
+    /// Takes pages of helpful zones off the tail of a node's list, and moves the others that it meets to
+    /// the head; how many of both.
+    fn isolate_from_zones(
+        &mut self,
+        target: Target,
+        lru: Lru,
+        want: u64,
+        sc: &ScanControl,
+        batch: &mut Batch,
+    ) -> (u64, u64) {
+        let most = match self.kernel.mechanisms.skipped_pages {
+            SkippedPages::Quarter | SkippedPages::Counted => usize::MAX,
+            SkippedPages::Bounded => SWAP_CLUSTER_MAX_SKIPPED,
+        };
+        let mut skipped = Batch::new();
+        let (mut by_zone, mut passed_by_zone) = (ByZone::default(), ByZone::default());
+        let (mut taken, mut tails) = (0, 0);
+        while taken < want {
+            let (mut kept, mut looked) = (batch.len(), batch.len());
+            self.mm.take_tail(target.lruvec, lru, want - taken, batch);
+            if batch.len() == looked {
+                break;
+            }
+            while looked < batch.len() && taken < want {
+                let pfn = batch[looked];
+                looked += 1;
+                let page = &self.mm.pages[pfn];
+                let (kind, pages) = (self.mm.zones[page.zone()].kind, page.folio_nr_pages());
+                by_zone[kind as usize] += pages;
+                tails += pages - 1;
+                if kind > sc.reclaim_idx && skipped.len() < most {
+                    passed_by_zone[kind as usize] += pages;
+                    skipped.push(pfn);
+                } else {
+                    taken += pages;
+                    batch[kept] = pfn;
+                    kept += 1;
+                }
+            }
+            // A large folio was as much as several pages.
+            self.mm.give_back_tail(target.lruvec, lru, &batch[looked..]);
+            batch.truncate(kept);
+        }
+        self.mm.count_taken(target.lruvec, lru, &by_zone, tails);
+        for &pfn in &skipped {
+            self.mm.lru_add(pfn);
+        }
+        for (counter, count) in self.mm.stat.pgskip.iter_mut().zip(passed_by_zone) {
+            *counter += count;
+        }
+        (taken, passed_by_zone.iter().sum())
+    }
+
+    /// Survivors of a batch go back: activated ones to the active head, the rest to the inactive head.
+    fn put_back(&mut self, target: Target, lru: Lru, survivors: &[Pfn], taken: u64) {
+        let kind = usize::from(lru.is_file());
+        let active = self.mm.lru_add_all(target.lruvec, survivors);
+        self.mm.lruvecs[target.lruvec].recent_rotated[kind] += active;
+        self.mm.isolated(target.lruvec)[kind] -= taken;
+        self.age_by_put_back(target.lruvec, active);
+    }
+
+    /// `too_many_isolated`: so many pages are in the hands of other reclaimers that this one has to
+    /// wait.
+    pub(super) fn too_many_isolated(&self, target: Target, lru: Lru, sc: &ScanControl) -> bool {
+        // What counts is the whole node.
+        let root = self.mm.root_lruvec(target.lruvec);
+        let inactive = self.mm.tree_len(root, lru);
+        let bearable = match self.kernel.mechanisms.isolated_limit {
+            IsolatedLimit::Eighth => inactive / 8,
+            IsolatedLimit::All => inactive,
+        };
+        !sc.kswapd && self.mm.lruvecs[root].isolated[usize::from(lru.is_file())] > bearable
+    }
+}
+
+/// `trace_shrink_flags`
+fn reclaim_flags(lru: Lru) -> u64 {
+    let kind = match lru.is_file() {
+        true => RECLAIM_WB_FILE,
+        false => RECLAIM_WB_ANON,
+    };
+    kind | RECLAIM_WB_ASYNC
+}
+
+/// `isolate_mode_t` as the era numbers it: 0 and 1 for inactive and active, bits 1 and 2 from 3.2 on, and
+/// neither since f3fd4a61928a (3.5), which took them for granted.
+fn isolate_mode(release: Release, lru: Lru) -> u64 {
+    let active = u64::from(lru.is_active());
+    match release {
+        r if r < Release::new(3, 2) => active,
+        r if r < Release::new(3, 5) => 1 << active,
+        _ => 0,
+    }
+}

@@ -1,0 +1,268 @@
+//! Page reclaim (`mm/vmscan.c`).
+//!
+//! 1. A reclaimer, kswapd or an allocating task, goes through priorities from 12 downward; at each it
+//!    scans 1/2^priority of every list ([`lruvec::shrink_lruvec`]).
+//! 2. Lists are worked off in batches of 32 pages taken from the tail: active pages move to the inactive
+//!    list, inactive ones are decided upon one by one ([`page_list`]).
+//! 3. Everything that can sleep is an `.await`; between two batches others run.
+
+mod file_page;
+mod lruvec;
+mod node;
+mod page_list;
+mod pfmemalloc;
+mod scan_count;
+mod throttle;
+
+pub(crate) use lruvec::age_active_anon;
+pub(crate) use node::shrink_node;
+pub(crate) use throttle::{MAX_KSWAPD_FAILURES, Throttled};
+
+use crate::kernel::{DirectWait, HopelessNode, LruUnit, ReclaimFileWrites};
+use crate::mm::alloc::mmzone::{Lru, ZoneType};
+use crate::mm::alloc::page_alloc::Gfp;
+use crate::mm::frames::page::Pfn;
+use crate::mm::memcontrol::{MemcgId, ROOT};
+use crate::time::SECOND;
+use crate::world::{Sys, World};
+use lowmark_record::{Field, Kind};
+
+/// Pages taken off a list together.
+pub(crate) type Batch = Vec<Pfn>;
+
+/// Priority at which reclaim begins.
+pub(crate) const DEF_PRIORITY: u32 = 12;
+/// Pages that are isolated together, and that direct reclaim aims at.
+pub(crate) const SWAP_CLUSTER_MAX: u64 = 32;
+/// Pages that isolation passes by in one go, at most (6.14).
+const SWAP_CLUSTER_MAX_SKIPPED: usize = (SWAP_CLUSTER_MAX as usize) << 10;
+
+/// What a reclaimer wants and what it has got (`struct scan_control`).
+#[derive(Debug, Clone)]
+pub(crate) struct ScanControl {
+    /// kswapd, not an allocating task.
+    pub(crate) kswapd: bool,
+    /// Pages to reclaim.
+    pub(crate) nr_to_reclaim: u64,
+    /// Current priority.
+    pub(crate) priority: u32,
+    /// Order of the allocation.
+    pub(crate) order: u32,
+    /// Highest zone type whose pages help.
+    pub(crate) reclaim_idx: ZoneType,
+    /// The group at its limit, whose pages alone help (`target_mem_cgroup`); the root: memory is short.
+    pub(crate) memcg: MemcgId,
+    /// Anonymous and shmem pages may go (`may_swap`); a run of kswapd for a boost does not swap.
+    pub(crate) may_swap: bool,
+    /// Pages of files may be written (`may_writepage`).
+    pub(crate) may_writepage: bool,
+    /// Inactive pages scanned in this pass.
+    pub(crate) nr_scanned: u64,
+    /// Pages reclaimed.
+    pub(crate) nr_reclaimed: u64,
+    /// What has been decided for the pass over the node.
+    plan: node::Plan,
+    /// What the pass over the node has found.
+    found: node::Found,
+}
+
+impl ScanControl {
+    /// At the first priority, nothing scanned yet.
+    pub(crate) fn new(
+        kswapd: bool,
+        nr_to_reclaim: u64,
+        order: u32,
+        reclaim_idx: ZoneType,
+    ) -> ScanControl {
+        ScanControl {
+            kswapd,
+            nr_to_reclaim,
+            priority: DEF_PRIORITY,
+            order,
+            reclaim_idx,
+            memcg: ROOT,
+            may_swap: true,
+            may_writepage: true,
+            nr_scanned: 0,
+            nr_reclaimed: 0,
+            plan: Default::default(),
+            found: Default::default(),
+        }
+    }
+}
+
+impl ScanControl {
+    /// Whether a group is short of memory, not the machine (`cgroup_reclaim`).
+    fn cgroup_reclaim(&self) -> bool {
+        self.memcg != ROOT
+    }
+}
+
+/// Pages that reclaim looks at in a list set: a zone's with zone lists, a node's otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// List set: the root's, or that of a memory cgroup.
+    pub(crate) lruvec: usize,
+    /// The zone whose lists these are, or the highest zone of the node.
+    pub(crate) zone: usize,
+}
+
+impl World {
+    /// Whether reclaim in the zone is hopeless: everything in it has been scanned six times since a
+    /// page was last freed.
+    pub(crate) fn zone_reclaimable(&self, zone: usize) -> bool {
+        let swap = self.mm.swap.free_slots() > 0;
+        let zone = &self.mm.zones[zone];
+        zone.pages_scanned < 6 * self.mm.tree_reclaimable(zone.lruvec, swap)
+    }
+
+    /// The list sets that a direct reclaimer works on, in order: each zone of its zonelist, or each
+    /// node once.
+    fn targets(&self, gfp: Gfp) -> Vec<Target> {
+        let mut targets: Vec<Target> = Vec::new();
+        for &zone in &self.mm.nodes[gfp.node].zonelist {
+            let lruvec = self.mm.zones[zone].lruvec;
+            let usable = self.mm.zones[zone].kind <= gfp.highest;
+            if usable && !targets.iter().any(|target| target.lruvec == lruvec) {
+                targets.push(Target { lruvec, zone });
+            }
+        }
+        targets
+    }
+}
+
+/// Direct reclaim (`try_to_free_pages`): pages reclaimed, or 1 if there is hope.
+pub(crate) async fn try_to_free_pages(sys: &Sys, gfp: Gfp, order: u32) -> u64 {
+    if pfmemalloc::throttle_direct_reclaim(sys, gfp).await {
+        return 1;
+    }
+    sys.world().trace(Kind::DirectReclaimBegin, |_| {
+        vec![
+            (Field::Order, u64::from(order)),
+            (Field::MayWritepage, 1),
+            (Field::GfpFlags, gfp.flags()),
+            (Field::Classzone, gfp.highest as u64),
+        ]
+    });
+    let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, order, gfp.highest);
+    let reclaimed = do_try_to_free_pages(sys, gfp, &mut sc).await;
+    sys.world().trace(Kind::DirectReclaimEnd, |_| {
+        vec![(Field::NrReclaimed, reclaimed)]
+    });
+    reclaimed
+}
+
+/// Reclaim from a memory cgroup that is at its limit: pages reclaimed.
+pub(crate) async fn try_to_free_mem_cgroup_pages(
+    sys: &Sys,
+    gfp: Gfp,
+    memcg: MemcgId,
+    nr_pages: u64,
+) -> u64 {
+    // The kernel's ids begin with 1, the root's.
+    let id = u64::from(memcg) + 1;
+    sys.world().trace(Kind::MemcgReclaimBegin, |_| {
+        vec![
+            (Field::Order, 0),
+            (Field::MayWritepage, 1),
+            (Field::GfpFlags, gfp.flags()),
+            (Field::MemcgId, id),
+        ]
+    });
+    let want = nr_pages.max(SWAP_CLUSTER_MAX);
+    let mut sc = ScanControl::new(false, want, 0, ZoneType::High);
+    sc.memcg = memcg;
+    do_try_to_free_pages(sys, gfp, &mut sc).await;
+    sys.world().trace(Kind::MemcgReclaimEnd, |_| {
+        vec![(Field::NrReclaimed, sc.nr_reclaimed), (Field::MemcgId, id)]
+    });
+    sc.nr_reclaimed
+}
+
+/// Rounds over all priorities: more than one only if a first one freed nothing and spared active pages.
+async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 {
+    let targets = sys.world().targets(gfp);
+    loop {
+        if !sc.cgroup_reclaim() {
+            sys.world().mm.stat.allocstall[gfp.highest as usize] += 1;
+        }
+        let done = go_through_priorities(sys, gfp, &targets, sc).await;
+        sys.world().snapshot_refaults(&targets, sc.memcg);
+        sys.world().forget_congestion(&targets, sc);
+        if done || sc.nr_reclaimed > 0 {
+            return sc.nr_reclaimed;
+        }
+        if !sc.plan.force_deactivation() {
+            break;
+        }
+    }
+    let world = sys.world();
+    u64::from(
+        targets
+            .iter()
+            .any(|target| world.node_is_hopeful(target.zone)),
+    )
+}
+
+/// One round of direct reclaim. True: enough is reclaimed, or the task is killed.
+async fn go_through_priorities(
+    sys: &Sys,
+    gfp: Gfp,
+    targets: &[Target],
+    sc: &mut ScanControl,
+) -> bool {
+    let (preferred, waits, wakes) = {
+        let world = sys.world();
+        // From 3.11 on the wait is in shrink_inactive_list, from 4.11 on what wakes the flushers.
+        let mechanisms = &world.kernel.mechanisms;
+        let waits = mechanisms.direct_wait == DirectWait::Priority;
+        let wakes = mechanisms.reclaim_file_writes != ReclaimFileWrites::SeenTwice;
+        (world.mm.preferred_zone(gfp), waits, wakes)
+    };
+    let mut total_scanned = 0;
+    for priority in (0..=DEF_PRIORITY).rev() {
+        sc.priority = priority;
+        sc.nr_scanned = 0;
+        for &target in targets {
+            if priority != DEF_PRIORITY && sys.world().mm.zones[target.zone].all_unreclaimable {
+                continue;
+            }
+            shrink_node(sys, target, sc).await;
+        }
+        if let Some(first) = targets.first() {
+            throttle::consider_reclaim_throttle(sys, *first, sc).await;
+        }
+        if sc.nr_reclaimed >= sc.nr_to_reclaim || sys.world().sched.current_killed() {
+            return true;
+        }
+        total_scanned += sc.nr_scanned;
+        if wakes && total_scanned > SWAP_CLUSTER_MAX + SWAP_CLUSTER_MAX / 2 {
+            sys.world().wakeup_flusher_threads(Some(total_scanned));
+        }
+        if waits && sc.nr_scanned > 0 && priority < DEF_PRIORITY - 2 {
+            sys.wait_iff_congested(preferred, SECOND / 10).await;
+        }
+    }
+    false
+}
+
+impl World {
+    /// Whether a direct reclaimer that freed nothing says that there is hope.
+    fn node_is_hopeful(&self, zone: usize) -> bool {
+        match self.kernel.mechanisms.hopeless_node {
+            HopelessNode::PagesScanned => self.zone_reclaimable(zone),
+            HopelessNode::Failures => false,
+        }
+    }
+
+    /// Length of a list, counting only pages that the reclaimer may take.
+    pub(crate) fn lru_size(&self, target: Target, lru: Lru, sc: &ScanControl) -> u64 {
+        match self.kernel.mechanisms.lru_unit {
+            LruUnit::Zone => self.mm.lruvecs[target.lruvec].len(lru),
+            LruUnit::Node => self.mm.lruvecs[target.lruvec].zone_pages[..=sc.reclaim_idx as usize]
+                .iter()
+                .map(|pages| pages[lru as usize])
+                .sum(),
+        }
+    }
+}

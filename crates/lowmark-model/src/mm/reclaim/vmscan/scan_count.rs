@@ -1,0 +1,239 @@
+//! How much of each list to scan (`get_scan_count`), and when the active list is too long
+//! (`inactive_list_is_low`).
+
+use super::{SWAP_CLUSTER_MAX, ScanControl, Target};
+use crate::kernel::{
+    EnoughInactiveFile, InactiveRatio, LruUnit, ScanBalance, ScanControlTime, SmallScan,
+    SwappinessWeight,
+};
+use crate::mm::alloc::mmzone::{Lru, Mark};
+use crate::world::World;
+use lowmark_spec::machine::PAGE_SIZE;
+
+const PAGES_PER_GIB: u64 = (1 << 30) / PAGE_SIZE;
+
+/// How anon and file share the scanning (`enum scan_balance`).
+enum Balance {
+    /// Everything, whatever the shares.
+    Equal,
+    /// Numerators of anon and file, denominator.
+    Fraction([u64; 2], u64),
+}
+
+/// Small shares wait until there is a batch of them.
+fn nr_scan_try_batch(scan: u64, saved: &mut u64) -> u64 {
+    *saved += scan;
+    match *saved >= SWAP_CLUSTER_MAX {
+        true => std::mem::take(saved),
+        false => 0,
+    }
+}
+
+impl World {
+    /// `inactive_anon_is_low`, `inactive_file_is_low`: the active list is to be shrunk.
+    pub(crate) fn inactive_is_low(&self, target: Target, file: bool, sc: &ScanControl) -> bool {
+        if !file && self.mm.swap.total_slots() == 0 {
+            return false;
+        }
+        let tree = || self.mm.lruvec_tree(target.lruvec);
+        let size = |lru| match self.kernel.mechanisms.scan_control {
+            ScanControlTime::Node => self.lruvec_page_state(target.lruvec, lru),
+            ScanControlTime::Batch => tree()
+                .map(|lruvec| self.lru_size(Target { lruvec, ..target }, lru, sc))
+                .sum(),
+        };
+        let inactive = size(Lru::new(file, false));
+        let active = size(Lru::new(file, true));
+        let gib = match self.kernel.mechanisms.inactive_ratio {
+            InactiveRatio::ZoneSize if file => return active > inactive,
+            InactiveRatio::ZoneSize => {
+                let zone = &self.mm.zones[target.zone];
+                zone.size(&self.kernel) / PAGES_PER_GIB
+            }
+            InactiveRatio::ListSize => (inactive + active) / PAGES_PER_GIB,
+        };
+        let ratio = (10 * gib).isqrt().max(1);
+        inactive * ratio < active
+    }
+
+    /// Pages to scan of each list in this pass, indexed by [`Lru`].
+    pub(super) fn get_scan_count(&mut self, target: Target, sc: &ScanControl) -> [u64; 4] {
+        let sizes = Lru::EVICTABLE.map(|lru| self.lru_size(target, lru, sc));
+        let swap = sc.may_swap && self.mm.swap.free_slots() > 0;
+        // kswapd looks at least at a batch where it had given up before.
+        let force = sc.kswapd && self.mm.zones[target.zone].all_unreclaimable;
+        let balance = self.scan_balance(target, sc, &sizes, swap);
+        let saves = self.kernel.mechanisms.small_scan == SmallScan::Saved;
+        let saved = &mut self.mm.lruvecs[target.lruvec].nr_saved_scan;
+        std::array::from_fn(|list| {
+            let mut scan = sizes[list];
+            let shifted = sc.priority > 0 || !swap;
+            if shifted {
+                scan >>= sc.priority;
+                if scan == 0 && force && !saves {
+                    scan = sizes[list].min(SWAP_CLUSTER_MAX);
+                }
+            }
+            let scan = match &balance {
+                Balance::Equal => scan,
+                Balance::Fraction(share, denominator) => scan * share[list / 2] / denominator,
+            };
+            match saves {
+                true => nr_scan_try_batch(scan, &mut saved[list]),
+                false => scan,
+            }
+        })
+    }
+
+    fn scan_balance(
+        &mut self,
+        target: Target,
+        sc: &ScanControl,
+        sizes: &[u64; 4],
+        swap: bool,
+    ) -> Balance {
+        const ANON_ONLY: Balance = Balance::Fraction([1, 0], 1);
+        const FILE_ONLY: Balance = Balance::Fraction([0, 1], 1);
+        let swappiness = u64::from(self.kernel.sysctl.swappiness);
+        if !swap {
+            return FILE_ONLY;
+        }
+        let exact = self.kernel.mechanisms.swappiness_weight == SwappinessWeight::Exact;
+        if sc.priority == 0 && (swappiness > 0 || !exact) {
+            return Balance::Equal;
+        }
+        if self.kernel.mechanisms.scan_control == ScanControlTime::Node {
+            if sc.plan.file_is_tiny {
+                return ANON_ONLY;
+            }
+            if sc.plan.cache_trim {
+                return FILE_ONLY;
+            }
+            return self.fractions(target, sc, sizes);
+        }
+        let file = sizes[2] + sizes[3];
+        let (free, high) = self.free_and_high(target);
+        if file + free <= high {
+            return ANON_ONLY;
+        }
+        let enough = self.kernel.mechanisms.enough_inactive_file == EnoughInactiveFile::FileOnly
+            && !self.inactive_is_low(target, true, sc)
+            && (self.kernel.mechanisms.lru_unit == LruUnit::Zone
+                || sizes[Lru::InactiveFile as usize] >> sc.priority > 0);
+        if enough {
+            return FILE_ONLY;
+        }
+        self.fractions(target, sc, sizes)
+    }
+
+    /// Anon and file in proportion, `calculate_pressure_balance`.
+    fn fractions(&mut self, target: Target, sc: &ScanControl, sizes: &[u64; 4]) -> Balance {
+        let swappiness = u64::from(self.kernel.sysctl.swappiness);
+        if self.kernel.mechanisms.scan_balance != ScanBalance::Rotated {
+            // What counts is the group for which memory is reclaimed; each type weighs at least a third of
+            // all cost (d483a5dd009a).
+            let whole = self.mm.memcg_lruvec(target.lruvec, sc.memcg);
+            let cost = self.mm.lruvecs[whole].cost;
+            let total: u64 = cost.iter().sum();
+            let cost = cost.map(|cost| total + cost);
+            let pressure = |kind: usize, weight: u64| {
+                weight * (cost.iter().sum::<u64>() + 1) / (cost[kind] + 1)
+            };
+            let (anon, file) = (pressure(0, swappiness), pressure(1, 200 - swappiness));
+            return Balance::Fraction([anon, file], anon + file);
+        }
+        let lruvec = &mut self.mm.lruvecs[target.lruvec];
+        let [anon, file] = [sizes[0] + sizes[1], sizes[2] + sizes[3]];
+        for (kind, size) in [anon, file].into_iter().enumerate() {
+            if lruvec.recent_scanned[kind] > size / 4 {
+                lruvec.recent_scanned[kind] /= 2;
+                lruvec.recent_rotated[kind] /= 2;
+            }
+        }
+        let pressure = |kind: usize, weight: u64| {
+            weight * (lruvec.recent_scanned[kind] + 1) / (lruvec.recent_rotated[kind] + 1)
+        };
+        let more = u64::from(self.kernel.mechanisms.swappiness_weight == SwappinessWeight::PlusOne);
+        let anon = pressure(0, swappiness + more);
+        let file = pressure(1, 200 - swappiness + more);
+        Balance::Fraction([anon, file], anon + file + 1)
+    }
+
+    /// `lru_note_cost`: what reclaim of one type has cost, in pages written or read back, and in pages
+    /// scanned in vain.
+    pub(crate) fn note_cost(&mut self, lruvec: usize, file: bool, io: u64, rotated: u64) {
+        let cost = match self.kernel.mechanisms.scan_balance {
+            ScanBalance::Rotated => return,
+            ScanBalance::IoCost => io,
+            ScanBalance::WorkCost => io * SWAP_CLUSTER_MAX + rotated,
+        };
+        for lruvec in self.mm.lruvec_and_root(lruvec) {
+            let len = |&lru: &Lru| self.lruvec_page_state(lruvec, lru);
+            let size: u64 = Lru::EVICTABLE.iter().map(len).sum();
+            let lists = &mut self.mm.lruvecs[lruvec];
+            lists.cost[usize::from(file)] += cost;
+            if lists.cost.iter().sum::<u64>() > size / 4 {
+                lists.cost = lists.cost.map(|cost| cost / 2);
+            }
+        }
+    }
+
+    /// Free pages and the high watermark of the zone, or of the whole node.
+    pub(super) fn free_and_high(&self, target: Target) -> (u64, u64) {
+        let zones = self
+            .mm
+            .zones
+            .iter()
+            .filter(|zone| zone.lruvec == self.mm.root_lruvec(target.lruvec));
+        zones.fold((0, 0), |(free, high), zone| {
+            (free + zone.free, high + zone.mark(Mark::High))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+    use crate::mm::alloc::mmzone::ZoneType;
+    use crate::trace::Trace;
+    use lowmark_spec::{KernelSpec, Machine};
+
+    #[test]
+    fn small_shares_are_scanned_when_they_make_a_batch() {
+        let mut saved = 0;
+        let scanned = [10, 20, 5, 40, 31].map(|share| nr_scan_try_batch(share, &mut saved));
+        assert_eq!(scanned, [0, 0, 35, 40, 0]);
+        assert_eq!(saved, 31);
+    }
+
+    /// Numerators of anon and file and the denominator, at a priority and a swappiness, where nothing has been scanned
+    /// yet; none where everything is scanned.
+    fn shares(version: &str, swappiness: u32, priority: u32) -> Option<([u64; 2], u64)> {
+        let text = format!("{version},swappiness={swappiness}");
+        let kernel = Kernel::resolve(&KernelSpec::parse(&text).unwrap()).unwrap();
+        let machine = Machine::small(64 << 20, 64 << 20);
+        let mut world = World::new(&machine, kernel, Trace::new(None));
+        let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, 0, ZoneType::High);
+        sc.priority = priority;
+        let target = Target { lruvec: 0, zone: 0 };
+        match world.scan_balance(target, &sc, &[4000; 4], true) {
+            Balance::Equal => None,
+            Balance::Fraction(shares, denominator) => Some((shares, denominator)),
+        }
+    }
+
+    /// fe35004fbf9e (3.5)
+    #[test]
+    fn swappiness_weighs_one_more_before_3_5() {
+        assert_eq!(shares("v2.6.37", 60, 12), Some(([61, 141], 203)));
+        assert_eq!(shares("v3.4", 60, 12), Some(([61, 141], 203)));
+        assert_eq!(shares("v3.5", 60, 12), Some(([60, 140], 201)));
+        // With 0 they swap, in the end as much as there is.
+        assert_eq!(shares("v3.4", 0, 12), Some(([1, 201], 203)));
+        assert_eq!(shares("v3.4", 0, 0), None);
+        assert_eq!(shares("v3.5", 0, 12), Some(([0, 200], 201)));
+        assert_eq!(shares("v3.5", 0, 0), Some(([0, 200], 201)));
+        assert_eq!(shares("v3.5", 1, 0), None);
+    }
+}

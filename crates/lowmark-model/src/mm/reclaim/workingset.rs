@@ -1,0 +1,288 @@
+//! Telling pages that were evicted too early from those that are used once (`mm/workingset.c`).
+//!
+//! 1. The clock of a set of lists goes on by one with every eviction and every activation.
+//! 2. An evicted page leaves a [`Shadow`] in its place: the time on that clock.
+//! 3. When the page comes back, what the clock has moved since is its *refault distance*: how much longer
+//!    the inactive list would have had to be. If the lists that it competes with are as long as that, the
+//!    page starts active.
+//!
+//! A file page leaves its shadow in the page cache, an anonymous or shmem one in its swap slot.
+
+use crate::kernel::Workingset;
+use crate::mm::Mm;
+use crate::mm::alloc::mmzone::Lru;
+use crate::mm::alloc::slub::Cache;
+use crate::mm::frames::page::{Pfn, flag};
+use crate::mm::memcontrol::MemcgId;
+use crate::world::World;
+use std::num::NonZeroU32;
+
+/// What is left of an evicted page: when and from which set of lists it went, and whether it had ever been
+/// active. It has 31 bits beside one that is always set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shadow(NonZeroU32);
+
+/// Bits of the clock. It goes round after as many pages as the model can hold.
+const AGE_BITS: u32 = 26;
+const AGE_MASK: u32 = (1 << AGE_BITS) - 1;
+const WORKINGSET: u32 = 1 << AGE_BITS;
+const LRUVEC_SHIFT: u32 = AGE_BITS + 1;
+const LRUVEC_MASK: u32 = LRUVECS_MAX as u32 - 1;
+/// Sets of lists that a shadow can name.
+pub(crate) const LRUVECS_MAX: usize = 1 << 4;
+
+/// Set in every shadow and in no page number or swap slot.
+pub(crate) const SHADOW: u32 = 1 << 31;
+
+impl Shadow {
+    /// `pack_shadow`
+    fn pack(lruvec: usize, age: u32, workingset: bool) -> Shadow {
+        let ever_active = if workingset { WORKINGSET } else { 0 };
+        let bits = age & AGE_MASK | ever_active | (lruvec as u32) << LRUVEC_SHIFT;
+        Shadow(NonZeroU32::new(bits | SHADOW).unwrap_or(NonZeroU32::MAX))
+    }
+
+    /// All of it in a number that has [`SHADOW`] set.
+    pub(crate) fn bits(self) -> u32 {
+        self.0.get()
+    }
+
+    /// The shadow that [`bits`](Self::bits) gave; none if [`SHADOW`] is not set.
+    pub(crate) fn from_bits(bits: u32) -> Option<Shadow> {
+        NonZeroU32::new(bits)
+            .filter(|bits| bits.get() & SHADOW != 0)
+            .map(Shadow)
+    }
+
+    fn age(self) -> u32 {
+        self.bits() & AGE_MASK
+    }
+
+    fn lruvec(self) -> usize {
+        (self.bits() >> LRUVEC_SHIFT & LRUVEC_MASK) as usize
+    }
+
+    fn was_active(self) -> bool {
+        self.bits() & WORKINGSET != 0
+    }
+}
+
+impl World {
+    /// `workingset_age_nonresident`
+    fn age_nonresident(&mut self, lruvec: usize, pages: u64) {
+        for lruvec in self.mm.lruvec_and_root(lruvec) {
+            let age = &mut self.mm.lruvecs[lruvec].nonresident_age;
+            *age = age.wrapping_add(pages as u32) & AGE_MASK;
+        }
+    }
+
+    /// `workingset_eviction`: what to leave in the place of a page that reclaim evicts for a group; nothing
+    /// if the kernel does not remember its kind.
+    pub(crate) fn workingset_eviction(&mut self, pfn: Pfn, memcg: MemcgId) -> Option<Shadow> {
+        let page = self.mm.pages[pfn];
+        let remembered = match self.kernel.mechanisms.workingset {
+            Workingset::Off => false,
+            Workingset::File => !page.has(flag::SWAPBACKED),
+            Workingset::All => true,
+        };
+        if !remembered {
+            return None;
+        }
+        let lruvec = self.mm.zones[page.zone()].lruvec;
+        let lruvec = self.mm.memcg_lruvec(lruvec, memcg);
+        let before = self.mm.lruvecs[lruvec].nonresident_age;
+        self.age_nonresident(lruvec, page.folio_nr_pages());
+        // 31d8fcac00fc (5.8): the eviction itself counts as a step.
+        let age = match self.kernel.mechanisms.workingset {
+            Workingset::All => before,
+            _ => self.mm.lruvecs[lruvec].nonresident_age,
+        };
+        Some(Shadow::pack(lruvec, age, page.has(flag::WORKINGSET)))
+    }
+
+    /// `workingset_refault`: a page comes back into the place of its shadow. It is about to be put on a
+    /// list; whether that is the active one is decided here.
+    pub(crate) fn workingset_refault(&mut self, pfn: Pfn, shadow: Shadow) {
+        let page = self.mm.pages[pfn];
+        let kind = usize::from(!page.has(flag::SWAPBACKED));
+        let pages = page.folio_nr_pages();
+        self.mm.stat.workingset_refault[kind] += pages;
+        let then = shadow.lruvec();
+        let distance = self.mm.lruvecs[then]
+            .nonresident_age
+            .wrapping_sub(shadow.age())
+            & AGE_MASK;
+        if u64::from(distance) > self.competing_pages(then, kind == 1) {
+            return;
+        }
+        self.mm.pages[pfn].set(flag::ACTIVE);
+        let lruvec = self.mm.lruvec_of(pfn);
+        if self.kernel.mechanisms.workingset == Workingset::All {
+            self.age_nonresident(lruvec, pages);
+        }
+        self.mm.lruvecs[lruvec].activations[kind] += pages;
+        self.mm.stat.workingset_activate[kind] += pages;
+        if shadow.was_active() {
+            self.mm.pages[pfn].set(flag::WORKINGSET);
+            self.mm.stat.workingset_restore[kind] += pages;
+            self.note_cost(lruvec, kind == 1, pages, 0);
+        }
+    }
+
+    /// Pages that one coming back would have to displace: there is no point in activating what could not
+    /// stay even if they all went.
+    fn competing_pages(&self, lruvec: usize, file: bool) -> u64 {
+        let len = |lru| self.lruvec_page_state(lruvec, lru);
+        let active_file = len(Lru::ActiveFile);
+        if self.kernel.mechanisms.workingset != Workingset::All {
+            return active_file;
+        }
+        let anon = match (self.mm.swap.free_slots() > 0, file) {
+            (false, _) => 0,
+            (true, true) => len(Lru::ActiveAnon) + len(Lru::InactiveAnon),
+            (true, false) => len(Lru::ActiveAnon),
+        };
+        let inactive_file = if file { 0 } else { len(Lru::InactiveFile) };
+        active_file + inactive_file + anon
+    }
+
+    /// `workingset_activation`: a file page that was referenced twice becomes active.
+    pub(crate) fn workingset_activation(&mut self, pfn: Pfn) {
+        let lruvec = self.mm.lruvec_of(pfn);
+        if self.kernel.mechanisms.workingset != Workingset::Off {
+            self.age_nonresident(lruvec, self.mm.pages[pfn].folio_nr_pages());
+        }
+    }
+
+    /// Reclaim puts `active` pages on the active list (`move_pages_to_lru`).
+    pub(crate) fn age_by_put_back(&mut self, lruvec: usize, active: u64) {
+        if self.kernel.mechanisms.workingset == Workingset::All {
+            self.age_nonresident(lruvec, active);
+        }
+    }
+}
+
+/// Leaves with shadows alone are kept for an eighth of as many pages as the node has (`count_shadow_nodes`).
+const PAGES_OF_SHADOW_NODE: u64 = 8;
+
+impl Mm {
+    /// A leaf of a file has shadows alone. When there are too many of these the oldest are forgotten, which the kernel
+    /// does with the next reclaim (`scan_shadow_nodes`).
+    pub(in crate::mm) fn add_shadow_node(&mut self, inode: usize, leaf: u32) {
+        self.shadow_nodes.push_back((inode, leaf));
+        let pages = self.totalram_pages();
+        while self.shadow_nodes.len() as u64 > pages / PAGES_OF_SHADOW_NODE {
+            let Some((inode, leaf)) = self.shadow_nodes.pop_front() else {
+                break;
+            };
+            let file = &mut self.inodes[inode];
+            if !file.pages.is_shadow_leaf(leaf) {
+                continue;
+            }
+            file.pages.forget_leaf(&mut self.mappings, leaf);
+            for object in file.nodes.remove(leaf) {
+                self.free_object(Cache::RadixTreeNode, object);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mm::memcontrol::ROOT;
+
+    /// A page on its list.
+    fn page(world: &mut World, flags: u16) -> Pfn {
+        let gfp = crate::mm::alloc::page_alloc::Gfp::user(0);
+        let pfn = world.alloc_page_fast(gfp).unwrap();
+        world.mm.pages[pfn].set(flags);
+        world.mm.lru_add(pfn);
+        pfn
+    }
+
+    /// Evicts a page, then `later` others, and lets the first come back: whether it starts active.
+    fn comes_back_active(world: &mut World, kind: u16, later: u32) -> bool {
+        let gone = page(world, kind);
+        let shadow = world
+            .workingset_eviction(gone, ROOT)
+            .expect("it is remembered");
+        for _ in 0..later {
+            let other = page(world, kind);
+            world.workingset_eviction(other, ROOT);
+            world.mm.release_page(other);
+        }
+        world.mm.release_page(gone);
+        let gfp = crate::mm::alloc::page_alloc::Gfp::user(0);
+        let back = world.alloc_page_fast(gfp).unwrap();
+        world.mm.pages[back].set(kind);
+        world.workingset_refault(back, shadow);
+        let active = world.mm.pages[back].has(flag::ACTIVE);
+        world.mm.lru_add(back);
+        active
+    }
+
+    #[test]
+    fn a_shadow_keeps_what_it_was_given() {
+        for (lruvec, age, workingset) in [(0, 0, false), (15, AGE_MASK, true), (3, 77, true)] {
+            let shadow = Shadow::pack(lruvec, age, workingset);
+            assert_eq!(
+                (shadow.lruvec(), shadow.age(), shadow.was_active()),
+                (lruvec, age, workingset)
+            );
+            assert_eq!(Shadow::from_bits(shadow.bits()), Some(shadow));
+        }
+        assert_eq!(Shadow::from_bits(AGE_MASK), None);
+    }
+
+    #[test]
+    fn a_file_page_competes_with_the_active_ones() {
+        let mut world = World::of_version("v3.15");
+        for _ in 0..10 {
+            page(&mut world, flag::ACTIVE);
+        }
+        assert!(comes_back_active(&mut world, 0, 10));
+        // It is the eleventh active page now.
+        assert!(!comes_back_active(&mut world, 0, 12));
+        assert_eq!(world.mm.stat.workingset_refault, [0, 2]);
+        assert_eq!(world.mm.stat.workingset_activate, [0, 1]);
+    }
+
+    #[test]
+    fn an_anonymous_page_competes_with_files_and_active_anon_only() {
+        let mut world = World::of_version("v5.9");
+        for _ in 0..10 {
+            page(&mut world, flag::SWAPBACKED);
+        }
+        assert!(!comes_back_active(&mut world, flag::SWAPBACKED, 0));
+        for _ in 0..5 {
+            page(&mut world, 0);
+            page(&mut world, flag::SWAPBACKED | flag::ACTIVE);
+        }
+        // The clock moves by its own eviction and by each later one.
+        assert!(comes_back_active(&mut world, flag::SWAPBACKED, 9));
+        assert!(!comes_back_active(&mut world, flag::SWAPBACKED, 11));
+        assert_eq!(world.mm.stat.workingset_activate, [1, 0]);
+    }
+
+    #[test]
+    fn older_kernels_remember_less() {
+        let mut old = World::of_version("v3.14");
+        let file = page(&mut old, 0);
+        assert_eq!(old.workingset_eviction(file, ROOT), None);
+        let mut files_only = World::of_version("v4.12");
+        let anon = page(&mut files_only, flag::SWAPBACKED);
+        assert_eq!(files_only.workingset_eviction(anon, ROOT), None);
+        assert_eq!(files_only.mm.lruvecs[0].nonresident_age, 0);
+    }
+
+    #[test]
+    fn the_clock_may_go_round() {
+        let mut world = World::of_version("v5.9");
+        for _ in 0..10 {
+            page(&mut world, flag::SWAPBACKED | flag::ACTIVE);
+        }
+        world.mm.lruvecs[0].nonresident_age = AGE_MASK - 2;
+        assert!(comes_back_active(&mut world, flag::SWAPBACKED, 5));
+    }
+}

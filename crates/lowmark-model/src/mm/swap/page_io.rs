@@ -1,0 +1,43 @@
+//! Pages to and from swap devices (`mm/page_io.c`).
+
+use crate::device::{Dir, Io};
+use crate::mm::frames::page::Pfn;
+use crate::world::World;
+use lowmark_spec::machine::PAGE_SIZE;
+
+impl World {
+    /// Begins to write a page of the swap cache that is already marked as under writeback
+    /// (`swap_writepage`).
+    pub(crate) fn swap_write(&mut self, pfn: Pfn) -> Io {
+        self.mm.stat.pswpout += 1;
+        self.mm.stat.pgpgout += PAGE_SIZE / 1024;
+        self.mm.nr_writeback += 1;
+        self.mm.memcontrol.count_writeback(pfn);
+        let (device, position) = self.mm.swap.location(self.mm.pages[pfn].private);
+        Io {
+            device,
+            dir: Dir::Write,
+            sync: false,
+            position,
+            pfn,
+            in_folio: false,
+            needs_bio: self.bios.is_on(),
+        }
+    }
+
+    /// Begins to read a locked page of the swap cache (`swap_readpage`).
+    pub(crate) fn swap_read(&mut self, pfn: Pfn, slot: u32) -> Io {
+        self.mm.stat.pswpin += 1;
+        self.mm.stat.pgpgin += PAGE_SIZE / 1024;
+        let (device, position) = self.mm.swap.location(slot);
+        Io {
+            device,
+            dir: Dir::Read,
+            sync: true,
+            position,
+            pfn,
+            in_folio: false,
+            needs_bio: self.bios.is_on(),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Domains of dirty pages (`struct wb_domain`): all of memory, and since 4.2 each memory cgroup.
+//!
+//! 1. A group has a flusher of its own for each device, with lists and estimates of their own
+//!    (`struct bdi_writeback`); in [`Mm::bdis`] those of the root come first.
+//! 2. An inode belongs to that of the group whose page was its first dirty one.
+//! 3. A group's limits are parts of what it has in files and may still get. A device's share of them is by what
+//!    it has written for the group.
+//! 4. A writer is held back by its own group's flusher: below both ceilings it runs free, else the domain with the
+//!    lower position ratio counts.
+
+use super::DirtyLimits;
+use super::position::Position;
+use super::thresholds::{Domain, domain_dirty_limits, memcg_dirtyable_memory};
+use crate::kernel::{CgroupWriteback, Kernel};
+use crate::mm::Mm;
+use crate::mm::frames::page::Pfn;
+use crate::mm::memcontrol::{MemcgId, ROOT};
+use crate::mm::writeback::backing_dev::Bdi;
+use crate::world::World;
+use lowmark_spec::machine::Device;
+
+/// Where dirty pages stand in the domains that a writer belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Domains {
+    /// All of memory (`gdtc`).
+    pub(super) global: Position,
+    /// Its memory cgroup (`mdtc`).
+    pub(super) memcg: Option<Position>,
+}
+
+impl Domains {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Position> {
+        std::iter::once(&self.global).chain(&self.memcg)
+    }
+}
+
+impl Mm {
+    /// Gives each group its part of every device, if the kernel does.
+    pub(crate) fn make_group_wbs(&mut self, devices: &[Device], kernel: &Kernel) {
+        if kernel.mechanisms.cgroup_writeback == CgroupWriteback::Off {
+            return;
+        }
+        for _ in 1..self.memcontrol.len() {
+            let new = |device| Bdi::new(device, kernel.mechanisms.strictlimit);
+            self.bdis.extend(devices.iter().map(new));
+        }
+    }
+
+    /// The number of a group's part of a device (`wb_get_lookup`).
+    pub(crate) fn wb_of(&self, device: usize, memcg: MemcgId) -> usize {
+        let wb = device + self.devices * usize::from(memcg);
+        match wb < self.bdis.len() {
+            true => wb,
+            false => device,
+        }
+    }
+
+    /// Whose part that is: device and group.
+    pub(crate) fn whose_wb(&self, wb: usize) -> (usize, MemcgId) {
+        (wb % self.devices, (wb / self.devices) as MemcgId)
+    }
+
+    /// `inode_attach_wb`: a page of the inode becomes dirty; with the first one it is decided where it belongs.
+    pub(super) fn attach_wb(&mut self, inode: usize, pfn: Pfn) -> usize {
+        let wb = self.wb_of(self.inodes[inode].device, self.memcontrol.of_page(pfn));
+        *self.inodes[inode].writeback.wb.get_or_insert(wb)
+    }
+
+    /// The part of something that a wb has by its bandwidth, among those of its device that have dirty inodes
+    /// (`wb_split_bdi_pages`): all if it is the only one.
+    pub(crate) fn part_of_bandwidth(&self, wb: usize, whole: u64) -> u64 {
+        let (device, _) = self.whose_wb(wb);
+        let bandwidth = |bdi: &Bdi| bdi.estimate.avg_write_bandwidth;
+        let busy = self.bdis[device..].iter().step_by(self.devices);
+        let all = busy.filter(|bdi| bdi.has_dirty_io()).map(bandwidth).sum();
+        match bandwidth(&self.bdis[wb]) {
+            mine if mine < all => {
+                (u128::from(whole) * u128::from(mine)).div_ceil(u128::from(all)) as u64
+            }
+            _ => whole,
+        }
+    }
+
+    /// What is remembered of the limits of a domain.
+    pub(super) fn limits_of(&mut self, memcg: MemcgId) -> &mut DirtyLimits {
+        match memcg {
+            ROOT => &mut self.limits,
+            memcg => self.memcontrol.limits(memcg),
+        }
+    }
+}
+
+impl World {
+    /// Where the dirty pages of a wb's group stand, those under writeback included or not; none for the root,
+    /// which has all of memory.
+    fn memcg_position_with(&mut self, wb: usize, writeback: bool) -> Option<Position> {
+        let memcg = match self.mm.whose_wb(wb) {
+            (_, ROOT) => return None,
+            (_, memcg) => memcg,
+        };
+        let counted = |(dirty, on_the_way)| dirty + if writeback { on_the_way } else { 0 };
+        let global = Domain {
+            available: self.mm.dirtyable_memory(&self.kernel),
+            dirty: counted((self.mm.nr_reclaimable(), self.mm.nr_writeback)),
+        };
+        let (files, dirty) = self.memcg_wb_stats(memcg);
+        let own = Domain {
+            available: files,
+            dirty: counted(dirty),
+        };
+        let headroom = self.mm.memcontrol.headroom(memcg);
+        let available = memcg_dirtyable_memory(&own, headroom, &global);
+        let (sysctl, mechanisms) = (&self.kernel.sysctl, &self.kernel.mechanisms);
+        let limits = domain_dirty_limits(available, Some(global.available), sysctl, mechanisms);
+        let limit = self.mm.limits_of(memcg).limit;
+        let share = self
+            .mm
+            .wb_share(wb, memcg, limits.dirty, own.dirty, &self.kernel);
+        let bdi = &self.mm.bdis[wb];
+        Some(Position {
+            thresh: limits.dirty,
+            bg_thresh: limits.background,
+            dirty: own.dirty,
+            limit: limits.dirty.max(limit),
+            bdi_thresh: share,
+            bdi_dirty: bdi.dirty(),
+            strict: bdi.strict,
+        })
+    }
+
+    /// What a writer sees.
+    pub(super) fn domains(&mut self, wb: usize) -> Domains {
+        Domains {
+            global: self.dirty_position(wb),
+            memcg: self.memcg_position_with(wb, true),
+        }
+    }
+
+    /// Whether a group's flusher has something to do on behalf of the group (`wb_over_bg_thresh`).
+    pub(super) fn memcg_over_bground_thresh(&mut self, wb: usize) -> bool {
+        let Some(at) = self.memcg_position_with(wb, false) else {
+            return false;
+        };
+        let (_, memcg) = self.mm.whose_wb(wb);
+        let share = self
+            .mm
+            .wb_share(wb, memcg, at.bg_thresh, at.dirty, &self.kernel);
+        at.dirty > at.bg_thresh || self.mm.bdis[wb].reclaimable > share
+    }
+}

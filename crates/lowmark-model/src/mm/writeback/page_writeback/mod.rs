@@ -1,0 +1,281 @@
+//! Dirty pages of files: who made them, how many there are, and how long writers wait for that
+//! (`mm/page-writeback.c`).
+//!
+//! 1. A page becomes *dirty* ([`World::set_page_dirty`]), is taken for writing, is *under writeback* until
+//!    the device has it, and is *clean* then. All are counted, for memory and for each device.
+//! 2. Writers look every so many pages whether there are too many dirty ones, and wait ([`throttle`] since
+//!    3.2, [`foreground`] before).
+//! 3. Above half of what is allowed the device's flusher writes (`mm/fs_writeback`).
+
+mod domains;
+pub mod estimate;
+mod foreground;
+mod limits;
+pub mod pause;
+pub mod position;
+mod proportions;
+mod sampling;
+pub mod thresholds;
+mod throttle;
+
+pub(crate) use limits::{DirtyLimits, throttle_vm_writeout};
+use proportions::PropDescriptor;
+pub(crate) use throttle::{Due, balance_dirty_pages, balance_dirty_pages_ratelimited};
+
+use crate::kernel::{ListLock, StablePages};
+use crate::mm::fault::memory::Step;
+use crate::mm::files::inode::InodeId;
+use crate::mm::files::page_tree::Tag;
+use crate::mm::frames::page::{Pfn, flag};
+use crate::mm::writeback::backing_dev::Listed;
+use crate::time::{Nanos, TaskId};
+use crate::world::{Interrupt, World};
+
+/// What a task has dirtied (`struct task_struct`).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TaskDirt {
+    /// Pages since its last pause.
+    pub(crate) nr_dirtied: u64,
+    /// Pages at which it looks.
+    pub(crate) nr_dirtied_pause: u64,
+    /// When its last pause ended, jiffies; 0 if it never had one.
+    pub(crate) paused_when: u64,
+    /// Pages that it has dirtied, the older for less (to 3.1).
+    pub(crate) recent: u64,
+}
+
+impl Default for TaskDirt {
+    fn default() -> Self {
+        TaskDirt {
+            nr_dirtied: 0,
+            nr_dirtied_pause: 32,
+            paused_when: 0,
+            recent: 0,
+        }
+    }
+}
+
+/// Who dirties: tasks by number, and CPUs.
+#[derive(Debug, Default)]
+pub(crate) struct Dirtying {
+    tasks: Vec<TaskDirt>,
+    /// Pages dirtied on each CPU since somebody looked there (`bdp_ratelimits`).
+    cpus: Vec<u64>,
+    /// Pages of tasks that ended before they looked (`dirty_throttle_leaks`).
+    leaks: Vec<u64>,
+    /// Device of the page dirtied last, by task.
+    devices: Vec<usize>,
+    /// All pages, of which `recent` of a task is a part (`vm_dirties`).
+    recent: PropDescriptor,
+    /// Since when, as [`Self::recent`] goes down with all of its parts.
+    pub(crate) ratelimit_pages: u64,
+}
+
+impl Dirtying {
+    pub(crate) fn new(cpus: u32) -> Dirtying {
+        Dirtying {
+            cpus: vec![0; cpus as usize],
+            leaks: vec![0; cpus as usize],
+            ..Dirtying::default()
+        }
+    }
+
+    fn task(&mut self, task: TaskId) -> &mut TaskDirt {
+        let at = task.0 as usize;
+        if self.tasks.len() <= at {
+            self.tasks.resize(at + 1, TaskDirt::default());
+            self.devices.resize(at + 1, 0);
+        }
+        &mut self.tasks[at]
+    }
+
+    /// A task is gone: what it has not answered for, others do (54848d73f9f2, 3.3).
+    pub(crate) fn end(&mut self, task: TaskId, cpu: u32) {
+        let left = std::mem::take(&mut self.task(task).nr_dirtied);
+        self.leaks[cpu as usize] += left;
+    }
+}
+
+impl World {
+    /// Jiffies since the run began.
+    pub(crate) fn jiffies_now(&self) -> u64 {
+        self.sched.now() / self.jiffy()
+    }
+
+    /// `page_mkwrite`: a page of a file is about to be mapped for stores. What it costs, or the step that is in the
+    /// way.
+    pub(crate) fn page_mkwrite(&mut self, pfn: Pfn) -> Result<Nanos, Step> {
+        let page = &self.mm.pages[pfn];
+        let stable = self.kernel.mechanisms.stable_pages == StablePages::Always;
+        if page.has(flag::WRITEBACK) && (stable || self.is_remote(pfn)) {
+            return Err(Step::Wait {
+                pfn,
+                flags: flag::WRITEBACK,
+            });
+        }
+        self.set_page_dirty(pfn).ok_or(Step::Sigbus)
+    }
+
+    /// Whether a page belongs to a file on a server.
+    fn is_remote(&self, pfn: Pfn) -> bool {
+        let (inode, _) = self.mm.file_of(&self.mm.pages[pfn]);
+        self.nfs.is_remote(self.mm.inodes[inode].device)
+    }
+
+    /// `set_page_dirty` of a page of a file, for the current task: the time for which that needs a lock. None: its
+    /// file system has no room for it.
+    pub(crate) fn set_page_dirty(&mut self, pfn: Pfn) -> Option<Nanos> {
+        if self.mm.pages[pfn].has(flag::DIRTY) {
+            return Some(0);
+        }
+        self.mm.split_folio(pfn);
+        let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
+        let file = &mut self.mm.inodes[inode];
+        let placed = file.extents.find(index).is_some();
+        if !placed && !self.mounts.get(file.fs).reserve() {
+            return None;
+        }
+        file.pages.set_tag(index, Tag::Dirty);
+        let device = file.device;
+        // NFS has no writeback by groups (SB_I_CGROUPWB).
+        let wb = match self.nfs.is_remote(device) {
+            true => device,
+            false => self.mm.attach_wb(inode, pfn),
+        };
+        self.nfs_clear_commit(inode, index);
+        self.mm.pages[pfn].set(flag::DIRTY);
+        self.mm.nr_dirty += 1;
+        self.mm.memcontrol.count_dirty(pfn);
+        self.mm.stat.nr_dirtied += 1;
+        let bdi = &mut self.mm.bdis[wb];
+        bdi.reclaimable += 1;
+        bdi.dirtied += 1;
+        self.count_dirtied(device);
+        Some(self.mark_inode_dirty(inode))
+    }
+
+    /// Counts a page for the task and its CPU (`account_page_dirtied`).
+    fn count_dirtied(&mut self, device: usize) {
+        let (task, cpu) = (self.sched.current(), self.sched.current_cpu());
+        let dirt = self.dirtying.task(task);
+        dirt.nr_dirtied += 1;
+        dirt.recent += 1;
+        self.dirtying.devices[task.0 as usize] = device;
+        self.dirtying.cpus[cpu as usize] += 1;
+        // task_dirty_inc
+        if self.dirtying.recent.count() {
+            for dirt in &mut self.dirtying.tasks {
+                dirt.recent /= 2;
+            }
+        }
+    }
+
+    /// `__mark_inode_dirty(inode, I_DIRTY_DATASYNC)`: `write_inode` is to be asked. It is a reply that says so, and
+    /// replies cost nobody time.
+    pub(crate) fn mark_inode_datasync(&mut self, inode: InodeId) {
+        self.mm.inodes[inode as usize].writeback.datasync = true;
+        self.list_dirty_inode(inode as usize);
+    }
+
+    /// `__mark_inode_dirty(inode, I_DIRTY_PAGES)`: the time for which that needs the lock over the lists.
+    fn mark_inode_dirty(&mut self, inode: usize) -> Nanos {
+        let writeback = &mut self.mm.inodes[inode].writeback;
+        let known = std::mem::replace(&mut writeback.pages, true);
+        let listed = self.list_dirty_inode(inode);
+        // Up to 2.6.38 the lock protects the inode's state as well.
+        let locks = match self.kernel.mechanisms.list_lock {
+            ListLock::Inode => !known,
+            ListLock::InodeWbList | ListLock::Wb => listed,
+        };
+        match locks {
+            true => self.hold_list_lock(self.mm.inodes[inode].wb(), 0),
+            false => 0,
+        }
+    }
+
+    /// An inode that was clean goes on its device's list. Whether it was.
+    fn list_dirty_inode(&mut self, inode: usize) -> bool {
+        let now = self.sched.now();
+        let file = &mut self.mm.inodes[inode];
+        if file.writeback.listed != Listed::Clean || file.writeback.sync {
+            return false;
+        }
+        file.writeback.listed = Listed::Dirty;
+        file.writeback.dirtied_when = now;
+        let wb = file.wb();
+        let bdi = &mut self.mm.bdis[wb];
+        let first = !bdi.has_dirty_io();
+        bdi.b_dirty.push_back(inode as u32);
+        // bdi_wakeup_thread_delayed
+        if first && self.kernel.sysctl.dirty_writeback_centisecs > 0 {
+            let after = self.kernel.sysctl.dirty_writeback();
+            self.sched
+                .interrupt_after(after, Interrupt::WakeFlusher { wb });
+        }
+        true
+    }
+
+    /// `clear_page_dirty_for_io` and `set_page_writeback`: the page is taken for writing, and stores to it
+    /// fault again.
+    pub(crate) fn begin_page_writeback(&mut self, pfn: Pfn) {
+        let page = self.mm.pages[pfn];
+        debug_assert!(page.has(flag::DIRTY) && !page.has(flag::WRITEBACK));
+        if page.is_mapped() {
+            // page_mkclean
+            self.mm.for_each_file_pte(pfn, page, |pte| pte.mkclean());
+        }
+        let (inode, index) = self.mm.file_of(&page);
+        self.mm.pages[pfn].clear(flag::DIRTY);
+        self.mm.pages[pfn].set(flag::WRITEBACK);
+        let file = &mut self.mm.inodes[inode];
+        file.pages.clear_tag(index, Tag::Dirty);
+        file.pages.clear_tag(index, Tag::Towrite);
+        let first = file.pages.tagged(Tag::Writeback) == 0;
+        file.pages.set_tag(index, Tag::Writeback);
+        self.mm.nr_dirty -= 1;
+        self.mm.memcontrol.uncount_dirty(pfn);
+        self.mm.nr_writeback += 1;
+        self.mm.memcontrol.count_writeback(pfn);
+        let bdi = &mut self.mm.bdis[file.wb()];
+        bdi.writeback_inodes += u64::from(first);
+        bdi.reclaimable -= 1;
+        bdi.writeback += 1;
+        self.mm.stat.pgpgout += lowmark_spec::machine::PAGE_SIZE / 1024;
+    }
+}
+
+impl World {
+    /// `test_clear_page_writeback` of a page of a file whose flag is cleared already: the device has it.
+    pub(crate) fn end_file_writeback(&mut self, pfn: Pfn) {
+        let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
+        let file = &mut self.mm.inodes[inode];
+        file.pages.clear_tag(index, Tag::Writeback);
+        let (wb, last) = (file.wb(), file.pages.tagged(Tag::Writeback) == 0);
+        let bdi = &mut self.mm.bdis[wb];
+        bdi.writeback -= 1;
+        bdi.written += 1;
+        let shares = self.kernel.mechanisms.proportions;
+        self.mm.count_completion(wb, shares);
+        if last {
+            self.inode_writeback_end(wb);
+        }
+    }
+
+    /// `cancel_dirty_page`: what is in the page is not wanted any more.
+    pub(crate) fn cancel_dirty_page(&mut self, pfn: Pfn) {
+        if !self.mm.pages[pfn].test_and_clear(flag::DIRTY) {
+            return;
+        }
+        let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
+        let file = &mut self.mm.inodes[inode];
+        if file.extents.find(index).is_none() {
+            self.mounts.get(file.fs).unreserve(1);
+        }
+        file.pages.clear_tag(index, Tag::Dirty);
+        let wb = file.wb();
+        self.mm.nr_dirty -= 1;
+        self.mm.memcontrol.uncount_dirty(pfn);
+        self.mm.nr_cancelled += 1;
+        self.mm.bdis[wb].reclaimable -= 1;
+    }
+}
