@@ -9,7 +9,7 @@
 //! 3. Disks: another place of the head, and times of commands that differ a little ([`crate::device`]).
 //! 4. Tasks that start at the beginning do so in another order.
 
-use crate::mm::alloc::mmzone::MigrateType;
+use crate::mm::types::MigrateType;
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::random::Stream;

@@ -5,8 +5,8 @@ mod objects;
 
 use crate::kernel::MigrateTypes;
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::{Lru, MigrateType};
-use crate::mm::frames::page::{FreeList, flag};
+use crate::mm::frames::page::FreeList;
+use crate::mm::types::{Lru, MigrateType, flag};
 use crate::world::World;
 
 /// Checks everything; a panic names what is broken.

@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::gauges::Sampler;
 use crate::invariants;
-use crate::mm::alloc::mmzone::{Lru, MigrateType, ZoneType};
+use crate::mm::types::{Lru, MigrateType, ZoneType};
 use crate::not_modelled::remarks;
 use crate::time::{MSEC, Nanos};
 use crate::trace::pid;

@@ -1,9 +1,9 @@
 //! Scenarios that the model rejects before it runs them.
 
 use crate::kernel::{Kernel, KernelError, Strictlimit, Version};
-use crate::mm::fault::memory::MAX_PAYLOAD;
 use crate::mm::files::inode::MAX_FILE_PAGES;
-use crate::mm::reclaim::workingset::LRUVECS_MAX;
+use crate::mm::frames::pte::MAX_PAYLOAD;
+use crate::mm::frames::shadow::LRUVECS_MAX;
 use crate::mm::swap::swapfile::MAX_FRAMES;
 use crate::task::{Unsupported, bytes_before, unsupported};
 use lowmark_spec::Scenario;

@@ -31,7 +31,7 @@ const LIES: [Lie; 5] = [
     },
     Lie {
         what: "twice as many pages are isolated together (SWAP_CLUSTER_MAX)",
-        file: "mm/reclaim/vmscan/mod.rs",
+        file: "mm/types.rs",
         truth: "const SWAP_CLUSTER_MAX: u64 = 32;",
         lie: "const SWAP_CLUSTER_MAX: u64 = 64;",
         seen_in: "pgsteal_kswapd",

@@ -1,5 +1,5 @@
 //! The rules of the house, for the whole workspace: short files, nothing left over, no paths of anybody's
-//! machine, a history with its sources, and crates that depend in one direction only.
+//! machine, a history with its sources, and crates and rooms that depend in one direction only.
 
 use lowmark_model::kernel::versions::{HISTORY, at};
 use lowmark_model::kernel::{DESCRIPTIONS, versions};
@@ -228,4 +228,83 @@ fn crates_depend_in_one_direction() {
         found += 1;
     }
     assert_eq!(found, ARROWS.len());
+}
+
+/// The rooms of memory management, the ground floor first: each may import from those before it.
+const ROOMS: [&str; 12] = [
+    "types",
+    "vmstat",
+    "frames",
+    "alloc",
+    "memcontrol",
+    "io",
+    "swap",
+    "writeback",
+    "files",
+    "fault",
+    "compaction",
+    "reclaim",
+];
+/// Where they are.
+const MM: &str = "crates/lowmark-model/src/mm/";
+
+/// What a line of the file `name` below [`MM`] imports from a room that comes after the file's own, or past the rooms.
+fn wrong_way(name: &str, line: &str) -> Option<String> {
+    let rank = |room: &str| ROOMS.iter().position(|known| *known == room);
+    let parts: Vec<&str> = name.trim_end_matches(".rs").split('/').collect();
+    let own =
+        rank(parts[0]).unwrap_or_else(|| panic!("{name}: say in ROOMS where the room stands"));
+    let depth = parts.iter().filter(|part| **part != "mod").count();
+    if line.contains(&"super::".repeat(depth)) {
+        return Some(format!("{name} leaves its room by `super`: {line}"));
+    }
+    let mut imported = line.split("crate::mm::").skip(1).map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        &rest[..end.unwrap_or(rest.len())]
+    });
+    let after = imported.find(|room| room.is_empty() || rank(room).is_some_and(|rank| rank > own));
+    after.map(|_| format!("{name} imports from a room after its own: {line}"))
+}
+
+#[test]
+fn rooms_of_memory_import_in_one_order() {
+    let sources = texts().into_iter().filter_map(|(name, text)| {
+        let name = name.strip_prefix(MM)?.to_owned();
+        (name.ends_with(".rs") && name != "mod.rs" && !is_test(&format!("/{name}")))
+            .then_some((name, text))
+    });
+    let mut rooms = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for (name, text) in sources {
+        rooms.insert(name.split(['/', '.']).next().unwrap_or("").to_owned());
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or("");
+        let lines = code.lines().map(str::trim);
+        let lines = lines.filter(|line| !line.starts_with("//"));
+        wrong.extend(lines.filter_map(|line| wrong_way(&name, line)));
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert_eq!(rooms, ROOMS.iter().map(|room| (*room).to_owned()).collect());
+
+    assert!(wrong_way("alloc/slub.rs", "use crate::mm::io::bio::POOL_SIZE;").is_some());
+    assert!(
+        wrong_way(
+            "alloc/page_alloc/order.rs",
+            "use super::super::super::swap;"
+        )
+        .is_some()
+    );
+    assert!(wrong_way("io/bio.rs", "use crate::mm::alloc::slub::POOL_SIZE;").is_none());
+
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).expect("a page");
+    let (_, table) = page
+        .split_once("| room of `mm/` |")
+        .expect("a table of rooms");
+    let rows = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    let listed = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let listed = listed.map(|room| room.trim_end_matches('/').trim_end_matches(".rs"));
+    assert_eq!(listed.collect::<Vec<_>>(), ROOMS);
 }

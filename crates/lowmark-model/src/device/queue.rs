@@ -10,7 +10,7 @@ use super::tags::Tags;
 use super::virtio::{Tables, Virtio};
 use super::waiting::Next;
 use crate::kernel::{Kernel, MaxSectors, Plug as PlugPlace, ReadaheadSize};
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::Pfn;
 use crate::time::{MSEC, Nanos, Sched, TaskId, WaitQueue};
 use crate::world::Interrupt;
 use lowmark_spec::machine::{Device, PAGE_SIZE};

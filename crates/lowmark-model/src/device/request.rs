@@ -1,7 +1,7 @@
 //! Requests: contiguous pages of a device on their way.
 
 use super::virtio::Tables;
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::Pfn;
 use crate::time::{Nanos, TaskId};
 
 /// Direction of a transfer.

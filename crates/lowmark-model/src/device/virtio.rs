@@ -12,10 +12,9 @@
 
 use super::request::{Request, RequestId};
 use crate::kernel::{Kernel, VirtioMemory};
-use crate::mm::alloc::page_alloc::Reserves;
 use crate::mm::alloc::slub::{Cache, NO_OBJECT};
 use crate::mm::alloc::xarray::Object;
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::{Pfn, Reserves};
 use crate::world::World;
 use lowmark_spec::machine::{Device, Driver};
 

@@ -3,8 +3,7 @@
 use crate::kernel::NfsUnstable;
 use crate::mm::Mm;
 use crate::mm::files::inode::Inode;
-use crate::mm::files::page_tree::Tag;
-use crate::mm::frames::page::{Pfn, flag};
+use crate::mm::types::{Pfn, Tag, flag};
 use crate::mm::writeback::backing_dev::Listed;
 use crate::world::World;
 

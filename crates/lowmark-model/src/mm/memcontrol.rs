@@ -13,24 +13,13 @@ mod charge;
 mod stats;
 
 pub(crate) use charge::{alloc_charged, alloc_folio_charged};
-pub(crate) use stats::LruvecCounts;
 
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::Lru;
-use crate::mm::alloc::page_alloc::Gfp;
-use crate::mm::frames::page::Pfn;
-use crate::mm::reclaim::vmscan::{self, SWAP_CLUSTER_MAX};
-use crate::mm::writeback::page_writeback::DirtyLimits;
+use crate::mm::types::{Gfp, Lru, MemcgId, Pfn, ROOT, SWAP_CLUSTER_MAX};
 use crate::time::{SECOND, TaskId};
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::workload::Cgroup;
-
-/// Number of a group.
-pub(crate) type MemcgId = u8;
-
-/// The group of all that are in no other: it is charged nothing.
-pub(crate) const ROOT: MemcgId = 0;
 
 /// Pages that a CPU charges at once (`MEMCG_CHARGE_BATCH` of 6.0 and later).
 const CHARGE_BATCH: u64 = 64;
@@ -61,8 +50,6 @@ struct Memcg {
     writeback: u64,
     /// Both as they were when counters were last flushed.
     flushed: (u64, u64),
-    /// What is remembered of its dirty limits (`cgwb_domain`).
-    limits: DirtyLimits,
 }
 
 /// Pages that a CPU has charged ahead (`memcg_stock_pcp`).
@@ -217,19 +204,6 @@ impl Memcontrol {
         group.max.min(group.high).saturating_sub(group.usage)
     }
 
-    /// What is remembered of the dirty limits of a group that is not the root.
-    pub(super) fn limits(&mut self, memcg: MemcgId) -> &mut DirtyLimits {
-        &mut self.groups[usize::from(memcg)].limits
-    }
-
-    /// The same of all such groups.
-    pub(super) fn all_limits(&mut self) -> impl Iterator<Item = &mut DirtyLimits> {
-        self.groups
-            .iter_mut()
-            .skip(1)
-            .map(|group| &mut group.limits)
-    }
-
     /// `consume_stock`
     fn consume_stock(&mut self, cpu: usize, memcg: MemcgId) -> bool {
         let stock = &mut self.stocks[cpu];
@@ -362,7 +336,6 @@ impl Mm {
             dirty: 0,
             writeback: 0,
             flushed: (0, 0),
-            limits: DirtyLimits::default(),
         };
         let root = group("", u64::MAX, u64::MAX);
         let children = groups
@@ -377,6 +350,8 @@ impl Mm {
             over_high: Vec::new(),
             updates_flushed: 0,
         };
+        self.memcg_limits
+            .resize_with(groups.len(), Default::default);
         for _ in 0..groups.len() * self.sets {
             self.lruvecs.push(Default::default());
         }
@@ -505,7 +480,7 @@ pub(crate) async fn handle_over_high(sys: &Sys, over: Over) {
             }
             memcontrol.groups[usize::from(memcg)].high_events += 1;
         }
-        let reclaimed = vmscan::try_to_free_mem_cgroup_pages(sys, gfp, memcg, want).await;
+        let reclaimed = sys.try_to_free_mem_cgroup_pages(gfp, memcg, want).await;
         let penalty = {
             let world = sys.world();
             let hz = world.hz();

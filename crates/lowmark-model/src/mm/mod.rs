@@ -9,18 +9,20 @@ pub(crate) mod io;
 pub(crate) mod memcontrol;
 pub(crate) mod reclaim;
 pub(crate) mod swap;
+pub(crate) mod types;
 pub(crate) mod vmstat;
 pub(crate) mod writeback;
 
 use crate::kernel::Kernel;
-use alloc::mmzone::{self, Lruvec, Node, Zone, ZoneType};
+use crate::mm::types::{Pfn, ZoneType};
+use alloc::mmzone::{self, Lruvec, Node, Zone};
 use alloc::slub::Slub;
 use fault::memory::Vma;
 use fault::shmem::ShmemInode;
 use files::inode::Inode;
 use frames::lru_list::Chunks;
 use frames::mapping::Mappings;
-use frames::page::{Pages, Pfn};
+use frames::page::Pages;
 use lowmark_spec::Machine;
 use memcontrol::Memcontrol;
 use std::collections::VecDeque;
@@ -60,6 +62,8 @@ pub(crate) struct Mm {
     pub(crate) devices: usize,
     /// What is remembered of the dirty limits.
     pub(crate) limits: DirtyLimits,
+    /// The same of each memory cgroup but the root (`cgwb_domain`).
+    pub(crate) memcg_limits: Vec<DirtyLimits>,
     /// Leaves of files in which there are shadows alone, or were when they were noted, the oldest first.
     pub(crate) shadow_nodes: VecDeque<(usize, u32)>,
     /// The kernel's own objects.
@@ -121,6 +125,7 @@ impl Mm {
                 .collect(),
             devices: machine.devices.len(),
             limits: DirtyLimits::default(),
+            memcg_limits: Vec::new(),
             shadow_nodes: VecDeque::new(),
             slub: Slub::new(kernel, machine, high),
             swap: Swap::new(machine, kernel, high),

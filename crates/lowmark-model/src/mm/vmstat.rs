@@ -1,7 +1,7 @@
 //! `/proc/vmstat`.
 
 use crate::kernel::{Kernel, Version, v};
-use crate::mm::alloc::mmzone::{MAX_NR_ZONES, ZoneType};
+use crate::mm::types::{MAX_NR_ZONES, ZoneType};
 use std::collections::BTreeMap;
 
 macro_rules! counters {

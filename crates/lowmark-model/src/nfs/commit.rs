@@ -10,9 +10,7 @@
 use super::rpc::{Call, Priority, Procedure};
 use crate::kernel::{NfsCommit, NfsUnstable};
 use crate::mm::Mm;
-use crate::mm::files::inode::InodeId;
-use crate::mm::files::page_tree::Tag;
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::{InodeId, Pfn, Tag};
 use crate::world::{Sys, World};
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ pub(crate) use pageio::How;
 pub(crate) use rpc::{CallId, Calls};
 
 use crate::device::{Completed, Dir, Served};
-use crate::mm::files::inode::InodeId;
+use crate::mm::types::InodeId;
 use crate::time::WaitQueue;
 use crate::world::{Interrupt, World};
 use lowmark_spec::machine::{Device, Machine, PAGE_SIZE};

@@ -11,8 +11,7 @@
 use super::rpc::{Call, Priority, Procedure};
 use crate::device::{Dir, Io};
 use crate::kernel::{NfsCommit, NfsCongestion};
-use crate::mm::files::inode::InodeId;
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::{InodeId, Pfn};
 use crate::time::TaskId;
 use crate::world::World;
 

@@ -5,8 +5,7 @@
 //! 2. Its data go over the network one call after another, and half a round trip later it is there.
 //! 3. The reply comes back the same way, and the slot is free.
 
-use crate::mm::files::inode::InodeId;
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::{InodeId, Pfn};
 use crate::time::Nanos;
 use lowmark_spec::machine::Server;
 use std::collections::VecDeque;

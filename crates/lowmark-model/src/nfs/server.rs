@@ -13,7 +13,8 @@
 
 use super::rpc::{Call, CallId, Procedure};
 use crate::device::{Dir, Disk, Served};
-use crate::mm::files::inode::{Inode, InodeId};
+use crate::mm::files::inode::Inode;
+use crate::mm::types::InodeId;
 use crate::time::{Nanos, SECOND};
 use lowmark_spec::machine::{Device, PAGE_SIZE, Server as Spec};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

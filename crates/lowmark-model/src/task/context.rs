@@ -1,10 +1,10 @@
 //! What a running instance of a task holds.
 
 use super::files::Turn;
-use crate::mm::alloc::page_alloc::OutOfMemory;
 use crate::mm::fault::memory::FaultError;
 use crate::mm::files::filemap::OpenFile;
 use crate::mm::files::filemap_write::WriteError;
+use crate::mm::types::OutOfMemory;
 use crate::world::SysRef;
 use lowmark_spec::random::Stream;
 use lowmark_spec::visit::Visit;

@@ -1,11 +1,10 @@
 //! Statements on files.
 
 use super::context::{Context, Stop, missing};
-use crate::mm::alloc::page_alloc::Gfp;
 use crate::mm::files::filemap::{self, OpenFile};
 use crate::mm::files::filemap_write;
-use crate::mm::files::inode::InodeId;
 use crate::mm::files::truncate;
+use crate::mm::types::{Gfp, InodeId};
 use crate::mm::writeback::fs_writeback::{self, Range};
 use crate::world::Sys;
 use lowmark_spec::machine::PAGE_SIZE;

@@ -1,8 +1,9 @@
 //! The files of a workload: which there are before it begins, and their names.
 
 use crate::fs::{Extents, Request};
-use crate::mm::files::inode::{Inode, InodeId};
+use crate::mm::files::inode::Inode;
 use crate::mm::files::page_tree::PageTree;
+use crate::mm::types::InodeId;
 use crate::mm::writeback::backing_dev::InodeWriteback;
 use crate::world::World;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};

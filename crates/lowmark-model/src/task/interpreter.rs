@@ -7,7 +7,7 @@ use super::{Barrier, Files, Group, Shared};
 use super::{fileio, maps};
 use crate::boot::Boot;
 use crate::mm::files::truncate;
-use crate::mm::memcontrol::{MemcgId, ROOT};
+use crate::mm::types::{MemcgId, ROOT};
 use crate::mm::writeback::fs_writeback::flusher;
 use crate::time::{BoxFuture, Mode, RwSem, TaskId};
 use crate::world::{Interrupt, SysRef};

@@ -14,7 +14,7 @@ pub(crate) use files::{Files, bytes_before};
 pub(crate) use interpreter::start;
 pub use support::{Unsupported, unsupported};
 
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::Pfn;
 use crate::time::{Nanos, TaskId, WaitQueue};
 use lowmark_record::Phase;
 use lowmark_spec::visit::Touched;

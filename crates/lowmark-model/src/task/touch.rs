@@ -9,7 +9,8 @@
 use super::context::{Context, Stop, unmapped};
 use crate::mm::Mm;
 use crate::mm::fault::fetch::AHEAD;
-use crate::mm::fault::memory::{Pte, Step, Tried, handle_mm_fault};
+use crate::mm::fault::memory::{Step, Tried, handle_mm_fault};
+use crate::mm::frames::pte::Pte;
 use crate::time::Mode;
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;

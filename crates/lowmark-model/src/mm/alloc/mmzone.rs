@@ -2,72 +2,12 @@
 
 use crate::kernel::{FastMigrateblock, FirstMegabyte, Kernel, LruUnit, MigrateTypes, ZoneSize};
 use crate::mm::alloc::pcp::Pcp;
-use crate::mm::compaction::ZoneCompaction;
 use crate::mm::frames::lru_list::LruList;
-use crate::mm::frames::page::{FreeList, Pfn};
-use crate::mm::memcontrol::LruvecCounts;
+use crate::mm::frames::page::FreeList;
+use crate::mm::types::{
+    Lru, MAX_NR_ZONES, MAX_ORDER, Mark, MigrateType, PAGEBLOCK_PAGES, Pfn, ZoneType,
+};
 use lowmark_spec::machine::{Arch, Fragments, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
-
-/// Zone types of a node.
-pub const MAX_NR_ZONES: usize = 4;
-/// Pages by type of their zone.
-pub(crate) type ByZone = [u64; MAX_NR_ZONES];
-/// Orders of the buddy allocator, 0 to 10.
-pub const MAX_ORDER: usize = 11;
-/// Blocks above this order are hard to come by, and who wants one may do without.
-pub(crate) const PAGE_ALLOC_COSTLY_ORDER: usize = 3;
-
-/// Zone types in the order that every rule uses (`enum zone_type`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ZoneType {
-    /// Below 16 MiB.
-    Dma,
-    /// Below 4 GiB.
-    Dma32,
-    /// The rest, or up to 896 MiB on 32 bits.
-    Normal,
-    /// Above what the kernel maps, or movable only.
-    High,
-}
-
-impl ZoneType {
-    /// All types, lowest first.
-    pub(crate) const ALL: [ZoneType; MAX_NR_ZONES] = [
-        ZoneType::Dma,
-        ZoneType::Dma32,
-        ZoneType::Normal,
-        ZoneType::High,
-    ];
-
-    /// Suffix in `/proc/vmstat`.
-    pub fn name(self) -> &'static str {
-        match self {
-            ZoneType::Dma => "dma",
-            ZoneType::Dma32 => "dma32",
-            ZoneType::Normal => "normal",
-            ZoneType::High => "high",
-        }
-    }
-}
-
-impl From<ZoneKind> for ZoneType {
-    fn from(kind: ZoneKind) -> ZoneType {
-        match kind {
-            ZoneKind::Dma => ZoneType::Dma,
-            ZoneKind::Dma32 => ZoneType::Dma32,
-            ZoneKind::Normal => ZoneType::Normal,
-            ZoneKind::HighMem => ZoneType::High,
-        }
-    }
-}
-
-/// Watermark indices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
-    Min,
-    Low,
-    High,
-}
 
 /// A zone.
 #[derive(Debug)]
@@ -140,37 +80,6 @@ impl Zone {
             ZoneSize::Present => self.present,
             ZoneSize::Managed => self.managed,
         }
-    }
-}
-
-/// LRU lists (`enum lru_list`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lru {
-    InactiveAnon,
-    ActiveAnon,
-    InactiveFile,
-    ActiveFile,
-}
-
-impl Lru {
-    /// The four evictable lists in the order in which they are scanned.
-    pub(crate) const EVICTABLE: [Lru; 4] = [
-        Lru::InactiveAnon,
-        Lru::ActiveAnon,
-        Lru::InactiveFile,
-        Lru::ActiveFile,
-    ];
-
-    pub(crate) fn new(file: bool, active: bool) -> Lru {
-        Self::EVICTABLE[2 * usize::from(file) + usize::from(active)]
-    }
-
-    pub(crate) fn is_active(self) -> bool {
-        matches!(self, Lru::ActiveAnon | Lru::ActiveFile)
-    }
-
-    pub(crate) fn is_file(self) -> bool {
-        matches!(self, Lru::InactiveFile | Lru::ActiveFile)
     }
 }
 
@@ -249,11 +158,11 @@ pub(crate) struct Node {
     /// The same for one page that may lie in any zone, with what each zone has to keep.
     pub(crate) fallbacks: Vec<Fallback>,
     /// kswapd's state.
-    pub(crate) kswapd: crate::mm::reclaim::kswapd::Kswapd,
+    pub(crate) kswapd: Kswapd,
     /// kcompactd's.
-    pub(crate) kcompactd: crate::mm::compaction::kcompactd::Kcompactd,
+    pub(crate) kcompactd: Kcompactd,
     /// Reclaimers that wait.
-    pub(crate) throttled: crate::mm::reclaim::vmscan::Throttled,
+    pub(crate) throttled: Throttled,
     /// Those that wait to reclaim directly (`pfmemalloc_wait`).
     pub(crate) pfmemalloc_wait: crate::time::WaitQueue,
 }
@@ -513,9 +422,10 @@ fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
 }
 
 mod pageblocks;
+mod state;
 mod watermarks;
 
-pub(crate) use pageblocks::{MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
+pub(in crate::mm) use state::{Kcompactd, Kswapd, LruvecCounts, Throttled, ZoneCompaction};
 pub use watermarks::{ZoneMarks, zone_marks};
 
 #[cfg(test)]

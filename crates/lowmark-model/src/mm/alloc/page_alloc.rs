@@ -17,69 +17,15 @@ mod nowait;
 mod order;
 
 pub(super) use fallback::RmqueueMode;
-pub(crate) use nowait::Reserves;
 pub(crate) use order::alloc_pages;
 
 use crate::kernel::{AllocRetry, FairZones, Kernel, WatermarkOrder};
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::{MAX_ORDER, Mark, MigrateType, Zone, ZoneType};
-use crate::mm::frames::page::{Pages, Pfn, flag};
-use crate::mm::reclaim::vmscan;
+use crate::mm::alloc::mmzone::Zone;
+use crate::mm::frames::page::Pages;
+use crate::mm::types::{Gfp, MAX_ORDER, Mark, MigrateType, OutOfMemory, Pfn, ZoneType, flag};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
-use lowmark_record::event::gfp;
-
-/// What an allocation may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Gfp {
-    /// Highest zone type (`gfp_zone`).
-    pub(crate) highest: ZoneType,
-    /// Node whose zonelist is used.
-    pub(crate) node: usize,
-    /// Type of the pageblocks that it belongs in (`gfp_migratetype`).
-    pub(crate) migrate_type: MigrateType,
-    /// `__GFP_NORETRY`: it gives up when memory was reclaimed once and there is still no page.
-    pub(crate) noretry: bool,
-}
-
-impl Gfp {
-    /// GFP_HIGHUSER_MOVABLE on a node: what user pages are allocated with.
-    pub(crate) fn user(node: usize) -> Gfp {
-        Gfp {
-            highest: ZoneType::High,
-            node,
-            migrate_type: MigrateType::Movable,
-            noretry: false,
-        }
-    }
-
-    /// GFP_KERNEL on a node: what the kernel allocates for itself.
-    pub(crate) fn kernel(node: usize) -> Gfp {
-        Gfp {
-            highest: ZoneType::Normal,
-            node,
-            migrate_type: MigrateType::Unmovable,
-            noretry: false,
-        }
-    }
-
-    /// The allocation flags, as events hold them.
-    pub(crate) fn flags(self) -> u64 {
-        let flags = match self.migrate_type {
-            MigrateType::Movable => gfp::HIGHUSER_MOVABLE,
-            MigrateType::Reclaimable => gfp::KERNEL | gfp::RECLAIMABLE,
-            MigrateType::Unmovable => gfp::KERNEL,
-        };
-        match self.noretry {
-            true => flags | gfp::NORETRY | gfp::NOWARN,
-            false => flags,
-        }
-    }
-}
-
-/// There was nothing left to reclaim; the run is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OutOfMemory;
 
 /// Reclaim rounds without progress before giving up (`MAX_RECLAIM_RETRIES`).
 const MAX_RECLAIM_RETRIES: u32 = 16;
@@ -312,7 +258,7 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
         }
         // `__perform_reclaim` lets the kswapd that was woken go first, if that displaces the task.
         sys.cond_resched().await;
-        let progress = vmscan::try_to_free_pages(sys, gfp, 0).await;
+        let progress = sys.try_to_free_pages(gfp, 0).await;
         let zone = {
             let world = &mut *sys.world();
             if world.sched.current_killed() {

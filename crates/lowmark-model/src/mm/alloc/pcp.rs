@@ -11,11 +11,12 @@
 
 use crate::kernel::{Kernel, MigrateTypes, PcpLists};
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::{
-    Mark, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, Zone, ZoneType,
-};
+use crate::mm::alloc::mmzone::Zone;
 use crate::mm::alloc::page_alloc::RmqueueMode;
-use crate::mm::frames::page::{Pages, Pfn};
+use crate::mm::frames::page::Pages;
+use crate::mm::types::{
+    Mark, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, Pfn, ZoneType,
+};
 use lowmark_spec::machine::PAGE_SIZE;
 use std::collections::VecDeque;
 
@@ -372,9 +373,9 @@ impl Mm {
 mod tests {
     use crate::kernel::{Kernel, PcpLists};
     use crate::mm::Mm;
-    use crate::mm::alloc::mmzone::{Mark, MigrateType};
-    use crate::mm::alloc::page_alloc::Gfp;
     use crate::mm::alloc::page_alloc::RmqueueMode;
+    use crate::mm::types::Gfp;
+    use crate::mm::types::{Mark, MigrateType};
     use lowmark_spec::{KernelSpec, Machine};
 
     fn machine(cpus: u32) -> Machine {

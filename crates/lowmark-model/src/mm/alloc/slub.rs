@@ -11,15 +11,15 @@
 
 use crate::kernel::Kernel;
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::MigrateType;
-use crate::mm::alloc::page_alloc::{Gfp, Reserves};
 use crate::mm::alloc::xarray::Object;
-use crate::mm::frames::page::{NONE, Pfn};
-use crate::mm::io::bio::POOL_SIZE;
+use crate::mm::types::{Gfp, MigrateType, NONE, Pfn, Reserves};
 use crate::world::World;
 use lowmark_spec::Machine;
 use lowmark_spec::machine::PAGE_SIZE;
 use std::collections::VecDeque;
+
+/// Bios that are kept for bad times (`BIO_POOL_SIZE`).
+pub(in crate::mm) const POOL_SIZE: usize = 2;
 
 /// Kinds of objects (`struct kmem_cache`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

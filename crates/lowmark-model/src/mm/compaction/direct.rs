@@ -4,19 +4,10 @@
 //! wanted as soon as one of its pages cannot be moved.
 
 use super::{CompactControl, CompactResult, Goal, Mode, compact_zone};
-use crate::mm::alloc::mmzone::{Mark, MigrateType, PAGEBLOCK_ORDER, Zone};
-use crate::mm::alloc::page_alloc::Gfp;
+use crate::mm::alloc::mmzone::Zone;
+use crate::mm::types::{CompactPriority, Gfp, Mark, MigrateType, PAGEBLOCK_ORDER};
 use crate::world::Sys;
 use lowmark_record::{Field, Kind};
-
-/// How hard compaction tries (`enum compact_priority`), as tracepoints number it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CompactPriority {
-    /// `COMPACT_PRIO_SYNC_LIGHT`
-    SyncLight = 1,
-    /// `COMPACT_PRIO_ASYNC`
-    Async = 2,
-}
 
 impl CompactResult {
     /// There was nothing to work with in any zone.
@@ -30,53 +21,55 @@ impl CompactResult {
     }
 }
 
-/// `try_to_compact_pages`: the best that came of it in any zone of the zonelist.
-pub(crate) async fn try_to_compact_pages(
-    sys: &Sys,
-    gfp: Gfp,
-    order: usize,
-    priority: CompactPriority,
-) -> CompactResult {
-    let zones: Vec<usize> = {
-        let world = &mut *sys.world();
-        if !world.kernel.coverage.compaction {
-            return CompactResult::Skipped;
-        }
-        world.trace(Kind::TryToCompactPages, |_| {
-            vec![
-                (Field::Order, order as u64),
-                (Field::GfpFlags, gfp.flags()),
-                (Field::Priority, priority as u64),
-            ]
-        });
-        let zonelist = world.mm.nodes[gfp.node].zonelist.iter().copied();
-        zonelist
-            .filter(|&zone| world.mm.zones[zone].kind <= gfp.highest)
-            .collect()
-    };
-    let mut best = CompactResult::Skipped;
-    for zone in zones {
-        let result = compact_zone_order(sys, zone, order, gfp, priority).await;
-        best = best.max(result);
-        let world = &mut *sys.world();
-        match (result, priority) {
-            (CompactResult::Success, _) => {
-                world.mm.zones[zone].compaction_defer_reset(order);
+impl Sys {
+    /// `try_to_compact_pages`: the best that came of it in any zone of the zonelist.
+    pub(crate) async fn try_to_compact_pages(
+        &self,
+        gfp: Gfp,
+        order: usize,
+        priority: CompactPriority,
+    ) -> CompactResult {
+        let zones: Vec<usize> = {
+            let world = &mut *self.world();
+            if !world.kernel.coverage.compaction {
+                return CompactResult::Skipped;
+            }
+            world.trace(Kind::TryToCompactPages, |_| {
+                vec![
+                    (Field::Order, order as u64),
+                    (Field::GfpFlags, gfp.flags()),
+                    (Field::Priority, priority as u64),
+                ]
+            });
+            let zonelist = world.mm.nodes[gfp.node].zonelist.iter().copied();
+            zonelist
+                .filter(|&zone| world.mm.zones[zone].kind <= gfp.highest)
+                .collect()
+        };
+        let mut best = CompactResult::Skipped;
+        for zone in zones {
+            let result = compact_zone_order(self, zone, order, gfp, priority).await;
+            best = best.max(result);
+            let world = &mut *self.world();
+            match (result, priority) {
+                (CompactResult::Success, _) => {
+                    world.mm.zones[zone].compaction_defer_reset(order);
+                    break;
+                }
+                (
+                    CompactResult::Complete | CompactResult::PartialSkipped,
+                    CompactPriority::SyncLight,
+                ) => {
+                    world.mm.zones[zone].defer_compaction(order);
+                }
+                _ => {}
+            }
+            if world.sched.current_killed() {
                 break;
             }
-            (
-                CompactResult::Complete | CompactResult::PartialSkipped,
-                CompactPriority::SyncLight,
-            ) => {
-                world.mm.zones[zone].defer_compaction(order);
-            }
-            _ => {}
         }
-        if world.sched.current_killed() {
-            break;
-        }
+        best
     }
-    best
 }
 
 /// `compact_zone_order` of a zone in which compaction is not put off.

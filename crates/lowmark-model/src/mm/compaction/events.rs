@@ -1,8 +1,7 @@
 //! Events of compaction. Free pages that are isolated, and the many looks whether it can help or is done, have none.
 
 use super::{CompactControl, CompactResult, Goal, Mode};
-use crate::mm::alloc::mmzone::ZoneType;
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::{Pfn, ZoneType};
 use crate::world::World;
 use lowmark_record::{Field, Kind};
 

@@ -3,10 +3,9 @@
 use super::{COMPACT_CLUSTER_MAX, CompactControl, Goal, pageblock_start};
 use crate::kernel::WatermarkOrder;
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::{
-    Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone, ZoneType,
-};
-use crate::mm::frames::page::{Pages, Pfn, flag};
+use crate::mm::alloc::mmzone::Zone;
+use crate::mm::frames::page::Pages;
+use crate::mm::types::{Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, ZoneType, flag};
 
 impl Zone {
     /// `__isolate_free_page`: a free block is nobody's, unless that would leave too little free.

@@ -8,24 +8,14 @@
 
 use super::{COMPACT_MAX_DEFER_SHIFT, CompactControl, CompactResult, Goal, Mode, compact_zone};
 use crate::kernel::ProactiveCompaction;
-use crate::mm::alloc::mmzone::{MAX_NR_ZONES, Mark, ZoneType};
-use crate::time::{MSEC, Nanos, WaitQueue};
+use crate::mm::alloc::mmzone::Kcompactd;
+use crate::mm::types::{MAX_NR_ZONES, Mark, ZoneType};
+use crate::time::{MSEC, Nanos};
 use crate::world::{Sys, SysRef, World};
 use lowmark_record::Kind;
 
 /// `HPAGE_FRAG_CHECK_INTERVAL_MSEC`
 const CHECK_INTERVAL: Nanos = 500 * MSEC;
-
-/// What others tell kcompactd (`kcompactd_*` of `pg_data_t`).
-#[derive(Debug, Default)]
-pub(crate) struct Kcompactd {
-    /// `kcompactd_wait`
-    wait: WaitQueue,
-    /// `kcompactd_max_order`
-    pub(super) max_order: u32,
-    /// `kcompactd_highest_zoneidx`; none: all zones.
-    highest: Option<usize>,
-}
 
 impl Kcompactd {
     fn class(&self) -> usize {

@@ -2,8 +2,9 @@
 
 use crate::mm::Mm;
 use crate::mm::fault::shmem::ShmemSlot;
-use crate::mm::frames::page::{Page, Pfn, UNMAPPED, flag};
+use crate::mm::frames::page::Page;
 use crate::mm::frames::pte::Pte;
+use crate::mm::types::{Pfn, UNMAPPED, flag};
 
 impl Mm {
     /// Whether a page that has been isolated can be moved without waiting: nobody reads into it, and it belongs to

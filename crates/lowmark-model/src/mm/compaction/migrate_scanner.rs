@@ -3,10 +3,9 @@
 use super::{COMPACT_CLUSTER_MAX, CompactControl, FastStart, Goal, Mode, pageblock_start};
 use crate::kernel::FastMigrateblock;
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::{
-    MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES,
+use crate::mm::types::{
+    MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, flag,
 };
-use crate::mm::frames::page::{Pfn, flag};
 use std::ops::Range;
 
 impl Mm {

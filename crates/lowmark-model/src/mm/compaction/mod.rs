@@ -18,11 +18,10 @@ mod migrate;
 mod migrate_scanner;
 mod zone;
 
-pub(crate) use direct::{CompactPriority, try_to_compact_pages};
-pub(crate) use zone::{ZoneCompaction, compact_gap};
+pub(crate) use zone::compact_gap;
 
-use crate::mm::alloc::mmzone::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone};
-use crate::mm::frames::page::Pfn;
+use crate::mm::alloc::mmzone::Zone;
+use crate::mm::types::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn};
 use crate::world::{Sys, World};
 
 /// Pages that are isolated at once (`COMPACT_CLUSTER_MAX`).

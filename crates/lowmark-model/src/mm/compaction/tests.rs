@@ -1,10 +1,10 @@
 use super::kcompactd::do_work;
 use crate::invariants;
-use crate::mm::alloc::mmzone::{Lru, MigrateType, PAGEBLOCK_ORDER};
-use crate::mm::alloc::page_alloc::{Gfp, alloc_pages};
+use crate::mm::alloc::page_alloc::alloc_pages;
 use crate::mm::fault::memory::{Backing, Vma};
-use crate::mm::frames::page::{FreeList, Pages, Pfn, flag};
+use crate::mm::frames::page::{FreeList, Pages};
 use crate::mm::frames::pte::Pte;
+use crate::mm::types::{Gfp, Lru, MigrateType, PAGEBLOCK_ORDER, Pfn, flag};
 use crate::time::run_until_idle;
 use crate::world::{Sys, World};
 use std::cell::Cell;

@@ -2,30 +2,11 @@
 
 use super::{COMPACT_MAX_DEFER_SHIFT, pageblock_start};
 use crate::kernel::Kernel;
-use crate::mm::alloc::mmzone::{
-    MAX_ORDER, Mark, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone,
+use crate::mm::alloc::mmzone::Zone;
+use crate::mm::types::{
+    MAX_ORDER, Mark, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn,
     ZoneType,
 };
-use crate::mm::frames::page::Pfn;
-
-/// What compaction remembers of a zone (`compact_*` of `struct zone`).
-#[derive(Debug, Default)]
-pub(crate) struct ZoneCompaction {
-    /// `compact_cached_migrate_pfn` for those that may not wait, and for those that may.
-    pub(super) cached_migrate_pfn: [Pfn; 2],
-    /// `compact_cached_free_pfn`
-    pub(super) cached_free_pfn: Pfn,
-    /// How often it has been asked for since it was last put off (`compact_considered`).
-    considered: u32,
-    /// `compact_defer_shift`
-    defer_shift: u32,
-    /// The smallest order that there was no block of (`compact_order_failed`).
-    order_failed: usize,
-    /// What is known of pageblocks is to be forgotten when kswapd sleeps (`compact_blockskip_flush`).
-    pub(super) blockskip_flush: bool,
-    /// Pageblocks in which there was nothing to isolate (`PB_migrate_skip`).
-    skip: Vec<bool>,
-}
 
 impl Zone {
     pub(super) fn end(&self) -> Pfn {

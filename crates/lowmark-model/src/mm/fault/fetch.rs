@@ -5,9 +5,10 @@
 //! that the waits overlap. Nothing here changes anything.
 
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::Lru;
-use crate::mm::fault::memory::{Backing, Pte};
-use crate::mm::frames::page::{Page, Pfn, flag};
+use crate::mm::fault::memory::Backing;
+use crate::mm::frames::page::Page;
+use crate::mm::frames::pte::Pte;
+use crate::mm::types::{Lru, Pfn, flag};
 use std::hint::black_box;
 
 /// Touches that are looked at together.

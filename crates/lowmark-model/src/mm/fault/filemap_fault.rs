@@ -8,14 +8,12 @@
 //!    until the page is written.
 //! 5. A store to a private mapping gets a copy, which is anonymous from then on.
 
-use crate::kernel::{FaultAround, NewAnon};
-use crate::mm::alloc::mmzone::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES};
-use crate::mm::alloc::page_alloc::{Gfp, OutOfMemory};
-use crate::mm::fault::memory::{Backing, Pte, Step};
+use crate::kernel::{FaultAround, NewAnon, StablePages};
+use crate::mm::fault::memory::{Backing, Step};
 use crate::mm::files::filemap::{OpenFile, page_cache_read};
-use crate::mm::files::inode::InodeId;
 use crate::mm::files::readahead::{self, Window};
-use crate::mm::frames::page::{Pfn, flag};
+use crate::mm::frames::pte::Pte;
+use crate::mm::types::{Gfp, InodeId, OutOfMemory, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, flag};
 use crate::time::Nanos;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -324,5 +322,27 @@ impl World {
             },
         };
         Some((inode, offset, file.open.clone(), plan))
+    }
+}
+
+impl World {
+    /// `page_mkwrite`: a page of a file is about to be mapped for stores. What it costs, or the step that is in the
+    /// way.
+    fn page_mkwrite(&mut self, pfn: Pfn) -> Result<Nanos, Step> {
+        let page = &self.mm.pages[pfn];
+        let stable = self.kernel.mechanisms.stable_pages == StablePages::Always;
+        if page.has(flag::WRITEBACK) && (stable || self.is_remote(pfn)) {
+            return Err(Step::Wait {
+                pfn,
+                flags: flag::WRITEBACK,
+            });
+        }
+        self.set_page_dirty(pfn).ok_or(Step::Sigbus)
+    }
+
+    /// Whether a page belongs to a file on a server.
+    fn is_remote(&self, pfn: Pfn) -> bool {
+        let (inode, _) = self.mm.file_of(&self.mm.pages[pfn]);
+        self.nfs.is_remote(self.mm.inodes[inode].device)
     }
 }

@@ -1,17 +1,15 @@
 //! Mapped regions, page tables, page faults (`mm/memory.c`).
 
 use crate::kernel::NewAnon;
-use crate::mm::alloc::page_alloc::{Gfp, OutOfMemory};
 use crate::mm::fault::filemap_fault::{self, FileFault, MappedFile};
 use crate::mm::fault::pgtable;
 use crate::mm::fault::shmem::{ShmemEntry, ShmemSlot};
-use crate::mm::files::inode::InodeId;
-use crate::mm::frames::page::{Pfn, UNMAPPED, flag};
+pub(crate) use crate::mm::frames::pte::Pte;
 use crate::mm::frames::pte::ZERO_FRAME;
-pub(crate) use crate::mm::frames::pte::{MAX_PAYLOAD, Pte};
 use crate::mm::io;
 use crate::mm::memcontrol::{self, alloc_charged};
 use crate::mm::swap::swap_state;
+use crate::mm::types::{Gfp, InodeId, OutOfMemory, Pfn, UNMAPPED, flag};
 use crate::mm::writeback::page_writeback;
 use crate::world::{Sys, World};
 

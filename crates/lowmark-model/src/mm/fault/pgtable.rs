@@ -5,10 +5,8 @@
 //! (`GFP_PGTABLE_USER`). Levels above the lowest are left out, and so are machines with high memory, whose tables may
 //! lie there.
 
-use crate::mm::alloc::mmzone::ZoneType;
-use crate::mm::alloc::page_alloc::{Gfp, OutOfMemory};
-use crate::mm::frames::page::{NONE, Pfn};
-use crate::mm::memcontrol::{MemcgId, alloc_charged};
+use crate::mm::memcontrol::alloc_charged;
+use crate::mm::types::{Gfp, MemcgId, NONE, OutOfMemory, Pfn, ZoneType};
 use crate::world::{Sys, World};
 
 /// Entries of a table.

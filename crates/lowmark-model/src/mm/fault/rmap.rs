@@ -1,8 +1,9 @@
 //! From a page to the PTEs that map it (`mm/rmap.c`).
 
 use crate::mm::Mm;
-use crate::mm::fault::memory::Pte;
-use crate::mm::frames::page::{Page, Pfn, UNMAPPED, flag};
+use crate::mm::frames::page::Page;
+use crate::mm::frames::pte::Pte;
+use crate::mm::types::{Pfn, UNMAPPED, flag};
 
 impl Mm {
     /// The PTE of a mapped anonymous page.

@@ -1,9 +1,8 @@
 //! Shared anonymous memory (`mm/shmem.c`): pages belong to an object, not to a PTE.
 
-use crate::mm::alloc::page_alloc::Reserves;
 use crate::mm::alloc::slub::Cache;
 use crate::mm::alloc::xarray::{CHUNK_SHIFT, Nodes};
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::{Pfn, Reserves};
 use crate::world::World;
 
 /// What an object holds at one offset: nothing, a page, or a swap entry.

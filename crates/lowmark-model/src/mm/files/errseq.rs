@@ -8,8 +8,7 @@
 //!    from 4.17 on it gets it too.
 
 use crate::kernel::WritebackErrors;
-use crate::mm::files::inode::InodeId;
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::{InodeId, Pfn};
 use crate::world::World;
 
 /// Errors of a file (`AS_EIO` and `wb_err` of its mapping).

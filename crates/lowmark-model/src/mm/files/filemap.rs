@@ -11,15 +11,13 @@
 
 use crate::device::{Dir, Io};
 use crate::mm::Mm;
-use crate::mm::alloc::page_alloc::{Gfp, OutOfMemory, Reserves};
 use crate::mm::alloc::slub::Cache;
 use crate::mm::alloc::xarray::CHUNK_SHIFT;
-use crate::mm::files::inode::InodeId;
 use crate::mm::files::readahead::{self, ReadaheadState};
-use crate::mm::frames::page::{Pfn, flag};
+use crate::mm::frames::shadow::Shadow;
 use crate::mm::io;
 use crate::mm::memcontrol::{self, alloc_charged};
-use crate::mm::reclaim::workingset::Shadow;
+use crate::mm::types::{Gfp, InodeId, OutOfMemory, Pfn, Reserves, flag};
 use crate::time::Mode;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -111,7 +109,7 @@ impl Mm {
             if self.slub.is_on() {
                 self.remove_file_nodes(inode, index >> CHUNK_SHIFT);
             }
-            self.pages[pfn].owner = crate::mm::frames::page::UNMAPPED;
+            self.pages[pfn].owner = crate::mm::types::UNMAPPED;
             self.nr_file_pages -= 1;
         }
     }

@@ -5,12 +5,11 @@
 //! file system, as many as the write fills, the writer looks whether it has to wait.
 
 use crate::kernel::{StablePages, WriteAccess};
-use crate::mm::alloc::page_alloc::{Gfp, OutOfMemory};
 use crate::mm::files::filemap::{OpenFile, page_cache_read};
 use crate::mm::frames::folio::MAX_PAGECACHE_ORDER;
-use crate::mm::frames::page::{Pfn, flag};
 use crate::mm::io;
 use crate::mm::memcontrol::{self, alloc_charged};
+use crate::mm::types::{Gfp, OutOfMemory, Pfn, flag};
 use crate::mm::writeback::page_writeback::{Due, balance_dirty_pages};
 use crate::time::Mode;
 use crate::world::{Sys, World};

@@ -3,16 +3,14 @@
 use crate::fs::Extents;
 use crate::mm::Mm;
 use crate::mm::alloc::xarray::Nodes;
-use crate::mm::fault::memory::Pte;
 use crate::mm::files::errseq::WritebackError;
 use crate::mm::files::page_tree::PageTree;
-use crate::mm::frames::page::{Page, Pfn};
+use crate::mm::frames::page::Page;
+use crate::mm::frames::pte::Pte;
+use crate::mm::types::Pfn;
 use crate::mm::writeback::backing_dev::InodeWriteback;
 use crate::nfs::CommitInfo;
 use lowmark_spec::machine::PAGE_SIZE;
-
-/// Index of a file; numbers are not used again.
-pub(crate) type InodeId = u32;
 
 /// Most pages of a file: 16 TiB, as with 32-bit page offsets.
 pub(crate) const MAX_FILE_PAGES: u64 = u32::MAX as u64;

@@ -7,21 +7,12 @@
 
 use crate::mm::alloc::xarray::CHUNK_SHIFT;
 use crate::mm::frames::mapping::{BLOCK, Mappings};
-use crate::mm::frames::page::Pfn;
-use crate::mm::reclaim::workingset::Shadow;
+use crate::mm::frames::shadow::Shadow;
+use crate::mm::types::{Pfn, Tag};
 
 /// Slots of a leaf (`RADIX_TREE_MAP_SIZE`).
 const LEAF: u32 = 1 << CHUNK_SHIFT;
 const LEAVES: usize = (BLOCK / LEAF) as usize;
-
-/// Tags of a page (`PAGECACHE_TAG_*`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tag {
-    Dirty,
-    Writeback,
-    /// Dirty when a data-integrity pass began, which writes these and no more.
-    Towrite,
-}
 
 const TAGS: usize = 3;
 
@@ -404,7 +395,7 @@ mod tests {
     #[test]
     fn shadows_stand_where_pages_were() {
         let (mut tree, mut mappings) = (PageTree::default(), Mappings::default());
-        let shadow = Shadow::from_bits(crate::mm::reclaim::workingset::SHADOW | 77);
+        let shadow = Shadow::from_bits(crate::mm::frames::shadow::SHADOW | 77);
         assert_eq!(tree.insert(&mut mappings, 0, 5, 9).unwrap().1, None);
         tree.remove(&mut mappings, 5, shadow);
         assert_eq!(Some(tree.get(5)), shadow.map(Entry::Shadow));
@@ -418,7 +409,7 @@ mod tests {
     #[test]
     fn a_leaf_of_shadows_can_be_forgotten() {
         let (mut tree, mut mappings) = (PageTree::default(), Mappings::default());
-        let shadow = Shadow::from_bits(crate::mm::reclaim::workingset::SHADOW | 77);
+        let shadow = Shadow::from_bits(crate::mm::frames::shadow::SHADOW | 77);
         for index in [64, 65] {
             tree.insert(&mut mappings, 0, index, index).unwrap();
         }

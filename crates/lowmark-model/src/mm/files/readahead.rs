@@ -17,13 +17,11 @@ mod folios;
 
 use crate::device::Io;
 use crate::kernel::ContextReadahead;
-use crate::mm::alloc::page_alloc::Gfp;
 use crate::mm::files::filemap::OpenFile;
-use crate::mm::files::inode::InodeId;
 use crate::mm::files::page_tree::PageTree;
-use crate::mm::frames::page::{Pfn, flag};
 use crate::mm::io;
 use crate::mm::memcontrol::alloc_charged;
+use crate::mm::types::{Gfp, InodeId, Pfn, flag};
 use crate::nfs::How;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;

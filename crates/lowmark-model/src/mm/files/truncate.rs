@@ -6,10 +6,9 @@
 
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
-use crate::mm::files::inode::InodeId;
-use crate::mm::frames::page::{Pfn, flag};
 use crate::mm::frames::pte::Pte;
 use crate::mm::io;
+use crate::mm::types::{InodeId, Pfn, flag};
 use crate::mm::writeback::fs_writeback::{Range, fsync_range};
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;

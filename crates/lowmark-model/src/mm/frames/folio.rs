@@ -8,7 +8,8 @@
 //!    write large folios as they are.
 
 use crate::mm::Mm;
-use crate::mm::frames::page::{Page, Pages, Pfn, flag};
+use crate::mm::frames::page::{Page, Pages};
+use crate::mm::types::{Pfn, flag};
 
 /// The largest order in the page cache (`MAX_PAGECACHE_ORDER`): that of a huge page.
 pub(in crate::mm) const MAX_PAGECACHE_ORDER: usize = 9;

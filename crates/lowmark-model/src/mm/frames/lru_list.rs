@@ -9,7 +9,8 @@
 //! 2. A page that leaves the middle leaves a hole. A chunk of nothing but holes is unused again at once.
 //! 3. When a list has clearly more holes than pages, its pages move together.
 
-use crate::mm::frames::page::{NONE, Pages, Pfn};
+use crate::mm::frames::page::Pages;
+use crate::mm::types::{NONE, Pfn};
 
 /// Places in a chunk.
 const CHUNK: u32 = 256;

@@ -6,3 +6,4 @@ pub(crate) mod lru_list;
 pub(crate) mod mapping;
 pub(crate) mod page;
 pub(crate) mod pte;
+pub(crate) mod shadow;

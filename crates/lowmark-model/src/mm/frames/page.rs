@@ -1,49 +1,7 @@
 //! `struct page`, 16 bytes, and doubly linked lists of free blocks.
 
-use crate::mm::alloc::mmzone::{Lru, MigrateType};
+use crate::mm::types::{Lru, MigrateType, NONE, Pfn, UNMAPPED, flag};
 use std::ops::{Index, IndexMut};
-
-/// Page frame number.
-pub(crate) type Pfn = u32;
-
-/// No page: end of a list.
-pub(crate) const NONE: Pfn = Pfn::MAX;
-
-/// Page flags (`enum pageflags`), one bit each.
-pub(crate) mod flag {
-    /// PG_referenced
-    pub(crate) const REFERENCED: u16 = 1 << 0;
-    /// PG_active
-    pub(crate) const ACTIVE: u16 = 1 << 1;
-    /// PG_lru: on an LRU list
-    pub(crate) const LRU: u16 = 1 << 2;
-    /// PG_dirty
-    pub(crate) const DIRTY: u16 = 1 << 3;
-    /// PG_writeback
-    pub(crate) const WRITEBACK: u16 = 1 << 4;
-    /// PG_swapbacked: anonymous or shmem
-    pub(crate) const SWAPBACKED: u16 = 1 << 5;
-    /// PG_swapcache: `private` is its slot
-    pub(crate) const SWAPCACHE: u16 = 1 << 6;
-    /// PG_reclaim while under writeback, PG_readahead otherwise
-    pub(crate) const RECLAIM: u16 = 1 << 7;
-    /// PG_locked: a read into it is under way
-    pub(crate) const LOCKED: u16 = 1 << 8;
-    /// PG_waiters: somebody waits for the lock or for writeback
-    pub(crate) const WAITERS: u16 = 1 << 9;
-    /// PG_workingset: it has been active
-    pub(crate) const WORKINGSET: u16 = 1 << 10;
-    /// PageAnon (`PAGE_MAPPING_ANON`): `owner` is or was in a private region
-    pub(crate) const ANON: u16 = 1 << 11;
-    /// PageBuddy: first page of a free block of order `private`. No page in use is being read and
-    /// written at once.
-    pub(crate) const BUDDY: u16 = LOCKED | WRITEBACK;
-    /// The bits above this one hold the zone.
-    pub(super) const ZONE_SHIFT: u32 = 12;
-}
-
-/// `owner` of a page that belongs to nobody.
-pub(crate) const UNMAPPED: u32 = u32::MAX;
 
 /// A page frame. The first page of a free block has the links of its list in `owner` and `position`.
 #[derive(Debug, Clone, Copy)]

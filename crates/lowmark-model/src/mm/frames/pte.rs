@@ -1,6 +1,6 @@
 //! Page table entries.
 
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::Pfn;
 
 /// A page table entry in 32 bits: present, young, dirty, writable and a frame; or a swap entry; or
 /// nothing.

@@ -10,16 +10,12 @@
 //! on that decides more: the write that waited is alone and the oldest in a new plug, which is therefore not let go
 //! for its size ([`crate::device`]).
 
-use crate::mm::alloc::page_alloc::Reserves;
-use crate::mm::alloc::slub::{Cache, NO_OBJECT};
+use crate::mm::alloc::slub::{Cache, NO_OBJECT, POOL_SIZE};
 use crate::mm::alloc::xarray::Object;
-use crate::mm::frames::page::{Pfn, flag};
+use crate::mm::types::{Pfn, Reserves, flag};
 use crate::time::{Sched, WaitQueue};
 use crate::world::World;
 use std::collections::VecDeque;
-
-/// Bios that are kept for bad times (`BIO_POOL_SIZE`).
-pub(in crate::mm) const POOL_SIZE: usize = 2;
 
 /// `fs_bio_set`, as far as swap uses it.
 #[derive(Debug, Default)]
@@ -100,7 +96,7 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mm::alloc::page_alloc::Gfp;
+    use crate::mm::types::Gfp;
 
     fn take_all(world: &mut World, page: Pfn) -> usize {
         (0..100).take_while(|_| world.bio_alloc(page)).count()

@@ -2,7 +2,7 @@
 
 use crate::device::{Completed, Dir};
 use crate::kernel::TailWriteback;
-use crate::mm::frames::page::{Pfn, flag};
+use crate::mm::types::{Pfn, flag};
 use crate::world::World;
 
 impl World {

@@ -1,6 +1,6 @@
 //! Waiting for a page that is being read or written (`folio_wait_bit`, `mm/filemap.c`).
 
-use crate::mm::frames::page::{Pfn, flag};
+use crate::mm::types::{Pfn, flag};
 use crate::time::{Sched, TaskId};
 use crate::world::{Sys, World};
 

@@ -1,9 +1,8 @@
 //! Memory for users: what is allocated is charged to the group of who wants it.
 
-use super::{Charge, MAX_RECLAIM_RETRIES, MemcgId, ROOT};
-use crate::mm::alloc::page_alloc::{Gfp, OutOfMemory, alloc_page, alloc_pages};
-use crate::mm::frames::page::Pfn;
-use crate::mm::reclaim::vmscan::{self, SWAP_CLUSTER_MAX};
+use super::{Charge, MAX_RECLAIM_RETRIES};
+use crate::mm::alloc::page_alloc::{alloc_page, alloc_pages};
+use crate::mm::types::{Gfp, MemcgId, OutOfMemory, Pfn, ROOT, SWAP_CLUSTER_MAX};
 use crate::world::Sys;
 
 /// Allocates a page and charges it to a group.
@@ -65,8 +64,9 @@ async fn charge(sys: &Sys, pfn: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), Out
             }
             memcontrol.groups[usize::from(memcg)].max_events += 1;
         }
-        let reclaimed =
-            vmscan::try_to_free_mem_cgroup_pages(sys, gfp, memcg, SWAP_CLUSTER_MAX).await;
+        let reclaimed = sys
+            .try_to_free_mem_cgroup_pages(gfp, memcg, SWAP_CLUSTER_MAX)
+            .await;
         let world = &mut *sys.world();
         let memcontrol = &mut world.mm.memcontrol;
         let group = &memcontrol.groups[usize::from(memcg)];

@@ -9,10 +9,11 @@
 //! What counts for a node as a whole (`node_page_state`) and how much of a list can be scanned
 //! (`lruvec_lru_size`) are never old. The worker is always on time, so that nobody has to flush in its stead.
 
-use super::{CHARGE_BATCH, MemcgId};
+use super::CHARGE_BATCH;
 use crate::kernel::{GroupDirtyStats, LruvecStats};
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::Lru;
+use crate::mm::alloc::mmzone::LruvecCounts;
+use crate::mm::types::{Lru, MemcgId};
 use crate::time::{Nanos, SECOND};
 use crate::world::{Interrupt, World};
 
@@ -25,15 +26,6 @@ const FLUSH_STEP: Nanos = FLUSH_TIME / 1_000_000 * 618_034;
 fn until_flush(phase: u64) -> Nanos {
     let later = u128::from(phase) * u128::from(FLUSH_STEP) % u128::from(FLUSH_TIME);
     (FLUSH_TIME / 2 + later as Nanos) % FLUSH_TIME
-}
-
-/// Counters of LRU lists, those of the groups below included.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct LruvecCounts {
-    /// Lengths, by list.
-    len: [u64; 4],
-    /// `WORKINGSET_ACTIVATE` of anon and file.
-    activations: [u64; 2],
 }
 
 impl Mm {
@@ -137,8 +129,8 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mm::alloc::page_alloc::Gfp;
-    use crate::mm::frames::page::flag;
+    use crate::mm::types::Gfp;
+    use crate::mm::types::flag;
     use crate::world::{Sys, Verdict};
 
     #[test]

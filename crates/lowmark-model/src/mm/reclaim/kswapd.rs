@@ -12,32 +12,15 @@ mod zones;
 
 use crate::kernel::{BalancePgdat, HopelessNode, KswapdClasszone, KswapdWake, NodeWriteback};
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::{Lru, MAX_NR_ZONES, Mark, Node, ZoneType};
-use crate::mm::alloc::page_alloc::Gfp;
+use crate::mm::alloc::mmzone::Node;
 use crate::mm::reclaim::vmscan::{
     MAX_KSWAPD_FAILURES, ScanControl, Target, age_active_anon, shrink_node,
 };
-use crate::time::{MSEC, Nanos, SECOND, TaskId, TaskState, WaitQueue};
+use crate::mm::types::{Gfp, Lru, MAX_NR_ZONES, Mark, ZoneType};
+use crate::time::{MSEC, Nanos, SECOND, TaskState};
 use crate::world::{Sys, World};
 use lowmark_record::event::gfp;
 use lowmark_record::{Field, Kind};
-
-/// What others tell kswapd, and what it tells itself (`pg_data_t`).
-#[derive(Debug, Default)]
-pub(crate) struct Kswapd {
-    /// `kswapd_wait`: where it naps and sleeps.
-    wait: WaitQueue,
-    /// `kswapd_max_order`
-    order: u32,
-    /// `kswapd_classzone_idx`; none means that nobody asked.
-    class: Option<usize>,
-    /// Runs in a row that reclaimed nothing (`kswapd_failures`).
-    pub(crate) failures: u32,
-    /// Asleep for good, not only napping.
-    pub(crate) asleep: bool,
-    /// Who it is.
-    task: Option<TaskId>,
-}
 
 impl World {
     /// `wake_all_kswapds`: tells the kswapd of every node that the allocation could use, with the flags that it has.

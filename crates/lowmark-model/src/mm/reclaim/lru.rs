@@ -2,8 +2,9 @@
 //! the kernel are left out. A large folio is on its list with its head, and counts for all of its pages.
 
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::{ByZone, Lru, Lruvec};
-use crate::mm::frames::page::{Page, Pfn, flag};
+use crate::mm::alloc::mmzone::Lruvec;
+use crate::mm::frames::page::Page;
+use crate::mm::types::{ByZone, Lru, Pfn, flag};
 
 impl Lruvec {
     /// A page, or all of the folio that it is the head of, is on a list now (`update_lru_size`).

@@ -10,62 +10,10 @@
 
 use crate::kernel::Workingset;
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::Lru;
 use crate::mm::alloc::slub::Cache;
-use crate::mm::frames::page::{Pfn, flag};
-use crate::mm::memcontrol::MemcgId;
+use crate::mm::frames::shadow::{AGE_MASK, Shadow};
+use crate::mm::types::{Lru, MemcgId, Pfn, flag};
 use crate::world::World;
-use std::num::NonZeroU32;
-
-/// What is left of an evicted page: when and from which set of lists it went, and whether it had ever been
-/// active. It has 31 bits beside one that is always set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shadow(NonZeroU32);
-
-/// Bits of the clock. It goes round after as many pages as the model can hold.
-const AGE_BITS: u32 = 26;
-const AGE_MASK: u32 = (1 << AGE_BITS) - 1;
-const WORKINGSET: u32 = 1 << AGE_BITS;
-const LRUVEC_SHIFT: u32 = AGE_BITS + 1;
-const LRUVEC_MASK: u32 = LRUVECS_MAX as u32 - 1;
-/// Sets of lists that a shadow can name.
-pub(crate) const LRUVECS_MAX: usize = 1 << 4;
-
-/// Set in every shadow and in no page number or swap slot.
-pub(crate) const SHADOW: u32 = 1 << 31;
-
-impl Shadow {
-    /// `pack_shadow`
-    fn pack(lruvec: usize, age: u32, workingset: bool) -> Shadow {
-        let ever_active = if workingset { WORKINGSET } else { 0 };
-        let bits = age & AGE_MASK | ever_active | (lruvec as u32) << LRUVEC_SHIFT;
-        Shadow(NonZeroU32::new(bits | SHADOW).unwrap_or(NonZeroU32::MAX))
-    }
-
-    /// All of it in a number that has [`SHADOW`] set.
-    pub(crate) fn bits(self) -> u32 {
-        self.0.get()
-    }
-
-    /// The shadow that [`bits`](Self::bits) gave; none if [`SHADOW`] is not set.
-    pub(crate) fn from_bits(bits: u32) -> Option<Shadow> {
-        NonZeroU32::new(bits)
-            .filter(|bits| bits.get() & SHADOW != 0)
-            .map(Shadow)
-    }
-
-    fn age(self) -> u32 {
-        self.bits() & AGE_MASK
-    }
-
-    fn lruvec(self) -> usize {
-        (self.bits() >> LRUVEC_SHIFT & LRUVEC_MASK) as usize
-    }
-
-    fn was_active(self) -> bool {
-        self.bits() & WORKINGSET != 0
-    }
-}
 
 impl World {
     /// `workingset_age_nonresident`
@@ -190,11 +138,11 @@ impl Mm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mm::memcontrol::ROOT;
+    use crate::mm::types::ROOT;
 
     /// A page on its list.
     fn page(world: &mut World, flags: u16) -> Pfn {
-        let gfp = crate::mm::alloc::page_alloc::Gfp::user(0);
+        let gfp = crate::mm::types::Gfp::user(0);
         let pfn = world.alloc_page_fast(gfp).unwrap();
         world.mm.pages[pfn].set(flags);
         world.mm.lru_add(pfn);
@@ -213,7 +161,7 @@ mod tests {
             world.mm.release_page(other);
         }
         world.mm.release_page(gone);
-        let gfp = crate::mm::alloc::page_alloc::Gfp::user(0);
+        let gfp = crate::mm::types::Gfp::user(0);
         let back = world.alloc_page_fast(gfp).unwrap();
         world.mm.pages[back].set(kind);
         world.workingset_refault(back, shadow);

@@ -1,7 +1,7 @@
 //! Pages to and from swap devices (`mm/page_io.c`).
 
 use crate::device::{Dir, Io};
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::Pfn;
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
 

@@ -8,10 +8,9 @@
 //! allocation.
 
 use crate::kernel::{Kernel, SwapCacheIndex};
-use crate::mm::alloc::page_alloc::{Gfp, Reserves};
 use crate::mm::alloc::slub::Cache;
 use crate::mm::alloc::xarray::{CHUNK_SHIFT, Nodes};
-use crate::mm::frames::page::{NONE, Pfn};
+use crate::mm::types::{Gfp, NONE, Pfn, Reserves};
 use crate::world::World;
 
 /// Slots of a tree as a power of two (`SWAP_ADDRESS_SPACE_SHIFT`).

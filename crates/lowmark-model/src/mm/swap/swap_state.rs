@@ -9,10 +9,9 @@
 
 use crate::device::Io;
 use crate::kernel::{SwapinPlug, SwapinReadahead};
-use crate::mm::alloc::page_alloc::{Gfp, OutOfMemory};
-use crate::mm::frames::page::{Pfn, flag};
 use crate::mm::io;
-use crate::mm::memcontrol::{MemcgId, alloc_charged};
+use crate::mm::memcontrol::alloc_charged;
+use crate::mm::types::{Gfp, MemcgId, OutOfMemory, Pfn, flag};
 use crate::world::{Sys, World};
 
 /// What the variants remember between faults, each its own part.

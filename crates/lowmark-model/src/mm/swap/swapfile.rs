@@ -14,11 +14,11 @@
 //! 5. From 4.11 to 6.14 each CPU takes 64 slots at a time, so that its pages lie together.
 
 use crate::kernel::{Kernel, SwapSlots, SwapTurns, Workingset};
-use crate::mm::frames::page::Pfn;
-use crate::mm::reclaim::workingset::Shadow;
+use crate::mm::frames::shadow::Shadow;
 use crate::mm::swap::swap_cache::SwapCacheMemory;
 use crate::mm::swap::swap_cluster::Clusters;
 use crate::mm::swap::swap_map::{CLUSTER, free_run, next_free};
+use crate::mm::types::Pfn;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::random::Stream;
 

@@ -7,7 +7,7 @@
 //! otherwise it merely lets others run.
 
 use crate::kernel::Strictlimit;
-use crate::mm::files::inode::InodeId;
+use crate::mm::types::InodeId;
 use crate::mm::writeback::page_writeback::estimate::Estimate;
 use crate::time::{Nanos, WaitQueue};
 use crate::world::Sys;

@@ -1,50 +1,15 @@
 //! Pageblocks and their types as booting leaves them, and how far a zone's watermarks can be boosted.
 
-use super::{Layout, Mark, Zone};
+use super::{Layout, Zone};
 use crate::kernel::{Kernel, WatermarkBoost};
-use crate::mm::frames::page::Pfn;
+use crate::mm::types::{Mark, MigrateType, PAGEBLOCK_PAGES, Pfn};
 use lowmark_spec::machine::Arch;
 
-/// Order of a pageblock (`pageblock_order`): that of a huge page.
-pub(crate) const PAGEBLOCK_ORDER: usize = 9;
-/// Pages of a pageblock (`pageblock_nr_pages`).
-pub(crate) const PAGEBLOCK_PAGES: Pfn = 1 << PAGEBLOCK_ORDER;
 /// Machines with fewer pages do not group them: a pageblock for each of the kernel's six types
 /// (`build_all_zonelists`).
 const GROUPED_PAGES_MIN: u64 = 6 * PAGEBLOCK_PAGES as u64;
 /// Zones with fewer pages are not boosted from 5.7 on.
 const BOOSTED_PAGES_MIN: u64 = 4 * PAGEBLOCK_PAGES as u64;
-
-/// What can be done about a page so that its block becomes free (`enum migratetype`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MigrateType {
-    /// Nothing: page tables, stacks, most of the kernel's own.
-    Unmovable,
-    /// It can be moved: pages of users and of files.
-    Movable,
-    /// It can be given up: caches of inodes and the like.
-    Reclaimable,
-}
-
-impl MigrateType {
-    /// How many there are.
-    pub(crate) const COUNT: usize = 3;
-    /// All of them, by their numbers.
-    pub(crate) const ALL: [MigrateType; MigrateType::COUNT] = [
-        MigrateType::Unmovable,
-        MigrateType::Movable,
-        MigrateType::Reclaimable,
-    ];
-
-    /// Whose blocks are taken when there are none of this type, in order (`fallbacks`).
-    pub(crate) fn fallbacks(self) -> [MigrateType; MigrateType::COUNT - 1] {
-        match self {
-            MigrateType::Unmovable => [MigrateType::Reclaimable, MigrateType::Movable],
-            MigrateType::Movable => [MigrateType::Reclaimable, MigrateType::Unmovable],
-            MigrateType::Reclaimable => [MigrateType::Unmovable, MigrateType::Movable],
-        }
-    }
-}
 
 impl Zone {
     /// `get_pageblock_migratetype` of the block that a frame lies in.

@@ -5,10 +5,11 @@
 //! 3. The memory of booting is given to the allocator. The watermarks stay; the reserves follow, by version.
 //! 4. A setting that is written has the watermarks computed once more.
 
-use super::{Layout, MAX_NR_ZONES, Mark, Zone, ZoneType};
+use super::{Layout, Zone};
 use crate::kernel::{
     Kernel, MinFreeBound, MinFreeWithoutThp, ReserveUpdate, WATERMARK_SCALE_FACTOR, WatermarkGap,
 };
+use crate::mm::types::{MAX_NR_ZONES, Mark, ZoneType};
 use lowmark_spec::Machine;
 use lowmark_spec::machine::PAGE_SIZE;
 

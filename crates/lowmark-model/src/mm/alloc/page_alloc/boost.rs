@@ -1,7 +1,7 @@
 //! Watermark boost: kswapd is to free more where blocks change their type.
 
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::Mark;
+use crate::mm::types::Mark;
 use crate::world::World;
 
 impl Mm {

@@ -2,10 +2,9 @@
 
 use crate::kernel::{DmaPool, Kernel};
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::{
-    MAX_ORDER, Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, ZoneType,
+use crate::mm::types::{
+    MAX_ORDER, Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, ZoneType,
 };
-use crate::mm::frames::page::Pfn;
 use lowmark_spec::machine::{FRAGMENT_ORDERS, Fragments};
 
 use super::RmqueueMode;

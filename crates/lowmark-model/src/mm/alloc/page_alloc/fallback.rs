@@ -8,8 +8,9 @@
 //!    smallest free block is good enough.
 
 use crate::kernel::MigrateTypes;
-use crate::mm::alloc::mmzone::{MAX_ORDER, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Zone};
-use crate::mm::frames::page::{Pages, Pfn, flag};
+use crate::mm::alloc::mmzone::Zone;
+use crate::mm::frames::page::Pages;
+use crate::mm::types::{MAX_ORDER, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, flag};
 
 /// What was found out while pages are taken in a row (`enum rmqueue_mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

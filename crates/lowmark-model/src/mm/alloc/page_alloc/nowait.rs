@@ -1,28 +1,15 @@
 //! Blocks for the kernel itself, for callers that cannot wait (GFP_NOWAIT).
 
-use super::Gfp;
 use crate::kernel::Kernel;
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::{Mark, MigrateType, Zone};
+use crate::mm::alloc::mmzone::Zone;
 use crate::mm::alloc::pcp;
-use crate::mm::frames::page::{Pages, Pfn};
+use crate::mm::frames::page::Pages;
+use crate::mm::types::{Gfp, Mark, MigrateType, Pfn, Reserves};
 use crate::world::World;
 use lowmark_record::event::gfp::DIRECT_RECLAIM;
 
 use super::RmqueueMode;
-
-/// How far below the min watermark an allocation may go that cannot wait (`ALLOC_RESERVES`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reserves {
-    /// GFP_NOWAIT: not at all.
-    None,
-    /// `__GFP_HIGH`: to half of it.
-    High,
-    /// GFP_ATOMIC: to three eighths of it.
-    Atomic,
-    /// PF_MEMALLOC, who reclaims: to the last page.
-    All,
-}
 
 /// Down to where pages are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

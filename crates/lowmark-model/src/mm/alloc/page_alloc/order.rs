@@ -5,12 +5,9 @@
 //!    that has nothing to work with, or has failed lately, that is the end of it.
 //! 3. Reclaim, and another attempt; then compaction, and a last one.
 
+use super::alloc_page;
 use super::nowait::Floor;
-use super::{Gfp, OutOfMemory, Reserves, alloc_page};
-use crate::mm::alloc::mmzone::PAGE_ALLOC_COSTLY_ORDER;
-use crate::mm::compaction::{CompactPriority, try_to_compact_pages};
-use crate::mm::frames::page::Pfn;
-use crate::mm::reclaim::vmscan;
+use crate::mm::types::{CompactPriority, Gfp, OutOfMemory, PAGE_ALLOC_COSTLY_ORDER, Pfn, Reserves};
 use crate::world::{Sys, World};
 
 /// A block of 2^order pages (`__alloc_pages`); above order 0 for callers alone that do without if there is none soon.
@@ -34,7 +31,9 @@ async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutO
     }
     let costly = order > PAGE_ALLOC_COSTLY_ORDER;
     if costly {
-        let result = try_to_compact_pages(sys, gfp, order, CompactPriority::Async).await;
+        let result = sys
+            .try_to_compact_pages(gfp, order, CompactPriority::Async)
+            .await;
         let found = sys.world().take_compacted(gfp, order, result.is_skipped());
         if let Some(pfn) = found {
             return Ok(pfn);
@@ -48,7 +47,7 @@ async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutO
         return Ok(pfn);
     }
     sys.cond_resched().await;
-    let progress = vmscan::try_to_free_pages(sys, gfp, order as u32).await;
+    let progress = sys.try_to_free_pages(gfp, order as u32).await;
     {
         let world = &mut *sys.world();
         if world.sched.current_killed() {
@@ -71,7 +70,7 @@ async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutO
         true => CompactPriority::Async,
         false => CompactPriority::SyncLight,
     };
-    let result = try_to_compact_pages(sys, gfp, order, priority).await;
+    let result = sys.try_to_compact_pages(gfp, order, priority).await;
     let found = sys.world().take_compacted(gfp, order, result.is_skipped());
     found.ok_or(OutOfMemory)
 }

@@ -2,9 +2,10 @@
 
 use crate::kernel::Kernel;
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::{MigrateType, PAGEBLOCK_PAGES, Zone};
+use crate::mm::alloc::mmzone::Zone;
 use crate::mm::alloc::page_alloc::RmqueueMode;
-use crate::mm::frames::page::{FreeList, Pfn, flag};
+use crate::mm::frames::page::FreeList;
+use crate::mm::types::{MigrateType, PAGEBLOCK_PAGES, Pfn, flag};
 use MigrateType::{Movable, Reclaimable, Unmovable};
 use lowmark_spec::machine::{PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
 use lowmark_spec::{KernelSpec, Machine};

@@ -8,14 +8,12 @@
 //!    what is there, as far as there is memory.
 
 use super::{ReadaheadState, Window, initial_size, next_size};
-use crate::mm::alloc::page_alloc::Gfp;
 use crate::mm::files::filemap::OpenFile;
-use crate::mm::files::inode::InodeId;
 use crate::mm::files::page_tree::PageTree;
 use crate::mm::frames::folio::MAX_PAGECACHE_ORDER;
-use crate::mm::frames::page::{Pfn, flag};
 use crate::mm::io;
 use crate::mm::memcontrol::alloc_folio_charged;
+use crate::mm::types::{Gfp, InodeId, Pfn, flag};
 use crate::world::{Sys, World};
 
 impl ReadaheadState {

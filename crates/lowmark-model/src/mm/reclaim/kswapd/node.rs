@@ -7,9 +7,9 @@
 //! 3. In the end the boosts that there were when it began are over.
 
 use super::{Request, age_active_anon, scan_control, shrink_node};
-use crate::mm::alloc::mmzone::{Mark, PAGEBLOCK_ORDER};
 use crate::mm::compaction::compact_gap;
-use crate::mm::reclaim::vmscan::{DEF_PRIORITY, SWAP_CLUSTER_MAX, Target};
+use crate::mm::reclaim::vmscan::{DEF_PRIORITY, Target};
+use crate::mm::types::{Mark, PAGEBLOCK_ORDER, SWAP_CLUSTER_MAX};
 use crate::world::{Sys, World};
 
 /// `balance_pgdat` over node lists (4.8 and later). From 5.0 on it may be for a boost alone: the node is
@@ -109,9 +109,9 @@ impl World {
 mod tests {
     use super::*;
     use crate::kernel::Kernel;
-    use crate::mm::alloc::mmzone::ZoneType;
-    use crate::mm::alloc::page_alloc::Gfp;
-    use crate::mm::frames::page::flag;
+    use crate::mm::types::Gfp;
+    use crate::mm::types::ZoneType;
+    use crate::mm::types::flag;
     use crate::time::run_until_idle;
     use crate::trace::Trace;
     use lowmark_spec::{KernelSpec, Machine};

@@ -6,9 +6,8 @@
 use super::*;
 use crate::kernel::Kernel;
 use crate::mm::alloc::mmzone::Zone;
-use crate::mm::alloc::page_alloc::Gfp;
-use crate::mm::frames::page::flag;
 use crate::mm::reclaim::vmscan::DEF_PRIORITY;
+use crate::mm::types::{Gfp, flag};
 use crate::time::run_until_idle;
 use crate::trace::Trace;
 use lowmark_spec::machine::Node as SpecNode;

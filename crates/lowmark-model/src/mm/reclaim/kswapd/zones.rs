@@ -10,8 +10,8 @@
 
 use super::{Request, age_active_anon, pass_some_time, scan_control, shrink_node};
 use crate::kernel::{BalanceGap, BalancePgdat, BalancedZones, KswapdWait};
-use crate::mm::alloc::mmzone::{Mark, ZoneType};
-use crate::mm::reclaim::vmscan::{DEF_PRIORITY, SWAP_CLUSTER_MAX, ScanControl, Target};
+use crate::mm::reclaim::vmscan::{DEF_PRIORITY, ScanControl, Target};
+use crate::mm::types::{Mark, SWAP_CLUSTER_MAX, ZoneType};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
 

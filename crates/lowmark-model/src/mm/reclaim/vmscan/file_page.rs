@@ -5,7 +5,7 @@ use super::page_list::{Fate, Outcome};
 use super::{DEF_PRIORITY, ScanControl, Target};
 use crate::device::{Dir, Io};
 use crate::kernel::{DirtyCount, ReclaimFileWrites};
-use crate::mm::frames::page::{Pfn, UNMAPPED, flag};
+use crate::mm::types::{Pfn, UNMAPPED, flag};
 use crate::world::World;
 use lowmark_record::event::{RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
 use lowmark_record::{Field, Kind};

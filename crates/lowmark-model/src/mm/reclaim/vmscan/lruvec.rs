@@ -1,15 +1,13 @@
 //! One pass over a set of LRU lists (`shrink_lruvec`), batch by batch.
 
 use super::{
-    Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX, SWAP_CLUSTER_MAX_SKIPPED, ScanControl, Target,
-    page_list, throttle,
+    Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX_SKIPPED, ScanControl, Target, page_list, throttle,
 };
 use crate::kernel::{
     BatchStall, IsolatedLimit, IsolatedWait, LruUnit, ReclaimPlug, ScanBalance, ScanControlTime,
     ScanTarget, SkippedPages,
 };
-use crate::mm::alloc::mmzone::{ByZone, Lru};
-use crate::mm::frames::page::{Pfn, flag};
+use crate::mm::types::{ByZone, Lru, Pfn, SWAP_CLUSTER_MAX, flag};
 use crate::mm::writeback::page_writeback::throttle_vm_writeout;
 use crate::time::SECOND;
 use crate::world::{Sys, World};

@@ -16,13 +16,10 @@ mod throttle;
 
 pub(crate) use lruvec::age_active_anon;
 pub(crate) use node::shrink_node;
-pub(crate) use throttle::{MAX_KSWAPD_FAILURES, Throttled};
+pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
 use crate::kernel::{DirectWait, HopelessNode, LruUnit, ReclaimFileWrites};
-use crate::mm::alloc::mmzone::{Lru, ZoneType};
-use crate::mm::alloc::page_alloc::Gfp;
-use crate::mm::frames::page::Pfn;
-use crate::mm::memcontrol::{MemcgId, ROOT};
+use crate::mm::types::{Gfp, Lru, MemcgId, Pfn, ROOT, SWAP_CLUSTER_MAX, ZoneType};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
@@ -32,8 +29,6 @@ pub(crate) type Batch = Vec<Pfn>;
 
 /// Priority at which reclaim begins.
 pub(crate) const DEF_PRIORITY: u32 = 12;
-/// Pages that are isolated together, and that direct reclaim aims at.
-pub(crate) const SWAP_CLUSTER_MAX: u64 = 32;
 /// Pages that isolation passes by in one go, at most (6.14).
 const SWAP_CLUSTER_MAX_SKIPPED: usize = (SWAP_CLUSTER_MAX as usize) << 10;
 
@@ -131,52 +126,54 @@ impl World {
     }
 }
 
-/// Direct reclaim (`try_to_free_pages`): pages reclaimed, or 1 if there is hope.
-pub(crate) async fn try_to_free_pages(sys: &Sys, gfp: Gfp, order: u32) -> u64 {
-    if pfmemalloc::throttle_direct_reclaim(sys, gfp).await {
-        return 1;
+impl Sys {
+    /// Direct reclaim (`try_to_free_pages`): pages reclaimed, or 1 if there is hope.
+    pub(crate) async fn try_to_free_pages(&self, gfp: Gfp, order: u32) -> u64 {
+        if pfmemalloc::throttle_direct_reclaim(self, gfp).await {
+            return 1;
+        }
+        self.world().trace(Kind::DirectReclaimBegin, |_| {
+            vec![
+                (Field::Order, u64::from(order)),
+                (Field::MayWritepage, 1),
+                (Field::GfpFlags, gfp.flags()),
+                (Field::Classzone, gfp.highest as u64),
+            ]
+        });
+        let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, order, gfp.highest);
+        let reclaimed = do_try_to_free_pages(self, gfp, &mut sc).await;
+        self.world().trace(Kind::DirectReclaimEnd, |_| {
+            vec![(Field::NrReclaimed, reclaimed)]
+        });
+        reclaimed
     }
-    sys.world().trace(Kind::DirectReclaimBegin, |_| {
-        vec![
-            (Field::Order, u64::from(order)),
-            (Field::MayWritepage, 1),
-            (Field::GfpFlags, gfp.flags()),
-            (Field::Classzone, gfp.highest as u64),
-        ]
-    });
-    let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, order, gfp.highest);
-    let reclaimed = do_try_to_free_pages(sys, gfp, &mut sc).await;
-    sys.world().trace(Kind::DirectReclaimEnd, |_| {
-        vec![(Field::NrReclaimed, reclaimed)]
-    });
-    reclaimed
-}
 
-/// Reclaim from a memory cgroup that is at its limit: pages reclaimed.
-pub(crate) async fn try_to_free_mem_cgroup_pages(
-    sys: &Sys,
-    gfp: Gfp,
-    memcg: MemcgId,
-    nr_pages: u64,
-) -> u64 {
-    // The kernel's ids begin with 1, the root's.
-    let id = u64::from(memcg) + 1;
-    sys.world().trace(Kind::MemcgReclaimBegin, |_| {
-        vec![
-            (Field::Order, 0),
-            (Field::MayWritepage, 1),
-            (Field::GfpFlags, gfp.flags()),
-            (Field::MemcgId, id),
-        ]
-    });
-    let want = nr_pages.max(SWAP_CLUSTER_MAX);
-    let mut sc = ScanControl::new(false, want, 0, ZoneType::High);
-    sc.memcg = memcg;
-    do_try_to_free_pages(sys, gfp, &mut sc).await;
-    sys.world().trace(Kind::MemcgReclaimEnd, |_| {
-        vec![(Field::NrReclaimed, sc.nr_reclaimed), (Field::MemcgId, id)]
-    });
-    sc.nr_reclaimed
+    /// Reclaim from a memory cgroup that is at its limit: pages reclaimed.
+    pub(crate) async fn try_to_free_mem_cgroup_pages(
+        &self,
+        gfp: Gfp,
+        memcg: MemcgId,
+        nr_pages: u64,
+    ) -> u64 {
+        // The kernel's ids begin with 1, the root's.
+        let id = u64::from(memcg) + 1;
+        self.world().trace(Kind::MemcgReclaimBegin, |_| {
+            vec![
+                (Field::Order, 0),
+                (Field::MayWritepage, 1),
+                (Field::GfpFlags, gfp.flags()),
+                (Field::MemcgId, id),
+            ]
+        });
+        let want = nr_pages.max(SWAP_CLUSTER_MAX);
+        let mut sc = ScanControl::new(false, want, 0, ZoneType::High);
+        sc.memcg = memcg;
+        do_try_to_free_pages(self, gfp, &mut sc).await;
+        self.world().trace(Kind::MemcgReclaimEnd, |_| {
+            vec![(Field::NrReclaimed, sc.nr_reclaimed), (Field::MemcgId, id)]
+        });
+        sc.nr_reclaimed
+    }
 }
 
 /// Rounds over all priorities: more than one only if a first one freed nothing and spared active pages.

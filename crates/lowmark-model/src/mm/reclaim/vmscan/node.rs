@@ -8,9 +8,8 @@
 use super::lruvec::shrink_lruvec;
 use super::{DEF_PRIORITY, ScanControl, Target, throttle};
 use crate::kernel::{HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
-use crate::mm::alloc::mmzone::{Lru, Mark, PAGE_ALLOC_COSTLY_ORDER};
 use crate::mm::compaction::compact_gap;
-use crate::mm::memcontrol::MemcgId;
+use crate::mm::types::{Lru, Mark, MemcgId, PAGE_ALLOC_COSTLY_ORDER};
 use crate::world::{Sys, World};
 
 /// What is decided before a pass; anon first, then file.

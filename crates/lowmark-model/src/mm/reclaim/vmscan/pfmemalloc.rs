@@ -4,9 +4,8 @@
 //! the node has less waits until kswapd has freed enough, a second at most if it may hold what kswapd needs. As a
 //! boost counts for the watermarks, that is half of the boosts, too.
 
-use crate::mm::alloc::mmzone::{Lru, Mark, ZoneType};
-use crate::mm::alloc::page_alloc::Gfp;
 use crate::mm::reclaim::vmscan::throttle::MAX_KSWAPD_FAILURES;
+use crate::mm::types::{Gfp, Lru, Mark, ZoneType};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
 
@@ -101,7 +100,7 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mm::frames::page::{Pfn, flag};
+    use crate::mm::types::{Pfn, flag};
     use crate::time::{MSEC, Nanos, run_until_idle};
     use std::cell::Cell;
     use std::rc::Rc;

@@ -1,12 +1,12 @@
 //! How much of each list to scan (`get_scan_count`), and when the active list is too long
 //! (`inactive_list_is_low`).
 
-use super::{SWAP_CLUSTER_MAX, ScanControl, Target};
+use super::{ScanControl, Target};
 use crate::kernel::{
     EnoughInactiveFile, InactiveRatio, LruUnit, ScanBalance, ScanControlTime, SmallScan,
     SwappinessWeight,
 };
-use crate::mm::alloc::mmzone::{Lru, Mark};
+use crate::mm::types::{Lru, Mark, SWAP_CLUSTER_MAX};
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
 
@@ -195,7 +195,7 @@ impl World {
 mod tests {
     use super::*;
     use crate::kernel::Kernel;
-    use crate::mm::alloc::mmzone::ZoneType;
+    use crate::mm::types::ZoneType;
     use crate::trace::Trace;
     use lowmark_spec::{KernelSpec, Machine};
 

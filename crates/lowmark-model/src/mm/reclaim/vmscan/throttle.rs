@@ -7,10 +7,10 @@
 //! | no progress | a direct reclaimer that freed nothing near the last priority while much is being written | another frees an eighth of what it scans | a tick |
 //! | isolated | a direct reclaimer when others hold more pages than are left | fewer are held | 20 ms |
 
-use super::{SWAP_CLUSTER_MAX, ScanControl, Target};
+use super::{ScanControl, Target};
 use crate::kernel::ReclaimStall;
-use crate::mm::alloc::mmzone::Lru;
-use crate::time::{SECOND, WaitQueue};
+use crate::mm::types::{Lru, SWAP_CLUSTER_MAX};
+use crate::time::SECOND;
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
 
@@ -28,17 +28,6 @@ impl Reason {
     fn flag(self) -> u64 {
         1 << self as u64
     }
-}
-
-/// Who waits on a node, and how much has been written since (`pg_data_t`).
-#[derive(Debug, Default)]
-pub(crate) struct Throttled {
-    /// `reclaim_wait` by [`Reason`].
-    waiting: [WaitQueue; 4],
-    /// `nr_writeback_throttled`
-    for_writeback: u64,
-    /// Pages written since the first of them began to wait (`NR_THROTTLED_WRITTEN`).
-    written: u64,
 }
 
 /// Runs of kswapd that reclaim nothing, after which nobody waits for it (`MAX_RECLAIM_RETRIES`).
@@ -194,8 +183,8 @@ impl World {
 mod tests {
     use super::*;
     use crate::kernel::Kernel;
-    use crate::mm::alloc::mmzone::ZoneType;
-    use crate::mm::memcontrol::{MemcgId, ROOT};
+    use crate::mm::types::ZoneType;
+    use crate::mm::types::{MemcgId, ROOT};
     use crate::time;
     use crate::trace::Trace;
     use lowmark_spec::workload::Cgroup;

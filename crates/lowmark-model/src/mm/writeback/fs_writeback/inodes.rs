@@ -2,8 +2,7 @@
 
 use super::put;
 use crate::kernel::WritebackRound;
-use crate::mm::files::inode::InodeId;
-use crate::mm::files::page_tree::Tag;
+use crate::mm::types::{InodeId, Tag};
 use crate::mm::writeback::backing_dev::{Listed, Reason, Work};
 use crate::time::SECOND;
 use crate::world::World;

@@ -15,7 +15,7 @@ pub(crate) use list_lock::ListLocks;
 pub(crate) use pages::{Range, fsync_range, wait_on_writeback, writepages};
 
 use crate::kernel::{ListLock, SyncErrors, WritebackSlice};
-use crate::mm::files::inode::InodeId;
+use crate::mm::types::InodeId;
 use crate::mm::writeback::backing_dev::{Bdi, Listed, Reason, Work};
 use crate::nfs::nfs_commit_and_wait;
 use crate::time::{Nanos, SECOND};

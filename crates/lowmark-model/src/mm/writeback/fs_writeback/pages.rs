@@ -6,10 +6,8 @@
 
 use crate::device::{Dir, Io};
 use crate::fs::Request;
-use crate::mm::files::inode::InodeId;
-use crate::mm::files::page_tree::Tag;
-use crate::mm::frames::page::{Pfn, flag};
 use crate::mm::io;
+use crate::mm::types::{InodeId, Pfn, Tag, flag};
 use crate::nfs::{How, nfs_commit_and_wait};
 use crate::world::{Sys, World};
 

@@ -13,8 +13,7 @@ use super::position::Position;
 use super::thresholds::{Domain, domain_dirty_limits, memcg_dirtyable_memory};
 use crate::kernel::{CgroupWriteback, Kernel};
 use crate::mm::Mm;
-use crate::mm::frames::page::Pfn;
-use crate::mm::memcontrol::{MemcgId, ROOT};
+use crate::mm::types::{MemcgId, Pfn, ROOT};
 use crate::mm::writeback::backing_dev::Bdi;
 use crate::world::World;
 use lowmark_spec::machine::Device;
@@ -85,7 +84,7 @@ impl Mm {
     pub(super) fn limits_of(&mut self, memcg: MemcgId) -> &mut DirtyLimits {
         match memcg {
             ROOT => &mut self.limits,
-            memcg => self.memcontrol.limits(memcg),
+            memcg => &mut self.memcg_limits[usize::from(memcg) - 1],
         }
     }
 }

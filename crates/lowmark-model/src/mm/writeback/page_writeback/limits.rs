@@ -5,8 +5,8 @@ use super::proportions::PropDescriptor;
 use super::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
 use crate::kernel::{BdiBackground, DirtyLimitStart, IdleDevices, Kernel, Proportions, Throttle};
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::{Lru, Lruvec, Mark, Zone};
-use crate::mm::memcontrol::{MemcgId, ROOT};
+use crate::mm::alloc::mmzone::{Lruvec, Zone};
+use crate::mm::types::{Lru, Mark, MemcgId, ROOT};
 use crate::mm::writeback::backing_dev::{Bdi, Ratios};
 use crate::time::{Nanos, SECOND};
 use crate::world::{Sys, World};
@@ -178,9 +178,9 @@ impl Mm {
                 }
             }
         }
-        let bdi = &mut self.bdis[wb];
         if memcg != ROOT {
-            let all = &mut self.memcontrol.limits(memcg).completions;
+            let bdi = &mut self.bdis[wb];
+            let all = &mut self.memcg_limits[usize::from(memcg) - 1].completions;
             if counts(bdi.memcg_completions, *all) {
                 bdi.memcg_completions += 1;
                 *all += 1;
@@ -239,7 +239,7 @@ impl World {
         if self.kernel.mechanisms.proportions == Proportions::Flex {
             mm.limits.age(now, &mut mm.bdis, |bdi| &mut bdi.completions);
         }
-        for (number, limits) in mm.memcontrol.all_limits().enumerate() {
+        for (number, limits) in mm.memcg_limits.iter_mut().enumerate() {
             let own = mm.bdis.chunks_mut(mm.devices).nth(number + 1);
             limits.age(now, own.unwrap_or_default(), |bdi| {
                 &mut bdi.memcg_completions

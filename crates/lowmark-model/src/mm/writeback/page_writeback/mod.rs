@@ -22,11 +22,8 @@ pub(crate) use limits::{DirtyLimits, throttle_vm_writeout};
 use proportions::PropDescriptor;
 pub(crate) use throttle::{Due, balance_dirty_pages, balance_dirty_pages_ratelimited};
 
-use crate::kernel::{ListLock, StablePages};
-use crate::mm::fault::memory::Step;
-use crate::mm::files::inode::InodeId;
-use crate::mm::files::page_tree::Tag;
-use crate::mm::frames::page::{Pfn, flag};
+use crate::kernel::ListLock;
+use crate::mm::types::{InodeId, Pfn, Tag, flag};
 use crate::mm::writeback::backing_dev::Listed;
 use crate::time::{Nanos, TaskId};
 use crate::world::{Interrupt, World};
@@ -100,26 +97,6 @@ impl World {
     /// Jiffies since the run began.
     pub(crate) fn jiffies_now(&self) -> u64 {
         self.sched.now() / self.jiffy()
-    }
-
-    /// `page_mkwrite`: a page of a file is about to be mapped for stores. What it costs, or the step that is in the
-    /// way.
-    pub(crate) fn page_mkwrite(&mut self, pfn: Pfn) -> Result<Nanos, Step> {
-        let page = &self.mm.pages[pfn];
-        let stable = self.kernel.mechanisms.stable_pages == StablePages::Always;
-        if page.has(flag::WRITEBACK) && (stable || self.is_remote(pfn)) {
-            return Err(Step::Wait {
-                pfn,
-                flags: flag::WRITEBACK,
-            });
-        }
-        self.set_page_dirty(pfn).ok_or(Step::Sigbus)
-    }
-
-    /// Whether a page belongs to a file on a server.
-    fn is_remote(&self, pfn: Pfn) -> bool {
-        let (inode, _) = self.mm.file_of(&self.mm.pages[pfn]);
-        self.nfs.is_remote(self.mm.inodes[inode].device)
     }
 
     /// `set_page_dirty` of a page of a file, for the current task: the time for which that needs a lock. None: its

@@ -15,7 +15,7 @@ use super::estimate::Step;
 use super::foreground;
 use super::throttle::kilobytes;
 use crate::kernel::{BandwidthSampling, Throttle};
-use crate::mm::memcontrol::ROOT;
+use crate::mm::types::ROOT;
 use crate::world::{Interrupt, World};
 use lowmark_record::{Field, Kind};
 

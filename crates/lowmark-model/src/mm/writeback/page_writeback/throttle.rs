@@ -11,7 +11,7 @@ use super::domains::Domains;
 use super::position::{Position, RATELIMIT_CALC_SHIFT};
 use super::{foreground, pause};
 use crate::kernel::{BalanceLoop, DirtyExceeded, PositionTime, Throttle};
-use crate::mm::memcontrol::ROOT;
+use crate::mm::types::ROOT;
 use crate::time::expiry;
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};

@@ -1,0 +1,72 @@
+//! What others keep in a zone, a node or a set of lists (`struct zone`, `pg_data_t`, `struct lruvec`): their fields are
+//! declared where those are, as in the kernel's header, and used by their owners alone.
+
+use crate::mm::types::Pfn;
+use crate::time::{TaskId, WaitQueue};
+
+/// What others tell kswapd, and what it tells itself (`pg_data_t`).
+#[derive(Debug, Default)]
+pub(crate) struct Kswapd {
+    /// `kswapd_wait`: where it naps and sleeps.
+    pub(in crate::mm) wait: WaitQueue,
+    /// `kswapd_max_order`
+    pub(in crate::mm) order: u32,
+    /// `kswapd_classzone_idx`; none means that nobody asked.
+    pub(in crate::mm) class: Option<usize>,
+    /// Runs in a row that reclaimed nothing (`kswapd_failures`).
+    pub(crate) failures: u32,
+    /// Asleep for good, not only napping.
+    pub(crate) asleep: bool,
+    /// Who it is.
+    pub(in crate::mm) task: Option<TaskId>,
+}
+
+/// What others tell kcompactd (`kcompactd_*` of `pg_data_t`).
+#[derive(Debug, Default)]
+pub(crate) struct Kcompactd {
+    /// `kcompactd_wait`
+    pub(in crate::mm) wait: WaitQueue,
+    /// `kcompactd_max_order`
+    pub(in crate::mm) max_order: u32,
+    /// `kcompactd_highest_zoneidx`; none: all zones.
+    pub(in crate::mm) highest: Option<usize>,
+}
+
+/// Who waits on a node, and how much has been written since (`pg_data_t`).
+#[derive(Debug, Default)]
+pub(crate) struct Throttled {
+    /// `reclaim_wait` by the reason of the wait.
+    pub(in crate::mm) waiting: [WaitQueue; 4],
+    /// `nr_writeback_throttled`
+    pub(in crate::mm) for_writeback: u64,
+    /// Pages written since the first of them began to wait (`NR_THROTTLED_WRITTEN`).
+    pub(in crate::mm) written: u64,
+}
+
+/// What compaction remembers of a zone (`compact_*` of `struct zone`).
+#[derive(Debug, Default)]
+pub(crate) struct ZoneCompaction {
+    /// `compact_cached_migrate_pfn` for those that may not wait, and for those that may.
+    pub(in crate::mm) cached_migrate_pfn: [Pfn; 2],
+    /// `compact_cached_free_pfn`
+    pub(in crate::mm) cached_free_pfn: Pfn,
+    /// How often it has been asked for since it was last put off (`compact_considered`).
+    pub(in crate::mm) considered: u32,
+    /// `compact_defer_shift`
+    pub(in crate::mm) defer_shift: u32,
+    /// The smallest order that there was no block of (`compact_order_failed`).
+    pub(in crate::mm) order_failed: usize,
+    /// What is known of pageblocks is to be forgotten when kswapd sleeps (`compact_blockskip_flush`).
+    pub(in crate::mm) blockskip_flush: bool,
+    /// Pageblocks in which there was nothing to isolate (`PB_migrate_skip`).
+    pub(in crate::mm) skip: Vec<bool>,
+}
+
+/// Counters of LRU lists, those of the groups below included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LruvecCounts {
+    /// Lengths, by list.
+    pub(in crate::mm) len: [u64; 4],
+    /// `WORKINGSET_ACTIVATE` of anon and file.
+    pub(in crate::mm) activations: [u64; 2],
+}

@@ -1,0 +1,269 @@
+//! The words of memory management that every room uses: frames and their flags, zones, watermarks, lists, what an
+//! allocation may do, names of files and groups.
+
+use lowmark_record::event::gfp;
+use lowmark_spec::machine::ZoneKind;
+
+/// Page frame number.
+pub(crate) type Pfn = u32;
+
+/// No page: end of a list.
+pub(crate) const NONE: Pfn = Pfn::MAX;
+
+/// Page flags (`enum pageflags`), one bit each.
+pub(crate) mod flag {
+    /// PG_referenced
+    pub(crate) const REFERENCED: u16 = 1 << 0;
+    /// PG_active
+    pub(crate) const ACTIVE: u16 = 1 << 1;
+    /// PG_lru: on an LRU list
+    pub(crate) const LRU: u16 = 1 << 2;
+    /// PG_dirty
+    pub(crate) const DIRTY: u16 = 1 << 3;
+    /// PG_writeback
+    pub(crate) const WRITEBACK: u16 = 1 << 4;
+    /// PG_swapbacked: anonymous or shmem
+    pub(crate) const SWAPBACKED: u16 = 1 << 5;
+    /// PG_swapcache: `private` is its slot
+    pub(crate) const SWAPCACHE: u16 = 1 << 6;
+    /// PG_reclaim while under writeback, PG_readahead otherwise
+    pub(crate) const RECLAIM: u16 = 1 << 7;
+    /// PG_locked: a read into it is under way
+    pub(crate) const LOCKED: u16 = 1 << 8;
+    /// PG_waiters: somebody waits for the lock or for writeback
+    pub(crate) const WAITERS: u16 = 1 << 9;
+    /// PG_workingset: it has been active
+    pub(crate) const WORKINGSET: u16 = 1 << 10;
+    /// PageAnon (`PAGE_MAPPING_ANON`): `owner` is or was in a private region
+    pub(crate) const ANON: u16 = 1 << 11;
+    /// PageBuddy: first page of a free block of order `private`. No page in use is being read and
+    /// written at once.
+    pub(crate) const BUDDY: u16 = LOCKED | WRITEBACK;
+    /// The bits above this one hold the zone.
+    pub(in crate::mm) const ZONE_SHIFT: u32 = 12;
+}
+
+/// `owner` of a page that belongs to nobody.
+pub(crate) const UNMAPPED: u32 = u32::MAX;
+
+/// Zone types of a node.
+pub(crate) const MAX_NR_ZONES: usize = 4;
+/// Pages by type of their zone.
+pub(crate) type ByZone = [u64; MAX_NR_ZONES];
+/// Orders of the buddy allocator, 0 to 10.
+pub(crate) const MAX_ORDER: usize = 11;
+/// Blocks above this order are hard to come by, and who wants one may do without.
+pub(crate) const PAGE_ALLOC_COSTLY_ORDER: usize = 3;
+
+/// Zone types in the order that every rule uses (`enum zone_type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ZoneType {
+    /// Below 16 MiB.
+    Dma,
+    /// Below 4 GiB.
+    Dma32,
+    /// The rest, or up to 896 MiB on 32 bits.
+    Normal,
+    /// Above what the kernel maps, or movable only.
+    High,
+}
+
+impl ZoneType {
+    /// All types, lowest first.
+    pub(crate) const ALL: [ZoneType; MAX_NR_ZONES] = [
+        ZoneType::Dma,
+        ZoneType::Dma32,
+        ZoneType::Normal,
+        ZoneType::High,
+    ];
+
+    /// Suffix in `/proc/vmstat`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ZoneType::Dma => "dma",
+            ZoneType::Dma32 => "dma32",
+            ZoneType::Normal => "normal",
+            ZoneType::High => "high",
+        }
+    }
+}
+
+impl From<ZoneKind> for ZoneType {
+    fn from(kind: ZoneKind) -> ZoneType {
+        match kind {
+            ZoneKind::Dma => ZoneType::Dma,
+            ZoneKind::Dma32 => ZoneType::Dma32,
+            ZoneKind::Normal => ZoneType::Normal,
+            ZoneKind::HighMem => ZoneType::High,
+        }
+    }
+}
+
+/// Watermark indices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Min,
+    Low,
+    High,
+}
+
+/// Order of a pageblock (`pageblock_order`): that of a huge page.
+pub(crate) const PAGEBLOCK_ORDER: usize = 9;
+/// Pages of a pageblock (`pageblock_nr_pages`).
+pub(crate) const PAGEBLOCK_PAGES: Pfn = 1 << PAGEBLOCK_ORDER;
+/// What can be done about a page so that its block becomes free (`enum migratetype`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MigrateType {
+    /// Nothing: page tables, stacks, most of the kernel's own.
+    Unmovable,
+    /// It can be moved: pages of users and of files.
+    Movable,
+    /// It can be given up: caches of inodes and the like.
+    Reclaimable,
+}
+
+impl MigrateType {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 3;
+    /// All of them, by their numbers.
+    pub(crate) const ALL: [MigrateType; MigrateType::COUNT] = [
+        MigrateType::Unmovable,
+        MigrateType::Movable,
+        MigrateType::Reclaimable,
+    ];
+
+    /// Whose blocks are taken when there are none of this type, in order (`fallbacks`).
+    pub(crate) fn fallbacks(self) -> [MigrateType; MigrateType::COUNT - 1] {
+        match self {
+            MigrateType::Unmovable => [MigrateType::Reclaimable, MigrateType::Movable],
+            MigrateType::Movable => [MigrateType::Reclaimable, MigrateType::Unmovable],
+            MigrateType::Reclaimable => [MigrateType::Unmovable, MigrateType::Movable],
+        }
+    }
+}
+
+/// LRU lists (`enum lru_list`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lru {
+    InactiveAnon,
+    ActiveAnon,
+    InactiveFile,
+    ActiveFile,
+}
+
+impl Lru {
+    /// The four evictable lists in the order in which they are scanned.
+    pub(crate) const EVICTABLE: [Lru; 4] = [
+        Lru::InactiveAnon,
+        Lru::ActiveAnon,
+        Lru::InactiveFile,
+        Lru::ActiveFile,
+    ];
+
+    pub(crate) fn new(file: bool, active: bool) -> Lru {
+        Self::EVICTABLE[2 * usize::from(file) + usize::from(active)]
+    }
+
+    pub(crate) fn is_active(self) -> bool {
+        matches!(self, Lru::ActiveAnon | Lru::ActiveFile)
+    }
+
+    pub(crate) fn is_file(self) -> bool {
+        matches!(self, Lru::InactiveFile | Lru::ActiveFile)
+    }
+}
+
+/// What an allocation may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gfp {
+    /// Highest zone type (`gfp_zone`).
+    pub(crate) highest: ZoneType,
+    /// Node whose zonelist is used.
+    pub(crate) node: usize,
+    /// Type of the pageblocks that it belongs in (`gfp_migratetype`).
+    pub(crate) migrate_type: MigrateType,
+    /// `__GFP_NORETRY`: it gives up when memory was reclaimed once and there is still no page.
+    pub(crate) noretry: bool,
+}
+
+impl Gfp {
+    /// GFP_HIGHUSER_MOVABLE on a node: what user pages are allocated with.
+    pub(crate) fn user(node: usize) -> Gfp {
+        Gfp {
+            highest: ZoneType::High,
+            node,
+            migrate_type: MigrateType::Movable,
+            noretry: false,
+        }
+    }
+
+    /// GFP_KERNEL on a node: what the kernel allocates for itself.
+    pub(crate) fn kernel(node: usize) -> Gfp {
+        Gfp {
+            highest: ZoneType::Normal,
+            node,
+            migrate_type: MigrateType::Unmovable,
+            noretry: false,
+        }
+    }
+
+    /// The allocation flags, as events hold them.
+    pub(crate) fn flags(self) -> u64 {
+        let flags = match self.migrate_type {
+            MigrateType::Movable => gfp::HIGHUSER_MOVABLE,
+            MigrateType::Reclaimable => gfp::KERNEL | gfp::RECLAIMABLE,
+            MigrateType::Unmovable => gfp::KERNEL,
+        };
+        match self.noretry {
+            true => flags | gfp::NORETRY | gfp::NOWARN,
+            false => flags,
+        }
+    }
+}
+
+/// There was nothing left to reclaim; the run is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutOfMemory;
+
+/// How far below the min watermark an allocation may go that cannot wait (`ALLOC_RESERVES`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reserves {
+    /// GFP_NOWAIT: not at all.
+    None,
+    /// `__GFP_HIGH`: to half of it.
+    High,
+    /// GFP_ATOMIC: to three eighths of it.
+    Atomic,
+    /// PF_MEMALLOC, who reclaims: to the last page.
+    All,
+}
+
+/// Pages that are isolated together, and that direct reclaim aims at.
+pub(crate) const SWAP_CLUSTER_MAX: u64 = 32;
+
+/// How hard compaction tries (`enum compact_priority`), as tracepoints number it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CompactPriority {
+    /// `COMPACT_PRIO_SYNC_LIGHT`
+    SyncLight = 1,
+    /// `COMPACT_PRIO_ASYNC`
+    Async = 2,
+}
+
+/// Index of a file; numbers are not used again.
+pub(crate) type InodeId = u32;
+
+/// Tags of a page (`PAGECACHE_TAG_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tag {
+    Dirty,
+    Writeback,
+    /// Dirty when a data-integrity pass began, which writes these and no more.
+    Towrite,
+}
+
+/// Number of a group.
+pub(crate) type MemcgId = u8;
+
+/// The group of all that are in no other: it is charged nothing.
+pub(crate) const ROOT: MemcgId = 0;
