@@ -3,12 +3,15 @@
 #
 #   bench/same-bytes.sh LOWMARK > before      a line for each workload and kernel: the hash, both names
 #   bench/same-bytes.sh LOWMARK > after && diff before after
+#   LOWMARK_KERNELS='v3.6 v6.18' bench/same-bytes.sh LOWMARK      on these kernels alone
 #
 # Every workload that the model runs, made small, on kernels of every era, with all events. A run that the model
 # refuses has its error hashed. LOWMARK is a program that was built beforehand (`cargo build --release`); one run for
 # each CPU at a time, a few minutes in all.
 set -euo pipefail
 lowmark=$(realpath "${1:?which lowmark: a path to the program}")
+# A program that does not start would be refused everywhere alike.
+"$lowmark" --version > /dev/null
 cd "$(dirname "$0")/.."
 
 KERNELS=(v2.6.37 v3.0 v3.2 v3.6 v3.9 v3.11 v3.14 v4.0 v4.2 v4.4 v4.7 v4.8 v4.11 v4.14 v5.0 v5.4 v5.9 v5.14 v5.18

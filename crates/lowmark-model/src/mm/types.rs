@@ -111,6 +111,7 @@ pub(crate) enum Mark {
 pub(crate) const PAGEBLOCK_ORDER: usize = 9;
 /// Pages of a pageblock (`pageblock_nr_pages`).
 pub(crate) const PAGEBLOCK_PAGES: Pfn = 1 << PAGEBLOCK_ORDER;
+
 /// What can be done about a page so that its block becomes free (`enum migratetype`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MigrateType {

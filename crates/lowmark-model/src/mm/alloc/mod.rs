@@ -1,4 +1,4 @@
-//! Nodes and zones, and who hands out their frames: the page allocator with its per-CPU lists, slabs, and the nodes of
+//! Nodes and zones, and what hands out their frames: the page allocator with its per-CPU lists, slabs, and the nodes of
 //! the kernel's trees.
 
 pub mod mmzone;

@@ -20,6 +20,7 @@ mod zone;
 
 pub(crate) use zone::compact_gap;
 
+use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::types::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn};
 use crate::world::{Sys, World};
@@ -285,7 +286,7 @@ impl World {
     }
 }
 
-impl crate::mm::Mm {
+impl Mm {
     /// `migrate_pages`: the pages that were found last go first. Those that cannot move go back to their lists.
     fn migrate_isolated(&mut self, cc: &mut CompactControl) -> Round {
         let wanted = cc.migratepages.len();

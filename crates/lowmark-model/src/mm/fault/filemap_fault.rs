@@ -326,8 +326,8 @@ impl World {
 }
 
 impl World {
-    /// `page_mkwrite`: a page of a file is about to be mapped for stores. What it costs, or the step that is in the
-    /// way.
+    /// `page_mkwrite`: a fault is about to map a page of a file for stores. The time that making the page dirty takes, or
+    /// the step that the fault has to take first.
     fn page_mkwrite(&mut self, pfn: Pfn) -> Result<Nanos, Step> {
         let page = &self.mm.pages[pfn];
         let stable = self.kernel.mechanisms.stable_pages == StablePages::Always;

@@ -4,7 +4,7 @@ use crate::kernel::NewAnon;
 use crate::mm::fault::filemap_fault::{self, FileFault, MappedFile};
 use crate::mm::fault::pgtable;
 use crate::mm::fault::shmem::{ShmemEntry, ShmemSlot};
-pub(crate) use crate::mm::frames::pte::Pte;
+use crate::mm::frames::pte::Pte;
 use crate::mm::frames::pte::ZERO_FRAME;
 use crate::mm::io;
 use crate::mm::memcontrol::{self, alloc_charged};

@@ -17,7 +17,7 @@ use crate::mm::files::readahead::{self, ReadaheadState};
 use crate::mm::frames::shadow::Shadow;
 use crate::mm::io;
 use crate::mm::memcontrol::{self, alloc_charged};
-use crate::mm::types::{Gfp, InodeId, OutOfMemory, Pfn, Reserves, flag};
+use crate::mm::types::{Gfp, InodeId, OutOfMemory, Pfn, Reserves, UNMAPPED, flag};
 use crate::time::Mode;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -109,7 +109,7 @@ impl Mm {
             if self.slub.is_on() {
                 self.remove_file_nodes(inode, index >> CHUNK_SHIFT);
             }
-            self.pages[pfn].owner = crate::mm::types::UNMAPPED;
+            self.pages[pfn].owner = UNMAPPED;
             self.nr_file_pages -= 1;
         }
     }

@@ -2,12 +2,12 @@
 
 use std::num::NonZeroU32;
 
-/// What is left of an evicted page: when and from which set of lists it went, and whether it had ever been
-/// active. It has 31 bits beside one that is always set.
+/// The entry that an evicted page leaves in its place: the time of the eviction, the set of lists that the page was on,
+/// and whether the page had ever been active. A shadow has 31 bits beside one that is always set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shadow(NonZeroU32);
 
-/// Bits of the clock. It goes round after as many pages as the model can hold.
+/// Bits of the clock, which wraps after as many evictions as the model can hold pages.
 pub(in crate::mm) const AGE_BITS: u32 = 26;
 pub(in crate::mm) const AGE_MASK: u32 = (1 << AGE_BITS) - 1;
 const WORKINGSET: u32 = 1 << AGE_BITS;

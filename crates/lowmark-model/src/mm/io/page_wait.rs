@@ -29,7 +29,7 @@ impl PageWaiters {
 }
 
 impl World {
-    /// Whoever waits for a page looks at it again.
+    /// Wakes the tasks that wait for a page; each looks at the page again.
     #[inline]
     pub(super) fn wake_page(&mut self, pfn: Pfn) {
         if self.mm.pages[pfn].test_and_clear(flag::WAITERS) {
@@ -38,8 +38,8 @@ impl World {
     }
 }
 
-/// Waits until a page is neither being read nor, if `writeback`, being written (`lock_page`,
-/// `wait_on_page_writeback`). Whoever waited has to look again at what the page is.
+/// Waits for the I/O of a page that has all of `flags`: LOCKED while it is read, WRITEBACK while it is written
+/// (`lock_page`, `wait_on_page_writeback`). The task that waited has to look again at what the page is.
 pub(crate) async fn wait_on_page(sys: &Sys, pfn: Pfn, flags: u16) {
     {
         let world = &mut *sys.world();

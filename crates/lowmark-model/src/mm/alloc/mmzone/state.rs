@@ -1,10 +1,11 @@
-//! What others keep in a zone, a node or a set of lists (`struct zone`, `pg_data_t`, `struct lruvec`): their fields are
-//! declared where those are, as in the kernel's header, and used by their owners alone.
+//! What kswapd, kcompactd, throttled reclaimers, compaction and memory cgroups keep in a zone, a node or a set of LRU
+//! lists (`struct zone`, `pg_data_t`, `struct lruvec`). The fields are declared here, as in the kernel's header, and used in
+//! the rooms of those that keep them.
 
 use crate::mm::types::Pfn;
 use crate::time::{TaskId, WaitQueue};
 
-/// What others tell kswapd, and what it tells itself (`pg_data_t`).
+/// State of a node's kswapd, with the requests that allocations have left for it (`pg_data_t`).
 #[derive(Debug, Default)]
 pub(crate) struct Kswapd {
     /// `kswapd_wait`: where it naps and sleeps.
@@ -17,11 +18,11 @@ pub(crate) struct Kswapd {
     pub(crate) failures: u32,
     /// Asleep for good, not only napping.
     pub(crate) asleep: bool,
-    /// Who it is.
+    /// The task that runs this kswapd.
     pub(in crate::mm) task: Option<TaskId>,
 }
 
-/// What others tell kcompactd (`kcompactd_*` of `pg_data_t`).
+/// Requests that allocations and kswapd have left for a node's kcompactd (`kcompactd_*` of `pg_data_t`).
 #[derive(Debug, Default)]
 pub(crate) struct Kcompactd {
     /// `kcompactd_wait`
@@ -32,7 +33,7 @@ pub(crate) struct Kcompactd {
     pub(in crate::mm) highest: Option<usize>,
 }
 
-/// Who waits on a node, and how much has been written since (`pg_data_t`).
+/// Reclaimers that wait on a node, and the pages written since the first of them began to wait (`pg_data_t`).
 #[derive(Debug, Default)]
 pub(crate) struct Throttled {
     /// `reclaim_wait` by the reason of the wait.
@@ -56,7 +57,7 @@ pub(crate) struct ZoneCompaction {
     pub(in crate::mm) defer_shift: u32,
     /// The smallest order that there was no block of (`compact_order_failed`).
     pub(in crate::mm) order_failed: usize,
-    /// What is known of pageblocks is to be forgotten when kswapd sleeps (`compact_blockskip_flush`).
+    /// kswapd clears `skip` when it goes to sleep (`compact_blockskip_flush`).
     pub(in crate::mm) blockskip_flush: bool,
     /// Pageblocks in which there was nothing to isolate (`PB_migrate_skip`).
     pub(in crate::mm) skip: Vec<bool>,
