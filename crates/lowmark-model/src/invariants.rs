@@ -15,7 +15,7 @@ pub(crate) fn check(world: &World) {
     lists_hold_what_they_say(&world.mm);
     groups_are_charged_for_their_pages(&world.mm);
     slots_and_cache_agree(&world.mm);
-    objects::check(&world.mm, world.kernel.mechanisms.swap_cache_index);
+    objects::check(&world.mm, world.kernel.mechanisms.swap.swap_cache_index);
     objects::requests_have_their_tables(world);
     objects::io_has_bios(world);
     files::check(world);

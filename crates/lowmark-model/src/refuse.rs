@@ -165,7 +165,9 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
         ));
     }
     let strict = machine.devices.iter().find(|device| device.strictlimit);
-    if let Some(device) = strict.filter(|_| kernel.mechanisms.strictlimit == Strictlimit::Off) {
+    if let Some(device) =
+        strict.filter(|_| kernel.mechanisms.writeback.strictlimit == Strictlimit::Off)
+    {
         return refuse(format!(
             "{}: kernel {} has no strictlimit, which came with v3.12; add +strictlimit to the kernel to enable it",
             device.name, kernel.version

@@ -157,7 +157,7 @@ impl World {
             ),
             mm,
             block: BlockLayer::new(&machine.devices, costs.request_ns, &kernel),
-            mounts: Mounts::new(machine, kernel.mechanisms.xfs_ahead),
+            mounts: Mounts::new(machine, kernel.mechanisms.files.xfs_ahead),
             nfs: Nfs::new(machine, memory),
             dirtying: Dirtying::new(machine.cpus),
             list_locks: ListLocks::default(),

@@ -35,8 +35,8 @@ pub(super) struct Plug {
 impl PlugRules {
     pub(super) fn new(kernel: &Mechanisms) -> PlugRules {
         PlugRules {
-            flush: kernel.plug_flush,
-            merge: kernel.plug_merge,
+            flush: kernel.block.plug_flush,
+            merge: kernel.block.plug_merge,
         }
     }
 

@@ -116,14 +116,14 @@ impl BlockLayer {
     /// Each request costs its submitter `request` of CPU time.
     pub(crate) fn new(devices: &[Device], request: Nanos, kernel: &Kernel) -> BlockLayer {
         let mechanisms = &kernel.mechanisms;
-        let max_sectors = match mechanisms.max_sectors {
+        let max_sectors = match mechanisms.block.max_sectors {
             MaxSectors::Sectors1024 => 512 << 10,
             MaxSectors::Sectors2560 => 1280 << 10,
             MaxSectors::Sectors8192 => 4 << 20,
         };
         let max_bytes = |device: &Device| device.max_request.unwrap_or(u64::MAX).min(max_sectors);
         // blk_apply_bdi_limits. What arrays of disks say of themselves is not modelled.
-        let ra_pages = |device: &Device| match mechanisms.readahead_size {
+        let ra_pages = |device: &Device| match mechanisms.files.readahead_size {
             ReadaheadSize::TwoRequests if device.rotational && device.members == 1 => {
                 VM_READAHEAD_PAGES.max((2 * max_bytes(device) / PAGE_SIZE) as u32)
             }
@@ -135,7 +135,7 @@ impl BlockLayer {
             elevator: Elevator::new(device),
             requests: Vec::new(),
             unused: Vec::new(),
-            tags: Tags::new(device.nr_requests, mechanisms.request_tags),
+            tags: Tags::new(device.nr_requests, mechanisms.block.request_tags),
             max_pages: [u64::from(device.max_segments), u64::MAX]
                 .map(|segments| (max_bytes(device) / PAGE_SIZE).min(segments).max(1)),
             queue_depth: device.queue_depth as usize,
@@ -152,7 +152,7 @@ impl BlockLayer {
             .iter()
             .flat_map(|device| (0..device.members).map(move |_| device));
         BlockLayer {
-            queues_plug: mechanisms.plug == PlugPlace::Queue,
+            queues_plug: mechanisms.block.plug == PlugPlace::Queue,
             queues: members.map(queue).collect(),
             stripes: Stripes::of(devices),
             plugs: Vec::new(),

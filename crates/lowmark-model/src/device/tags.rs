@@ -189,7 +189,7 @@ mod tests {
     fn woken(version: &str, sync: bool, requests: usize) -> Vec<usize> {
         let kernel = versions::at(Version::known(version).expect("known"));
         let mut sched = Sched::new(4, 250, crate::time::SwitchCosts::default(), &kernel);
-        let mut tags = Tags::new(256, kernel.request_tags);
+        let mut tags = Tags::new(256, kernel.block.request_tags);
         (0..256).for_each(|_| assert!(tags.take(sync)));
         let sleepers: Vec<_> = (0..3).map(|_| sched.add("t".into(), false)).collect();
         for _ in &sleepers {
@@ -222,7 +222,7 @@ mod tests {
     fn reads_have_requests_of_their_own_up_to_4_20() {
         for (version, own) in [("v4.17", true), ("v5.0", false), ("v6.18", false)] {
             let kernel = versions::at(Version::known(version).expect("known"));
-            let mut tags = Tags::new(128, kernel.request_tags);
+            let mut tags = Tags::new(128, kernel.block.request_tags);
             (0..128).for_each(|_| assert!(tags.take(false)));
             assert_eq!(tags.take(true), own, "{version}");
             assert_eq!(tags.congested(false), own, "{version}");

@@ -49,7 +49,7 @@ impl Virtio {
     pub(super) fn new(device: &Device, kernel: &Kernel) -> Option<Virtio> {
         let Driver::VirtioBlk = device.driver?;
         kernel.coverage.virtio_memory.then_some(Virtio {
-            memory: kernel.mechanisms.virtio_memory,
+            memory: kernel.mechanisms.zones.virtio_memory,
             max_segments: u64::from(device.max_segments),
         })
     }

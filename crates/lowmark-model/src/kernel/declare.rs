@@ -1,7 +1,7 @@
-//! How mechanisms are declared: one entry gives the enum, its field in `Mechanisms`, its names on the command
-//! line, its text in lists, and what it works with.
+//! How mechanisms are declared: one entry gives the enum, its field in its group of `Mechanisms`, its names on the
+//! command line, its text in lists, and what it works with.
 //!
-//! `field: Name [within subject] { Variant = "name" [needs(other = Pattern, …)], … }`
+//! `group: Group { field: Name [within subject] { Variant = "name" [needs(group.other = Pattern, …)], … } … }`
 //!
 //! * The first variant is that of the oldest kernel.
 //! * `within` names the subject of [`Coverage`](super::Coverage) that the mechanism is a part of: where the model leaves
@@ -10,11 +10,13 @@
 //!   [`Kernel::resolve`](super::Kernel::resolve) refuses to.
 
 macro_rules! mechanisms {
-    (; $( $(#[doc = $doc:literal])* $field:ident : $name:ident $(within $subject:ident)? {
-        $( $(#[doc = $vdoc:literal])* $variant:ident = $text:literal
-            $(needs( $( $needed:ident = $pattern:pat ),+ ))?, )*
-    } )*) => {
-        $(
+    (; $( $(#[doc = $gdoc:literal])* $group:ident : $gname:ident { $(
+        $(#[doc = $doc:literal])* $field:ident : $name:ident $(within $subject:ident)? {
+            $( $(#[doc = $vdoc:literal])* $variant:ident = $text:literal
+                $(needs( $( $ngroup:ident . $needed:ident = $pattern:pat ),+ ))?, )*
+        }
+    )* } )*) => {
+        $( $(
             $(#[doc = $doc])*
             #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
             pub enum $name { $( $(#[doc = $vdoc])* $variant, )* }
@@ -23,17 +25,25 @@ macro_rules! mechanisms {
                 /// Every variant with its name.
                 pub const VARIANTS: &'static [(&'static str, $name)] = &[ $( ($text, $name::$variant) ),* ];
             }
+        )* )*
+
+        $(
+            $(#[doc = $gdoc])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub struct $gname { $( $(#[doc = $doc])* pub $field: $name, )* }
         )*
 
         /// One variant of every mechanism.
-        #[derive(Debug, Clone, PartialEq, Eq)]
-        pub struct Mechanisms { $( $(#[doc = $doc])* pub $field: $name, )* }
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct Mechanisms { $( $(#[doc = $gdoc])* pub $group: $gname, )* }
 
         /// What can be said about a mechanism without running it.
         #[derive(Debug, Clone, Copy)]
         pub struct Description {
             /// Name as `--kernel` takes it.
             pub name: &'static str,
+            /// The group that it is declared in.
+            pub group: &'static str,
             /// What it is, one paragraph.
             pub doc: &'static str,
             /// What of the kernel it is a part of, by its name in [`Coverage`](crate::kernel::Coverage).
@@ -56,13 +66,13 @@ macro_rules! mechanisms {
         }
 
         /// Which variants work with which.
-        pub const NEEDS: &[Need] = &[ $( $( $( $( Need {
+        pub const NEEDS: &[Need] = &[ $( $( $( $( $( Need {
             mechanism: stringify!($field),
             variant: $text,
             other: stringify!($needed),
-            is_set: |m| m.$field == $name::$variant,
-            is_met: |m| matches!(m.$needed, $pattern),
-        }, )+ )? )* )* ];
+            is_set: |m| m.$group.$field == $name::$variant,
+            is_met: |m| matches!(m.$ngroup.$needed, $pattern),
+        }, )+ )? )* )* )* ];
 
         impl Need {
             /// Whether a set of mechanisms has the variant without what it works with.
@@ -83,17 +93,18 @@ macro_rules! mechanisms {
         }
 
         /// All mechanisms.
-        pub const DESCRIPTIONS: &[Description] = &[ $( Description {
+        pub const DESCRIPTIONS: &[Description] = &[ $( $( Description {
             name: stringify!($field),
+            group: stringify!($group),
             doc: concat!($($doc),*),
             within: super::declare::only(&[$(stringify!($subject))?]),
             variants: &[ $( ($text, concat!($($vdoc),*)) ),* ],
-        } ),* ];
+        }, )* )* ];
 
         impl Mechanisms {
             /// Those of the oldest kernel of the model, 2.6.37: the first variant of each.
             pub fn oldest() -> Mechanisms {
-                Mechanisms { $( $field: $name::VARIANTS[0].1 ),* }
+                Mechanisms { $( $group: $gname { $( $field: $name::VARIANTS[0].1 ),* } ),* }
             }
 
             /// Sets one mechanism by name.
@@ -108,12 +119,12 @@ macro_rules! mechanisms {
                     known: known.join(", "),
                 };
                 match mechanism {
-                    $( stringify!($field) => {
+                    $( $( stringify!($field) => {
                         let found = $name::VARIANTS.iter().find(|(text, _)| *text == variant);
-                        self.$field = found.ok_or_else(|| {
+                        self.$group.$field = found.ok_or_else(|| {
                             unknown($name::VARIANTS.iter().map(|(text, _)| *text).collect())
                         })?.1;
-                    } )*
+                    } )* )*
                     _ => return Err(KernelError::UnknownMechanism { found: mechanism.into() }),
                 }
                 Ok(())
@@ -121,10 +132,10 @@ macro_rules! mechanisms {
 
             /// Name of every mechanism with the name of the variant that is set.
             pub fn settings(&self) -> Vec<(&'static str, &'static str)> {
-                vec![ $( (
+                vec![ $( $( (
                     stringify!($field),
-                    $name::VARIANTS.iter().find(|(_, v)| *v == self.$field).map_or("", |(t, _)| *t),
-                ) ),* ]
+                    $name::VARIANTS.iter().find(|(_, v)| *v == self.$group.$field).map_or("", |(t, _)| *t),
+                ), )* )* ]
             }
         }
     };

@@ -11,7 +11,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "88f5acf88ae6",
         summary: "an allocation that finds kswapd awake does not check the watermarks",
         effect: |m| {
-            m.kswapd_wake = KswapdWake::BelowLow;
+            m.kswapd.kswapd_wake = KswapdWake::BelowLow;
         },
     },
     Change {
@@ -20,7 +20,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "055388a3188f",
         summary: "XFS allocates as much ahead as a file has",
         effect: |m| {
-            m.xfs_ahead = XfsAhead::FileSize;
+            m.files.xfs_ahead = XfsAhead::FileSize;
         },
     },
     Change {
@@ -29,7 +29,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "73c101011926",
         summary: "tasks hold back their own requests; queues do not (7eaceaccab5f)",
         effect: |m| {
-            m.plug = Plug::Task;
+            m.block.plug = Plug::Task;
         },
     },
     Change {
@@ -38,7 +38,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "a66979abad09",
         summary: "the lists of dirty inodes have a lock of their own",
         effect: |m| {
-            m.list_lock = ListLock::InodeWbList;
+            m.writeback.list_lock = ListLock::InodeWbList;
         },
     },
     Change {
@@ -47,7 +47,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "8afdcece4911",
         summary: "kswapd leaves a zone a little above its high watermark, not at eight times of it",
         effect: |m| {
-            m.balance_gap = BalanceGap::LowOrPercent;
+            m.kswapd.balance_gap = BalanceGap::LowOrPercent;
         },
     },
     Change {
@@ -56,7 +56,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "246e87a93934",
         summary: "shares of lists below a batch are not saved up",
         effect: |m| {
-            m.small_scan = SmallScan::Forced;
+            m.reclaim.small_scan = SmallScan::Forced;
         },
     },
     Change {
@@ -65,7 +65,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "3d08bcc887a1",
         summary: "stores wait while their page is under writeback",
         effect: |m| {
-            m.stable_pages = StablePages::Always;
+            m.writeback.stable_pages = StablePages::Always;
         },
     },
     Change {
@@ -74,7 +74,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "424b351fe190",
         summary: "a round of the flusher takes no new inodes",
         effect: |m| {
-            m.writeback_round = WritebackRound::Closed;
+            m.writeback.writeback_round = WritebackRound::Closed;
         },
     },
     Change {
@@ -83,7 +83,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "f758eeabeb96",
         summary: "each device has a lock for its lists of dirty inodes",
         effect: |m| {
-            m.list_lock = ListLock::Wb;
+            m.writeback.list_lock = ListLock::Wb;
         },
     },
     Change {
@@ -92,7 +92,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "1a12d8bd7b29",
         summary: "the turn of an inode is half a second of the device, not 4 MiB (d46db3d58233)",
         effect: |m| {
-            m.writeback_slice = WritebackSlice::Bandwidth;
+            m.writeback.writeback_slice = WritebackSlice::Bandwidth;
         },
     },
     Change {
@@ -101,7 +101,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "ffd1f609ab10",
         summary: "a writer may leave after 200 ms (bb0822954aab)",
         effect: |m| {
-            m.throttle = Throttle::ForegroundBounded;
+            m.writeback.throttle = Throttle::ForegroundBounded;
         },
     },
     Change {
@@ -110,7 +110,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "143dfe8611a6",
         summary: "writers pause at the rate of the device and write nothing themselves",
         effect: |m| {
-            m.throttle = Throttle::IoLess;
+            m.writeback.throttle = Throttle::IoLess;
         },
     },
     Change {
@@ -119,7 +119,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "57fc978cfb61",
         summary: "the pauses of writers follow their number (c8462cc9de9e), idle devices catch up (8927f66c4ede)",
         effect: |m| {
-            m.throttle = Throttle::PauseControl;
+            m.writeback.throttle = Throttle::PauseControl;
         },
     },
     Change {
@@ -128,7 +128,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "b00949aa2df9",
         summary: "one device above its share is written in the background",
         effect: |m| {
-            m.bdi_background = BdiBackground::On;
+            m.writeback.bdi_background = BdiBackground::On;
         },
     },
     Change {
@@ -137,7 +137,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "ee72886d8ed5",
         summary: "only kswapd writes pages of files, and late (f84f6e2b0868)",
         effect: |m| {
-            m.reclaim_file_writes = ReclaimFileWrites::KswapdLate;
+            m.writeback.reclaim_file_writes = ReclaimFileWrites::KswapdLate;
         },
     },
     Change {
@@ -146,7 +146,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "92df3a723f84",
         summary: "reclaimers that meet many pages under writeback may wait",
         effect: |m| {
-            m.batch_stall = BatchStall::Priority;
+            m.reclaim.batch_stall = BatchStall::Priority;
         },
     },
     Change {
@@ -155,7 +155,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "3da367c3e5fc",
         summary: "the writes of a reclaim pass are merged",
         effect: |m| {
-            m.reclaim_plug = ReclaimPlug::On;
+            m.reclaim.reclaim_plug = ReclaimPlug::On;
         },
     },
     Change {
@@ -164,7 +164,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "ab8fabd46f81",
         summary: "reserves and high watermarks may not become dirty",
         effect: |m| {
-            m.dirty_reserve = DirtyReserve::Balance;
+            m.writeback.dirty_reserve = DirtyReserve::Balance;
         },
     },
     Change {
@@ -173,7 +173,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "83712358ba0a",
         summary: "the time that a writer spends elsewhere is taken off its pause (with 7ccb9ad5364d, 54848d73f9f2)",
         effect: |m| {
-            m.throttle = Throttle::ThinkTime;
+            m.writeback.throttle = Throttle::ThinkTime;
         },
     },
     Change {
@@ -182,7 +182,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "bdaac4902a82",
         summary: "the balanced rate is at most the write bandwidth of the device",
         effect: |m| {
-            m.balanced_rate = BalancedRate::BelowBandwidth;
+            m.writeback.balanced_rate = BalancedRate::BelowBandwidth;
         },
     },
     Change {
@@ -191,7 +191,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "82791940545b",
         summary: "a device's writers look more often only if memory and device are above their thresholds",
         effect: |m| {
-            m.dirty_exceeded = DirtyExceeded::Both;
+            m.writeback.dirty_exceeded = DirtyExceeded::Both;
         },
     },
     Change {
@@ -200,7 +200,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "fe35004fbf9e",
         summary: "swappiness weighs what it says; with 0 nothing is swapped while there are file pages",
         effect: |m| {
-            m.swappiness_weight = SwappinessWeight::Exact;
+            m.reclaim.swappiness_weight = SwappinessWeight::Exact;
         },
     },
     Change {
@@ -209,7 +209,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "e48982734ea0",
         summary: "a referenced shmem page is activated like an anonymous one",
         effect: |m| {
-            m.page_references = PageReferences::SwapBacked;
+            m.reclaim.page_references = PageReferences::SwapBacked;
         },
     },
     Change {
@@ -218,7 +218,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "3fb5c298b04e",
         summary: "the reads of a swap-in window are merged",
         effect: |m| {
-            m.swapin_plug = SwapinPlug::On;
+            m.swap.swapin_plug = SwapinPlug::On;
         },
     },
     Change {
@@ -227,9 +227,9 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "eb608e3a344b",
         summary: "shares of devices are halved every three seconds, and cold at first; the smoothed limit is not",
         effect: |m| {
-            m.proportions = Proportions::Flex;
+            m.writeback.proportions = Proportions::Flex;
             // 3.5 in fact.
-            m.dirty_limit_start = DirtyLimitStart::Threshold;
+            m.writeback.dirty_limit_start = DirtyLimitStart::Threshold;
         },
     },
     Change {
@@ -238,7 +238,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "e9868505987a",
         summary: "anon is spared while there are many inactive file pages",
         effect: |m| {
-            m.enough_inactive_file = EnoughInactiveFile::FileOnly;
+            m.reclaim.enough_inactive_file = EnoughInactiveFile::FileOnly;
         },
     },
     Change {
@@ -247,7 +247,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "3cf23841b4b7",
         summary: "direct reclaim waits when an eighth of the inactive pages is isolated",
         effect: |m| {
-            m.isolated_limit = IsolatedLimit::Eighth;
+            m.reclaim.isolated_limit = IsolatedLimit::Eighth;
         },
     },
     Change {
@@ -256,7 +256,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "258401a60c4d",
         summary: "kswapd no longer waits on congestion",
         effect: |m| {
-            m.kswapd_wait = KswapdWait::None;
+            m.kswapd.kswapd_wait = KswapdWait::None;
         },
     },
     Change {
@@ -265,7 +265,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "b40da04946aa",
         summary: "watermarks and reserves count managed pages",
         effect: |m| {
-            m.zone_size = ZoneSize::Managed;
+            m.zones.zone_size = ZoneSize::Managed;
         },
     },
     Change {
@@ -274,7 +274,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "4ae0a48b5efc",
         summary: "kswapd is done when the zones of the request are balanced, each for its own class",
         effect: |m| {
-            m.balanced_zones = BalancedZones::Request;
+            m.kswapd.balanced_zones = BalancedZones::Request;
         },
     },
     Change {
@@ -283,7 +283,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "1d1d1a767206",
         summary: "stores wait for writeback only where the device needs it",
         effect: |m| {
-            m.stable_pages = StablePages::Device;
+            m.writeback.stable_pages = StablePages::Device;
         },
     },
     Change {
@@ -292,7 +292,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "e82e0561dae9",
         summary: "a pass that has reclaimed enough stops, in proportion",
         effect: |m| {
-            m.scan_target = ScanTarget::Proportional;
+            m.reclaim.scan_target = ScanTarget::Proportional;
         },
     },
     Change {
@@ -301,7 +301,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "b8e83b942a16",
         summary: "kswapd raises its priority only when it did not scan enough",
         effect: |m| {
-            m.balance_pgdat = BalancePgdat::ScannedTarget;
+            m.kswapd.balance_pgdat = BalancePgdat::ScannedTarget;
         },
     },
     Change {
@@ -310,8 +310,8 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "b1a6f21e3b23",
         summary: "whether a reclaimer waits after a batch depends on the pages of the batch, not on its priority (283aba9f9e0e, e2be15f6c3ee)",
         effect: |m| {
-            m.dirty_count = DirtyCount::All;
-            m.batch_stall = BatchStall::Contents;
+            m.reclaim.dirty_count = DirtyCount::All;
+            m.reclaim.batch_stall = BatchStall::Contents;
         },
     },
     Change {
@@ -320,7 +320,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "8e9502828045",
         summary: "direct reclaimers wait for congestion after a batch, no longer after a priority",
         effect: |m| {
-            m.direct_wait = DirectWait::None;
+            m.reclaim.direct_wait = DirectWait::None;
         },
     },
     Change {
@@ -329,7 +329,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "d43006d503ac",
         summary: "kswapd writes file pages when it meets nothing but dirty ones",
         effect: |m| {
-            m.reclaim_file_writes = ReclaimFileWrites::TailDirty;
+            m.writeback.reclaim_file_writes = ReclaimFileWrites::TailDirty;
         },
     },
     Change {
@@ -338,7 +338,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "2a8f94493432",
         summary: "solid-state swap is allocated by clusters, one per CPU (ebc2a1a69111)",
         effect: |m| {
-            m.swap_allocator = SwapAllocator::ClusterList;
+            m.swap.swap_allocator = SwapAllocator::ClusterList;
         },
     },
     Change {
@@ -347,7 +347,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "81c0a2bb515f",
         summary: "zones of a node take turns",
         effect: |m| {
-            m.fair_zones = FairZones::On;
+            m.zones.fair_zones = FairZones::On;
         },
     },
     Change {
@@ -356,7 +356,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "892f795df1eb",
         summary: "kswapd is woken below the high watermark",
         effect: |m| {
-            m.kswapd_wake = KswapdWake::NotBalanced;
+            m.kswapd.kswapd_wake = KswapdWake::NotBalanced;
         },
     },
     Change {
@@ -365,7 +365,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "2cad40180197",
         summary: "random reads next to pages in memory are no longer taken for streams",
         effect: |m| {
-            m.context_readahead = ContextReadahead::MoreThanWanted;
+            m.files.context_readahead = ContextReadahead::MoreThanWanted;
         },
     },
     Change {
@@ -374,8 +374,8 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "5a53748568f7",
         summary: "a device may be held to its share of dirty pages; the position of all of them at most doubles rates",
         effect: |m| {
-            m.strictlimit = Strictlimit::On;
-            m.position_ratio = PositionRatio::Clamped;
+            m.writeback.strictlimit = Strictlimit::On;
+            m.writeback.position_ratio = PositionRatio::Clamped;
         },
     },
     Change {
@@ -384,7 +384,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "579f82901f6f",
         summary: "swap-in window from the hits of the last one",
         effect: |m| {
-            m.swapin_readahead = SwapinReadahead::SwapinNrPages;
+            m.swap.swapin_readahead = SwapinReadahead::SwapinNrPages;
         },
     },
     Change {
@@ -393,7 +393,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "a1c3bfb2f67e",
         summary: "dirty limits count file pages only",
         effect: |m| {
-            m.dirtyable = Dirtyable::FileOnly;
+            m.writeback.dirtyable = Dirtyable::FileOnly;
         },
     },
     Change {
@@ -402,7 +402,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "a804552b9a15",
         summary: "reserves are taken off free memory, not off the page cache",
         effect: |m| {
-            m.dirty_reserve = DirtyReserve::Free;
+            m.writeback.dirty_reserve = DirtyReserve::Free;
         },
     },
     Change {
@@ -411,7 +411,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "a528910e12ec",
         summary: "a file page that comes back soon after its eviction starts active",
         effect: |m| {
-            m.workingset = Workingset::File;
+            m.reclaim.workingset = Workingset::File;
         },
     },
     Change {
@@ -420,7 +420,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "8c6e50b0290c",
         summary: "a read fault on a file maps what is in memory around it",
         effect: |m| {
-            m.fault_around = FaultAround::On;
+            m.files.fault_around = FaultAround::On;
         },
     },
     Change {
@@ -429,7 +429,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "1a501907bbea",
         summary: "direct reclaim scans in proportion, and its whole share at the first priority",
         effect: |m| {
-            m.scan_target = ScanTarget::ProportionalDirect;
+            m.reclaim.scan_target = ScanTarget::ProportionalDirect;
         },
     },
     Change {
@@ -438,7 +438,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "b738d764652d",
         summary: "reclaimers do not wait for dirty pages that are not being written",
         effect: |m| {
-            m.batch_stall = BatchStall::Immediate;
+            m.reclaim.batch_stall = BatchStall::Immediate;
         },
     },
     Change {
@@ -447,7 +447,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "464d1387acb9",
         summary: "limits close to each other do not divide by zero (with d5c9fde3dae7, 3.15)",
         effect: |m| {
-            m.position_ratio = PositionRatio::OddDivisors;
+            m.writeback.position_ratio = PositionRatio::OddDivisors;
         },
     },
     Change {
@@ -456,7 +456,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "daddfa3cb30e",
         summary: "the position ratio is computed once for each call of balance_dirty_pages()",
         effect: |m| {
-            m.position_time = PositionTime::BeforeSample;
+            m.writeback.position_time = PositionTime::BeforeSample;
         },
     },
     Change {
@@ -465,7 +465,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "c2aa723a6093",
         summary: "memory cgroups have dirty limits and flushers of their own (52ebea749aae, 841710aa6e4a)",
         effect: |m| {
-            m.cgroup_writeback = CgroupWriteback::Domains;
+            m.writeback.cgroup_writeback = CgroupWriteback::Domains;
         },
     },
     Change {
@@ -474,7 +474,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "d2be537c3ba3",
         summary: "requests of large folios, which come later, grow to 1280 KiB",
         effect: |m| {
-            m.max_sectors = MaxSectors::Sectors2560;
+            m.block.max_sectors = MaxSectors::Sectors2560;
         },
     },
     Change {
@@ -483,7 +483,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "97a16fc82a7c",
         summary: "one free block is enough for a high order",
         effect: |m| {
-            m.watermark_order = WatermarkOrder::FreeBlock;
+            m.zones.watermark_order = WatermarkOrder::FreeBlock;
         },
     },
     Change {
@@ -492,7 +492,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "aa750fd71c24",
         summary: "sync(2) leaves writeback errors to callers that return them",
         effect: |m| {
-            m.sync_errors = SyncErrors::Kept;
+            m.writeback.sync_errors = SyncErrors::Kept;
         },
     },
     Change {
@@ -501,7 +501,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "795ae7a0de6b",
         summary: "watermarks lie further apart on large machines",
         effect: |m| {
-            m.watermark_gap = WatermarkGap::ScaleFactor;
+            m.zones.watermark_gap = WatermarkGap::ScaleFactor;
         },
     },
     Change {
@@ -510,7 +510,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "59dc76b0d4df",
         summary: "the inactive share shrinks with the size of the lists",
         effect: |m| {
-            m.inactive_ratio = InactiveRatio::ListSize;
+            m.reclaim.inactive_ratio = InactiveRatio::ListSize;
         },
     },
     Change {
@@ -519,7 +519,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "bbddabe2e436",
         summary: "a page that is written again and again stays inactive; reads alone activate",
         effect: |m| {
-            m.write_access = WriteAccess::Ignored;
+            m.reclaim.write_access = WriteAccess::Ignored;
         },
     },
     Change {
@@ -528,7 +528,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         commit: "0a0337e0d1d1",
         summary: "allocation gives up after sixteen rounds without progress",
         effect: |m| {
-            m.alloc_retry = AllocRetry::Bounded;
+            m.zones.alloc_retry = AllocRetry::Bounded;
         },
     },
 ];

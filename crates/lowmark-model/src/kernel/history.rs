@@ -11,9 +11,9 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "599d0c954f91",
         summary: "LRU lists, kswapd and its wake-up test are per node",
         effect: |m| {
-            m.lru_unit = LruUnit::Node;
-            m.balance_pgdat = BalancePgdat::Node;
-            m.kswapd_wake = KswapdWake::NodeNotBalanced;
+            m.reclaim.lru_unit = LruUnit::Node;
+            m.kswapd.balance_pgdat = BalancePgdat::Node;
+            m.kswapd.kswapd_wake = KswapdWake::NodeNotBalanced;
         },
     },
     Change {
@@ -22,7 +22,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "e6cbd7f2efb4",
         summary: "the highest zone comes first again",
         effect: |m| {
-            m.fair_zones = FairZones::Off;
+            m.zones.fair_zones = FairZones::Off;
         },
     },
     Change {
@@ -31,7 +31,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "500462a9de65",
         summary: "timers go off a jiffy later, those of 63 jiffies and more up to an eighth",
         effect: |m| {
-            m.timer_wheel = TimerWheel::Rounded;
+            m.sched.timer_wheel = TimerWheel::Rounded;
         },
     },
     Change {
@@ -40,7 +40,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "62a584fe05ee",
         summary: "ratios of dirty memory are rounded to 1/4096",
         effect: |m| {
-            m.dirty_ratios = DirtyRatios::PageParts;
+            m.writeback.dirty_ratios = DirtyRatios::PageParts;
         },
     },
     Change {
@@ -49,7 +49,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "50d24c34403c",
         summary: "a plug with a request of 128 KiB is not kept for the next one",
         effect: |m| {
-            m.plug_flush = PlugFlush::LargeRequest;
+            m.block.plug_flush = PlugFlush::LargeRequest;
         },
     },
     Change {
@@ -58,7 +58,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "67afa38e012e",
         summary: "each CPU takes swap slots 64 at a time",
         effect: |m| {
-            m.swap_slots = SwapSlots::Cache;
+            m.swap.swap_slots = SwapSlots::Cache;
         },
     },
     Change {
@@ -67,7 +67,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "c55e8d035b28",
         summary: "pages under writeback are moved out of reclaim's way",
         effect: |m| {
-            m.tail_writeback = TailWriteback::Activate;
+            m.reclaim.tail_writeback = TailWriteback::Activate;
         },
     },
     Change {
@@ -76,7 +76,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "4eda48235011",
         summary: "kswapd writes only dirty pages that it meets for the second time",
         effect: |m| {
-            m.reclaim_file_writes = ReclaimFileWrites::SeenTwice;
+            m.writeback.reclaim_file_writes = ReclaimFileWrites::SeenTwice;
         },
     },
     Change {
@@ -85,7 +85,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "c2f83143f1c6",
         summary: "a balanced node is not taken for one under writeback",
         effect: |m| {
-            m.node_writeback = NodeWriteback::Balanced;
+            m.kswapd.node_writeback = NodeWriteback::Balanced;
         },
     },
     Change {
@@ -94,7 +94,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "631b6e083ec3",
         summary: "one balanced zone lets kswapd sleep",
         effect: |m| {
-            m.kswapd_classzone = KswapdClasszone::Clear;
+            m.kswapd.kswapd_classzone = KswapdClasszone::Clear;
         },
     },
     Change {
@@ -103,7 +103,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "e716f2eb24de",
         summary: "kswapd remembers the class it worked for",
         effect: |m| {
-            m.kswapd_classzone = KswapdClasszone::KeepAwake;
+            m.kswapd.kswapd_classzone = KswapdClasszone::KeepAwake;
         },
     },
     Change {
@@ -112,7 +112,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "c73322d098e4",
         summary: "kswapd gives up on a node after 16 consecutive runs that reclaim nothing",
         effect: |m| {
-            m.hopeless_node = HopelessNode::Failures;
+            m.kswapd.hopeless_node = HopelessNode::Failures;
         },
     },
     Change {
@@ -121,7 +121,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "2a2e48854d70",
         summary: "active file pages are shrunk while file pages come back too soon",
         effect: |m| {
-            m.refault_deactivation = RefaultDeactivation::File;
+            m.reclaim.refault_deactivation = RefaultDeactivation::File;
         },
     },
     Change {
@@ -130,7 +130,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "791b48b64232",
         summary: "pages skipped because their zone is above the request's count as scanned",
         effect: |m| {
-            m.skipped_pages = SkippedPages::Counted;
+            m.zones.skipped_pages = SkippedPages::Counted;
         },
     },
     Change {
@@ -139,7 +139,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "5660e13d2fd6",
         summary: "every open file is told of an error of writeback once (84cbadadc6ea)",
         effect: |m| {
-            m.writeback_errors = WritebackErrors::OpenFile;
+            m.writeback.writeback_errors = WritebackErrors::OpenFile;
         },
     },
     Change {
@@ -148,7 +148,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "919e3bd9a875",
         summary: "the end of a turn's writes to a server is followed by a COMMIT; a file may have several at once",
         effect: |m| {
-            m.nfs_commit = NfsCommit::AfterWriteback;
+            m.nfs.nfs_commit = NfsCommit::AfterWriteback;
         },
     },
     Change {
@@ -157,7 +157,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "ec560175c0b6",
         summary: "neighbours in the region are read ahead, not those in swap",
         effect: |m| {
-            m.swapin_readahead = SwapinReadahead::Vma;
+            m.swap.swapin_readahead = SwapinReadahead::Vma;
         },
     },
     Change {
@@ -166,7 +166,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "db73ee0d4637",
         summary: "direct reclaim waits once for isolated pages, not until they are back",
         effect: |m| {
-            m.isolated_wait = IsolatedWait::Once;
+            m.reclaim.isolated_wait = IsolatedWait::Once;
         },
     },
     Change {
@@ -175,7 +175,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "b4678df184b3",
         summary: "a file opened after an error is told of it, if no caller was before",
         effect: |m| {
-            m.writeback_errors = WritebackErrors::EveryOpenFile;
+            m.writeback.writeback_errors = WritebackErrors::EveryOpenFile;
         },
     },
     Change {
@@ -184,7 +184,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "1c30844d2dfe",
         summary: "watermarks are boosted when pageblocks are mixed (73444bc4d8f9)",
         effect: |m| {
-            m.watermark_boost = WatermarkBoost::AllZones;
+            m.zones.watermark_boost = WatermarkBoost::AllZones;
         },
     },
     Change {
@@ -193,7 +193,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "a1ce35fa4985",
         summary: "block devices have tags for requests of all kinds, whose sleepers are woken eight at a time; none is congested",
         effect: |m| {
-            m.request_tags = RequestTags::QueueBatches;
+            m.block.request_tags = RequestTags::QueueBatches;
         },
     },
     Change {
@@ -202,7 +202,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "dffcac2cb88e",
         summary: "kswapd keeps its class when no allocation asks for one, and takes a lower one that is asked for",
         effect: |m| {
-            m.kswapd_classzone = KswapdClasszone::Remembers;
+            m.kswapd.kswapd_classzone = KswapdClasszone::Remembers;
         },
     },
     Change {
@@ -211,7 +211,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "8c7829b04c52",
         summary: "a map is refused if it is larger than RAM and swap, not if it is larger than what is free of them",
         effect: |m| {
-            m.overcommit = Overcommit::Total;
+            m.zones.overcommit = Overcommit::Total;
         },
     },
     Change {
@@ -220,7 +220,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "b91ac374346b",
         summary: "which lists to scan and to shrink is decided for a node at once (b910718a948a)",
         effect: |m| {
-            m.scan_control = ScanControlTime::Node;
+            m.reclaim.scan_control = ScanControlTime::Node;
         },
     },
     Change {
@@ -229,7 +229,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "14f69140ff9c",
         summary: "watermarks of zones of less than four pageblocks are not boosted",
         effect: |m| {
-            m.watermark_boost = WatermarkBoost::FourBlocks;
+            m.zones.watermark_boost = WatermarkBoost::FourBlocks;
         },
     },
     Change {
@@ -238,7 +238,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "c84dc6e68a1d",
         summary: "there is a pool for devices in ZONE_DMA, too (1d659236fb43)",
         effect: |m| {
-            m.dma_pool = DmaPool::EachZone;
+            m.zones.dma_pool = DmaPool::EachZone;
         },
     },
     Change {
@@ -247,7 +247,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "314b57fb0460",
         summary: "anon and file share the scanning by the I/O that each has caused (1431d4d11abb, 96f8bf4fb1dd)",
         effect: |m| {
-            m.scan_balance = ScanBalance::IoCost;
+            m.reclaim.scan_balance = ScanBalance::IoCost;
         },
     },
     Change {
@@ -256,7 +256,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "ee8eb9a5fe863",
         summary: "min_free_kbytes becomes up to 256 MB by itself",
         effect: |m| {
-            m.min_free_bound = MinFreeBound::Megabytes256;
+            m.zones.min_free_bound = MinFreeBound::Megabytes256;
         },
     },
     Change {
@@ -265,7 +265,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "8d92890bd6b8",
         summary: "pages that wait for a COMMIT count as being written, not as dirty",
         effect: |m| {
-            m.nfs_unstable = NfsUnstable::Writeback;
+            m.nfs.nfs_unstable = NfsUnstable::Writeback;
         },
     },
     Change {
@@ -274,8 +274,8 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "b518154e59aa",
         summary: "new anonymous pages start inactive and are activated by their second reference",
         effect: |m| {
-            m.new_anon = NewAnon::Inactive;
-            m.page_references = PageReferences::SecondLook;
+            m.reclaim.new_anon = NewAnon::Inactive;
+            m.reclaim.page_references = PageReferences::SecondLook;
         },
     },
     Change {
@@ -284,7 +284,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "facdaa917c4d",
         summary: "kcompactd compacts memory that is too fragmented, without a request for a block",
         effect: |m| {
-            m.proactive_compaction = ProactiveCompaction::On;
+            m.zones.proactive_compaction = ProactiveCompaction::On;
         },
     },
     Change {
@@ -293,8 +293,8 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "aae466b0052e",
         summary: "evicted anonymous pages are remembered in their swap slots (170b04b7ae49, 3852f6768ede)",
         effect: |m| {
-            m.workingset = Workingset::All;
-            m.refault_deactivation = RefaultDeactivation::All;
+            m.reclaim.workingset = Workingset::All;
+            m.reclaim.refault_deactivation = RefaultDeactivation::All;
         },
     },
     Change {
@@ -303,7 +303,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "f1d4d47c5851",
         summary: "the first megabyte of a PC is never managed",
         effect: |m| {
-            m.first_megabyte = FirstMegabyte::All;
+            m.zones.first_megabyte = FirstMegabyte::All;
         },
     },
     Change {
@@ -312,7 +312,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "45a2966fd641",
         summary: "the bandwidth of a device is measured when writes complete, not while it idles (fee468fdf41c)",
         effect: |m| {
-            m.bandwidth_sampling = BandwidthSampling::Completions;
+            m.writeback.bandwidth_sampling = BandwidthSampling::Completions;
         },
     },
     Change {
@@ -321,7 +321,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "8cd7c588decf",
         summary: "reclaimers wait for writeback, progress or isolated pages instead of for congestion (d818fca1cac3, 69392a403f49)",
         effect: |m| {
-            m.reclaim_stall = ReclaimStall::Throttle;
+            m.reclaim.reclaim_stall = ReclaimStall::Throttle;
         },
     },
     Change {
@@ -330,7 +330,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "ba0ffdd8ce48",
         summary: "a plug holds 32 requests",
         effect: |m| {
-            m.plug_flush = PlugFlush::MoreRequests;
+            m.block.plug_flush = PlugFlush::MoreRequests;
         },
     },
     Change {
@@ -339,7 +339,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "d38a9c04c0d5",
         summary: "bios are merged with the newest plugged request of their queue alone (5b2050718d09)",
         effect: |m| {
-            m.plug_merge = PlugMerge::Newest;
+            m.block.plug_merge = PlugMerge::Newest;
         },
     },
     Change {
@@ -348,7 +348,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "02746e26c39e",
         summary: "virtio disks allocate the list of a request's pieces, in chunks of 128",
         effect: |m| {
-            m.virtio_memory = VirtioMemory::Chunks;
+            m.zones.virtio_memory = VirtioMemory::Chunks;
         },
     },
     Change {
@@ -357,7 +357,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "bd3400ea173f",
         summary: "without huge pages min_free_kbytes is computed again when khugepaged is not started",
         effect: |m| {
-            m.min_free_without_thp = MinFreeWithoutThp::Again;
+            m.zones.min_free_without_thp = MinFreeWithoutThp::Again;
         },
     },
     Change {
@@ -366,7 +366,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "9b3016154c91",
         summary: "refaults do not bring the counters of memory cgroups up to date",
         effect: |m| {
-            m.lruvec_stats = LruvecStats::BeforeReclaim;
+            m.reclaim.lruvec_stats = LruvecStats::BeforeReclaim;
         },
     },
     Change {
@@ -375,7 +375,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "6df25e58532b",
         summary: "while too much is under way to a server the flusher adds nothing",
         effect: |m| {
-            m.nfs_congestion = NfsCongestion::Flusher;
+            m.nfs.nfs_congestion = NfsCongestion::Flusher;
         },
     },
     Change {
@@ -384,7 +384,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "ea6813be07dc",
         summary: "writers start background writeback before they pause (e92eebbb0921)",
         effect: |m| {
-            m.balance_loop = BalanceLoop::AtBegin;
+            m.writeback.balance_loop = BalanceLoop::AtBegin;
         },
     },
     Change {
@@ -393,7 +393,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "0538a82c39e9",
         summary: "pages that are scanned but not reclaimed count as a cost of their type",
         effect: |m| {
-            m.scan_balance = ScanBalance::WorkCost;
+            m.reclaim.scan_balance = ScanBalance::WorkCost;
         },
     },
     Change {
@@ -402,7 +402,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "4f8126bb2308",
         summary: "requests that are done are counted together for all tasks that wait for one (26edb30dd1c0); stable kernels of 6.1 have this, too",
         effect: |m| {
-            m.request_tags = RequestTags::Batches;
+            m.block.request_tags = RequestTags::Batches;
         },
     },
     Change {
@@ -411,7 +411,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "8788f6781486",
         summary: "references by mappings with MADV_RANDOM do not count either",
         effect: |m| {
-            m.vma_recency = VmaRecency::NoAdvice;
+            m.reclaim.vma_recency = VmaRecency::NoAdvice;
         },
     },
     Change {
@@ -420,7 +420,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "90ed667c03fe",
         summary: "compaction goes through a pageblock that it has found to be nearly free instead of leaving it alone (7efc3b726103, which 6.1 had at first and stable kernels of 6.1 have not)",
         effect: |m| {
-            m.fast_migrateblock = FastMigrateblock::Taken;
+            m.zones.fast_migrateblock = FastMigrateblock::Taken;
         },
     },
 ];

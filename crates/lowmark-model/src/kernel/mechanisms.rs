@@ -3,6 +3,10 @@
 //! A variant's text says what the kernel does with it. Variants that were never merged say where they
 //! were posted; for merged ones commit and version stand in [`super::versions::HISTORY`].
 
+mod block;
+mod files;
+mod kswapd;
+mod nfs;
 mod reclaim;
 mod sched;
 mod swap;
@@ -11,6 +15,10 @@ mod zones;
 
 use super::KernelError;
 use super::declare::mechanisms;
+use block::block;
+use files::files;
+use kswapd::kswapd;
+use nfs::nfs;
 use reclaim::reclaim;
 use sched::sched;
 use swap::swap;
@@ -18,4 +26,4 @@ use writeback::writeback;
 use zones::zones;
 
 // Each part hands what there is so far, with its own behind it, to the next.
-swap! { reclaim zones writeback sched mechanisms; }
+swap! { reclaim kswapd zones block writeback files nfs sched mechanisms; }

@@ -11,7 +11,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "d6bb59a9444d",
         summary: "XFS writes in large folios (5d8edfb900d5; it has had them since 6795801366da, 5.18)",
         effect: |m| {
-            m.write_folios = WriteFolios::Xfs;
+            m.writeback.write_folios = WriteFolios::Xfs;
         },
     },
     Change {
@@ -20,7 +20,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "147f3efaa241",
         summary: "of the tasks that are owed CPU time the one with the earliest deadline runs (86bfbb7ce4f6)",
         effect: |m| {
-            m.fair_class = FairClass::Eevdf;
+            m.sched.fair_class = FairClass::Eevdf;
         },
     },
     Change {
@@ -29,7 +29,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "51a755c56dc0",
         summary: "the free pages that a CPU keeps, and its batches, grow with use (c0a242394cb9, 57c0419c5f0e)",
         effect: |m| {
-            m.pcp_lists = PcpLists::Tuned;
+            m.zones.pcp_lists = PcpLists::Tuned;
         },
     },
     Change {
@@ -38,7 +38,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "d9b3ce8769e3",
         summary: "writers of a memory cgroup do not bring its counters up to date",
         effect: |m| {
-            m.group_dirty_stats = GroupDirtyStats::Periodic;
+            m.writeback.group_dirty_stats = GroupDirtyStats::Periodic;
         },
     },
     Change {
@@ -47,7 +47,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "c0cd6f557b90",
         summary: "free blocks are on lists of their pageblock's type, always (e6cf9e1c4cde)",
         effect: |m| {
-            m.migrate_types = MigrateTypes::Claimed;
+            m.zones.migrate_types = MigrateTypes::Claimed;
         },
     },
     Change {
@@ -56,7 +56,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "5f843a9a3a1e",
         summary: "solid-state swap is allocated by clusters alone, free ones first (d07a46a4ac18)",
         effect: |m| {
-            m.swap_allocator = SwapAllocator::FreeFirst;
+            m.swap.swap_allocator = SwapAllocator::FreeFirst;
         },
     },
     Change {
@@ -65,7 +65,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "90a6f2a8f442",
         summary: "reclaim does not bring the counters of memory cgroups up to date either",
         effect: |m| {
-            m.lruvec_stats = LruvecStats::Periodic;
+            m.reclaim.lruvec_stats = LruvecStats::Periodic;
         },
     },
     Change {
@@ -74,7 +74,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "152e11f6df29",
         summary: "a task that had more CPU time than others makes up for it before it sleeps (54a58a787791)",
         effect: |m| {
-            m.fair_class = FairClass::EevdfDelayed;
+            m.sched.fair_class = FairClass::EevdfDelayed;
         },
     },
     Change {
@@ -83,7 +83,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "9726891fe753",
         summary: "lowmem reserves are computed again when init memory is freed",
         effect: |m| {
-            m.reserve_update = ReserveUpdate::ManagedPages;
+            m.zones.reserve_update = ReserveUpdate::ManagedPages;
         },
     },
     Change {
@@ -92,8 +92,8 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "e70c301faece",
         summary: "requests are added at the end of a plug, whose oldest is asked for its size and for merges (a3396b99990d)",
         effect: |m| {
-            m.plug_flush = PlugFlush::OldestRequest;
-            m.plug_merge = PlugMerge::Oldest;
+            m.block.plug_flush = PlugFlush::OldestRequest;
+            m.block.plug_merge = PlugMerge::Oldest;
         },
     },
     Change {
@@ -102,7 +102,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "bc2b4c3401c6",
         summary: "virtio keeps what else it knows of an indirect descriptor beside it",
         effect: |m| {
-            m.virtio_memory = VirtioMemory::Extras;
+            m.zones.virtio_memory = VirtioMemory::Extras;
         },
     },
     Change {
@@ -111,7 +111,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "6aeb991c54b2",
         summary: "room for the first pages of an idle device is part of its threshold",
         effect: |m| {
-            m.idle_devices = IdleDevices::Threshold;
+            m.writeback.idle_devices = IdleDevices::Threshold;
         },
     },
     Change {
@@ -120,7 +120,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "bae8a4ef3efb",
         summary: "rotating swap is allocated by clusters, too, one for all CPUs",
         effect: |m| {
-            m.rotating_swap = RotatingSwap::Clusters;
+            m.swap.rotating_swap = RotatingSwap::Clusters;
         },
     },
     Change {
@@ -129,7 +129,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "1c7b17cf0594",
         summary: "at most 32,768 pages of zones above the request's are skipped in one pass",
         effect: |m| {
-            m.skipped_pages = SkippedPages::Bounded;
+            m.zones.skipped_pages = SkippedPages::Bounded;
         },
     },
     Change {
@@ -138,7 +138,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "2ae891b82695",
         summary: "slices are 0.7 ms, so that a tick does not come just before their end",
         effect: |m| {
-            m.base_slice = BaseSlice::Short;
+            m.sched.base_slice = BaseSlice::Short;
         },
     },
     Change {
@@ -147,7 +147,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "c2f6ea38fc1b",
         summary: "single pages come from the smallest block of another type (90abee6d7895)",
         effect: |m| {
-            m.migrate_types = MigrateTypes::ClaimedFirst;
+            m.zones.migrate_types = MigrateTypes::ClaimedFirst;
         },
     },
     Change {
@@ -156,7 +156,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "0ff67f990bd4",
         summary: "swap slots are taken one by one again",
         effect: |m| {
-            m.swap_slots = SwapSlots::Single;
+            m.swap.swap_slots = SwapSlots::Single;
         },
     },
     Change {
@@ -165,7 +165,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "1b7e90020eb7",
         summary: "swap areas of one priority take turns when a CPU has filled its cluster",
         effect: |m| {
-            m.swap_turns = SwapTurns::Cluster;
+            m.swap.swap_turns = SwapTurns::Cluster;
         },
     },
     Change {
@@ -174,7 +174,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "7ac67301e82f",
         summary: "ext4 writes in large folios, too (9aac777aaf94, 6.11)",
         effect: |m| {
-            m.write_folios = WriteFolios::XfsAndExt4;
+            m.writeback.write_folios = WriteFolios::XfsAndExt4;
         },
     },
     Change {
@@ -183,7 +183,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "961296e89dc3",
         summary: "bios are merged with the last request of a plug again",
         effect: |m| {
-            m.plug_merge = PlugMerge::Last;
+            m.block.plug_merge = PlugMerge::Last;
         },
     },
     Change {
@@ -192,7 +192,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "9b8b84879d4a",
         summary: "requests of large folios grow to 4 MiB",
         effect: |m| {
-            m.max_sectors = MaxSectors::Sectors8192;
+            m.block.max_sectors = MaxSectors::Sectors8192;
         },
     },
     Change {
@@ -201,7 +201,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "459779d04ae8",
         summary: "files on rotating disks are read ahead by two requests of the largest size",
         effect: |m| {
-            m.readahead_size = ReadaheadSize::TwoRequests;
+            m.files.readahead_size = ReadaheadSize::TwoRequests;
         },
     },
     Change {
@@ -210,7 +210,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "7c70cb94d29c",
         summary: "tasks in the kernel are preempted at the next tick only; possible from 6.13 on, and Debian's choice for 6.18",
         effect: |m| {
-            m.preemption = Preemption::Lazy;
+            m.sched.preemption = Preemption::Lazy;
         },
     },
     Change {
@@ -219,7 +219,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "9a42aed48421",
         summary: "swap clusters with slots that were given up are filled before free ones are begun",
         effect: |m| {
-            m.swap_allocator = SwapAllocator::NonfullFirst;
+            m.swap.swap_allocator = SwapAllocator::NonfullFirst;
         },
     },
     Change {
@@ -228,7 +228,7 @@ pub(super) const SINCE_6_6: &[Change] = &[
         commit: "8578e0c00dcf",
         summary: "the swap cache is a table for each cluster that is in use (07adc4cf1ecd, f83938e4188c)",
         effect: |m| {
-            m.swap_cache_index = SwapCacheIndex::Tables;
+            m.swap.swap_cache_index = SwapCacheIndex::Tables;
         },
     },
 ];

@@ -163,10 +163,10 @@ impl Kernel {
         let since = setting.since.filter(|since| self.version < *since)?;
         let mechanisms = &self.mechanisms;
         let is_used = match name {
-            "watermark_scale_factor" => mechanisms.watermark_gap == WatermarkGap::ScaleFactor,
-            "watermark_boost_factor" => mechanisms.watermark_boost != WatermarkBoost::Off,
+            "watermark_scale_factor" => mechanisms.zones.watermark_gap == WatermarkGap::ScaleFactor,
+            "watermark_boost_factor" => mechanisms.zones.watermark_boost != WatermarkBoost::Off,
             "compaction_proactiveness" => {
-                mechanisms.proactive_compaction == ProactiveCompaction::On
+                mechanisms.zones.proactive_compaction == ProactiveCompaction::On
             }
             _ => false,
         };

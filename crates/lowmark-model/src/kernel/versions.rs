@@ -126,26 +126,29 @@ mod tests {
     #[test]
     fn versions_differ_where_history_says() {
         let of = |text| at(Version::known(text).unwrap());
-        assert_eq!(of("v2.6.37").plug, Plug::Queue);
-        assert_eq!(of("2.6.39").plug, Plug::Task);
-        assert_eq!(of("v3.0").throttle, Throttle::Foreground);
-        assert_eq!(of("v3.1").throttle, Throttle::ForegroundBounded);
-        assert_eq!(of("v3.2").throttle, Throttle::PauseControl);
-        assert_eq!(of("v3.13").swapin_readahead, SwapinReadahead::Vanilla);
-        assert_eq!(of("v3.14").swapin_readahead, SwapinReadahead::SwapinNrPages);
-        assert_eq!(of("3.6").swapin_plug, SwapinPlug::On);
-        assert_eq!(of("v3.5").swapin_plug, SwapinPlug::Off);
-        assert_eq!(of("v4.7").fair_zones, FairZones::On);
-        assert_eq!(of("v4.8").fair_zones, FairZones::Off);
-        assert_eq!(of("v4.8").lru_unit, LruUnit::Node);
-        assert_eq!(of("v5.8").new_anon, NewAnon::Active);
-        assert_eq!(of("v5.9").new_anon, NewAnon::Inactive);
-        assert_eq!(of("v6.1").scan_balance, ScanBalance::IoCost);
-        assert_eq!(of("v6.2").scan_balance, ScanBalance::WorkCost);
-        assert_eq!(of("v6.1").pcp_lists, PcpLists::Fixed);
-        assert_eq!(of("v6.12").pcp_lists, PcpLists::Tuned);
-        assert_eq!(of("v6.12").swap_slots, SwapSlots::Cache);
-        assert_eq!(of("v6.18").swap_slots, SwapSlots::Single);
+        assert_eq!(of("v2.6.37").block.plug, Plug::Queue);
+        assert_eq!(of("2.6.39").block.plug, Plug::Task);
+        assert_eq!(of("v3.0").writeback.throttle, Throttle::Foreground);
+        assert_eq!(of("v3.1").writeback.throttle, Throttle::ForegroundBounded);
+        assert_eq!(of("v3.2").writeback.throttle, Throttle::PauseControl);
+        assert_eq!(of("v3.13").swap.swapin_readahead, SwapinReadahead::Vanilla);
+        assert_eq!(
+            of("v3.14").swap.swapin_readahead,
+            SwapinReadahead::SwapinNrPages
+        );
+        assert_eq!(of("3.6").swap.swapin_plug, SwapinPlug::On);
+        assert_eq!(of("v3.5").swap.swapin_plug, SwapinPlug::Off);
+        assert_eq!(of("v4.7").zones.fair_zones, FairZones::On);
+        assert_eq!(of("v4.8").zones.fair_zones, FairZones::Off);
+        assert_eq!(of("v4.8").reclaim.lru_unit, LruUnit::Node);
+        assert_eq!(of("v5.8").reclaim.new_anon, NewAnon::Active);
+        assert_eq!(of("v5.9").reclaim.new_anon, NewAnon::Inactive);
+        assert_eq!(of("v6.1").reclaim.scan_balance, ScanBalance::IoCost);
+        assert_eq!(of("v6.2").reclaim.scan_balance, ScanBalance::WorkCost);
+        assert_eq!(of("v6.1").zones.pcp_lists, PcpLists::Fixed);
+        assert_eq!(of("v6.12").zones.pcp_lists, PcpLists::Tuned);
+        assert_eq!(of("v6.12").swap.swap_slots, SwapSlots::Cache);
+        assert_eq!(of("v6.18").swap.swap_slots, SwapSlots::Single);
     }
 
     #[test]
@@ -179,7 +182,7 @@ mod tests {
     fn a_change_applied_alone_is_all_that_differs() {
         let mut alone = at(v(3, 13));
         change("swapin_nr_pages").unwrap().apply(&mut alone);
-        alone.swapin_readahead = SwapinReadahead::Vanilla;
+        alone.swap.swapin_readahead = SwapinReadahead::Vanilla;
         assert_eq!(alone, at(v(3, 13)));
     }
 

@@ -121,7 +121,7 @@ impl Mm {
             bdis: machine
                 .devices
                 .iter()
-                .map(|device| Bdi::new(device, kernel.mechanisms.strictlimit))
+                .map(|device| Bdi::new(device, kernel.mechanisms.writeback.strictlimit))
                 .collect(),
             devices: machine.devices.len(),
             limits: DirtyLimits::default(),

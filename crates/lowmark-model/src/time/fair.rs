@@ -40,18 +40,18 @@ struct Tunables {
 impl Tunables {
     fn new(cpus: u32, hz: u32, kernel: &Mechanisms) -> Tunables {
         let factor = Nanos::from(1 + cpus.clamp(1, 8).ilog2());
-        let slice = match kernel.base_slice {
+        let slice = match kernel.sched.base_slice {
             BaseSlice::Long => 750_000,
             BaseSlice::Short => 700_000,
         };
         Tunables {
-            class: kernel.fair_class,
+            class: kernel.sched.fair_class,
             tick: super::SECOND / Nanos::from(hz.max(1)),
             latency: 6 * MSEC * factor,
             min_granularity: 750_000 * factor,
             wakeup_granularity: (MSEC * factor) as Virtual,
             slice: (slice * factor) as Virtual,
-            lazy: kernel.preemption == Preemption::Lazy,
+            lazy: kernel.sched.preemption == Preemption::Lazy,
         }
     }
 

@@ -1,318 +1,203 @@
-//! Reclaim: LRU lists, scan balance, direct reclaim, kswapd.
+//! Reclaim: LRU lists, scan balance, direct reclaim, writes from reclaim.
 
 macro_rules! reclaim {
     ($next:ident $($others:ident)*; $($before:tt)*) => {
         $next! { $($others)*;
             $($before)*
-            /// What LRU lists, and kswapd's notion of balance, belong to.
-            lru_unit: LruUnit {
-                /// Five lists per zone.
-                Zone = "zone",
-                /// Five lists per node.
-                Node = "node",
-            }
-            /// List on which a new anonymous page starts.
-            new_anon: NewAnon {
-                /// Active.
-                Active = "active",
-                /// Inactive; promoted by its second reference. Merged in v5.9 with commit b518154e59aa.
-                Inactive = "inactive",
-            }
-            /// What is remembered of evicted pages, so that those that come back soon start active
-            /// (`workingset_eviction`, `workingset_refault`).
-            workingset: Workingset {
-                /// Nothing.
-                Off = "off",
-                /// When a file page went. Soon is within as many evictions and activations as there are active
-                /// file pages.
-                File = "file",
-                /// The same of anonymous and shmem pages, in their swap slots. Soon is within the size of all
-                /// lists that the page competes with.
-                All = "all",
-            }
-            /// Which referenced pages at the inactive tail are activated at once (`page_check_references`).
-            page_references: PageReferences {
-                /// Anonymous ones; shmem is treated as file.
-                Anon = "anon",
-                /// All swap-backed ones.
-                SwapBacked = "swap-backed",
-                /// None; anonymous pages, too, have to be found referenced twice.
-                SecondLook = "second-look",
-            }
-            /// How much larger than the inactive list the active anon list may be (`inactive_is_low`).
-            inactive_ratio: InactiveRatio {
-                /// isqrt(10 · GiB of the zone) for anon, 1 for file.
-                ZoneSize = "zone-size",
-                /// isqrt(10 · GiB of the two lists) for both.
-                ListSize = "list-size",
-            }
-            /// Whether plenty of inactive file pages spares anon (`get_scan_count`).
-            enough_inactive_file: EnoughInactiveFile {
-                /// Both types are scanned in proportion.
-                Ignored = "ignored",
-                /// File only while the inactive file list is not low.
-                FileOnly = "file-only",
-            }
-            /// What decides the shares of anon and file where both are scanned (`get_scan_count`).
-            scan_balance: ScanBalance {
-                /// The type of which less was found referenced is scanned more.
-                Rotated = "rotated",
-                /// The type that cost less is: pages written by reclaim, and refaults of pages that had been active.
-                IoCost = "io-cost",
-                /// The same, each of these counted 32 times, and every page scanned but not reclaimed once.
-                WorkCost = "work-cost",
-            }
-            /// What swappiness weighs where anon and file share the scanning (`get_scan_count`).
-            swappiness_weight: SwappinessWeight {
-                /// swappiness + 1 for anon and 200 - swappiness + 1 for file: with 0, too, anonymous pages are scanned.
-                PlusOne = "plus-one",
-                /// What it says; with 0 the last priority, too, keeps to the shares.
-                Exact = "exact",
-            }
-            /// Whether a write counts as an access of the page that it writes to (`generic_perform_write`,
-            /// `grab_cache_page_write_begin`).
-            write_access: WriteAccess {
-                /// It does, as a read does: the second one activates the page.
-                Counts = "counts",
-                /// It does not: reads and references by page tables alone activate a page.
-                Ignored = "ignored",
-            }
-            /// Mappings whose references reclaim does not count (`page_referenced`,
-            /// `zap_pte_range`).
-            vma_recency: VmaRecency {
-                /// Those with MADV_SEQUENTIAL (4917e5d0499b, 2.6.29).
-                NotSequential = "not-sequential",
-                /// Those with MADV_RANDOM, too (`vma_has_recency`).
-                NoAdvice = "no-advice",
-            }
-            /// When it is decided which lists are to be scanned and which active ones shrunk
-            /// (`prepare_scan_control`).
-            scan_control: ScanControlTime {
-                /// Before each batch, by the state of its lists alone.
-                Batch = "batch",
-                /// Before the pass over a node, for all of it. Anon alone is scanned for want of file pages only if
-                /// there is inactive anon and no need to shrink active anon.
-                Node = "node" needs(lru_unit = LruUnit::Node),
-            }
-            /// Whether refaults of pages that are then activated make reclaim shrink the active list, however long
-            /// it is (`snapshot_refaults`).
-            refault_deactivation: RefaultDeactivation {
-                /// They do not.
-                Off = "off",
-                /// Those of file pages.
-                File = "file" needs(workingset = Workingset::File | Workingset::All),
-                /// Those of file and of anonymous pages, each for its own list.
-                All = "all" needs(workingset = Workingset::All),
-            }
-            /// How old the counters of LRU lists are by which reclaim and refaults decide (`lruvec_page_state`).
-            /// Since 5.15 each CPU counts for itself, and its counts are flushed every two seconds at least.
-            lruvec_stats: LruvecStats {
-                /// As of now. From 5.15 to 5.17 every reader flushes first, if enough has changed.
-                Current = "current",
-                /// As of the last flush. Reclaim flushes before it decides, if enough has changed.
-                BeforeReclaim = "before-reclaim",
-                /// As of the last flush, two seconds at most.
-                Periodic = "periodic",
-            }
-            /// What a reclaimer does that makes no progress (`reclaim_throttle`).
-            reclaim_stall: ReclaimStall {
-                /// It waits for congestion to pass.
-                CongestionWait = "congestion-wait",
-                /// It waits for what it lacks: for writes to end, for others to make progress, for isolated pages
-                /// to come back.
-                Throttle = "throttle" needs(lru_unit = LruUnit::Node),
-            }
-            /// How many pages others may have isolated before a direct reclaimer waits (`too_many_isolated`).
-            isolated_limit: IsolatedLimit {
-                /// As many as are left on the list.
-                All = "all",
-                /// An eighth of those, for reclaimers that may do all I/O, as all of the model may.
-                Eighth = "eighth",
-            }
-            /// How long a direct reclaimer waits when too many pages are isolated (`shrink_inactive_list`).
-            isolated_wait: IsolatedWait {
-                /// Until there are fewer.
-                Fewer = "fewer",
-                /// Once; if still too many are isolated, it gives up the batch.
-                Once = "once",
-            }
-            /// When kswapd gives up on a node and leaves it to direct reclaim.
-            hopeless_node: HopelessNode {
-                /// When all reclaimable pages of a zone have been scanned six times without a page freed.
-                PagesScanned = "pages-scanned",
-                /// After sixteen runs that reclaimed nothing (`kswapd_failures`).
-                Failures = "failures" needs(lru_unit = LruUnit::Node),
-            }
-            /// When a scan pass over the four lists stops (`shrink_lruvec`).
-            scan_target: ScanTarget {
-                /// Direct reclaim at 32 pages below the first priority; kswapd has no target.
-                Unbounded = "unbounded",
-                /// Target reached: the smaller type stops, the larger is cut in proportion; kswapd aims at the
-                /// high watermark.
-                Proportional = "proportional",
-                /// The same for direct reclaim, which goes through its whole share at the first priority.
-                ProportionalDirect = "proportional-direct",
-            }
-            /// What becomes of the share of a list that is below a batch (`get_scan_count`).
-            small_scan: SmallScan {
-                /// It is saved up until there are 32 pages (`nr_scan_try_batch`, before 246e87a93934, 3.0).
-                Saved = "saved",
-                /// It is scanned; a batch at least where kswapd had given up.
-                Forced = "forced",
-            }
-            /// Whether a direct reclaimer waits, while a queue is congested, between two priorities
-            /// (`do_try_to_free_pages`).
-            direct_wait: DirectWait {
-                /// It waits, below priority 10.
-                Priority = "priority",
-                /// It does not wait.
-                None = "none",
-            }
-            /// Which pages of files that a reclaimer meets count as dirty (`shrink_page_list`).
-            dirty_count: DirtyCount {
-                /// Dirty ones that it could write at once.
-                Writable = "writable",
-                /// All that are dirty or under writeback (`page_check_dirty_writeback`).
-                All = "all",
-            }
-            /// Whether a reclaimer waits after a batch with many dirty pages or pages under writeback
-            /// (`shrink_inactive_list`).
-            batch_stall: BatchStall {
-                /// It goes on (before 92df3a723f84, 3.2).
-                None = "none",
-                /// It waits if a queue is congested and enough pages are under writeback: the higher its priority, the
-                /// fewer.
-                Priority = "priority",
-                /// It waits if it met a page again before its writeback ended, or nothing but dirty pages that are not
-                /// being written. A direct reclaimer also waits whenever a queue is congested.
-                Contents = "contents" needs(dirty_count = DirtyCount::All),
-                /// The same, but dirty pages that are not being written are no reason.
-                Immediate = "immediate" needs(dirty_count = DirtyCount::All),
-            }
-            /// Where requests are held back so that neighbours come together (`blk_start_plug`).
-            plug: Plug {
-                /// In an empty queue of a disk, until it holds four requests, a task waits for one or 3 ms have passed (before
-                /// 7eaceaccab5f, 2.6.39).
-                Queue = "queue",
-                /// With the task that submits them, between blk_start_plug() and blk_finish_plug().
-                Task = "task",
-            }
-            /// Block plug around a reclaim pass: pages written together become one request.
-            reclaim_plug: ReclaimPlug {
-                /// None, as up to 3.1; commit 3da367c3e5fc brought it.
-                Off = "off",
-                /// Held over the pass.
-                On = "on" needs(plug = Plug::Task),
-            }
-            /// Block plug around the reads of a swap-in window.
-            swapin_plug: SwapinPlug {
-                /// None: neighbours merge only when the queue is busy.
-                Off = "off",
-                /// Held over the window.
-                On = "on" needs(plug = Plug::Task),
-            }
-            /// When a plug is submitted though its holder goes on (`blk_attempt_plug_merge`, `blk_add_rq_to_plug`).
-            plug_flush: PlugFlush {
-                /// At 16 requests.
-                Requests = "requests",
-                /// The same, and when there is another request beside one of 128 KiB.
-                LargeRequest = "large-request" needs(plug = Plug::Task),
-                /// The same, at 32 requests.
-                MoreRequests = "more-requests" needs(plug = Plug::Task),
-                /// The same, but one of 128 KiB counts only if it is the oldest.
-                OldestRequest = "oldest-request" needs(plug = Plug::Task),
-            }
-            /// Which plugged requests of its queue a page is tried with (`blk_attempt_plug_merge`).
-            plug_merge: PlugMerge {
-                /// All, the newest first.
-                All = "all",
-                /// The newest.
-                Newest = "newest" needs(plug = Plug::Task),
-                /// The oldest, as new ones are added behind it.
-                Oldest = "oldest" needs(plug = Plug::Task),
-                /// The last in the plug; if that is of another queue, the oldest.
-                Last = "last" needs(plug = Plug::Task),
-            }
-            /// Requests that a queue may have under way, and which sleepers wake when one is done.
-            request_tags: RequestTags {
-                /// Async and sync requests are counted apart; each request that is done wakes one sleeper.
-                Classes = "classes",
-                /// Both share the tags (blk-mq); the sleepers of one of eight wait queues, when it has counted eight.
-                QueueBatches = "queue-batches",
-                /// The same, but eight of all sleepers for eight requests.
-                Batches = "batches",
-            }
-            /// kswapd's loop over priorities (`balance_pgdat`).
-            balance_pgdat: BalancePgdat {
-                /// Zone by zone up to the end zone, priority raised after every pass, restarted until balanced.
-                EveryPass = "every-pass" needs(lru_unit = LruUnit::Zone),
-                /// Raises priority only when a zone was not scanned to its target; waits inside
-                /// `shrink_inactive_list` only.
-                ScannedTarget = "scanned-target" needs(lru_unit = LruUnit::Zone),
-                /// One pass over the node's lists per priority.
-                Node = "node" needs(lru_unit = LruUnit::Node),
-            }
-            /// Which zones have to be at their high watermarks for kswapd to have done its work at order 0
-            /// (`balance_pgdat` over zone lists).
-            balanced_zones: BalancedZones {
-                /// Those that the pass went through, for an allocation that could use the highest of them.
-                EndZone = "end-zone",
-                /// Those of the request, each for an allocation that could use no higher one (`pgdat_balanced`).
-                Request = "request",
-            }
-            /// When reclaim stops treating a node as one whose pages are all under writeback (`PGDAT_WRITEBACK`).
-            node_writeback: NodeWriteback {
-                /// After each pass over a zone; never where lists are a node's (1d82de618ddd).
-                AfterPass = "after-pass",
-                /// When a zone is found balanced, and from 4.12 on when kswapd goes to sleep.
-                Balanced = "balanced",
-            }
-            /// How far above its high watermark kswapd reclaims a zone while another one needs it
-            /// (`KSWAPD_ZONE_BALANCE_GAP_RATIO`).
-            balance_gap: BalanceGap {
-                /// To eight times the watermark (before 8afdcece4911, 2.6.39).
-                EightTimesHigh = "eight-times-high",
-                /// By the low watermark or a hundredth of the zone, the smaller one.
-                LowOrPercent = "low-or-percent",
-            }
-            /// What kswapd does below priority 10 when a balancing run makes no progress.
-            kswapd_wait: KswapdWait {
-                /// Up to 100 ms in `congestion_wait`, unless a zone is below its min watermark.
-                CongestionWait = "congestion-wait",
-                /// kswapd goes on.
-                None = "none",
-            }
-            /// When an allocation in its slow path wakes a sleeping kswapd (`wakeup_kswapd`).
-            kswapd_wake: KswapdWake {
-                /// The zone is below its low watermark; the tracepoint is emitted even if kswapd is awake (before
-                /// 88f5acf88ae6, 2.6.38).
-                Told = "told",
-                /// The zone is below its low watermark.
-                BelowLow = "below-low",
-                /// The zone is below its high watermark.
-                NotBalanced = "not-balanced",
-                /// No zone of the node up to the class is at its high watermark.
-                NodeNotBalanced = "node-not-balanced" needs(lru_unit = LruUnit::Node),
-            }
-            /// Where pages under writeback go when reclaim meets them at the inactive tail.
-            tail_writeback: TailWriteback {
-                /// To the inactive head.
-                Keep = "keep",
-                /// To the active list, from where the end of their writeback brings them back.
-                Activate = "activate",
-            }
-            /// kswapd's classzone index between requests, and what lets it sleep.
-            kswapd_classzone: KswapdClasszone {
-                /// Resets to zone 0; every zone up to the class must pass to sleep, any passing zone clears the
-                /// node's congestion bits.
-                Vanilla = "vanilla",
-                /// Any passing zone is enough to sleep; a node without a zone in the class is never balanced.
-                Clear = "clear" needs(lru_unit = LruUnit::Node),
-                /// Resets to "none"; a node without a zone in the class counts as balanced.
-                KeepAwake = "keepawake" needs(lru_unit = LruUnit::Node),
-                /// The same, and keeps its class if none is asked for, in place of zone 0; one that is asked for
-                /// while it works or naps counts even if it is lower.
-                Remembers = "remembers" needs(lru_unit = LruUnit::Node),
+            /// Reclaim: LRU lists, scan balance, direct reclaim, writes from reclaim.
+            reclaim: Reclaim {
+                /// What LRU lists, and kswapd's notion of balance, belong to.
+                lru_unit: LruUnit {
+                    /// Five lists per zone.
+                    Zone = "zone",
+                    /// Five lists per node.
+                    Node = "node",
+                }
+                /// List on which a new anonymous page starts.
+                new_anon: NewAnon {
+                    /// Active.
+                    Active = "active",
+                    /// Inactive; promoted by its second reference. Merged in v5.9 with commit b518154e59aa.
+                    Inactive = "inactive",
+                }
+                /// What is remembered of evicted pages, so that those that come back soon start active
+                /// (`workingset_eviction`, `workingset_refault`).
+                workingset: Workingset {
+                    /// Nothing.
+                    Off = "off",
+                    /// When a file page went. Soon is within as many evictions and activations as there are active
+                    /// file pages.
+                    File = "file",
+                    /// The same of anonymous and shmem pages, in their swap slots. Soon is within the size of all
+                    /// lists that the page competes with.
+                    All = "all",
+                }
+                /// Which referenced pages at the inactive tail are activated at once (`page_check_references`).
+                page_references: PageReferences {
+                    /// Anonymous ones; shmem is treated as file.
+                    Anon = "anon",
+                    /// All swap-backed ones.
+                    SwapBacked = "swap-backed",
+                    /// None; anonymous pages, too, have to be found referenced twice.
+                    SecondLook = "second-look",
+                }
+                /// How much larger than the inactive list the active anon list may be (`inactive_is_low`).
+                inactive_ratio: InactiveRatio {
+                    /// isqrt(10 · GiB of the zone) for anon, 1 for file.
+                    ZoneSize = "zone-size",
+                    /// isqrt(10 · GiB of the two lists) for both.
+                    ListSize = "list-size",
+                }
+                /// Whether plenty of inactive file pages spares anon (`get_scan_count`).
+                enough_inactive_file: EnoughInactiveFile {
+                    /// Both types are scanned in proportion.
+                    Ignored = "ignored",
+                    /// File only while the inactive file list is not low.
+                    FileOnly = "file-only",
+                }
+                /// What decides the shares of anon and file where both are scanned (`get_scan_count`).
+                scan_balance: ScanBalance {
+                    /// The type of which less was found referenced is scanned more.
+                    Rotated = "rotated",
+                    /// The type that cost less is: pages written by reclaim, and refaults of pages that had been active.
+                    IoCost = "io-cost",
+                    /// The same, each of these counted 32 times, and every page scanned but not reclaimed once.
+                    WorkCost = "work-cost",
+                }
+                /// What swappiness weighs where anon and file share the scanning (`get_scan_count`).
+                swappiness_weight: SwappinessWeight {
+                    /// swappiness + 1 for anon and 200 - swappiness + 1 for file: with 0, too, anonymous pages are scanned.
+                    PlusOne = "plus-one",
+                    /// What it says; with 0 the last priority, too, keeps to the shares.
+                    Exact = "exact",
+                }
+                /// Whether a write counts as an access of the page that it writes to (`generic_perform_write`,
+                /// `grab_cache_page_write_begin`).
+                write_access: WriteAccess {
+                    /// It does, as a read does: the second one activates the page.
+                    Counts = "counts",
+                    /// It does not: reads and references by page tables alone activate a page.
+                    Ignored = "ignored",
+                }
+                /// Mappings whose references reclaim does not count (`page_referenced`,
+                /// `zap_pte_range`).
+                vma_recency: VmaRecency {
+                    /// Those with MADV_SEQUENTIAL (4917e5d0499b, 2.6.29).
+                    NotSequential = "not-sequential",
+                    /// Those with MADV_RANDOM, too (`vma_has_recency`).
+                    NoAdvice = "no-advice",
+                }
+                /// When it is decided which lists are to be scanned and which active ones shrunk
+                /// (`prepare_scan_control`).
+                scan_control: ScanControlTime {
+                    /// Before each batch, by the state of its lists alone.
+                    Batch = "batch",
+                    /// Before the pass over a node, for all of it. Anon alone is scanned for want of file pages only if
+                    /// there is inactive anon and no need to shrink active anon.
+                    Node = "node" needs(reclaim.lru_unit = LruUnit::Node),
+                }
+                /// Whether refaults of pages that are then activated make reclaim shrink the active list, however long
+                /// it is (`snapshot_refaults`).
+                refault_deactivation: RefaultDeactivation {
+                    /// They do not.
+                    Off = "off",
+                    /// Those of file pages.
+                    File = "file" needs(reclaim.workingset = Workingset::File | Workingset::All),
+                    /// Those of file and of anonymous pages, each for its own list.
+                    All = "all" needs(reclaim.workingset = Workingset::All),
+                }
+                /// How old the counters of LRU lists are by which reclaim and refaults decide (`lruvec_page_state`).
+                /// Since 5.15 each CPU counts for itself, and its counts are flushed every two seconds at least.
+                lruvec_stats: LruvecStats {
+                    /// As of now. From 5.15 to 5.17 every reader flushes first, if enough has changed.
+                    Current = "current",
+                    /// As of the last flush. Reclaim flushes before it decides, if enough has changed.
+                    BeforeReclaim = "before-reclaim",
+                    /// As of the last flush, two seconds at most.
+                    Periodic = "periodic",
+                }
+                /// What a reclaimer does that makes no progress (`reclaim_throttle`).
+                reclaim_stall: ReclaimStall {
+                    /// It waits for congestion to pass.
+                    CongestionWait = "congestion-wait",
+                    /// It waits for what it lacks: for writes to end, for others to make progress, for isolated pages
+                    /// to come back.
+                    Throttle = "throttle" needs(reclaim.lru_unit = LruUnit::Node),
+                }
+                /// How many pages others may have isolated before a direct reclaimer waits (`too_many_isolated`).
+                isolated_limit: IsolatedLimit {
+                    /// As many as are left on the list.
+                    All = "all",
+                    /// An eighth of those, for reclaimers that may do all I/O, as all of the model may.
+                    Eighth = "eighth",
+                }
+                /// How long a direct reclaimer waits when too many pages are isolated (`shrink_inactive_list`).
+                isolated_wait: IsolatedWait {
+                    /// Until there are fewer.
+                    Fewer = "fewer",
+                    /// Once; if still too many are isolated, it gives up the batch.
+                    Once = "once",
+                }
+                /// When a scan pass over the four lists stops (`shrink_lruvec`).
+                scan_target: ScanTarget {
+                    /// Direct reclaim at 32 pages below the first priority; kswapd has no target.
+                    Unbounded = "unbounded",
+                    /// Target reached: the smaller type stops, the larger is cut in proportion; kswapd aims at the
+                    /// high watermark.
+                    Proportional = "proportional",
+                    /// The same for direct reclaim, which goes through its whole share at the first priority.
+                    ProportionalDirect = "proportional-direct",
+                }
+                /// What becomes of the share of a list that is below a batch (`get_scan_count`).
+                small_scan: SmallScan {
+                    /// It is saved up until there are 32 pages (`nr_scan_try_batch`, before 246e87a93934, 3.0).
+                    Saved = "saved",
+                    /// It is scanned; a batch at least where kswapd had given up.
+                    Forced = "forced",
+                }
+                /// Whether a direct reclaimer waits, while a queue is congested, between two priorities
+                /// (`do_try_to_free_pages`).
+                direct_wait: DirectWait {
+                    /// It waits, below priority 10.
+                    Priority = "priority",
+                    /// It does not wait.
+                    None = "none",
+                }
+                /// Which pages of files that a reclaimer meets count as dirty (`shrink_page_list`).
+                dirty_count: DirtyCount {
+                    /// Dirty ones that it could write at once.
+                    Writable = "writable",
+                    /// All that are dirty or under writeback (`page_check_dirty_writeback`).
+                    All = "all",
+                }
+                /// Whether a reclaimer waits after a batch with many dirty pages or pages under writeback
+                /// (`shrink_inactive_list`).
+                batch_stall: BatchStall {
+                    /// It goes on (before 92df3a723f84, 3.2).
+                    None = "none",
+                    /// It waits if a queue is congested and enough pages are under writeback: the higher its priority, the
+                    /// fewer.
+                    Priority = "priority",
+                    /// It waits if it met a page again before its writeback ended, or nothing but dirty pages that are not
+                    /// being written. A direct reclaimer also waits whenever a queue is congested.
+                    Contents = "contents" needs(reclaim.dirty_count = DirtyCount::All),
+                    /// The same, but dirty pages that are not being written are no reason.
+                    Immediate = "immediate" needs(reclaim.dirty_count = DirtyCount::All),
+                }
+                /// Block plug around a reclaim pass: pages written together become one request.
+                reclaim_plug: ReclaimPlug {
+                    /// None, as up to 3.1; commit 3da367c3e5fc brought it.
+                    Off = "off",
+                    /// Held over the pass.
+                    On = "on" needs(block.plug = Plug::Task),
+                }
+                /// Where pages under writeback go when reclaim meets them at the inactive tail.
+                tail_writeback: TailWriteback {
+                    /// To the inactive head.
+                    Keep = "keep",
+                    /// To the active list, from where the end of their writeback brings them back.
+                    Activate = "activate",
+                }
             }
         }
     };

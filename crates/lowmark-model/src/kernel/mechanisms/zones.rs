@@ -1,138 +1,148 @@
-//! Zones: watermarks, reserves, allocation.
+//! Zones: watermarks, reserves, allocation, compaction.
 
 macro_rules! zones {
     ($next:ident $($others:ident)*; $($before:tt)*) => {
         $next! { $($others)*;
             $($before)*
-            /// What a watermark means for orders above 0 (`zone_watermark_ok`).
-            watermark_order: WatermarkOrder {
-                /// Free pages of each lower order are discounted, the mark halved for each.
-                Decay = "decay",
-                /// One free block of the order is enough.
-                FreeBlock = "free-block",
-            }
-            /// Distance between min, low and high.
-            watermark_gap: WatermarkGap {
-                /// A quarter of min.
-                QuarterOfMin = "quarter-of-min",
-                /// A quarter of min, or watermark_scale_factor of the zone if that is more.
-                ScaleFactor = "scale-factor",
-            }
-            /// Largest `min_free_kbytes` that the kernel sets by itself (`calculate_min_free_kbytes`).
-            min_free_bound: MinFreeBound {
-                /// 64 MB.
-                Megabytes64 = "64m",
-                /// 256 MB.
-                Megabytes256 = "256m",
-            }
-            /// What becomes of `min_free_kbytes` where huge pages are off (`set_recommended_min_free_kbytes`).
-            min_free_without_thp: MinFreeWithoutThp {
-                /// It stays as it was computed at boot.
-                AtBoot = "at-boot",
-                /// It is computed again, without the pages below the high watermarks that have been set by then.
-                Again = "again",
-            }
-            /// Whether reserves against higher classes follow the managed pages (`adjust_managed_page_count`).
-            reserve_update: ReserveUpdate {
-                /// They stay as they were computed while the kernel booted.
-                AtBoot = "at-boot",
-                /// They count the memory of booting as soon as it is free.
-                ManagedPages = "managed-pages",
-            }
-            /// Whether the zones of a node take turns (`NR_ALLOC_BATCH`).
-            fair_zones: FairZones {
-                /// The highest zone first, always.
-                Off = "off",
-                /// In proportion to the gap between low and high.
-                On = "on",
-            }
-            /// Which maps are refused as obvious overcommits (`__vm_enough_memory`).
-            overcommit: Overcommit {
-                /// Those larger than what is free or could be, swap included, without what the allocator keeps back.
-                Available = "available",
-                /// Those larger than RAM and swap together.
-                Total = "total",
-            }
-            /// How much of the first megabyte of a PC the kernel keeps (`reserve_real_mode`).
-            first_megabyte: FirstMegabyte {
-                /// What firmware and the first kernel structures use, some 120 pages.
-                Used = "used",
-                /// All of it, 256 pages.
-                All = "all",
-            }
-            /// What an allocation takes when there are no free blocks of its type (`__rmqueue_fallback`).
-            migrate_types: MigrateTypes within pageblocks {
-                /// A page of the largest block of another type, with all that is free in its pageblock; movable pages
-                /// come from the smallest one, with the rest of it.
-                Stolen = "stolen",
-                /// The same, but what is free changes its type only with its pageblock.
-                Claimed = "claimed",
-                /// A pageblock to claim is looked for among all blocks; else a page comes from the smallest one.
-                ClaimedFirst = "claimed-first",
-            }
-            /// Whether kswapd is to free more when blocks change their type (`boost_watermark`).
-            watermark_boost: WatermarkBoost within pageblocks {
-                /// It is not.
-                Off = "off",
-                /// Watermarks are a pageblock higher until kswapd has reclaimed for them.
-                AllZones = "all-zones",
-                /// The same in zones of four pageblocks and more.
-                FourBlocks = "four-blocks",
-            }
-            /// Whether kcompactd compacts memory without a request for a block (`should_proactive_compact_node`).
-            proactive_compaction: ProactiveCompaction within compaction {
-                /// It does not.
-                Off = "off",
-                /// It does where memory is fragmented beyond what `compaction_proactiveness` allows.
-                On = "on",
-            }
-            /// What compaction does about a pageblock that it has found to be nearly free (`fast_find_migrateblock`).
-            fast_migrateblock: FastMigrateblock within compaction {
-                /// Compaction marks the pageblock to be skipped, and then skips it.
-                MarkedFirst = "marked-first",
-                /// Compaction goes through it.
-                Taken = "taken",
-            }
-            /// Memory that drivers of virtio disks need for requests under way (`virtblk_map_data`, `alloc_indirect_split`).
-            virtio_memory: VirtioMemory within virtio_memory {
-                /// A table with a descriptor for each piece of memory.
-                Descriptors = "descriptors",
-                /// A table of descriptors, and a list of the pieces in chunks where there are more than two.
-                Chunks = "chunks",
-                /// The same, and what else is known of a descriptor is beside it, which makes the tables twice as large.
-                Extras = "extras",
-            }
-            /// Memory for DMA allocations that cannot sleep (`dma_atomic_pool_init`).
-            dma_pool: DmaPool {
-                /// One pool, in ZONE_DMA32: it is a part of `occupied`.
-                One = "one",
-                /// One for each zone that devices may be confined to; that of ZONE_DMA matters.
-                EachZone = "each-zone",
-            }
-            /// Whether pages of zones above the request's count as scanned when reclaim meets them, and how many it skips
-            /// (`isolate_lru_pages`).
-            skipped_pages: SkippedPages {
-                /// A quarter of them, or all if there was nothing else.
-                Quarter = "quarter",
-                /// All of them.
-                Counted = "counted" needs(lru_unit = LruUnit::Node),
-                /// All of them; after 32,768 in one pass reclaim takes pages of every zone.
-                Bounded = "bounded" needs(lru_unit = LruUnit::Node),
-            }
-            /// How many free pages the lists of each CPU hold (`struct per_cpu_pages`).
-            pcp_lists: PcpLists within pcp_lists {
-                /// Up to a CPU's share of the low watermark, four batches while kswapd is at work.
-                Fixed = "fixed",
-                /// Up to an eighth of the zone, as far as allocations and frees in a row let them grow; batches grow
-                /// as well.
-                Tuned = "tuned",
-            }
-            /// What a zone's size means for watermarks and reserves.
-            zone_size: ZoneSize {
-                /// `present_pages`.
-                Present = "present",
-                /// `managed_pages`.
-                Managed = "managed",
+            /// Zones: watermarks, reserves, allocation, compaction.
+            zones: Zones {
+                /// What a watermark means for orders above 0 (`zone_watermark_ok`).
+                watermark_order: WatermarkOrder {
+                    /// Free pages of each lower order are discounted, the mark halved for each.
+                    Decay = "decay",
+                    /// One free block of the order is enough.
+                    FreeBlock = "free-block",
+                }
+                /// Distance between min, low and high.
+                watermark_gap: WatermarkGap {
+                    /// A quarter of min.
+                    QuarterOfMin = "quarter-of-min",
+                    /// A quarter of min, or watermark_scale_factor of the zone if that is more.
+                    ScaleFactor = "scale-factor",
+                }
+                /// Largest `min_free_kbytes` that the kernel sets by itself (`calculate_min_free_kbytes`).
+                min_free_bound: MinFreeBound {
+                    /// 64 MB.
+                    Megabytes64 = "64m",
+                    /// 256 MB.
+                    Megabytes256 = "256m",
+                }
+                /// What becomes of `min_free_kbytes` where huge pages are off (`set_recommended_min_free_kbytes`).
+                min_free_without_thp: MinFreeWithoutThp {
+                    /// It stays as it was computed at boot.
+                    AtBoot = "at-boot",
+                    /// It is computed again, without the pages below the high watermarks that have been set by then.
+                    Again = "again",
+                }
+                /// Whether reserves against higher classes follow the managed pages (`adjust_managed_page_count`).
+                reserve_update: ReserveUpdate {
+                    /// They stay as they were computed while the kernel booted.
+                    AtBoot = "at-boot",
+                    /// They count the memory of booting as soon as it is free.
+                    ManagedPages = "managed-pages",
+                }
+                /// Whether the zones of a node take turns (`NR_ALLOC_BATCH`).
+                fair_zones: FairZones {
+                    /// The highest zone first, always.
+                    Off = "off",
+                    /// In proportion to the gap between low and high.
+                    On = "on",
+                }
+                /// Which maps are refused as obvious overcommits (`__vm_enough_memory`).
+                overcommit: Overcommit {
+                    /// Those larger than what is free or could be, swap included, without what the allocator keeps back.
+                    Available = "available",
+                    /// Those larger than RAM and swap together.
+                    Total = "total",
+                }
+                /// How much of the first megabyte of a PC the kernel keeps (`reserve_real_mode`).
+                first_megabyte: FirstMegabyte {
+                    /// What firmware and the first kernel structures use, some 120 pages.
+                    Used = "used",
+                    /// All of it, 256 pages.
+                    All = "all",
+                }
+                /// What an allocation takes when there are no free blocks of its type (`__rmqueue_fallback`).
+                migrate_types: MigrateTypes within pageblocks {
+                    /// A page of the largest block of another type, with all that is free in its pageblock; movable pages
+                    /// come from the smallest one, with the rest of it.
+                    Stolen = "stolen",
+                    /// The same, but what is free changes its type only with its pageblock.
+                    Claimed = "claimed",
+                    /// A pageblock to claim is looked for among all blocks; else a page comes from the smallest one.
+                    ClaimedFirst = "claimed-first",
+                }
+                /// Whether kswapd is to free more when blocks change their type (`boost_watermark`).
+                watermark_boost: WatermarkBoost within pageblocks {
+                    /// It is not.
+                    Off = "off",
+                    /// Watermarks are a pageblock higher until kswapd has reclaimed for them.
+                    AllZones = "all-zones",
+                    /// The same in zones of four pageblocks and more.
+                    FourBlocks = "four-blocks",
+                }
+                /// Whether kcompactd compacts memory without a request for a block (`should_proactive_compact_node`).
+                proactive_compaction: ProactiveCompaction within compaction {
+                    /// It does not.
+                    Off = "off",
+                    /// It does where memory is fragmented beyond what `compaction_proactiveness` allows.
+                    On = "on",
+                }
+                /// What compaction does about a pageblock that it has found to be nearly free (`fast_find_migrateblock`).
+                fast_migrateblock: FastMigrateblock within compaction {
+                    /// Compaction marks the pageblock to be skipped, and then skips it.
+                    MarkedFirst = "marked-first",
+                    /// Compaction goes through it.
+                    Taken = "taken",
+                }
+                /// Memory that drivers of virtio disks need for requests under way (`virtblk_map_data`, `alloc_indirect_split`).
+                virtio_memory: VirtioMemory within virtio_memory {
+                    /// A table with a descriptor for each piece of memory.
+                    Descriptors = "descriptors",
+                    /// A table of descriptors, and a list of the pieces in chunks where there are more than two.
+                    Chunks = "chunks",
+                    /// The same, and what else is known of a descriptor is beside it, which makes the tables twice as large.
+                    Extras = "extras",
+                }
+                /// Memory for DMA allocations that cannot sleep (`dma_atomic_pool_init`).
+                dma_pool: DmaPool {
+                    /// One pool, in ZONE_DMA32: it is a part of `occupied`.
+                    One = "one",
+                    /// One for each zone that devices may be confined to; that of ZONE_DMA matters.
+                    EachZone = "each-zone",
+                }
+                /// Whether pages of zones above the request's count as scanned when reclaim meets them, and how many it skips
+                /// (`isolate_lru_pages`).
+                skipped_pages: SkippedPages {
+                    /// A quarter of them, or all if there was nothing else.
+                    Quarter = "quarter",
+                    /// All of them.
+                    Counted = "counted" needs(reclaim.lru_unit = LruUnit::Node),
+                    /// All of them; after 32,768 in one pass reclaim takes pages of every zone.
+                    Bounded = "bounded" needs(reclaim.lru_unit = LruUnit::Node),
+                }
+                /// How many free pages the lists of each CPU hold (`struct per_cpu_pages`).
+                pcp_lists: PcpLists within pcp_lists {
+                    /// Up to a CPU's share of the low watermark, four batches while kswapd is at work.
+                    Fixed = "fixed",
+                    /// Up to an eighth of the zone, as far as allocations and frees in a row let them grow; batches grow
+                    /// as well.
+                    Tuned = "tuned",
+                }
+                /// What a zone's size means for watermarks and reserves.
+                zone_size: ZoneSize {
+                    /// `present_pages`.
+                    Present = "present",
+                    /// `managed_pages`.
+                    Managed = "managed",
+                }
+                /// When a failed allocation stops trying (`__alloc_pages_slowpath`).
+                alloc_retry: AllocRetry {
+                    /// Small orders retry for ever; out of memory only when reclaim found nothing.
+                    Always = "always",
+                    /// Sixteen rounds without progress, or watermarks out of reach even with all reclaimable pages.
+                    Bounded = "bounded",
+                }
             }
         }
     };

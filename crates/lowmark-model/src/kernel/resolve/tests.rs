@@ -102,7 +102,7 @@ fn a_change_is_taken_out_with_those_that_build_on_it() {
     let both = [eevdf, remove("delayed-dequeue"), remove("shorter-slices")];
     refused("v6.18", &both[..2], &["base_slice=700us"]);
     let without = asked("v6.18", &both, &[]).expect("all of them are out");
-    assert_eq!(without.mechanisms.fair_class, FairClass::Cfs);
+    assert_eq!(without.mechanisms.sched.fair_class, FairClass::Cfs);
     let with = versions::at(Version::known("v6.18").unwrap());
     assert_ne!(without.mechanisms, with);
     refused("v6.5", &both[..1], &["v6.5 does not have", "v6.6"]);
@@ -116,7 +116,11 @@ fn a_change_is_taken_out_with_those_that_build_on_it() {
         ],
         &[],
     );
-    let readahead = kernel.expect("it is a kernel").mechanisms.swapin_readahead;
+    let readahead = kernel
+        .expect("it is a kernel")
+        .mechanisms
+        .swap
+        .swapin_readahead;
     assert_eq!(readahead, SwapinReadahead::HughNew);
 }
 
@@ -143,9 +147,12 @@ fn every_change_can_be_taken_out_of_the_version_that_brought_it_or_says_why_not(
 #[test]
 fn stable_kernels_have_what_they_took_over() {
     let kernel = asked("v6.1.192", &[], &[]).expect("a stable kernel");
-    assert_eq!(kernel.mechanisms.request_tags, RequestTags::Batches);
+    assert_eq!(kernel.mechanisms.block.request_tags, RequestTags::Batches);
     let released = asked("v6.1", &[], &[]).expect("a release");
-    assert_eq!(released.mechanisms.request_tags, RequestTags::QueueBatches);
+    assert_eq!(
+        released.mechanisms.block.request_tags,
+        RequestTags::QueueBatches
+    );
     assert_eq!(kernel.version, released.version);
     let spec = KernelSpec {
         text: "6.1.192".into(),
@@ -180,6 +187,6 @@ fn a_mechanism_without_a_variant_is_told_from_an_unknown_change() {
 #[test]
 fn released_kernels_have_the_first_variants_of_what_came_later() {
     let kernel = Kernel::released(Version::known("v3.6").unwrap());
-    assert_eq!(kernel.mechanisms.migrate_types, MigrateTypes::Stolen);
+    assert_eq!(kernel.mechanisms.zones.migrate_types, MigrateTypes::Stolen);
     assert!(!kernel.coverage.pageblocks);
 }

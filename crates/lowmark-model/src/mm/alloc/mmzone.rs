@@ -76,7 +76,7 @@ impl Zone {
 
     /// Size as the kernel's version counts it for watermarks.
     pub(crate) fn size(&self, kernel: &Kernel) -> u64 {
-        match kernel.mechanisms.zone_size {
+        match kernel.mechanisms.zones.zone_size {
             ZoneSize::Present => self.present,
             ZoneSize::Managed => self.managed,
         }
@@ -256,7 +256,7 @@ impl Layout {
                 if let [dma, _, ..] = &mut zones[first..]
                     && machine.reserved > 0
                 {
-                    let kept = match kernel.mechanisms.first_megabyte {
+                    let kept = match kernel.mechanisms.zones.first_megabyte {
                         FirstMegabyte::Used => DMA_RESERVED,
                         FirstMegabyte::All => FIRST_MEGABYTE,
                     };
@@ -326,7 +326,7 @@ impl Layout {
         let mut start = 0;
         let mut zones = Vec::new();
         for (index, spec) in self.zones.iter().enumerate() {
-            let lruvec = match kernel.mechanisms.lru_unit {
+            let lruvec = match kernel.mechanisms.reclaim.lru_unit {
                 LruUnit::Zone => index,
                 LruUnit::Node => spec.node,
             };
@@ -353,7 +353,7 @@ impl Layout {
                 managed: spec.managed.saturating_sub(spec.initmem),
                 free: 0,
                 free_area: Default::default(),
-                migrate_types: kernel.mechanisms.migrate_types,
+                migrate_types: kernel.mechanisms.zones.migrate_types,
                 pageblocks: Vec::new(),
                 watermark: [0; 3],
                 watermark_boost: 0,
@@ -367,7 +367,7 @@ impl Layout {
                 pcp: None,
                 alloc_batch: 0,
                 compaction: ZoneCompaction::default(),
-                fast_migrateblock: kernel.mechanisms.fast_migrateblock,
+                fast_migrateblock: kernel.mechanisms.zones.fast_migrateblock,
             });
             start = zone_start + spanned as Pfn;
         }

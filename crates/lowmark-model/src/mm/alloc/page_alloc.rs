@@ -140,7 +140,7 @@ impl Mm {
         gfp: Gfp,
         mark: Mark,
     ) -> Option<Pfn> {
-        if kernel.mechanisms.fair_zones == FairZones::On && mark == Mark::Low {
+        if kernel.mechanisms.zones.fair_zones == FairZones::On && mark == Mark::Low {
             return self.share_fairly(gfp, mark);
         }
         self.walk_zonelist(gfp, mark, false)
@@ -286,7 +286,7 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
             world.mm.preferred_zone(gfp)
         };
         // should_reclaim_retry() lets the allocation try again at once.
-        let waits = sys.world().kernel.mechanisms.alloc_retry == AllocRetry::Always;
+        let waits = sys.world().kernel.mechanisms.zones.alloc_retry == AllocRetry::Always;
         if waits {
             sys.wait_iff_congested(zone, SECOND / 50).await;
         }
@@ -298,7 +298,7 @@ impl World {
     /// freed nothing, and the last `without_a_page` not a page.
     fn may_retry(&self, gfp: Gfp, no_progress: u32, without_a_page: u32) -> bool {
         let progress = no_progress == 0;
-        match self.kernel.mechanisms.alloc_retry {
+        match self.kernel.mechanisms.zones.alloc_retry {
             AllocRetry::Always => progress && without_a_page < HOPELESS_ROUNDS,
             AllocRetry::Bounded => {
                 no_progress <= MAX_RECLAIM_RETRIES && self.mm.reclaim_could_help(gfp)

@@ -82,7 +82,7 @@ impl Pcp {
     /// The lists of `cpus` CPUs, of which `local` share what the zone allows
     /// (`zone_set_pageset_high_and_batch`); none if the kernel's are left out.
     pub(super) fn new(zone: &Zone, cpus: u32, local: u32, kernel: &Kernel) -> Option<Pcp> {
-        let variant = kernel.mechanisms.pcp_lists;
+        let variant = kernel.mechanisms.zones.pcp_lists;
         if !kernel.coverage.pcp_lists {
             return None;
         }
@@ -411,7 +411,7 @@ mod tests {
             let dma32 = super::Pcp::new(&zones[1], 2, 2, &kernel).unwrap();
             assert_eq!((dma.batch, dma.high_min), (1, 13));
             assert_eq!((dma32.batch, dma32.high_min), (31, low as u32));
-            let tuned = kernel.mechanisms.pcp_lists == PcpLists::Tuned;
+            let tuned = kernel.mechanisms.zones.pcp_lists == PcpLists::Tuned;
             assert_eq!(dma.high_max, if tuned { 240 } else { 13 });
         }
     }

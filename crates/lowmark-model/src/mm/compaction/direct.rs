@@ -85,7 +85,7 @@ async fn compact_zone_order(
         if world.mm.zones[zone].compaction_deferred(order) {
             return CompactResult::Deferred;
         }
-        let rule = world.kernel.mechanisms.watermark_order;
+        let rule = world.kernel.mechanisms.zones.watermark_order;
         let state = &world.mm.zones[zone];
         if state.watermark_ok(order, state.mark(Mark::Min), gfp.highest, rule) {
             return CompactResult::Success;

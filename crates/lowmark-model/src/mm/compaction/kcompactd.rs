@@ -52,7 +52,7 @@ impl World {
 
     /// The zone has no block of an order for a class, and could have one.
     pub(super) fn needs_compaction(&self, zone: usize, order: usize, class: ZoneType) -> bool {
-        let rule = self.kernel.mechanisms.watermark_order;
+        let rule = self.kernel.mechanisms.zones.watermark_order;
         let zone = &self.mm.zones[zone];
         !zone.watermark_ok(order, zone.mark(Mark::Min), class, rule)
             && zone.compaction_suitable(order, class, &self.kernel)
@@ -81,7 +81,7 @@ impl World {
     /// `should_proactive_compact_node`
     fn should_compact_proactively(&self, node: usize) -> bool {
         let [_, high] = self.score_wmarks();
-        self.kernel.mechanisms.proactive_compaction == ProactiveCompaction::On
+        self.kernel.mechanisms.zones.proactive_compaction == ProactiveCompaction::On
             && self.kernel.sysctl.compaction_proactiveness > 0
             && !self.kswapd_is_running(node)
             && self.node_fragmentation_score(node) > high

@@ -111,7 +111,7 @@ impl Zone {
     ) -> bool {
         let costly = order > PAGE_ALLOC_COSTLY_ORDER;
         let mark = self.mark(if costly { Mark::Low } else { Mark::Min });
-        let rule = kernel.mechanisms.watermark_order;
+        let rule = kernel.mechanisms.zones.watermark_order;
         let short = 0..=kernel.sysctl.extfrag_threshold as i64;
         self.watermark_ok(0, mark + compact_gap(order), class, rule)
             && !(costly && short.contains(&self.fragmentation_index(order)))

@@ -13,7 +13,7 @@ impl World {
         if self.kernel.sysctl.overcommit_memory == 1 {
             return true;
         }
-        match self.kernel.mechanisms.overcommit {
+        match self.kernel.mechanisms.zones.overcommit {
             Overcommit::Total => pages <= self.mm.totalram_pages() + self.mm.swap.total_slots(),
             Overcommit::Available => {
                 let free: u64 = self.mm.zones.iter().map(|zone| zone.free).sum();

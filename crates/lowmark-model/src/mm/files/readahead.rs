@@ -268,7 +268,7 @@ async fn ondemand(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, why: 
         let world = sys.world();
         let inode = &world.mm.inodes[file.inode as usize];
         let max = world.ra_pages(file.inode);
-        let rule = world.kernel.mechanisms.context_readahead;
+        let rule = world.kernel.mechanisms.files.context_readahead;
         let wanted = (index, wanted);
         file.readahead
             .ondemand(&inode.pages, wanted, why, rule, max)
@@ -339,7 +339,7 @@ impl World {
             && self
                 .mounts
                 .get(fs)
-                .has_large_folios(mechanisms.write_folios)
+                .has_large_folios(mechanisms.writeback.write_folios)
     }
 
     /// Adds pages to the page cache and submits their reads, until one finds no free request.

@@ -38,7 +38,7 @@ impl SwapCacheMemory {
             return SwapCacheMemory::default();
         }
         let pieces = |shift: u32| slots.div_ceil(1 << shift);
-        match kernel.mechanisms.swap_cache_index {
+        match kernel.mechanisms.swap.swap_cache_index {
             SwapCacheIndex::Trees => SwapCacheMemory {
                 entries: vec![0; pieces(CHUNK_SHIFT)],
                 shift: CHUNK_SHIFT,

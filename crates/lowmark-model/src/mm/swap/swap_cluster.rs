@@ -51,12 +51,12 @@ const HUGE: u32 = 512;
 impl Clusters {
     /// Clusters of an area; none where slots are searched one by one.
     pub(super) fn new(slots: u32, rotating: bool, cpus: u32, kernel: &Kernel) -> Option<Clusters> {
-        let fillers = match (rotating, kernel.mechanisms.rotating_swap) {
+        let fillers = match (rotating, kernel.mechanisms.swap.rotating_swap) {
             (false, _) => cpus,
             (true, RotatingSwap::Clusters) => 1,
             (true, RotatingSwap::LowestFree) => return None,
         };
-        let allocator = kernel.mechanisms.swap_allocator;
+        let allocator = kernel.mechanisms.swap.swap_allocator;
         let size = match allocator {
             SwapAllocator::ScanSwapMap => return None,
             SwapAllocator::ClusterList => SMALL,

@@ -161,7 +161,7 @@ impl Readahead {
 impl World {
     #[inline]
     fn readahead_event(&mut self, konstantin: i32) {
-        if self.kernel.mechanisms.swapin_readahead == SwapinReadahead::Konstantin {
+        if self.kernel.mechanisms.swap.swapin_readahead == SwapinReadahead::Konstantin {
             self.mm
                 .swap
                 .readahead
@@ -222,7 +222,7 @@ impl World {
         replay: bool,
     ) -> Option<Pfn> {
         let pfn = self.mm.swap.cached(slot)?;
-        match self.kernel.mechanisms.swapin_readahead {
+        match self.kernel.mechanisms.swap.swapin_readahead {
             SwapinReadahead::Vanilla => {}
             SwapinReadahead::Shaohua => {
                 if let Some((vma, _)) = at.filter(|_| !replay) {
@@ -252,7 +252,8 @@ impl World {
 
     /// `swap_use_vma_readahead`
     fn reads_ahead_by_vma(&self) -> bool {
-        self.kernel.mechanisms.swapin_readahead == SwapinReadahead::Vma && !self.mm.swap.rotates()
+        self.kernel.mechanisms.swap.swapin_readahead == SwapinReadahead::Vma
+            && !self.mm.swap.rotates()
     }
 
     /// The slots to read when one is missing.
@@ -274,7 +275,7 @@ impl World {
     fn swapin_nr_slots(&mut self, slot: u32, vma: Option<u32>) -> u32 {
         let max = 1 << self.kernel.sysctl.page_cluster;
         let readahead = &mut self.mm.swap.readahead;
-        match self.kernel.mechanisms.swapin_readahead {
+        match self.kernel.mechanisms.swap.swapin_readahead {
             SwapinReadahead::Vanilla => max,
             SwapinReadahead::Konstantin => {
                 readahead.move_score(1, self.kernel.sysctl.page_cluster);
@@ -301,7 +302,7 @@ impl World {
 
     fn marks_neighbours(&self) -> Marks {
         use SwapinReadahead as R;
-        match self.kernel.mechanisms.swapin_readahead {
+        match self.kernel.mechanisms.swap.swapin_readahead {
             R::Vanilla | R::Shaohua => Marks::None,
             R::Konstantin | R::HughOld | R::HughNew | R::SwapinNrPages => Marks::All,
             R::Vma => Marks::New,
@@ -362,7 +363,7 @@ pub(crate) async fn swapin_readahead(
         let world = &mut *sys.world();
         (world.swapin_window(slot, at), world.marks_neighbours())
     };
-    let plug = window.len > 1 && sys.world().kernel.mechanisms.swapin_plug == SwapinPlug::On;
+    let plug = window.len > 1 && sys.world().kernel.mechanisms.swap.swapin_plug == SwapinPlug::On;
     if plug {
         sys.start_plug();
     }

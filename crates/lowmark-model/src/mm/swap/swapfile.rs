@@ -136,7 +136,7 @@ impl Swap {
             .iter()
             .map(|area| u64::from(area.slots.saturating_sub(1)))
             .sum();
-        let remembered = match kernel.mechanisms.workingset {
+        let remembered = match kernel.mechanisms.reclaim.workingset {
             Workingset::All => slots.len(),
             _ => 0,
         };
@@ -151,12 +151,12 @@ impl Swap {
             order,
             free: total,
             total,
-            taken_ahead: match kernel.mechanisms.swap_slots {
+            taken_ahead: match kernel.mechanisms.swap.swap_slots {
                 SwapSlots::Single => Vec::new(),
                 SwapSlots::Cache => vec![Vec::new(); machine.cpus as usize],
             },
             takes_ahead: false,
-            filled: match kernel.mechanisms.swap_turns {
+            filled: match kernel.mechanisms.swap.swap_turns {
                 SwapTurns::Cluster if machine.swap.len() > 1 => vec![None; machine.cpus as usize],
                 SwapTurns::Allocation | SwapTurns::Cluster => Vec::new(),
             },

@@ -59,7 +59,7 @@ impl Layout {
 
 /// The most that the watermarks of a zone are boosted by (`boost_watermark`).
 fn boost_max(zone: &Zone, kernel: &Kernel) -> u64 {
-    let boosted = match kernel.mechanisms.watermark_boost {
+    let boosted = match kernel.mechanisms.zones.watermark_boost {
         WatermarkBoost::Off => false,
         WatermarkBoost::AllZones => true,
         WatermarkBoost::FourBlocks => zone.managed >= BOOSTED_PAGES_MIN,

@@ -70,7 +70,7 @@ impl Layout {
         for (zone, spec) in zones.iter_mut().zip(&self.zones) {
             zone.managed = spec.managed;
         }
-        match kernel.mechanisms.reserve_update {
+        match kernel.mechanisms.zones.reserve_update {
             ReserveUpdate::AtBoot => {}
             ReserveUpdate::ManagedPages => setup_lowmem_reserve(zones, kernel),
         }
@@ -89,7 +89,7 @@ impl Layout {
             let recommended = wanted.min(nr_free_buffer_pages(zones, kernel) / 20);
             return kbytes.max(recommended * KIB_PER_PAGE);
         }
-        match kernel.mechanisms.min_free_without_thp {
+        match kernel.mechanisms.zones.min_free_without_thp {
             MinFreeWithoutThp::AtBoot => kbytes,
             MinFreeWithoutThp::Again => min_free_kbytes(zones, kernel),
         }
@@ -134,7 +134,7 @@ fn nr_free_buffer_pages(zones: &[Zone], kernel: &Kernel) -> u64 {
 
 /// `calculate_min_free_kbytes`
 fn min_free_kbytes(zones: &[Zone], kernel: &Kernel) -> u64 {
-    let most = match kernel.mechanisms.min_free_bound {
+    let most = match kernel.mechanisms.zones.min_free_bound {
         MinFreeBound::Megabytes64 => 65_536,
         MinFreeBound::Megabytes256 => 262_144,
     };
@@ -153,7 +153,7 @@ fn setup_watermarks(zones: &mut [Zone], kernel: &Kernel, min_free_kbytes: u64, s
             ZoneType::High => (size / 1024).clamp(32, 128),
             _ => share,
         };
-        let gap = match kernel.mechanisms.watermark_gap {
+        let gap = match kernel.mechanisms.zones.watermark_gap {
             WatermarkGap::QuarterOfMin => share / 4,
             WatermarkGap::ScaleFactor => (share / 4).max(zone.managed * scale / 10_000),
         };

@@ -48,7 +48,7 @@ impl Mm {
     /// Takes `count` pages out of reach for good: memory that the workload does not describe. Between them are the given
     /// free blocks of each zone.
     pub(in crate::mm) fn occupy(&mut self, count: u64, fragments: &[Fragments], kernel: &Kernel) {
-        let pool = match kernel.mechanisms.dma_pool {
+        let pool = match kernel.mechanisms.zones.dma_pool {
             DmaPool::One => 0,
             DmaPool::EachZone => self.take_dma_pool(count),
         };

@@ -82,7 +82,7 @@ impl World {
 impl Mm {
     /// `get_page_from_freelist` for a block.
     fn take_pages(&mut self, kernel: &Kernel, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
-        let rule = kernel.mechanisms.watermark_order;
+        let rule = kernel.mechanisms.zones.watermark_order;
         for at in 0..self.nodes[gfp.node].fallbacks.len() {
             let fallback = &self.nodes[gfp.node].fallbacks[at];
             let (number, zone) = (fallback.zone, &mut self.zones[fallback.zone]);

@@ -86,7 +86,7 @@ async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
             lruvec: world.mm.memcg_lruvec(target.lruvec, sc.memcg),
             ..target
         };
-        if world.kernel.mechanisms.scan_control == ScanControlTime::Node {
+        if world.kernel.mechanisms.reclaim.scan_control == ScanControlTime::Node {
             world.flush_before_reclaim();
             world.prepare_scan_control(whole, sc);
         }
@@ -109,7 +109,7 @@ impl World {
             return false;
         }
         let (order, class) = (sc.order as usize, sc.reclaim_idx);
-        let rule = self.kernel.mechanisms.watermark_order;
+        let rule = self.kernel.mechanisms.zones.watermark_order;
         let node = self.mm.zones[target.zone].node;
         let mut zones = self.mm.nodes[node]
             .zones
@@ -150,7 +150,7 @@ impl World {
 
     /// Whether pages that came back too soon have been activated since the last snapshot.
     pub(super) fn refaulted(&self, target: Target, file: bool) -> bool {
-        let counts = match self.kernel.mechanisms.refault_deactivation {
+        let counts = match self.kernel.mechanisms.reclaim.refault_deactivation {
             RefaultDeactivation::Off => false,
             RefaultDeactivation::File => file,
             RefaultDeactivation::All => true,
@@ -170,8 +170,8 @@ impl World {
 
     /// Something was reclaimed: the node is worth kswapd's while again.
     fn node_made_progress(&mut self, target: Target) {
-        let by_failures = self.kernel.mechanisms.hopeless_node == HopelessNode::Failures;
-        if by_failures && self.kernel.mechanisms.lru_unit == LruUnit::Node {
+        let by_failures = self.kernel.mechanisms.kswapd.hopeless_node == HopelessNode::Failures;
+        if by_failures && self.kernel.mechanisms.reclaim.lru_unit == LruUnit::Node {
             let node = self.mm.zones[target.zone].node;
             self.mm.nodes[node].kswapd.failures = 0;
         }

@@ -19,7 +19,7 @@ impl World {
             Reason::Periodic => now.checked_sub(expire),
             _ => Some(now),
         };
-        let open = self.kernel.mechanisms.writeback_round == WritebackRound::Open
+        let open = self.kernel.mechanisms.writeback.writeback_round == WritebackRound::Open
             && work.reason != Reason::Periodic;
         let bdi = &mut self.mm.bdis[wb];
         if !bdi.b_io.is_empty() && !open {

@@ -158,7 +158,7 @@ pub(crate) async fn sync(sys: &Sys) {
     for inode in 0..inodes as InodeId {
         fsync_range(sys, inode, Range::ALL).await;
         let world = &mut *sys.world();
-        if world.kernel.mechanisms.sync_errors == SyncErrors::Cleared {
+        if world.kernel.mechanisms.writeback.sync_errors == SyncErrors::Cleared {
             world.forget_error(inode);
         }
     }
@@ -259,7 +259,7 @@ impl World {
         if work.sync {
             return u64::MAX;
         }
-        match self.kernel.mechanisms.writeback_slice {
+        match self.kernel.mechanisms.writeback.writeback_slice {
             // A pass has so many pages, whatever the number of its inodes.
             WritebackSlice::Fixed => work.nr_pages,
             WritebackSlice::Bandwidth => {
@@ -276,7 +276,7 @@ impl World {
 impl World {
     /// What of a work is done in one pass: all, or the fixed number of pages (`nr_to_write`).
     fn pass(&self, work: &Work) -> Work {
-        let fixed = self.kernel.mechanisms.writeback_slice == WritebackSlice::Fixed;
+        let fixed = self.kernel.mechanisms.writeback.writeback_slice == WritebackSlice::Fixed;
         let nr_pages = match fixed && !work.sync {
             true => work.nr_pages.min(MIN_WRITEBACK_PAGES),
             false => work.nr_pages,
@@ -343,7 +343,7 @@ async fn write_single_inode(sys: &Sys, wb: usize, inode: InodeId, slice: u64, sy
         let committed = sys.world().nfs_write_inode(inode);
         left = left.saturating_sub(committed);
     }
-    let state_lock = sys.world().kernel.mechanisms.list_lock == ListLock::Inode;
+    let state_lock = sys.world().kernel.mechanisms.writeback.list_lock == ListLock::Inode;
     if state_lock {
         sys.hold_list_lock(wb, 0).await;
     }

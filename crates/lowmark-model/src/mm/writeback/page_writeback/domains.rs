@@ -36,11 +36,11 @@ impl Domains {
 impl Mm {
     /// Gives each group its part of every device, if the kernel does.
     pub(crate) fn make_group_wbs(&mut self, devices: &[Device], kernel: &Kernel) {
-        if kernel.mechanisms.cgroup_writeback == CgroupWriteback::Off {
+        if kernel.mechanisms.writeback.cgroup_writeback == CgroupWriteback::Off {
             return;
         }
         for _ in 1..self.memcontrol.len() {
-            let new = |device| Bdi::new(device, kernel.mechanisms.strictlimit);
+            let new = |device| Bdi::new(device, kernel.mechanisms.writeback.strictlimit);
             self.bdis.extend(devices.iter().map(new));
         }
     }

@@ -130,7 +130,7 @@ impl Mm {
         dirty: u64,
         kernel: &Kernel,
     ) -> u64 {
-        let all = match (memcg, kernel.mechanisms.proportions) {
+        let all = match (memcg, kernel.mechanisms.writeback.proportions) {
             (ROOT, Proportions::Prop) => self.limits.vm_completions.all(),
             // Groups are of later kernels.
             _ => self.limits_of(memcg).completions,
@@ -146,7 +146,7 @@ impl Mm {
         let fraction = (common * written).checked_div(all).unwrap_or(0);
         let ratios = self.ratios_of(wb);
         let mut share = fraction + thresh * ratios.min / RATIO_SCALE;
-        if mechanisms.idle_devices == IdleDevices::Threshold {
+        if mechanisms.writeback.idle_devices == IdleDevices::Threshold {
             let part = match bdi.strict {
                 true => 100,
                 false => 8,
@@ -229,14 +229,14 @@ impl World {
         let share = self
             .mm
             .wb_share(wb, ROOT, at.bg_thresh, at.dirty, &self.kernel);
-        let own = self.kernel.mechanisms.bdi_background == BdiBackground::On;
+        let own = self.kernel.mechanisms.writeback.bdi_background == BdiBackground::On;
         (own && self.mm.bdis[wb].reclaimable > share) || self.memcg_over_bground_thresh(wb)
     }
 
     /// Everybody's completions fade with time, from 3.6 on: what was written long ago says nothing of shares.
     fn age_completions(&mut self) {
         let (now, mm) = (self.sched.now(), &mut self.mm);
-        if self.kernel.mechanisms.proportions == Proportions::Flex {
+        if self.kernel.mechanisms.writeback.proportions == Proportions::Flex {
             mm.limits.age(now, &mut mm.bdis, |bdi| &mut bdi.completions);
         }
         for (number, limits) in mm.memcg_limits.iter_mut().enumerate() {
@@ -253,17 +253,17 @@ impl World {
         let total = self.mm.totalram_pages();
         let shares = 32 * u64::from(cpus);
         let by_memory = matches!(
-            self.kernel.mechanisms.throttle,
+            self.kernel.mechanisms.writeback.throttle,
             Throttle::Foreground | Throttle::ForegroundBounded
         );
         self.mm.limits.vm_completions = PropDescriptor::new(thresh);
         self.dirtying.recent = PropDescriptor::new(thresh);
-        if self.kernel.mechanisms.proportions == Proportions::Prop {
+        if self.kernel.mechanisms.writeback.proportions == Proportions::Prop {
             for bdi in &mut self.mm.bdis {
                 bdi.completions = bdi.written_share * self.mm.limits.vm_completions.all() / 100;
             }
         }
-        if self.kernel.mechanisms.dirty_limit_start == DirtyLimitStart::Threshold {
+        if self.kernel.mechanisms.writeback.dirty_limit_start == DirtyLimitStart::Threshold {
             self.mm.limits.limit = thresh;
         }
         self.dirtying.ratelimit_pages = match by_memory {

@@ -91,7 +91,7 @@ impl Position {
         if self.dirty >= self.limit {
             return 0;
         }
-        let rule = mechanisms.position_ratio;
+        let rule = mechanisms.writeback.position_ratio;
         let setpoint = self.setpoint();
         let ratio = polynomial(setpoint, self.dirty, self.limit, rule);
         match self.strict {
@@ -101,14 +101,14 @@ impl Position {
     }
 
     fn ratio_of_strict(&self, ratio: u64, mechanisms: &Mechanisms) -> u64 {
-        if self.bdi_dirty < 8 && mechanisms.idle_devices == IdleDevices::Ratio {
+        if self.bdi_dirty < 8 && mechanisms.writeback.idle_devices == IdleDevices::Ratio {
             return (2 * ratio).min(2 * ONE as u64);
         }
         let setpoint = self.bdi_setpoint_of_strict();
         if self.bdi_dirty >= self.bdi_thresh || setpoint == 0 || setpoint == self.bdi_thresh {
             return 0;
         }
-        let rule = mechanisms.position_ratio;
+        let rule = mechanisms.writeback.position_ratio;
         ratio.min(polynomial(setpoint, self.bdi_dirty, self.bdi_thresh, rule))
     }
 
@@ -119,11 +119,11 @@ impl Position {
         write_bw: u64,
         mechanisms: &Mechanisms,
     ) -> u64 {
-        let rule = mechanisms.position_ratio;
+        let rule = mechanisms.writeback.position_ratio;
         // 8927f66c4ede (3.2), which the first commit of the series is without.
-        let reserve = mechanisms.throttle != Throttle::IoLess;
+        let reserve = mechanisms.writeback.throttle != Throttle::IoLess;
         let mut bdi_thresh = self.bdi_thresh.min(self.thresh);
-        if reserve && mechanisms.idle_devices == IdleDevices::Ratio {
+        if reserve && mechanisms.writeback.idle_devices == IdleDevices::Ratio {
             bdi_thresh = bdi_thresh.max((self.limit - self.dirty) / 8);
         }
         let x = (bdi_thresh << 16) / rule.divisor(self.thresh);
@@ -239,7 +239,7 @@ pub(super) mod tests {
             };
             let mut mechanisms = of("v3.2");
             if !reserve {
-                mechanisms.throttle = Throttle::IoLess;
+                mechanisms.writeback.throttle = Throttle::IoLess;
             }
             at.ratio(20480, &mechanisms)
         };

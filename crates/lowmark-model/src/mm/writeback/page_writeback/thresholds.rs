@@ -26,11 +26,11 @@ pub struct Memory {
 /// `determine_dirtyable_memory`, `global_dirtyable_memory`: pages, at least one where nothing underflows.
 pub fn global_dirtyable_memory(memory: &Memory, mechanisms: &Mechanisms) -> u64 {
     let Memory { free, reserve, .. } = *memory;
-    let cached = match mechanisms.dirtyable {
+    let cached = match mechanisms.writeback.dirtyable {
         Dirtyable::AnonToo => memory.file + memory.anon,
         Dirtyable::FileOnly => memory.file,
     };
-    let left = match mechanisms.dirty_reserve {
+    let left = match mechanisms.writeback.dirty_reserve {
         DirtyReserve::None => free + cached,
         DirtyReserve::Balance => (free + cached).saturating_sub(reserve),
         DirtyReserve::Free => free.saturating_sub(reserve) + cached,
@@ -57,7 +57,7 @@ pub fn domain_dirty_limits(
     mechanisms: &Mechanisms,
 ) -> Thresholds {
     let pages = |bytes: u64, percent: u64| {
-        let (part, whole) = match (mechanisms.dirty_ratios, bytes, global) {
+        let (part, whole) = match (mechanisms.writeback.dirty_ratios, bytes, global) {
             (_, 1.., None) => return bytes.div_ceil(PAGE_SIZE),
             (DirtyRatios::Percent, 0, _) => (percent, 100),
             (DirtyRatios::PageParts, 0, _) => (percent * PAGE_SIZE / 100, PAGE_SIZE),

@@ -1,0 +1,64 @@
+//! The block layer: plugs, merging, request tags.
+
+macro_rules! block {
+    ($next:ident $($others:ident)*; $($before:tt)*) => {
+        $next! { $($others)*;
+            $($before)*
+            /// The block layer: plugs, merging, request tags.
+            block: Block {
+                /// Where requests are held back so that neighbours come together (`blk_start_plug`).
+                plug: Plug {
+                    /// In an empty queue of a disk, until it holds four requests, a task waits for one or 3 ms have passed (before
+                    /// 7eaceaccab5f, 2.6.39).
+                    Queue = "queue",
+                    /// With the task that submits them, between blk_start_plug() and blk_finish_plug().
+                    Task = "task",
+                }
+                /// When a plug is submitted though its holder goes on (`blk_attempt_plug_merge`, `blk_add_rq_to_plug`).
+                plug_flush: PlugFlush {
+                    /// At 16 requests.
+                    Requests = "requests",
+                    /// The same, and when there is another request beside one of 128 KiB.
+                    LargeRequest = "large-request" needs(block.plug = Plug::Task),
+                    /// The same, at 32 requests.
+                    MoreRequests = "more-requests" needs(block.plug = Plug::Task),
+                    /// The same, but one of 128 KiB counts only if it is the oldest.
+                    OldestRequest = "oldest-request" needs(block.plug = Plug::Task),
+                }
+                /// Which plugged requests of its queue a page is tried with (`blk_attempt_plug_merge`).
+                plug_merge: PlugMerge {
+                    /// All, the newest first.
+                    All = "all",
+                    /// The newest.
+                    Newest = "newest" needs(block.plug = Plug::Task),
+                    /// The oldest, as new ones are added behind it.
+                    Oldest = "oldest" needs(block.plug = Plug::Task),
+                    /// The last in the plug; if that is of another queue, the oldest.
+                    Last = "last" needs(block.plug = Plug::Task),
+                }
+                /// Requests that a queue may have under way, and which sleepers wake when one is done.
+                request_tags: RequestTags {
+                    /// Async and sync requests are counted apart; each request that is done wakes one sleeper.
+                    Classes = "classes",
+                    /// Both share the tags (blk-mq); the sleepers of one of eight wait queues, when it has counted eight.
+                    QueueBatches = "queue-batches",
+                    /// The same, but eight of all sleepers for eight requests.
+                    Batches = "batches",
+                }
+                /// Largest request that the block layer makes, whatever more its device takes (`BLK_DEF_MAX_SECTORS`). Its
+                /// pages are written when all of it is. Beyond 512 KiB it is for large folios: single pages are a segment
+                /// each.
+                max_sectors: MaxSectors {
+                    /// 512 KiB.
+                    Sectors1024 = "512k",
+                    /// 1280 KiB.
+                    Sectors2560 = "1280k",
+                    /// 4 MiB.
+                    Sectors8192 = "4m",
+                }
+            }
+        }
+    };
+}
+
+pub(super) use block;

@@ -1,0 +1,42 @@
+//! Files: readahead, faults around a page, allocation ahead of writes.
+
+macro_rules! files {
+    ($next:ident $($others:ident)*; $($before:tt)*) => {
+        $next! { $($others)*;
+            $($before)*
+            /// Files: readahead, faults around a page, allocation ahead of writes.
+            files: Files {
+                /// How much XFS allocates behind the end of a file that grows (`xfs_iomap_prealloc_size`).
+                xfs_ahead: XfsAhead {
+                    /// 64 KiB (before 055388a3188f, 2.6.38).
+                    Fixed = "fixed",
+                    /// As much again as the file has, to 8 GiB.
+                    FileSize = "file-size",
+                }
+                /// How far ahead a file is read at most (`blk_apply_bdi_limits`).
+                readahead_size: ReadaheadSize {
+                    /// 128 KiB.
+                    Fixed = "128k",
+                    /// On rotating disks, as which virtio disks count, two requests of the largest size, 8 MiB.
+                    TwoRequests = "two-requests",
+                }
+                /// Which pages before a miss are taken for a stream (`try_context_readahead`).
+                context_readahead: ContextReadahead {
+                    /// Any.
+                    AnyPage = "any-page",
+                    /// More than are wanted; the window is then no longer than what is there.
+                    MoreThanWanted = "more-than-wanted",
+                }
+                /// Whether a read fault on a file maps the pages around it (`do_fault_around`).
+                fault_around: FaultAround {
+                    /// Its own page only.
+                    Off = "off",
+                    /// Sixteen, if they are in memory.
+                    On = "on",
+                }
+            }
+        }
+    };
+}
+
+pub(super) use files;
