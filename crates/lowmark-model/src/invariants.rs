@@ -15,7 +15,7 @@ pub(crate) fn check(world: &World) {
     lists_hold_what_they_say(&world.mm);
     groups_are_charged_for_their_pages(&world.mm);
     slots_and_cache_agree(&world.mm);
-    objects::check(&world.mm, world.kernel.mechanisms.swap.swap_cache_index);
+    objects::check(&world.mm, world.mm.kernel.mechanisms.swap.swap_cache_index);
     objects::requests_have_their_tables(world);
     objects::io_has_bios(world);
     files::check(world);
@@ -42,7 +42,7 @@ fn pages_are_conserved(mm: &Mm) {
 /// pageblock of that type.
 fn free_on(mm: &Mm, zone: usize, list: MigrateType, order: usize, area: &FreeList) -> u64 {
     let state = &mm.zones[zone];
-    let strays = matches!(state.migrate_types, MigrateTypes::Stolen);
+    let strays = matches!(state.rules.migrate_types, MigrateTypes::Stolen);
     let mut blocks = 0;
     for pfn in area.iter(&mm.pages) {
         let page = &mm.pages[pfn];

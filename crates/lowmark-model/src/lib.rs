@@ -139,7 +139,7 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
     for node in 0..scenario.machine.nodes.len() {
         let body = Box::pin(mm::reclaim::kswapd::kswapd(sys.clone(), node));
         sys.world().spawn(format!("kswapd{node}"), true, body);
-        if sys.world().kernel.coverage.compaction {
+        if sys.world().mm.kernel.coverage.compaction {
             let body = Box::pin(kcompactd(sys.clone(), node));
             sys.world().spawn(format!("kcompactd{node}"), true, body);
         }

@@ -91,7 +91,7 @@ impl World {
         } else {
             "movable"
         };
-        self.mm.stat.by_name(&self.kernel, highest)
+        self.mm.stat.by_name(&self.mm.kernel, highest)
     }
 
     /// Work done by the devices, as in `/proc/diskstats`, with the repositionings that only a model
@@ -169,7 +169,7 @@ impl World {
     }
 
     pub(crate) fn state(&self) -> BTreeMap<String, u64> {
-        let (background, thresh) = self.mm.dirty_thresholds(&self.kernel);
+        let (background, thresh) = self.mm.dirty_thresholds();
         let list = |lru: Lru| self.mm.lruvecs.iter().map(|lists| lists.len(lru)).sum();
         let fields = [
             (
@@ -262,15 +262,16 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
             lowmark: env!("CARGO_PKG_VERSION").into(),
             seed: scenario.seed,
             left_out: world
+                .mm
                 .kernel
                 .coverage
-                .left_out_of(world.kernel.version)
+                .left_out_of(world.mm.kernel.version)
                 .into_iter()
                 .map(str::to_owned)
                 .collect(),
         },
         outcome: outcome(verdict),
-        not_modelled: remarks(scenario, &world.kernel),
+        not_modelled: remarks(scenario, &world.mm.kernel),
         elapsed_ns: if all_ended {
             last_end
         } else {

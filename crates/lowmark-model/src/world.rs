@@ -82,8 +82,6 @@ pub(crate) struct World {
     pub(crate) list_locks: ListLocks,
     /// Events.
     pub(crate) trace: Trace,
-    /// The kernel that runs.
-    pub(crate) kernel: Kernel,
     /// What work costs.
     pub(crate) costs: Costs,
     /// `mmap_sem` of each process.
@@ -139,8 +137,10 @@ impl World {
 impl World {
     pub(crate) fn new(machine: &Machine, kernel: Kernel, trace: Trace) -> World {
         let costs = &machine.costs;
-        let mut mm = Mm::new(machine, &kernel);
-        let bios = BioSet::new(match kernel.coverage.swap_bios {
+        let block = BlockLayer::new(&machine.devices, costs.request_ns, &kernel);
+        let mut mm = Mm::new(machine, kernel);
+        let mechanisms = mm.kernel.mechanisms;
+        let bios = BioSet::new(match mm.kernel.coverage.swap_bios {
             true => mm.slub.keep_bios(),
             false => None,
         });
@@ -153,16 +153,15 @@ impl World {
                     context: costs.context_switch_ns,
                     mm: costs.switch_mm_ns,
                 },
-                &kernel.mechanisms,
+                mechanisms.sched,
             ),
             mm,
-            block: BlockLayer::new(&machine.devices, costs.request_ns, &kernel),
-            mounts: Mounts::new(machine, kernel.mechanisms.files.xfs_ahead),
+            block,
+            mounts: Mounts::new(machine, mechanisms.files.xfs_ahead),
             nfs: Nfs::new(machine, memory),
             dirtying: Dirtying::new(machine.cpus),
             list_locks: ListLocks::default(),
             trace,
-            kernel,
             costs: costs.clone(),
             spaces: Vec::new(),
             page_waiters: PageWaiters::default(),

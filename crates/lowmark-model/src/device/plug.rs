@@ -8,7 +8,7 @@
 //!    of swap readahead wait until the window has been read.
 
 use super::request::RequestId;
-use crate::kernel::{Mechanisms, PlugFlush, PlugMerge};
+use crate::kernel::{Block, PlugFlush, PlugMerge};
 use lowmark_spec::machine::PAGE_SIZE;
 
 /// Pages of a request beside which no other is kept (`BLK_PLUG_FLUSH_SIZE`).
@@ -19,10 +19,7 @@ pub(super) type Held = (usize, RequestId);
 
 /// The rules of a kernel.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PlugRules {
-    flush: PlugFlush,
-    merge: PlugMerge,
-}
+pub(super) struct PlugRules(pub(super) Block);
 
 /// A task's plug: requests not yet shown to the elevator, the oldest first.
 #[derive(Debug, Default)]
@@ -33,17 +30,10 @@ pub(super) struct Plug {
 }
 
 impl PlugRules {
-    pub(super) fn new(kernel: &Mechanisms) -> PlugRules {
-        PlugRules {
-            flush: kernel.block.plug_flush,
-            merge: kernel.block.plug_merge,
-        }
-    }
-
     /// The request with which a page is tried first: most pages go on where the last one ended.
     #[inline]
     pub(super) fn nearest(self, plug: &Plug) -> Option<Held> {
-        let nearest = match self.merge {
+        let nearest = match self.0.plug_merge {
             PlugMerge::Oldest => plug.requests.first(),
             PlugMerge::All | PlugMerge::Newest | PlugMerge::Last => plug.requests.last(),
         };
@@ -54,7 +44,7 @@ impl PlugRules {
     pub(super) fn others(self, plug: &Plug, queue: usize) -> impl Iterator<Item = RequestId> {
         let of_queue = move |held: &&Held| held.0 == queue;
         let tried = self.nearest(plug).is_some_and(|held| held.0 == queue);
-        let (from_newest, from_oldest) = match (self.merge, tried) {
+        let (from_newest, from_oldest) = match (self.0.plug_merge, tried) {
             (PlugMerge::All, _) => (usize::MAX, 0),
             (_, true) => (0, 0),
             (PlugMerge::Newest, false) => (1, 0),
@@ -71,12 +61,12 @@ impl PlugRules {
 
     /// Whether what is held goes out before another request is added; `pages` says how large a request is.
     pub(super) fn full(self, plug: &Plug, pages: impl Fn(Held) -> usize) -> bool {
-        let asked = match self.flush {
+        let asked = match self.0.plug_flush {
             PlugFlush::Requests => None,
             PlugFlush::LargeRequest | PlugFlush::MoreRequests => plug.requests.last(),
             PlugFlush::OldestRequest => plug.requests.first(),
         };
-        let many = match self.flush {
+        let many = match self.0.plug_flush {
             PlugFlush::Requests | PlugFlush::LargeRequest => false,
             PlugFlush::MoreRequests | PlugFlush::OldestRequest => plug.requests.len() >= 32,
         };
@@ -85,7 +75,7 @@ impl PlugRules {
 
     /// Whether it goes out when that has been added.
     pub(super) fn full_with_it(self, plug: &Plug) -> bool {
-        match self.flush {
+        match self.0.plug_flush {
             PlugFlush::Requests | PlugFlush::LargeRequest => plug.requests.len() >= 16,
             PlugFlush::MoreRequests | PlugFlush::OldestRequest => false,
         }
@@ -98,7 +88,7 @@ mod tests {
     use crate::kernel::{Version, versions};
 
     fn rules(version: &str) -> PlugRules {
-        PlugRules::new(&versions::at(Version::known(version).expect("known")))
+        PlugRules(versions::at(Version::known(version).expect("known")).block)
     }
 
     /// Requests 0, 1, … of these queues.

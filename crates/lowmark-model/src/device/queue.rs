@@ -156,7 +156,7 @@ impl BlockLayer {
             queues: members.map(queue).collect(),
             stripes: Stripes::of(devices),
             plugs: Vec::new(),
-            plug_rules: PlugRules::new(mechanisms),
+            plug_rules: PlugRules(mechanisms.block),
             congestion: Default::default(),
             unmapped: Vec::new(),
             request_ns: request,

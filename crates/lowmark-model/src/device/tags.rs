@@ -188,7 +188,7 @@ mod tests {
     /// of 256 taken by writes.
     fn woken(version: &str, sync: bool, requests: usize) -> Vec<usize> {
         let kernel = versions::at(Version::known(version).expect("known"));
-        let mut sched = Sched::new(4, 250, crate::time::SwitchCosts::default(), &kernel);
+        let mut sched = Sched::new(4, 250, crate::time::SwitchCosts::default(), kernel.sched);
         let mut tags = Tags::new(256, kernel.block.request_tags);
         (0..256).for_each(|_| assert!(tags.take(sync)));
         let sleepers: Vec<_> = (0..3).map(|_| sched.add("t".into(), false)).collect();

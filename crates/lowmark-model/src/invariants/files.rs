@@ -124,7 +124,7 @@ fn dirty_pages_are_counted(world: &World) {
     let reclaimable: u64 = mm.bdis.iter().map(|bdi| bdi.reclaimable).sum();
     let on_the_way: u64 = mm.bdis.iter().map(|bdi| bdi.writeback).sum();
     let unstable = unstable(mm);
-    let apart = match world.kernel.mechanisms.nfs.nfs_unstable {
+    let apart = match world.mm.kernel.mechanisms.nfs.nfs_unstable {
         NfsUnstable::Reclaimable => unstable,
         NfsUnstable::Writeback => 0,
     };
@@ -169,7 +169,7 @@ fn groups_count_their_dirty_pages(world: &World) {
         wb.0 += inode.pages.tagged(Tag::Dirty);
         wb.1 += inode.pages.tagged(Tag::Writeback);
         let unstable = inode.commit_info.pages().len() as u64;
-        match world.kernel.mechanisms.nfs.nfs_unstable {
+        match world.mm.kernel.mechanisms.nfs.nfs_unstable {
             NfsUnstable::Reclaimable => wb.0 += unstable,
             NfsUnstable::Writeback => wb.1 += unstable,
         }

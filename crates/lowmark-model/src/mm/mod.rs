@@ -34,6 +34,8 @@ use writeback::page_writeback::DirtyLimits;
 /// All memory of the machine and what is mapped to it.
 #[derive(Debug)]
 pub(crate) struct Mm {
+    /// The kernel that runs: every rule of memory is read here.
+    pub(crate) kernel: Kernel,
     /// Every frame (`mem_map`).
     pub(crate) pages: Pages,
     /// Zones of all nodes, node by node, lowest first.
@@ -100,9 +102,9 @@ impl Mm {
     }
 
     /// Memory as it is after boot, `occupied` allocated.
-    pub(crate) fn new(machine: &Machine, kernel: &Kernel) -> Mm {
-        let layout = mmzone::Layout::of(machine, kernel);
-        let (zones, nodes, lruvecs) = layout.build(kernel);
+    pub(crate) fn new(machine: &Machine, kernel: Kernel) -> Mm {
+        let layout = mmzone::Layout::of(machine, &kernel);
+        let (zones, nodes, lruvecs) = layout.build(&kernel);
         let end = |zone: &Zone| zone.start + zone.spanned as Pfn;
         let pages = Pages::new(zones.last().map_or(0, end));
         let high = zones.iter().any(|zone| zone.kind == ZoneType::High);
@@ -127,8 +129,8 @@ impl Mm {
             limits: DirtyLimits::default(),
             memcg_limits: Vec::new(),
             shadow_nodes: VecDeque::new(),
-            slub: Slub::new(kernel, machine, high),
-            swap: Swap::new(machine, kernel, high),
+            slub: Slub::new(&kernel, machine, high),
+            swap: Swap::new(machine, &kernel, high),
             stat: VmStat::default(),
             boosted_zone: None,
             cpu: 0,
@@ -139,10 +141,11 @@ impl Mm {
             nr_lost: 0,
             nr_eio: 0,
             nr_file_pages: 0,
+            kernel,
         };
         mm.free_boot_memory();
         let occupied = machine.occupied / lowmark_spec::machine::PAGE_SIZE;
-        mm.occupy(occupied, &layout.fragments(), kernel);
+        mm.occupy(occupied, &layout.fragments());
         mm.stat = VmStat::default();
         mm
     }

@@ -71,7 +71,7 @@ impl World {
         }
         file.commit_info.ncommit += u64::from(pages);
         let device = file.device;
-        let rule = self.kernel.mechanisms.nfs.nfs_unstable;
+        let rule = self.mm.kernel.mechanisms.nfs.nfs_unstable;
         self.mm.count_unstable(device, i64::from(pages), rule);
         self.mark_inode_datasync(inode);
     }
@@ -84,7 +84,7 @@ impl World {
         };
         file.commit_info.ncommit -= u64::from(number == 0);
         let device = file.device;
-        let rule = self.kernel.mechanisms.nfs.nfs_unstable;
+        let rule = self.mm.kernel.mechanisms.nfs.nfs_unstable;
         self.mm.count_unstable(device, -1, rule);
     }
 
@@ -106,7 +106,7 @@ impl World {
     /// `nfs_commit_inode` without waiting: the pages that a COMMIT was sent for. Up to 4.13 a file has one at
     /// a time.
     pub(super) fn nfs_commit_inode(&mut self, inode: InodeId) -> u64 {
-        let one = self.kernel.mechanisms.nfs.nfs_commit == NfsCommit::HalfOfWrites;
+        let one = self.mm.kernel.mechanisms.nfs.nfs_commit == NfsCommit::HalfOfWrites;
         let file = &mut self.mm.inodes[inode as usize];
         let (device, info) = (file.device, &mut file.commit_info);
         if one && info.rpcs_out > 0 {
@@ -147,7 +147,7 @@ impl World {
         info.pages.retain(|_, commit| *commit != number);
         let clean = before - info.pages.len();
         info.rpcs_out -= 1;
-        let rule = self.kernel.mechanisms.nfs.nfs_unstable;
+        let rule = self.mm.kernel.mechanisms.nfs.nfs_unstable;
         self.mm.count_unstable(device, -(clean as i64), rule);
         if let Some(client) = self.nfs.client(device) {
             client.waiters.wake_all(&mut self.sched);
@@ -163,7 +163,7 @@ impl World {
         }
         let info = &file.commit_info;
         let under_way = file.pages.tagged(Tag::Writeback);
-        let (nothing, postponed) = match self.kernel.mechanisms.nfs.nfs_commit {
+        let (nothing, postponed) = match self.mm.kernel.mechanisms.nfs.nfs_commit {
             NfsCommit::HalfOfWrites => {
                 let requests = file.pages.tagged(Tag::Dirty) + under_way + info.pages.len() as u64;
                 (info.ncommit == 0, info.ncommit <= requests / 2)
@@ -193,7 +193,7 @@ pub(crate) async fn nfs_commit_and_wait(sys: &Sys, inode: InodeId) {
         return;
     }
     // nfs_commit_set_lock
-    let one = sys.world().kernel.mechanisms.nfs.nfs_commit == NfsCommit::HalfOfWrites;
+    let one = sys.world().mm.kernel.mechanisms.nfs.nfs_commit == NfsCommit::HalfOfWrites;
     if one {
         wait_on_commit(sys, inode).await;
     }

@@ -56,7 +56,7 @@ impl World {
         if !self.nfs.is_remote(device) {
             return;
         }
-        let commits = self.kernel.mechanisms.nfs.nfs_commit == NfsCommit::AfterWriteback;
+        let commits = self.mm.kernel.mechanisms.nfs.nfs_commit == NfsCommit::AfterWriteback;
         let completion = match self.nfs.client(device) {
             Some(client) if commits && how != How::Read => {
                 let free = client.completions.iter().position(|it| it.count == 0);
@@ -183,7 +183,7 @@ impl World {
     /// Whether a turn that nobody waits for writes nothing of a file, as too much is under way to its server.
     pub(crate) fn nfs_holds_flusher(&self, inode: InodeId, sync: bool) -> bool {
         let device = self.mm.inodes[inode as usize].device;
-        let rule = self.kernel.mechanisms.nfs.nfs_congestion;
+        let rule = self.mm.kernel.mechanisms.nfs.nfs_congestion;
         rule == NfsCongestion::Flusher
             && !sync
             && self.nfs.is_remote(device)

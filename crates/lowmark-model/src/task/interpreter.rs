@@ -38,7 +38,7 @@ pub(crate) fn start(sys: &SysRef, scenario: &Scenario, boot: &Boot) {
     {
         let world = &mut *sys.world();
         world.mm.make_cgroups(&workload.cgroups, machine.cpus);
-        world.mm.make_group_wbs(&machine.devices, &world.kernel);
+        world.mm.make_group_wbs(&machine.devices);
     }
     if !(workload.files.is_empty() && workload.filesets.is_empty()) {
         let devices = sys.world().mounts.devices();

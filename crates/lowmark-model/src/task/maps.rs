@@ -152,7 +152,7 @@ pub(super) fn advise(context: &Context, map: usize, advice: Advice) -> Result<()
         _ => return Ok(()),
     };
     let world = &mut *context.sys.world();
-    let ignored = world.kernel.mechanisms.reclaim.vma_recency;
+    let ignored = world.mm.kernel.mechanisms.reclaim.vma_recency;
     let region = &mut world.mm.vmas[vma as usize];
     region.recency = match advice {
         ReadAdvice::Normal => true,

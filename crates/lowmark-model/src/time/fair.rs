@@ -10,7 +10,7 @@
 //! A CPU's average is that of the queue and of who runs there. Of CFS's buddies there is the woken one alone.
 
 use super::{MSEC, Nanos, TaskId};
-use crate::kernel::{BaseSlice, FairClass, Mechanisms, Preemption};
+use crate::kernel::{BaseSlice, FairClass, Preemption, Sched as Rules};
 
 /// Virtual time in nanoseconds.
 type Virtual = i64;
@@ -38,20 +38,20 @@ struct Tunables {
 }
 
 impl Tunables {
-    fn new(cpus: u32, hz: u32, kernel: &Mechanisms) -> Tunables {
+    fn new(cpus: u32, hz: u32, rules: Rules) -> Tunables {
         let factor = Nanos::from(1 + cpus.clamp(1, 8).ilog2());
-        let slice = match kernel.sched.base_slice {
+        let slice = match rules.base_slice {
             BaseSlice::Long => 750_000,
             BaseSlice::Short => 700_000,
         };
         Tunables {
-            class: kernel.sched.fair_class,
+            class: rules.fair_class,
             tick: super::SECOND / Nanos::from(hz.max(1)),
             latency: 6 * MSEC * factor,
             min_granularity: 750_000 * factor,
             wakeup_granularity: (MSEC * factor) as Virtual,
             slice: (slice * factor) as Virtual,
-            lazy: kernel.sched.preemption == Preemption::Lazy,
+            lazy: rules.preemption == Preemption::Lazy,
         }
     }
 
@@ -126,9 +126,9 @@ pub(super) struct Fair {
 }
 
 impl Fair {
-    pub(super) fn new(cpus: u32, hz: u32, kernel: &Mechanisms) -> Fair {
+    pub(super) fn new(cpus: u32, hz: u32, rules: Rules) -> Fair {
         Fair {
-            tunables: Tunables::new(cpus, hz, kernel),
+            tunables: Tunables::new(cpus, hz, rules),
             entities: Vec::new(),
             queue: Vec::new(),
             queued: 0,

@@ -7,7 +7,7 @@
 
 use super::fair::Fair;
 use super::{Nanos, TIME_MAX};
-use crate::kernel::Mechanisms;
+use crate::kernel::Sched as Rules;
 use crate::world::Interrupt;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
@@ -166,7 +166,7 @@ pub(crate) struct SwitchCosts {
 
 impl Sched {
     /// `cpus` CPUs with `hz` ticks a second, on which another task costs `switch`.
-    pub(crate) fn new(cpus: u32, hz: u32, switch: SwitchCosts, kernel: &Mechanisms) -> Sched {
+    pub(crate) fn new(cpus: u32, hz: u32, switch: SwitchCosts, rules: Rules) -> Sched {
         Sched {
             now: 0,
             horizon: 0,
@@ -174,7 +174,7 @@ impl Sched {
             timers: BinaryHeap::new(),
             background: 0,
             tasks: Vec::new(),
-            fair: Fair::new(cpus, hz, kernel),
+            fair: Fair::new(cpus, hz, rules),
             ready: VecDeque::new(),
             current: TaskId(0),
             live: 0,
@@ -554,7 +554,7 @@ mod tests {
         };
         let kernel = Kernel::resolve(&spec).expect("a kernel");
         let switch = SwitchCosts { context: 2, mm: 10 };
-        let mut sched = Sched::new(2, 250, switch, &kernel.mechanisms);
+        let mut sched = Sched::new(2, 250, switch, kernel.mechanisms.sched);
         let mut process = |mm: Option<usize>| {
             let id = sched.add("task".into(), mm.is_none());
             mm.into_iter().for_each(|mm| sched.set_mm(id, mm));

@@ -23,7 +23,7 @@ fn at_device(version: &str, pages: u64, unplugs: bool) -> usize {
         1,
         250,
         crate::time::SwitchCosts::default(),
-        &kernel.mechanisms,
+        kernel.mechanisms.sched,
     );
     sched.add("reader".into(), false);
     sched.next_ready();
@@ -47,7 +47,7 @@ fn a_device_sees_a_request_when_its_submitter_is_through() {
         1,
         250,
         crate::time::SwitchCosts::default(),
-        &kernel.mechanisms,
+        kernel.mechanisms.sched,
     );
     sched.add("reader".into(), false);
     sched.next_ready();

@@ -1,6 +1,6 @@
 //! Nodes, zones, reserves and watermarks (`include/linux/mmzone.h`, `setup_per_zone_wmarks`).
 
-use crate::kernel::{FastMigrateblock, FirstMegabyte, Kernel, LruUnit, MigrateTypes, ZoneSize};
+use crate::kernel::{FirstMegabyte, Kernel, LruUnit, ZoneSize, Zones};
 use crate::mm::alloc::pcp::Pcp;
 use crate::mm::frames::lru_list::LruList;
 use crate::mm::frames::page::FreeList;
@@ -30,8 +30,8 @@ pub(crate) struct Zone {
     pub(crate) free: u64,
     /// Free blocks by type and order.
     pub(crate) free_area: [[FreeList; MAX_ORDER]; MigrateType::COUNT],
-    /// By what rule free blocks change hands.
-    pub(crate) migrate_types: MigrateTypes,
+    /// The rules that it works by.
+    pub(crate) rules: Zones,
     /// Type of each pageblock; none where blocks are not grouped, and all are movable.
     pub(crate) pageblocks: Vec<MigrateType>,
     /// min, low, high in pages, without boost.
@@ -58,8 +58,6 @@ pub(crate) struct Zone {
     pub(crate) alloc_batch: i64,
     /// What compaction remembers of it.
     pub(crate) compaction: ZoneCompaction,
-    /// What it does about pageblocks that are nearly free.
-    pub(crate) fast_migrateblock: FastMigrateblock,
 }
 
 impl Zone {
@@ -75,8 +73,8 @@ impl Zone {
     }
 
     /// Size as the kernel's version counts it for watermarks.
-    pub(crate) fn size(&self, kernel: &Kernel) -> u64 {
-        match kernel.mechanisms.zones.zone_size {
+    pub(crate) fn size(&self) -> u64 {
+        match self.rules.zone_size {
             ZoneSize::Present => self.present,
             ZoneSize::Managed => self.managed,
         }
@@ -353,7 +351,7 @@ impl Layout {
                 managed: spec.managed.saturating_sub(spec.initmem),
                 free: 0,
                 free_area: Default::default(),
-                migrate_types: kernel.mechanisms.zones.migrate_types,
+                rules: kernel.mechanisms.zones,
                 pageblocks: Vec::new(),
                 watermark: [0; 3],
                 watermark_boost: 0,
@@ -367,7 +365,6 @@ impl Layout {
                 pcp: None,
                 alloc_batch: 0,
                 compaction: ZoneCompaction::default(),
-                fast_migrateblock: kernel.mechanisms.zones.fast_migrateblock,
             });
             start = zone_start + spanned as Pfn;
         }

@@ -19,7 +19,7 @@ mod order;
 pub(super) use fallback::RmqueueMode;
 pub(crate) use order::alloc_pages;
 
-use crate::kernel::{AllocRetry, FairZones, Kernel, WatermarkOrder};
+use crate::kernel::{AllocRetry, FairZones, WatermarkOrder};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::frames::page::Pages;
@@ -38,18 +38,12 @@ impl Zone {
     /// `zone_watermark_ok`: would the zone keep `mark` and its reserve against `class` after giving
     /// 2^order pages?
     #[inline]
-    pub(crate) fn watermark_ok(
-        &self,
-        order: usize,
-        mark: u64,
-        class: ZoneType,
-        rule: WatermarkOrder,
-    ) -> bool {
+    pub(crate) fn watermark_ok(&self, order: usize, mark: u64, class: ZoneType) -> bool {
         let after = (self.free + 1).saturating_sub(1 << order);
         if after <= mark + self.lowmem_reserve[class as usize] {
             return false;
         }
-        order == 0 || self.order_ok(order, mark, after, rule)
+        order == 0 || self.order_ok(order, mark, after)
     }
 
     /// One page that is to be of a type, if need be of another.
@@ -61,8 +55,8 @@ impl Zone {
         }
     }
 
-    fn order_ok(&self, order: usize, mark: u64, after: u64, rule: WatermarkOrder) -> bool {
-        match rule {
+    fn order_ok(&self, order: usize, mark: u64, after: u64) -> bool {
+        match self.rules.watermark_order {
             WatermarkOrder::FreeBlock => {
                 let large = self.free_area.iter().flat_map(|areas| &areas[order..]);
                 large.into_iter().any(|area| area.len() > 0)
@@ -134,13 +128,8 @@ impl Mm {
 
     /// `get_page_from_freelist` for one page.
     #[inline]
-    pub(crate) fn get_page_from_freelist(
-        &mut self,
-        kernel: &Kernel,
-        gfp: Gfp,
-        mark: Mark,
-    ) -> Option<Pfn> {
-        if kernel.mechanisms.zones.fair_zones == FairZones::On && mark == Mark::Low {
+    pub(crate) fn get_page_from_freelist(&mut self, gfp: Gfp, mark: Mark) -> Option<Pfn> {
+        if self.kernel.mechanisms.zones.fair_zones == FairZones::On && mark == Mark::Low {
             return self.share_fairly(gfp, mark);
         }
         self.walk_zonelist(gfp, mark, false)
@@ -219,7 +208,7 @@ impl World {
     /// A page from a zone that keeps a mark; kswapd hears of it if that boosted the zone.
     #[inline(always)]
     fn get_page(&mut self, gfp: Gfp, mark: Mark) -> Option<Pfn> {
-        let page = self.mm.get_page_from_freelist(&self.kernel, gfp, mark);
+        let page = self.mm.get_page_from_freelist(gfp, mark);
         if self.mm.boosted_zone.is_some() {
             self.wake_kswapd_for_boost();
         }
@@ -286,7 +275,7 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
             world.mm.preferred_zone(gfp)
         };
         // should_reclaim_retry() lets the allocation try again at once.
-        let waits = sys.world().kernel.mechanisms.zones.alloc_retry == AllocRetry::Always;
+        let waits = sys.world().mm.kernel.mechanisms.zones.alloc_retry == AllocRetry::Always;
         if waits {
             sys.wait_iff_congested(zone, SECOND / 50).await;
         }
@@ -298,7 +287,7 @@ impl World {
     /// freed nothing, and the last `without_a_page` not a page.
     fn may_retry(&self, gfp: Gfp, no_progress: u32, without_a_page: u32) -> bool {
         let progress = no_progress == 0;
-        match self.kernel.mechanisms.zones.alloc_retry {
+        match self.mm.kernel.mechanisms.zones.alloc_retry {
             AllocRetry::Always => progress && without_a_page < HOPELESS_ROUNDS,
             AllocRetry::Bounded => {
                 no_progress <= MAX_RECLAIM_RETRIES && self.mm.reclaim_could_help(gfp)

@@ -337,7 +337,7 @@ impl Mm {
                 };
                 let Some(pfn) = oldest else { break };
                 // Up to 6.9 a block keeps the type that its pageblock had when it was freed.
-                match self.zones[zone].migrate_types {
+                match self.kernel.mechanisms.zones.migrate_types {
                     MigrateTypes::Stolen => {
                         self.free_block_to(zone, pfn, order, MigrateType::ALL[migrate_type]);
                     }
@@ -421,16 +421,13 @@ mod tests {
     fn what_a_cpu_frees_it_allocates_next() {
         for version in ["v6.1", "v6.18"] {
             let kernel = kernel(version);
-            let mut mm = Mm::new(&machine(2), &kernel);
+            let mut mm = Mm::new(&machine(2), kernel);
             let in_zones = |mm: &Mm| {
                 let held = |z: &super::Zone| z.free + z.pcp.as_ref().map_or(0, super::Pcp::len);
                 mm.zones.iter().map(held).sum::<u64>()
             };
             let all = in_zones(&mm);
-            let take = |mm: &mut Mm| {
-                mm.get_page_from_freelist(&kernel, Gfp::user(0), Mark::Low)
-                    .unwrap()
-            };
+            let take = |mm: &mut Mm| mm.get_page_from_freelist(Gfp::user(0), Mark::Low).unwrap();
             let pages: Vec<u32> = (0..500).map(|_| take(&mut mm)).collect();
             assert_eq!(in_zones(&mm), all - 500, "{version}");
             mm.cpu = 1;
@@ -452,7 +449,7 @@ mod tests {
     fn blocks_of_several_pages_are_kept_too() {
         for version in ["v6.1", "v6.18"] {
             let kernel = kernel(version);
-            let mut mm = Mm::new(&machine(1), &kernel);
+            let mut mm = Mm::new(&machine(1), kernel);
             mm.drain_all_pages();
             let free = |mm: &Mm| mm.zones.iter().map(|zone| zone.free).sum::<u64>();
             let all = free(&mm);
@@ -485,12 +482,9 @@ mod tests {
     fn lists_are_short_while_kswapd_works() {
         for version in ["v6.1", "v6.18"] {
             let kernel = kernel(version);
-            let mut mm = Mm::new(&machine(1), &kernel);
+            let mut mm = Mm::new(&machine(1), kernel);
             let pages: Vec<u32> = (0..4000)
-                .map(|_| {
-                    mm.get_page_from_freelist(&kernel, Gfp::user(0), Mark::Low)
-                        .unwrap()
-                })
+                .map(|_| mm.get_page_from_freelist(Gfp::user(0), Mark::Low).unwrap())
                 .collect();
             for zone in &mut mm.zones {
                 zone.set_reclaim_active(true);
@@ -513,12 +507,12 @@ mod tests {
     #[test]
     fn batches_grow_with_allocations_in_a_row() {
         let kernel = kernel("v6.18");
-        let mut mm = Mm::new(&machine(1), &kernel);
+        let mut mm = Mm::new(&machine(1), kernel);
         let zone = mm.nodes[0].zonelist[0];
         let mut drops = Vec::new();
         for _ in 0..4000 {
             let before = mm.zones[zone].free;
-            mm.get_page_from_freelist(&kernel, Gfp::user(0), Mark::Low);
+            mm.get_page_from_freelist(Gfp::user(0), Mark::Low);
             let drop = before - mm.zones[zone].free;
             if drop > 0 {
                 drops.push(drop);

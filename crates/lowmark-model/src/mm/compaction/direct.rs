@@ -31,7 +31,7 @@ impl Sys {
     ) -> CompactResult {
         let zones: Vec<usize> = {
             let world = &mut *self.world();
-            if !world.kernel.coverage.compaction {
+            if !world.mm.kernel.coverage.compaction {
                 return CompactResult::Skipped;
             }
             world.trace(Kind::TryToCompactPages, |_| {
@@ -85,12 +85,11 @@ async fn compact_zone_order(
         if world.mm.zones[zone].compaction_deferred(order) {
             return CompactResult::Deferred;
         }
-        let rule = world.kernel.mechanisms.zones.watermark_order;
         let state = &world.mm.zones[zone];
-        if state.watermark_ok(order, state.mark(Mark::Min), gfp.highest, rule) {
+        if state.watermark_ok(order, state.mark(Mark::Min), gfp.highest) {
             return CompactResult::Success;
         }
-        if !state.compaction_suitable(order, gfp.highest, &world.kernel) {
+        if !world.mm.compaction_suitable(state, order, gfp.highest) {
             return CompactResult::Skipped;
         }
         let state = &mut world.mm.zones[zone];

@@ -1,7 +1,6 @@
 //! The free scanner: from the end of a zone down, free pages are isolated for others to move to.
 
 use super::{COMPACT_CLUSTER_MAX, CompactControl, Goal, pageblock_start};
-use crate::kernel::WatermarkOrder;
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::frames::page::Pages;
@@ -12,7 +11,7 @@ impl Zone {
     fn isolate_free_page(&mut self, pages: &mut Pages, pfn: Pfn) -> Option<u32> {
         let (order, list) = (pages[pfn].buddy_order(), pages[pfn].buddy_list());
         let mark = self.unboosted(Mark::Min) + (1 << order);
-        if !self.watermark_ok(0, mark, ZoneType::Dma, WatermarkOrder::FreeBlock) {
+        if !self.watermark_ok(0, mark, ZoneType::Dma) {
             return None;
         }
         self.free_area[list][order].remove(pages, pfn);

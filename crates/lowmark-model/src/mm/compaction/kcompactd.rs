@@ -26,7 +26,7 @@ impl Kcompactd {
 impl World {
     /// `wakeup_kcompactd`
     pub(in crate::mm) fn wakeup_kcompactd(&mut self, node: usize, order: u32, class: usize) {
-        if order == 0 || !self.kernel.coverage.compaction {
+        if order == 0 || !self.mm.kernel.coverage.compaction {
             return;
         }
         let kcompactd = &mut self.mm.nodes[node].kcompactd;
@@ -52,10 +52,9 @@ impl World {
 
     /// The zone has no block of an order for a class, and could have one.
     pub(super) fn needs_compaction(&self, zone: usize, order: usize, class: ZoneType) -> bool {
-        let rule = self.kernel.mechanisms.zones.watermark_order;
         let zone = &self.mm.zones[zone];
-        !zone.watermark_ok(order, zone.mark(Mark::Min), class, rule)
-            && zone.compaction_suitable(order, class, &self.kernel)
+        !zone.watermark_ok(order, zone.mark(Mark::Min), class)
+            && self.mm.compaction_suitable(zone, order, class)
     }
 
     /// `fragmentation_score_node`
@@ -74,15 +73,15 @@ impl World {
 
     /// `fragmentation_score_wmark`: memory is compacted down to the lower score, from above the higher one.
     pub(super) fn score_wmarks(&self) -> [u64; 2] {
-        let low = (100 - self.kernel.sysctl.compaction_proactiveness).max(5);
+        let low = (100 - self.mm.kernel.sysctl.compaction_proactiveness).max(5);
         [low, (low + 10).min(100)]
     }
 
     /// `should_proactive_compact_node`
     fn should_compact_proactively(&self, node: usize) -> bool {
         let [_, high] = self.score_wmarks();
-        self.kernel.mechanisms.zones.proactive_compaction == ProactiveCompaction::On
-            && self.kernel.sysctl.compaction_proactiveness > 0
+        self.mm.kernel.mechanisms.zones.proactive_compaction == ProactiveCompaction::On
+            && self.mm.kernel.sysctl.compaction_proactiveness > 0
             && !self.kswapd_is_running(node)
             && self.node_fragmentation_score(node) > high
     }

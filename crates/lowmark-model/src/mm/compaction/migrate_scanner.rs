@@ -112,7 +112,7 @@ impl Mm {
                     FastStart::Used => FastStart::Used,
                 };
                 cc.fast_search_fail = 0;
-                if zone.fast_migrateblock == FastMigrateblock::MarkedFirst {
+                if zone.rules.fast_migrateblock == FastMigrateblock::MarkedFirst {
                     *zone.skips(free) = true;
                 }
                 pageblock_start(free).max(zone.start)

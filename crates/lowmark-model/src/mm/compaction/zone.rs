@@ -1,7 +1,7 @@
 //! What compaction knows of a zone: where its scanners are, how often it failed, how fragmented the zone is.
 
 use super::{COMPACT_MAX_DEFER_SHIFT, pageblock_start};
-use crate::kernel::Kernel;
+use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::types::{
     MAX_ORDER, Mark, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn,
@@ -102,21 +102,6 @@ impl Zone {
         self.compaction_defer_reset(order);
     }
 
-    /// `compaction_suitable`: there is room to move pages to, and it is not for want of memory that there is no block.
-    pub(in crate::mm) fn compaction_suitable(
-        &self,
-        order: usize,
-        class: ZoneType,
-        kernel: &Kernel,
-    ) -> bool {
-        let costly = order > PAGE_ALLOC_COSTLY_ORDER;
-        let mark = self.mark(if costly { Mark::Low } else { Mark::Min });
-        let rule = kernel.mechanisms.zones.watermark_order;
-        let short = 0..=kernel.sysctl.extfrag_threshold as i64;
-        self.watermark_ok(0, mark + compact_gap(order), class, rule)
-            && !(costly && short.contains(&self.fragmentation_index(order)))
-    }
-
     /// Free pages, free blocks, and free blocks that are as large as an order at least, in units of it
     /// (`fill_contig_page_info`).
     pub(super) fn contig_page_info(&self, order: usize) -> (u64, u64, u64) {
@@ -158,6 +143,22 @@ impl Zone {
         let large = MigrateType::ALL.iter();
         let mut large = large.flat_map(|&list| &self.free_area[list as usize][order..]);
         large.any(|area| area.len() > 0)
+    }
+}
+
+impl Mm {
+    /// `compaction_suitable`: there is room to move pages to, and it is not for want of memory that there is no block.
+    pub(in crate::mm) fn compaction_suitable(
+        &self,
+        zone: &Zone,
+        order: usize,
+        class: ZoneType,
+    ) -> bool {
+        let costly = order > PAGE_ALLOC_COSTLY_ORDER;
+        let mark = zone.mark(if costly { Mark::Low } else { Mark::Min });
+        let short = 0..=self.kernel.sysctl.extfrag_threshold as i64;
+        zone.watermark_ok(0, mark + compact_gap(order), class)
+            && !(costly && short.contains(&zone.fragmentation_index(order)))
     }
 }
 

@@ -57,7 +57,7 @@ impl World {
     pub(super) fn file_fault(&mut self, fault: FileFault, page: &mut Option<Pfn>) -> Step {
         let FileFault { vma, index, .. } = fault;
         let offset = self.mm.vmas[vma as usize].offset + index;
-        let around = self.kernel.mechanisms.files.fault_around == FaultAround::On;
+        let around = self.mm.kernel.mechanisms.files.fault_around == FaultAround::On;
         if around && !fault.write && self.fault_around(fault) {
             return Step::Done { cost: 0 };
         }
@@ -200,7 +200,7 @@ impl World {
         }
         self.map_anon(fault.vma, fault.index, copy, true, true);
         self.mm.pages[copy].set(flag::SWAPBACKED);
-        if self.kernel.mechanisms.reclaim.new_anon == NewAnon::Active {
+        if self.mm.kernel.mechanisms.reclaim.new_anon == NewAnon::Active {
             self.mm.pages[copy].set(flag::ACTIVE);
         }
         self.mm.lru_add(copy);
@@ -330,7 +330,7 @@ impl World {
     /// the step that the fault has to take first.
     fn page_mkwrite(&mut self, pfn: Pfn) -> Result<Nanos, Step> {
         let page = &self.mm.pages[pfn];
-        let stable = self.kernel.mechanisms.writeback.stable_pages == StablePages::Always;
+        let stable = self.mm.kernel.mechanisms.writeback.stable_pages == StablePages::Always;
         if page.has(flag::WRITEBACK) && (stable || self.is_remote(pfn)) {
             return Err(Step::Wait {
                 pfn,

@@ -286,7 +286,7 @@ impl World {
         };
         self.map_anon(vma, index, pfn, true, true);
         self.mm.pages[pfn].set(flag::SWAPBACKED);
-        if self.kernel.mechanisms.reclaim.new_anon == NewAnon::Active {
+        if self.mm.kernel.mechanisms.reclaim.new_anon == NewAnon::Active {
             self.mm.pages[pfn].set(flag::ACTIVE);
         }
         self.mm.lru_add(pfn);

@@ -10,15 +10,15 @@ impl World {
     /// `__vm_enough_memory` of a map that may be written to and is not a shared one of a file: whether it may have so many
     /// pages.
     pub(crate) fn vm_enough_memory(&self, pages: u64) -> bool {
-        if self.kernel.sysctl.overcommit_memory == 1 {
+        if self.mm.kernel.sysctl.overcommit_memory == 1 {
             return true;
         }
-        match self.kernel.mechanisms.zones.overcommit {
+        match self.mm.kernel.mechanisms.zones.overcommit {
             Overcommit::Total => pages <= self.mm.totalram_pages() + self.mm.swap.total_slots(),
             Overcommit::Available => {
                 let free: u64 = self.mm.zones.iter().map(|zone| zone.free).sum();
                 let available = free + self.mm.nr_file_pages + self.mm.swap.free_slots();
-                let kept = self.mm.totalreserve_pages(&self.kernel);
+                let kept = self.mm.totalreserve_pages();
                 // Counting the swap cache takes a while, and most maps are granted without it.
                 let more_than = |available: u64| available.saturating_sub(kept) > pages;
                 more_than(available) || more_than(available + self.mm.swap.cached_pages())

@@ -16,8 +16,8 @@ impl World {
     /// The tables of a region of so many pages, none allocated yet; an empty list where they are left out.
     pub(crate) fn no_tables(&self, pages: usize) -> Vec<Pfn> {
         let high = |kind| kind == ZoneType::High;
-        let left_out =
-            !self.kernel.coverage.page_tables || self.mm.zones.iter().any(|zone| high(zone.kind));
+        let left_out = !self.mm.kernel.coverage.page_tables
+            || self.mm.zones.iter().any(|zone| high(zone.kind));
         match left_out {
             true => Vec::new(),
             false => vec![NONE; pages.div_ceil(PTRS_PER_PTE)],
@@ -27,7 +27,7 @@ impl World {
     /// Whether the table for a page is there; if it is not, one is allocated if the fast path has a page.
     #[inline]
     pub(super) fn has_table(&mut self, vma: u32, index: u32) -> bool {
-        !self.kernel.coverage.page_tables || self.pte_alloc(vma, index)
+        !self.mm.kernel.coverage.page_tables || self.pte_alloc(vma, index)
     }
 
     #[inline(never)]

@@ -70,14 +70,14 @@ impl World {
 
     /// What a file that is opened now has been told of.
     pub(crate) fn sample_errors(&mut self, inode: InodeId) -> u64 {
-        let rule = self.kernel.mechanisms.writeback.writeback_errors;
+        let rule = self.mm.kernel.mechanisms.writeback.writeback_errors;
         self.mm.inodes[inode as usize].error.sample(rule)
     }
 
     /// fsync(2) of a file that has been told of `told`: counts EIO.
     pub(crate) fn report_error(&mut self, inode: InodeId, told: &mut u64) {
         let error = &mut self.mm.inodes[inode as usize].error;
-        let news = match self.kernel.mechanisms.writeback.writeback_errors {
+        let news = match self.mm.kernel.mechanisms.writeback.writeback_errors {
             WritebackErrors::MappingFlag => error.test_and_clear(),
             WritebackErrors::OpenFile | WritebackErrors::EveryOpenFile => {
                 error.test_and_clear();

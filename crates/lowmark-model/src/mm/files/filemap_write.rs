@@ -123,7 +123,7 @@ impl World {
         let undisturbed = self.sched.undisturbed();
         let (mut spent, mut stopped) = (0, Stopped::Done);
         let fs = self.mm.inodes[file.inode as usize].fs;
-        let folios = self.kernel.mechanisms.writeback.write_folios;
+        let folios = self.mm.kernel.mechanisms.writeback.write_folios;
         let large = self.mounts.get(fs).has_large_folios(folios);
         while *at < end && spent <= undisturbed {
             if *at >= *folio {
@@ -143,7 +143,7 @@ impl World {
                 break;
             };
             spent += locked;
-            if self.kernel.mechanisms.reclaim.write_access == WriteAccess::Counts {
+            if self.mm.kernel.mechanisms.reclaim.write_access == WriteAccess::Counts {
                 self.mark_page_accessed(pfn);
             }
             *at += bytes;
@@ -181,7 +181,7 @@ impl World {
         if let Some(pfn) = inode.pages.page(index) {
             let head = self.mm.pages.head(pfn);
             let page = &self.mm.pages[head];
-            let stable = self.kernel.mechanisms.writeback.stable_pages == StablePages::Always;
+            let stable = self.mm.kernel.mechanisms.writeback.stable_pages == StablePages::Always;
             // A page on its way to a server waits for the answer (nfs_lock_request).
             let waits = page.has(flag::WRITEBACK) && (stable || self.nfs.is_remote(inode.device));
             return match (page.has(flag::LOCKED), waits) {

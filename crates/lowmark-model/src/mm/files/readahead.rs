@@ -268,7 +268,7 @@ async fn ondemand(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, why: 
         let world = sys.world();
         let inode = &world.mm.inodes[file.inode as usize];
         let max = world.ra_pages(file.inode);
-        let rule = world.kernel.mechanisms.files.context_readahead;
+        let rule = world.mm.kernel.mechanisms.files.context_readahead;
         let wanted = (index, wanted);
         file.readahead
             .ondemand(&inode.pages, wanted, why, rule, max)
@@ -333,9 +333,9 @@ impl World {
 
     /// Whether a file is read into large folios.
     fn reads_large_folios(&mut self, inode: InodeId) -> bool {
-        let mechanisms = &self.kernel.mechanisms;
+        let mechanisms = &self.mm.kernel.mechanisms;
         let fs = self.mm.inodes[inode as usize].fs;
-        self.kernel.coverage.read_folios
+        self.mm.kernel.coverage.read_folios
             && self
                 .mounts
                 .get(fs)

@@ -46,7 +46,7 @@ impl World {
             self.mapping_set_error(pfn);
         }
         if self.mm.pages[pfn].test_and_clear(flag::RECLAIM) {
-            let tail = self.kernel.mechanisms.reclaim.tail_writeback;
+            let tail = self.mm.kernel.mechanisms.reclaim.tail_writeback;
             self.mm
                 .rotate_reclaimable_page(pfn, tail == TailWriteback::Activate);
         }

@@ -60,7 +60,7 @@ impl World {
     pub(crate) fn memcg_wb_stats(&self, memcg: MemcgId) -> (u64, (u64, u64)) {
         let mm = &self.mm;
         let current =
-            self.kernel.mechanisms.writeback.group_dirty_stats == GroupDirtyStats::Current;
+            self.mm.kernel.mechanisms.writeback.group_dirty_stats == GroupDirtyStats::Current;
         let files = (0..mm.sets).map(|set| {
             let lruvec = &mm.lruvecs[mm.memcg_lruvec(set, memcg)];
             let lists = [Lru::InactiveFile, Lru::ActiveFile];
@@ -79,7 +79,7 @@ impl World {
     /// Length of a list, those of the groups below included, as far as it is known (`lruvec_page_state`).
     #[inline]
     pub(crate) fn lruvec_page_state(&self, lruvec: usize, lru: Lru) -> u64 {
-        match self.kernel.mechanisms.reclaim.lruvec_stats {
+        match self.mm.kernel.mechanisms.reclaim.lruvec_stats {
             LruvecStats::Current => self.mm.tree_len(lruvec, lru),
             LruvecStats::BeforeReclaim | LruvecStats::Periodic => {
                 self.mm.lruvecs[lruvec].flushed.len[lru as usize]
@@ -90,7 +90,7 @@ impl World {
     /// Anon and file pages activated as they came back, those of the groups below included, as far as it is
     /// known (`lruvec_page_state`).
     pub(crate) fn workingset_activations(&self, lruvec: usize) -> [u64; 2] {
-        match self.kernel.mechanisms.reclaim.lruvec_stats {
+        match self.mm.kernel.mechanisms.reclaim.lruvec_stats {
             LruvecStats::Current => self.mm.current_counts(lruvec).activations,
             LruvecStats::BeforeReclaim | LruvecStats::Periodic => {
                 self.mm.lruvecs[lruvec].flushed.activations
@@ -102,7 +102,7 @@ impl World {
     /// changes of all groups together have to be more than 64 for each CPU and one more.
     pub(crate) fn flush_before_reclaim(&mut self) {
         let changed = self.mm.stat.memcg_updates() - self.mm.memcontrol.updates_flushed;
-        match self.kernel.mechanisms.reclaim.lruvec_stats {
+        match self.mm.kernel.mechanisms.reclaim.lruvec_stats {
             LruvecStats::Current | LruvecStats::Periodic => {}
             LruvecStats::BeforeReclaim if changed / CHARGE_BATCH <= self.sched.cpus() => {}
             LruvecStats::BeforeReclaim => self.mm.flush_stats(),
@@ -112,7 +112,7 @@ impl World {
     /// The worker runs since boot. Where between two of its runs a workload begins is chance
     /// ([`lowmark_spec::Scenario::phase`]).
     pub(crate) fn start_flushing_stats(&mut self, phase: u64) {
-        if self.kernel.mechanisms.reclaim.lruvec_stats != LruvecStats::Current {
+        if self.mm.kernel.mechanisms.reclaim.lruvec_stats != LruvecStats::Current {
             self.mm.flush_stats();
             let next = Interrupt::FlushMemcgStats;
             self.sched.interrupt_in_background(until_flush(phase), next);

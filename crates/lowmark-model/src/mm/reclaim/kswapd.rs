@@ -26,7 +26,7 @@ impl World {
     /// `wake_all_kswapds`: tells the kswapd of every node that the allocation could use, with the flags that it has.
     pub(crate) fn wake_all_kswapds(&mut self, gfp: Gfp, flags: u64, order: u32) {
         // Zone kernels tell one that is awake nothing but a higher order.
-        let mechanisms = &self.kernel.mechanisms;
+        let mechanisms = &self.mm.kernel.mechanisms;
         let by_node = mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
         let told = mechanisms.kswapd.kswapd_wake == KswapdWake::Told;
         let awake = |node: &Node| node.kswapd.wait.is_empty();
@@ -51,7 +51,7 @@ impl World {
         highest: ZoneType,
     ) {
         let node = self.mm.zones[zone].node;
-        let by_node = self.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
+        let by_node = self.mm.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
         let kswapd = &mut self.mm.nodes[node].kswapd;
         if by_node {
             let class = highest as usize;
@@ -62,7 +62,7 @@ impl World {
             let class = preferred as usize;
             kswapd.class = Some(kswapd.class.map_or(class, |old| old.min(class)));
         }
-        let rule = self.kernel.mechanisms.kswapd.kswapd_wake;
+        let rule = self.mm.kernel.mechanisms.kswapd.kswapd_wake;
         let awake = kswapd.wait.is_empty() && rule != KswapdWake::Told;
         if awake {
             return;
@@ -85,7 +85,7 @@ impl World {
         }
         if needed {
             // Zones count anew in each node; e716f2eb24de (4.12) traces what it is woken for.
-            let zid = match self.kernel.mechanisms.kswapd.kswapd_classzone {
+            let zid = match self.mm.kernel.mechanisms.kswapd.kswapd_classzone {
                 KswapdClasszone::Vanilla | KswapdClasszone::Clear => self.mm.zones[zone].kind,
                 KswapdClasszone::KeepAwake | KswapdClasszone::Remembers => highest,
             };
@@ -125,7 +125,9 @@ impl World {
 
     /// A run of kswapd over a node is over.
     fn count_failure(&mut self, node: usize, reclaimed: u64) {
-        if reclaimed == 0 && self.kernel.mechanisms.kswapd.hopeless_node == HopelessNode::Failures {
+        if reclaimed == 0
+            && self.mm.kernel.mechanisms.kswapd.hopeless_node == HopelessNode::Failures
+        {
             self.mm.nodes[node].kswapd.failures += 1;
         }
     }
@@ -141,8 +143,7 @@ impl World {
 
     fn zone_ok(&self, zone: usize, order: u32, mark: Mark, class: ZoneType) -> bool {
         let zone = &self.mm.zones[zone];
-        let rule = self.kernel.mechanisms.zones.watermark_order;
-        zone.watermark_ok(order as usize, zone.mark(mark), class, rule)
+        zone.watermark_ok(order as usize, zone.mark(mark), class)
     }
 
     /// Zones of a node up to a class (`pgdat->node_zones`).
@@ -159,7 +160,8 @@ impl World {
     /// clears the flags that call the node congested or dirty, also where an allocation makes it before it wakes kswapd.
     fn zone_balanced(&mut self, zone: usize, order: u32, class: usize) -> bool {
         let balanced = self.zone_ok(zone, order, Mark::High, class_type(class));
-        if balanced && self.kernel.mechanisms.kswapd.kswapd_classzone == KswapdClasszone::Vanilla {
+        if balanced && self.mm.kernel.mechanisms.kswapd.kswapd_classzone == KswapdClasszone::Vanilla
+        {
             self.clear_node_flags(self.mm.zones[zone].node);
         }
         balanced
@@ -169,7 +171,7 @@ impl World {
     fn node_balanced(&mut self, node: usize, order: u32, class: usize) -> bool {
         if self.zones_up_to(node, class).next().is_none() {
             return matches!(
-                self.kernel.mechanisms.kswapd.kswapd_classzone,
+                self.mm.kernel.mechanisms.kswapd.kswapd_classzone,
                 KswapdClasszone::KeepAwake | KswapdClasszone::Remembers
             );
         }
@@ -184,13 +186,13 @@ impl World {
     fn prepare_sleep(&mut self, node: usize, done: Request) -> bool {
         self.wake_all_pfmemalloc_waiters(node);
         let Request { order, class } = done;
-        if self.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node {
+        if self.mm.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node {
             return self.pgdat_balanced(node, order, class);
         }
         if self.node_hopeless(node) {
             return true;
         }
-        if self.kernel.mechanisms.kswapd.kswapd_classzone == KswapdClasszone::Vanilla {
+        if self.mm.kernel.mechanisms.kswapd.kswapd_classzone == KswapdClasszone::Vanilla {
             return (0..self.mm.nodes[node].zones.len()).all(|at| {
                 let zone = self.mm.nodes[node].zones[at];
                 self.mm.zones[zone].kind as usize > class || self.zone_balanced(zone, order, class)
@@ -205,7 +207,7 @@ impl World {
 
     /// `clear_pgdat_congested`: what batches of dirty pages said of a node's devices is over.
     fn clear_node_flags(&mut self, node: usize) {
-        let writeback = self.kernel.mechanisms.kswapd.node_writeback == NodeWriteback::Balanced;
+        let writeback = self.mm.kernel.mechanisms.kswapd.node_writeback == NodeWriteback::Balanced;
         for &zone in &self.mm.nodes[node].zones {
             let zone = &mut self.mm.zones[zone];
             zone.congested = false;
@@ -238,7 +240,7 @@ struct Request {
 
 /// The thread (`kswapd`). Never returns.
 pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
-    let by_node = sys.world().kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
+    let by_node = sys.world().mm.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
     let mut done = sys.world().first_request(node);
     let mut alloc_order = 0;
     {
@@ -262,8 +264,8 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
 impl World {
     /// What kswapd takes for asked of it before anybody has.
     fn first_request(&self, node: usize) -> Request {
-        let class = match self.kernel.mechanisms.kswapd.kswapd_classzone {
-            _ if self.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node => {
+        let class = match self.mm.kernel.mechanisms.kswapd.kswapd_classzone {
+            _ if self.mm.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node => {
                 // pgdat->nr_zones - 1
                 self.mm.highest_zone(node)
             }
@@ -279,8 +281,8 @@ impl World {
     /// After its sleep kswapd reads what it is asked for, and resets that. If it is nothing, the class is that of its
     /// last run, zone 0, or with zone lists the highest zone.
     fn take_request(&mut self, node: usize, done: Request) -> Request {
-        let unasked = match self.kernel.mechanisms.kswapd.kswapd_classzone {
-            _ if self.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node => {
+        let unasked = match self.mm.kernel.mechanisms.kswapd.kswapd_classzone {
+            _ if self.mm.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node => {
                 self.mm.highest_zone(node) as usize
             }
             KswapdClasszone::Remembers => done.class,
@@ -302,12 +304,15 @@ impl World {
     /// After a run: by what it asks whether it may sleep, and the order that is left to kcompactd. A run that gave up
     /// the order asks by what it has done; one that did not, by what has been asked for meanwhile.
     fn look_again(&self, node: usize, request: Request, done: Request) -> (Request, u32) {
-        let by_node = self.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
+        let by_node = self.mm.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
         if !by_node || done.order != request.order {
             return (done, request.order);
         }
         let kswapd = &self.mm.nodes[node].kswapd;
-        let class = match (self.kernel.mechanisms.kswapd.kswapd_classzone, kswapd.class) {
+        let class = match (
+            self.mm.kernel.mechanisms.kswapd.kswapd_classzone,
+            kswapd.class,
+        ) {
             (KswapdClasszone::KeepAwake, Some(asked)) => asked.max(request.class),
             (_, Some(asked)) => asked,
             (KswapdClasszone::KeepAwake | KswapdClasszone::Remembers, None) => request.class,
@@ -320,8 +325,8 @@ impl World {
     /// A nap was cut short: what kswapd would have slept by is asked for as well.
     fn note_interrupted_nap(&mut self, node: usize, done: Request) {
         self.mm.stat.kswapd_low_wmark_hit_quickly += 1;
-        let classzone = self.kernel.mechanisms.kswapd.kswapd_classzone;
-        let by_node = self.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
+        let classzone = self.mm.kernel.mechanisms.kswapd.kswapd_classzone;
+        let by_node = self.mm.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
         let kswapd = &mut self.mm.nodes[node].kswapd;
         kswapd.order = kswapd.order.max(done.order);
         if by_node {

@@ -28,7 +28,7 @@ impl World {
     /// if the kernel does not remember its kind.
     pub(crate) fn workingset_eviction(&mut self, pfn: Pfn, memcg: MemcgId) -> Option<Shadow> {
         let page = self.mm.pages[pfn];
-        let remembered = match self.kernel.mechanisms.reclaim.workingset {
+        let remembered = match self.mm.kernel.mechanisms.reclaim.workingset {
             Workingset::Off => false,
             Workingset::File => !page.has(flag::SWAPBACKED),
             Workingset::All => true,
@@ -41,7 +41,7 @@ impl World {
         let before = self.mm.lruvecs[lruvec].nonresident_age;
         self.age_nonresident(lruvec, page.folio_nr_pages());
         // 31d8fcac00fc (5.8): the eviction itself counts as a step.
-        let age = match self.kernel.mechanisms.reclaim.workingset {
+        let age = match self.mm.kernel.mechanisms.reclaim.workingset {
             Workingset::All => before,
             _ => self.mm.lruvecs[lruvec].nonresident_age,
         };
@@ -65,7 +65,7 @@ impl World {
         }
         self.mm.pages[pfn].set(flag::ACTIVE);
         let lruvec = self.mm.lruvec_of(pfn);
-        if self.kernel.mechanisms.reclaim.workingset == Workingset::All {
+        if self.mm.kernel.mechanisms.reclaim.workingset == Workingset::All {
             self.age_nonresident(lruvec, pages);
         }
         self.mm.lruvecs[lruvec].activations[kind] += pages;
@@ -82,7 +82,7 @@ impl World {
     fn competing_pages(&self, lruvec: usize, file: bool) -> u64 {
         let len = |lru| self.lruvec_page_state(lruvec, lru);
         let active_file = len(Lru::ActiveFile);
-        if self.kernel.mechanisms.reclaim.workingset != Workingset::All {
+        if self.mm.kernel.mechanisms.reclaim.workingset != Workingset::All {
             return active_file;
         }
         let anon = match (self.mm.swap.free_slots() > 0, file) {
@@ -97,14 +97,14 @@ impl World {
     /// `workingset_activation`: a file page that was referenced twice becomes active.
     pub(crate) fn workingset_activation(&mut self, pfn: Pfn) {
         let lruvec = self.mm.lruvec_of(pfn);
-        if self.kernel.mechanisms.reclaim.workingset != Workingset::Off {
+        if self.mm.kernel.mechanisms.reclaim.workingset != Workingset::Off {
             self.age_nonresident(lruvec, self.mm.pages[pfn].folio_nr_pages());
         }
     }
 
     /// Reclaim puts `active` pages on the active list (`move_pages_to_lru`).
     pub(crate) fn age_by_put_back(&mut self, lruvec: usize, active: u64) {
-        if self.kernel.mechanisms.reclaim.workingset == Workingset::All {
+        if self.mm.kernel.mechanisms.reclaim.workingset == Workingset::All {
             self.age_nonresident(lruvec, active);
         }
     }

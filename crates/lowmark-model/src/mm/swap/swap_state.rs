@@ -161,11 +161,11 @@ impl Readahead {
 impl World {
     #[inline]
     fn readahead_event(&mut self, konstantin: i32) {
-        if self.kernel.mechanisms.swap.swapin_readahead == SwapinReadahead::Konstantin {
+        if self.mm.kernel.mechanisms.swap.swapin_readahead == SwapinReadahead::Konstantin {
             self.mm
                 .swap
                 .readahead
-                .move_score(konstantin, self.kernel.sysctl.page_cluster);
+                .move_score(konstantin, self.mm.kernel.sysctl.page_cluster);
         }
     }
 
@@ -222,7 +222,7 @@ impl World {
         replay: bool,
     ) -> Option<Pfn> {
         let pfn = self.mm.swap.cached(slot)?;
-        match self.kernel.mechanisms.swap.swapin_readahead {
+        match self.mm.kernel.mechanisms.swap.swapin_readahead {
             SwapinReadahead::Vanilla => {}
             SwapinReadahead::Shaohua => {
                 if let Some((vma, _)) = at.filter(|_| !replay) {
@@ -252,14 +252,14 @@ impl World {
 
     /// `swap_use_vma_readahead`
     fn reads_ahead_by_vma(&self) -> bool {
-        self.kernel.mechanisms.swap.swapin_readahead == SwapinReadahead::Vma
+        self.mm.kernel.mechanisms.swap.swapin_readahead == SwapinReadahead::Vma
             && !self.mm.swap.rotates()
     }
 
     /// The slots to read when one is missing.
     fn swapin_window(&mut self, slot: u32, at: Option<(u32, u32)>) -> Window {
         if let Some((vma, page)) = at.filter(|_| self.reads_ahead_by_vma()) {
-            let max = 1 << self.kernel.sysctl.page_cluster;
+            let max = 1 << self.mm.kernel.sysctl.page_cluster;
             let region = &mut self.mm.vmas[vma as usize];
             let pages = region.readahead.window(page, max, region.ptes.len() as u32);
             let ptes = &region.ptes[pages.start as usize..pages.end as usize];
@@ -273,12 +273,12 @@ impl World {
 
     /// How many slots to read around `slot`.
     fn swapin_nr_slots(&mut self, slot: u32, vma: Option<u32>) -> u32 {
-        let max = 1 << self.kernel.sysctl.page_cluster;
+        let max = 1 << self.mm.kernel.sysctl.page_cluster;
         let readahead = &mut self.mm.swap.readahead;
-        match self.kernel.mechanisms.swap.swapin_readahead {
+        match self.mm.kernel.mechanisms.swap.swapin_readahead {
             SwapinReadahead::Vanilla => max,
             SwapinReadahead::Konstantin => {
-                readahead.move_score(1, self.kernel.sysctl.page_cluster);
+                readahead.move_score(1, self.mm.kernel.sysctl.page_cluster);
                 1 << readahead.cluster
             }
             SwapinReadahead::Shaohua => {
@@ -302,7 +302,7 @@ impl World {
 
     fn marks_neighbours(&self) -> Marks {
         use SwapinReadahead as R;
-        match self.kernel.mechanisms.swap.swapin_readahead {
+        match self.mm.kernel.mechanisms.swap.swapin_readahead {
             R::Vanilla | R::Shaohua => Marks::None,
             R::Konstantin | R::HughOld | R::HughNew | R::SwapinNrPages => Marks::All,
             R::Vma => Marks::New,
@@ -363,7 +363,8 @@ pub(crate) async fn swapin_readahead(
         let world = &mut *sys.world();
         (world.swapin_window(slot, at), world.marks_neighbours())
     };
-    let plug = window.len > 1 && sys.world().kernel.mechanisms.swap.swapin_plug == SwapinPlug::On;
+    let plug =
+        window.len > 1 && sys.world().mm.kernel.mechanisms.swap.swapin_plug == SwapinPlug::On;
     if plug {
         sys.start_plug();
     }

@@ -10,7 +10,7 @@ const SECOND: TaskId = TaskId(1);
 /// A machine of so many CPUs, with tasks none of which was woken yet.
 fn fair(version: &str, cpus: u32, tasks: u32) -> Fair {
     let kernel = versions::at(Version::known(version).expect("known"));
-    let mut fair = Fair::new(cpus, 250, &kernel);
+    let mut fair = Fair::new(cpus, 250, kernel.sched);
     (0..tasks).for_each(|_| fair.add());
     fair
 }

@@ -59,7 +59,7 @@ impl Layout {
     /// Reserves and watermarks of zones that manage what they do when the kernel begins; when this is done they
     /// manage all of their pages.
     pub(super) fn boot(&self, zones: &mut [Zone], kernel: &Kernel) {
-        setup_lowmem_reserve(zones, kernel);
+        setup_lowmem_reserve(zones);
         let mut kbytes = min_free_kbytes(zones, kernel);
         setup_watermarks(zones, kernel, kbytes, SCALE);
         let managed: u64 = zones.iter().map(|zone| zone.managed).sum();
@@ -72,7 +72,7 @@ impl Layout {
         }
         match kernel.mechanisms.zones.reserve_update {
             ReserveUpdate::AtBoot => {}
-            ReserveUpdate::ManagedPages => setup_lowmem_reserve(zones, kernel),
+            ReserveUpdate::ManagedPages => setup_lowmem_reserve(zones),
         }
         let sysctl = &kernel.sysctl;
         if sysctl.min_free_kbytes.is_some() || sysctl.watermark_scale_factor.is_some() {
@@ -86,7 +86,7 @@ impl Layout {
     fn min_free_kbytes_of_khugepaged(&self, zones: &[Zone], kernel: &Kernel, kbytes: u64) -> u64 {
         if self.thp {
             let wanted = THP_BLOCK * zones.len() as u64;
-            let recommended = wanted.min(nr_free_buffer_pages(zones, kernel) / 20);
+            let recommended = wanted.min(nr_free_buffer_pages(zones) / 20);
             return kbytes.max(recommended * KIB_PER_PAGE);
         }
         match kernel.mechanisms.zones.min_free_without_thp {
@@ -106,14 +106,14 @@ fn reserve_ratio(kind: ZoneType) -> u64 {
 
 /// `setup_per_zone_lowmem_reserve`: a zone keeps, for requests that could use a higher class, the pages
 /// of the zones above it divided by its ratio.
-fn setup_lowmem_reserve(zones: &mut [Zone], kernel: &Kernel) {
+fn setup_lowmem_reserve(zones: &mut [Zone]) {
     for index in 0..zones.len() {
         let (node, kind) = (zones[index].node, zones[index].kind);
         for class in kind as usize + 1..MAX_NR_ZONES {
             let above: u64 = zones
                 .iter()
                 .filter(|zone| zone.node == node && zone.kind > kind && zone.kind as usize <= class)
-                .map(|zone| zone.size(kernel))
+                .map(|zone| zone.size())
                 .sum();
             zones[index].lowmem_reserve[class] = above / reserve_ratio(kind);
         }
@@ -126,9 +126,9 @@ fn lowmem(zones: &[Zone]) -> impl Iterator<Item = &Zone> {
 }
 
 /// `nr_free_buffer_pages`: the pages above the high watermarks, which are 0 at first.
-fn nr_free_buffer_pages(zones: &[Zone], kernel: &Kernel) -> u64 {
+fn nr_free_buffer_pages(zones: &[Zone]) -> u64 {
     lowmem(zones)
-        .map(|zone| zone.size(kernel).saturating_sub(zone.mark(Mark::High)))
+        .map(|zone| zone.size().saturating_sub(zone.mark(Mark::High)))
         .sum()
 }
 
@@ -138,16 +138,16 @@ fn min_free_kbytes(zones: &[Zone], kernel: &Kernel) -> u64 {
         MinFreeBound::Megabytes64 => 65_536,
         MinFreeBound::Megabytes256 => 262_144,
     };
-    let lowmem_kbytes = nr_free_buffer_pages(zones, kernel) * KIB_PER_PAGE;
+    let lowmem_kbytes = nr_free_buffer_pages(zones) * KIB_PER_PAGE;
     (lowmem_kbytes * 16).isqrt().clamp(128, most)
 }
 
 /// `setup_per_zone_wmarks`; `scale` is `watermark_scale_factor`.
 fn setup_watermarks(zones: &mut [Zone], kernel: &Kernel, min_free_kbytes: u64, scale: u64) {
     let pages_min = min_free_kbytes / KIB_PER_PAGE;
-    let lowmem: u64 = lowmem(zones).map(|zone| zone.size(kernel)).sum();
+    let lowmem: u64 = lowmem(zones).map(|zone| zone.size()).sum();
     for zone in zones {
-        let size = zone.size(kernel);
+        let size = zone.size();
         let share = pages_min * size / lowmem.max(1);
         let min = match zone.kind {
             ZoneType::High => (size / 1024).clamp(32, 128),

@@ -1,6 +1,6 @@
 //! Memory as booting leaves it: what is free, and what is in use before the workload begins.
 
-use crate::kernel::{DmaPool, Kernel};
+use crate::kernel::DmaPool;
 use crate::mm::Mm;
 use crate::mm::types::{
     MAX_ORDER, Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, ZoneType,
@@ -47,8 +47,8 @@ impl Mm {
 
     /// Takes `count` pages out of reach for good: memory that the workload does not describe. Between them are the given
     /// free blocks of each zone.
-    pub(in crate::mm) fn occupy(&mut self, count: u64, fragments: &[Fragments], kernel: &Kernel) {
-        let pool = match kernel.mechanisms.zones.dma_pool {
+    pub(in crate::mm) fn occupy(&mut self, count: u64, fragments: &[Fragments]) {
+        let pool = match self.kernel.mechanisms.zones.dma_pool {
             DmaPool::One => 0,
             DmaPool::EachZone => self.take_dma_pool(count),
         };

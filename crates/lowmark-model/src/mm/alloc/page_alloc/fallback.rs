@@ -90,7 +90,7 @@ impl Zone {
                 _ => self.rmqueue_smallest(pages, order, MigrateType::Movable),
             };
         }
-        match self.migrate_types {
+        match self.rules.migrate_types {
             MigrateTypes::Stolen | MigrateTypes::Claimed => {
                 self.rmqueue_largest(pages, order, list)
             }
@@ -140,7 +140,7 @@ impl Zone {
             return self.take_ownership(pages, order, high, from, list);
         }
         self.boost_watermark();
-        let stolen = self.migrate_types == MigrateTypes::Stolen;
+        let stolen = self.rules.migrate_types == MigrateTypes::Stolen;
         if may_claim(high, list) {
             let claimed = self.claim(pages, pfn, list);
             if claimed || stolen {
@@ -220,7 +220,7 @@ impl Zone {
             _ => 0,
         };
         let claimed = free + alike >= PAGEBLOCK_PAGES / 2;
-        if claimed || self.migrate_types == MigrateTypes::Stolen {
+        if claimed || self.rules.migrate_types == MigrateTypes::Stolen {
             self.move_freepages(pages, start, list);
         }
         if claimed {
@@ -257,7 +257,7 @@ impl Zone {
     ) {
         let from = pages[buddy].buddy_list();
         self.free_area[from][order].remove(pages, buddy);
-        if order >= PAGEBLOCK_ORDER && self.migrate_types != MigrateTypes::Stolen {
+        if order >= PAGEBLOCK_ORDER && self.rules.migrate_types != MigrateTypes::Stolen {
             self.change_pageblock_range(buddy, order, list);
         }
     }

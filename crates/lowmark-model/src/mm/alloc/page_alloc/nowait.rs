@@ -1,6 +1,5 @@
 //! Blocks for the kernel itself, for callers that cannot wait (GFP_NOWAIT).
 
-use crate::kernel::Kernel;
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::alloc::pcp;
@@ -73,7 +72,7 @@ impl World {
     }
 
     pub(super) fn take_pages(&mut self, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
-        let page = self.mm.take_pages(&self.kernel, gfp, order, floor);
+        let page = self.mm.take_pages(gfp, order, floor);
         self.wake_kswapd_for_boost();
         page
     }
@@ -81,14 +80,13 @@ impl World {
 
 impl Mm {
     /// `get_page_from_freelist` for a block.
-    fn take_pages(&mut self, kernel: &Kernel, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
-        let rule = kernel.mechanisms.zones.watermark_order;
+    fn take_pages(&mut self, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
         for at in 0..self.nodes[gfp.node].fallbacks.len() {
             let fallback = &self.nodes[gfp.node].fallbacks[at];
             let (number, zone) = (fallback.zone, &mut self.zones[fallback.zone]);
             let enough = floor
                 .of(zone)
-                .is_none_or(|mark| zone.watermark_ok(order, mark, gfp.highest, rule));
+                .is_none_or(|mark| zone.watermark_ok(order, mark, gfp.highest));
             if zone.free <= fallback.keeps[Mark::High as usize]
                 && let Some(pcp) = &mut zone.pcp
             {

@@ -39,7 +39,7 @@ fn memory(version: &str, free: &[(Pfn, u32)]) -> Mm {
         }],
         ..Machine::small(pages * PAGE_SIZE, 0)
     };
-    let mut mm = Mm::new(&machine, &kernel(version, 15_000));
+    let mut mm = Mm::new(&machine, kernel(version, 15_000));
     mm.zones[0].pageblocks.fill(Movable);
     for list in [Unmovable, Movable, Reclaimable] {
         while mm.zones[0].free_area[list as usize]
@@ -229,7 +229,7 @@ fn zone_dma_begins_with_an_unmovable_pageblock() {
             occupied: 6_288 * PAGE_SIZE,
             ..Machine::small(256 << 20, 0)
         };
-        let mm = Mm::new(&machine, &kernel(version, 15_000));
+        let mm = Mm::new(&machine, kernel(version, 15_000));
         let dma = &mm.zones[0];
         let blocks = |list: MigrateType| -> Vec<u64> {
             let areas = dma.free_area[list as usize].iter();
@@ -266,7 +266,7 @@ fn fragments_lie_between_pages_in_use() {
         };
         let memory = |fragments, occupied: u64| {
             let machine = machine(fragments, occupied * PAGE_SIZE);
-            Mm::new(&machine, &kernel(version, 15_000))
+            Mm::new(&machine, kernel(version, 15_000))
         };
         let mm = memory(fragments, 6_285);
         let free = &mm.zones[0].free_area[Movable as usize];

@@ -17,7 +17,7 @@ use crate::world::{Sys, World};
 
 /// `balance_pgdat` over zone lists, to 4.7.
 pub(super) async fn balance_zones(sys: &Sys, node: usize, request: Request) -> Request {
-    let era = sys.world().kernel.mechanisms.kswapd.balance_pgdat;
+    let era = sys.world().mm.kernel.mechanisms.kswapd.balance_pgdat;
     let mut request = request;
     let mut sc = scan_control(request, u64::MAX);
     loop {
@@ -68,7 +68,7 @@ pub(super) async fn balance_zones(sys: &Sys, node: usize, request: Request) -> R
 
 /// kswapd pauses when it gets nowhere, unless somebody is close to running out.
 async fn wait_without_progress(sys: &Sys, under_min: bool) {
-    if sys.world().kernel.mechanisms.kswapd.kswapd_wait == KswapdWait::None {
+    if sys.world().mm.kernel.mechanisms.kswapd.kswapd_wait == KswapdWait::None {
         return;
     }
     if under_min {
@@ -109,8 +109,7 @@ async fn balance_pass(
             let state = &world.mm.zones[zone];
             let hopeless = state.all_unreclaimable && sc.priority != DEF_PRIORITY;
             let (high, gap) = (state.mark(Mark::High), balance_gap(&world, zone));
-            let rule = world.kernel.mechanisms.zones.watermark_order;
-            let ok = state.watermark_ok(request.order as usize, high + gap, class, rule);
+            let ok = state.watermark_ok(request.order as usize, high + gap, class);
             (hopeless, ok, high, state.lruvec)
         };
         if hopeless {
@@ -154,11 +153,9 @@ async fn balance_pass(
 /// kswapd goes on above high, so that one zone is not reclaimed for another's sake all the time.
 fn balance_gap(world: &World, zone: usize) -> u64 {
     let zone = &world.mm.zones[zone];
-    match world.kernel.mechanisms.kswapd.balance_gap {
+    match world.mm.kernel.mechanisms.kswapd.balance_gap {
         BalanceGap::EightTimesHigh => 7 * zone.mark(Mark::High),
-        BalanceGap::LowOrPercent => zone
-            .mark(Mark::Low)
-            .min(zone.size(&world.kernel).div_ceil(100)),
+        BalanceGap::LowOrPercent => zone.mark(Mark::Low).min(zone.size().div_ceil(100)),
     }
 }
 
@@ -201,7 +198,7 @@ async fn find_end_zone(
 impl World {
     /// Whether a pass over zone lists was the last one.
     fn zones_done(&self, node: usize, request: Request, pass: &Pass) -> bool {
-        let by_request = self.kernel.mechanisms.kswapd.balanced_zones == BalancedZones::Request;
+        let by_request = self.mm.kernel.mechanisms.kswapd.balanced_zones == BalancedZones::Request;
         if by_request || request.order > 0 {
             let balanced = self.pgdat_balanced(node, request.order, request.class);
             return balanced || !by_request && pass.all_ok;

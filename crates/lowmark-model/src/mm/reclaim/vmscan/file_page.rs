@@ -42,7 +42,7 @@ impl World {
             self.mm.delete_from_page_cache(pfn, shadow);
             return Fate::Free;
         }
-        if self.kernel.mechanisms.reclaim.dirty_count == DirtyCount::Writable {
+        if self.mm.kernel.mechanisms.reclaim.dirty_count == DirtyCount::Writable {
             outcome.dirty += 1;
         }
         if let Some(fate) = self.left_to_flusher(pfn, sc) {
@@ -58,7 +58,7 @@ impl World {
     pub(super) fn count_file_page(&mut self, pfn: Pfn, outcome: &mut Outcome) {
         let page = &self.mm.pages[pfn];
         let writeback = page.has(flag::WRITEBACK);
-        let counts = self.kernel.mechanisms.reclaim.dirty_count == DirtyCount::All;
+        let counts = self.mm.kernel.mechanisms.reclaim.dirty_count == DirtyCount::All;
         if !counts || !page.has_any(flag::DIRTY | flag::WRITEBACK) || page.owner == UNMAPPED {
             return;
         }
@@ -77,7 +77,7 @@ impl World {
         let page = &self.mm.pages[pfn];
         let lists = &self.mm.lruvecs[self.mm.zones[page.zone()].lruvec];
         let seen = page.has(flag::RECLAIM);
-        let (writes, fate) = match self.kernel.mechanisms.writeback.reclaim_file_writes {
+        let (writes, fate) = match self.mm.kernel.mechanisms.writeback.reclaim_file_writes {
             ReclaimFileWrites::Anybody => (true, Fate::Keep),
             ReclaimFileWrites::KswapdLate => {
                 (sc.kswapd && sc.priority < DEF_PRIORITY - 2, Fate::Keep)
@@ -149,7 +149,8 @@ impl World {
         if outcome.unqueued == taken {
             let node = self.mm.root_lruvec(target.lruvec);
             self.mm.lruvecs[node].tail_dirty |= by_batch;
-            if self.kernel.mechanisms.writeback.reclaim_file_writes == ReclaimFileWrites::SeenTwice
+            if self.mm.kernel.mechanisms.writeback.reclaim_file_writes
+                == ReclaimFileWrites::SeenTwice
             {
                 self.wakeup_flusher_threads(None);
             }

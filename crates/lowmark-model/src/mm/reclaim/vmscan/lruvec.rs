@@ -18,7 +18,7 @@ use lowmark_record::{Field, Kind, Release};
 pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {
     let (mut left, plug, proportional) = {
         let mut world = sys.world();
-        let mechanisms = &world.kernel.mechanisms;
+        let mechanisms = &world.mm.kernel.mechanisms;
         let plug = mechanisms.reclaim.reclaim_plug == ReclaimPlug::On;
         let proportional = match mechanisms.reclaim.scan_target {
             ScanTarget::Unbounded => None,
@@ -100,7 +100,7 @@ async fn shrink_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &mut Sc
     }
     let low = {
         let world = sys.world();
-        match world.kernel.mechanisms.reclaim.scan_control {
+        match world.mm.kernel.mechanisms.reclaim.scan_control {
             ScanControlTime::Node => sc.plan.deactivate[usize::from(lru.is_file())],
             ScanControlTime::Batch => {
                 world.inactive_is_low(target, lru.is_file(), sc)
@@ -137,7 +137,7 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         world.mm.stat.pgrefill += scanned;
         let mut referenced = 0;
         // Since 264e90cc07f1 (5.8) only those count that stay, executable mappings, of which there are none here.
-        let counts = world.kernel.mechanisms.reclaim.scan_balance == ScanBalance::Rotated;
+        let counts = world.mm.kernel.mechanisms.reclaim.scan_balance == ScanBalance::Rotated;
         for &pfn in &batch {
             if world.mm.page_referenced(pfn) > 0 && counts {
                 referenced += world.mm.pages[pfn].folio_nr_pages();
@@ -186,7 +186,7 @@ async fn shrink_inactive_list(
         let (wait, throttles) = {
             let world = sys.world();
             (
-                world.kernel.mechanisms.reclaim.isolated_wait,
+                world.mm.kernel.mechanisms.reclaim.isolated_wait,
                 world.throttles(),
             )
         };
@@ -312,7 +312,7 @@ async fn stall_on_writeback(
         if world.throttles() {
             return;
         }
-        world.kernel.mechanisms.reclaim.batch_stall
+        world.mm.kernel.mechanisms.reclaim.batch_stall
     };
     match rule {
         BatchStall::None => {}
@@ -372,12 +372,12 @@ impl World {
         batch: &mut Batch,
     ) -> Isolated {
         self.mm.fetch_tail(target.lruvec, lru, want);
-        let (taken, skipped) = match self.kernel.mechanisms.reclaim.lru_unit {
+        let (taken, skipped) = match self.mm.kernel.mechanisms.reclaim.lru_unit {
             LruUnit::Zone => (self.isolate_from_zone(target, lru, want, batch), 0),
             LruUnit::Node => self.isolate_from_zones(target, lru, want, sc, batch),
         };
         self.mm.fetch_pages(batch, !lru.is_active());
-        let scanned = match self.kernel.mechanisms.zones.skipped_pages {
+        let scanned = match self.mm.kernel.mechanisms.zones.skipped_pages {
             SkippedPages::Quarter if taken > 0 => taken + skipped / 4,
             _ => taken + skipped,
         };
@@ -388,7 +388,7 @@ impl World {
             vec![
                 (
                     Field::IsolateMode,
-                    isolate_mode(world.kernel.version.release(), lru),
+                    isolate_mode(world.mm.kernel.version.release(), lru),
                 ),
                 (Field::Classzone, sc.reclaim_idx as u64),
                 (Field::Order, u64::from(sc.order)),
@@ -432,7 +432,7 @@ impl World {
         sc: &ScanControl,
         batch: &mut Batch,
     ) -> (u64, u64) {
-        let most = match self.kernel.mechanisms.zones.skipped_pages {
+        let most = match self.mm.kernel.mechanisms.zones.skipped_pages {
             SkippedPages::Quarter | SkippedPages::Counted => usize::MAX,
             SkippedPages::Bounded => SWAP_CLUSTER_MAX_SKIPPED,
         };
@@ -490,7 +490,7 @@ impl World {
         // What counts is the whole node.
         let root = self.mm.root_lruvec(target.lruvec);
         let inactive = self.mm.tree_len(root, lru);
-        let bearable = match self.kernel.mechanisms.reclaim.isolated_limit {
+        let bearable = match self.mm.kernel.mechanisms.reclaim.isolated_limit {
             IsolatedLimit::Eighth => inactive / 8,
             IsolatedLimit::All => inactive,
         };

@@ -211,7 +211,7 @@ async fn go_through_priorities(
     let (preferred, waits, wakes) = {
         let world = sys.world();
         // From 3.11 on the wait is in shrink_inactive_list, from 4.11 on what wakes the flushers.
-        let mechanisms = &world.kernel.mechanisms;
+        let mechanisms = &world.mm.kernel.mechanisms;
         let waits = mechanisms.reclaim.direct_wait == DirectWait::Priority;
         let wakes = mechanisms.writeback.reclaim_file_writes != ReclaimFileWrites::SeenTwice;
         (world.mm.preferred_zone(gfp), waits, wakes)
@@ -246,7 +246,7 @@ async fn go_through_priorities(
 impl World {
     /// Whether a direct reclaimer that freed nothing says that there is hope.
     fn node_is_hopeful(&self, zone: usize) -> bool {
-        match self.kernel.mechanisms.kswapd.hopeless_node {
+        match self.mm.kernel.mechanisms.kswapd.hopeless_node {
             HopelessNode::PagesScanned => self.zone_reclaimable(zone),
             HopelessNode::Failures => false,
         }
@@ -254,7 +254,7 @@ impl World {
 
     /// Length of a list, counting only pages that the reclaimer may take.
     pub(crate) fn lru_size(&self, target: Target, lru: Lru, sc: &ScanControl) -> u64 {
-        match self.kernel.mechanisms.reclaim.lru_unit {
+        match self.mm.kernel.mechanisms.reclaim.lru_unit {
             LruUnit::Zone => self.mm.lruvecs[target.lruvec].len(lru),
             LruUnit::Node => self.mm.lruvecs[target.lruvec].zone_pages[..=sc.reclaim_idx as usize]
                 .iter()

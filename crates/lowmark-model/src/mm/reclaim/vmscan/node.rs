@@ -86,7 +86,7 @@ async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
             lruvec: world.mm.memcg_lruvec(target.lruvec, sc.memcg),
             ..target
         };
-        if world.kernel.mechanisms.reclaim.scan_control == ScanControlTime::Node {
+        if world.mm.kernel.mechanisms.reclaim.scan_control == ScanControlTime::Node {
             world.flush_before_reclaim();
             world.prepare_scan_control(whole, sc);
         }
@@ -105,11 +105,10 @@ impl World {
     /// `should_continue_reclaim`: a block is wanted, the last pass has freed something, there is neither a block nor
     /// room to make one in any zone, and there are inactive pages enough for that.
     fn should_continue_reclaim(&self, target: Target, reclaimed: u64, sc: &ScanControl) -> bool {
-        if !self.kernel.coverage.compaction || !sc.in_reclaim_compaction() || reclaimed == 0 {
+        if !self.mm.kernel.coverage.compaction || !sc.in_reclaim_compaction() || reclaimed == 0 {
             return false;
         }
         let (order, class) = (sc.order as usize, sc.reclaim_idx);
-        let rule = self.kernel.mechanisms.zones.watermark_order;
         let node = self.mm.zones[target.zone].node;
         let mut zones = self.mm.nodes[node]
             .zones
@@ -117,8 +116,8 @@ impl World {
             .map(|&zone| &self.mm.zones[zone]);
         let enough = zones.any(|zone| {
             zone.kind <= class
-                && (zone.watermark_ok(order, zone.mark(Mark::Min), class, rule)
-                    || zone.compaction_suitable(order, class, &self.kernel))
+                && (zone.watermark_ok(order, zone.mark(Mark::Min), class)
+                    || self.mm.compaction_suitable(zone, order, class))
         });
         if enough {
             return false;
@@ -150,7 +149,7 @@ impl World {
 
     /// Whether pages that came back too soon have been activated since the last snapshot.
     pub(super) fn refaulted(&self, target: Target, file: bool) -> bool {
-        let counts = match self.kernel.mechanisms.reclaim.refault_deactivation {
+        let counts = match self.mm.kernel.mechanisms.reclaim.refault_deactivation {
             RefaultDeactivation::Off => false,
             RefaultDeactivation::File => file,
             RefaultDeactivation::All => true,
@@ -170,8 +169,8 @@ impl World {
 
     /// Something was reclaimed: the node is worth kswapd's while again.
     fn node_made_progress(&mut self, target: Target) {
-        let by_failures = self.kernel.mechanisms.kswapd.hopeless_node == HopelessNode::Failures;
-        if by_failures && self.kernel.mechanisms.reclaim.lru_unit == LruUnit::Node {
+        let by_failures = self.mm.kernel.mechanisms.kswapd.hopeless_node == HopelessNode::Failures;
+        if by_failures && self.mm.kernel.mechanisms.reclaim.lru_unit == LruUnit::Node {
             let node = self.mm.zones[target.zone].node;
             self.mm.nodes[node].kswapd.failures = 0;
         }

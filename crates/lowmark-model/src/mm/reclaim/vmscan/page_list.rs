@@ -159,8 +159,8 @@ impl World {
     /// Whether all CPUs take slots one by one from the same cluster, so that it matters how the pages of several
     /// reclaimers alternate. Where a CPU has slots of its own, a batch goes through at once.
     fn slots_are_taken_in_turn(&self) -> bool {
-        self.kernel.mechanisms.swap.rotating_swap == RotatingSwap::Clusters
-            && self.kernel.mechanisms.swap.swap_slots == SwapSlots::Single
+        self.mm.kernel.mechanisms.swap.rotating_swap == RotatingSwap::Clusters
+            && self.mm.kernel.mechanisms.swap.swap_slots == SwapSlots::Single
             && self.mm.swap.rotates()
     }
 
@@ -220,7 +220,7 @@ impl World {
             page.set(flag::RECLAIM);
             outcome.writeback += 1;
         }
-        match self.kernel.mechanisms.reclaim.tail_writeback {
+        match self.mm.kernel.mechanisms.reclaim.tail_writeback {
             TailWriteback::Keep => Fate::Keep,
             TailWriteback::Activate => Fate::Activate,
         }
@@ -235,7 +235,7 @@ impl World {
         if young == 0 {
             return None;
         }
-        let at_once = match self.kernel.mechanisms.reclaim.page_references {
+        let at_once = match self.mm.kernel.mechanisms.reclaim.page_references {
             PageReferences::Anon => page.is_anon(),
             PageReferences::SwapBacked => page.has(flag::SWAPBACKED),
             PageReferences::SecondLook => false,

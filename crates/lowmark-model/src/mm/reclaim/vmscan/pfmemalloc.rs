@@ -13,7 +13,7 @@ use crate::world::{Sys, World};
 pub(super) async fn throttle_direct_reclaim(sys: &Sys, gfp: Gfp) -> bool {
     let node = {
         let world = &mut *sys.world();
-        if !world.kernel.coverage.direct_throttle {
+        if !world.mm.kernel.coverage.direct_throttle {
             return false;
         }
         let zone = world.mm.preferred_zone(gfp);

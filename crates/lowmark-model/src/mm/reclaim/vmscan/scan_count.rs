@@ -36,7 +36,7 @@ impl World {
             return false;
         }
         let tree = || self.mm.lruvec_tree(target.lruvec);
-        let size = |lru| match self.kernel.mechanisms.reclaim.scan_control {
+        let size = |lru| match self.mm.kernel.mechanisms.reclaim.scan_control {
             ScanControlTime::Node => self.lruvec_page_state(target.lruvec, lru),
             ScanControlTime::Batch => tree()
                 .map(|lruvec| self.lru_size(Target { lruvec, ..target }, lru, sc))
@@ -44,11 +44,11 @@ impl World {
         };
         let inactive = size(Lru::new(file, false));
         let active = size(Lru::new(file, true));
-        let gib = match self.kernel.mechanisms.reclaim.inactive_ratio {
+        let gib = match self.mm.kernel.mechanisms.reclaim.inactive_ratio {
             InactiveRatio::ZoneSize if file => return active > inactive,
             InactiveRatio::ZoneSize => {
                 let zone = &self.mm.zones[target.zone];
-                zone.size(&self.kernel) / PAGES_PER_GIB
+                zone.size() / PAGES_PER_GIB
             }
             InactiveRatio::ListSize => (inactive + active) / PAGES_PER_GIB,
         };
@@ -63,7 +63,7 @@ impl World {
         // kswapd looks at least at a batch where it had given up before.
         let force = sc.kswapd && self.mm.zones[target.zone].all_unreclaimable;
         let balance = self.scan_balance(target, sc, &sizes, swap);
-        let saves = self.kernel.mechanisms.reclaim.small_scan == SmallScan::Saved;
+        let saves = self.mm.kernel.mechanisms.reclaim.small_scan == SmallScan::Saved;
         let saved = &mut self.mm.lruvecs[target.lruvec].nr_saved_scan;
         std::array::from_fn(|list| {
             let mut scan = sizes[list];
@@ -94,15 +94,15 @@ impl World {
     ) -> Balance {
         const ANON_ONLY: Balance = Balance::Fraction([1, 0], 1);
         const FILE_ONLY: Balance = Balance::Fraction([0, 1], 1);
-        let swappiness = u64::from(self.kernel.sysctl.swappiness);
+        let swappiness = u64::from(self.mm.kernel.sysctl.swappiness);
         if !swap {
             return FILE_ONLY;
         }
-        let exact = self.kernel.mechanisms.reclaim.swappiness_weight == SwappinessWeight::Exact;
+        let exact = self.mm.kernel.mechanisms.reclaim.swappiness_weight == SwappinessWeight::Exact;
         if sc.priority == 0 && (swappiness > 0 || !exact) {
             return Balance::Equal;
         }
-        if self.kernel.mechanisms.reclaim.scan_control == ScanControlTime::Node {
+        if self.mm.kernel.mechanisms.reclaim.scan_control == ScanControlTime::Node {
             if sc.plan.file_is_tiny {
                 return ANON_ONLY;
             }
@@ -116,10 +116,10 @@ impl World {
         if file + free <= high {
             return ANON_ONLY;
         }
-        let enough = self.kernel.mechanisms.reclaim.enough_inactive_file
+        let enough = self.mm.kernel.mechanisms.reclaim.enough_inactive_file
             == EnoughInactiveFile::FileOnly
             && !self.inactive_is_low(target, true, sc)
-            && (self.kernel.mechanisms.reclaim.lru_unit == LruUnit::Zone
+            && (self.mm.kernel.mechanisms.reclaim.lru_unit == LruUnit::Zone
                 || sizes[Lru::InactiveFile as usize] >> sc.priority > 0);
         if enough {
             return FILE_ONLY;
@@ -129,8 +129,8 @@ impl World {
 
     /// Anon and file in proportion, `calculate_pressure_balance`.
     fn fractions(&mut self, target: Target, sc: &ScanControl, sizes: &[u64; 4]) -> Balance {
-        let swappiness = u64::from(self.kernel.sysctl.swappiness);
-        if self.kernel.mechanisms.reclaim.scan_balance != ScanBalance::Rotated {
+        let swappiness = u64::from(self.mm.kernel.sysctl.swappiness);
+        if self.mm.kernel.mechanisms.reclaim.scan_balance != ScanBalance::Rotated {
             // What counts is the group for which memory is reclaimed; each type weighs at least a third of
             // all cost (d483a5dd009a).
             let whole = self.mm.memcg_lruvec(target.lruvec, sc.memcg);
@@ -155,7 +155,7 @@ impl World {
             weight * (lruvec.recent_scanned[kind] + 1) / (lruvec.recent_rotated[kind] + 1)
         };
         let more = u64::from(
-            self.kernel.mechanisms.reclaim.swappiness_weight == SwappinessWeight::PlusOne,
+            self.mm.kernel.mechanisms.reclaim.swappiness_weight == SwappinessWeight::PlusOne,
         );
         let anon = pressure(0, swappiness + more);
         let file = pressure(1, 200 - swappiness + more);
@@ -165,7 +165,7 @@ impl World {
     /// `lru_note_cost`: what reclaim of one type has cost, in pages written or read back, and in pages
     /// scanned in vain.
     pub(crate) fn note_cost(&mut self, lruvec: usize, file: bool, io: u64, rotated: u64) {
-        let cost = match self.kernel.mechanisms.reclaim.scan_balance {
+        let cost = match self.mm.kernel.mechanisms.reclaim.scan_balance {
             ScanBalance::Rotated => return,
             ScanBalance::IoCost => io,
             ScanBalance::WorkCost => io * SWAP_CLUSTER_MAX + rotated,

@@ -129,7 +129,7 @@ pub(super) async fn consider_reclaim_throttle(sys: &Sys, first: Target, sc: &Sca
 impl World {
     /// Whether reclaimers of this kernel wait for what they lack.
     pub(crate) fn throttles(&self) -> bool {
-        self.kernel.mechanisms.reclaim.reclaim_stall == ReclaimStall::Throttle
+        self.mm.kernel.mechanisms.reclaim.reclaim_stall == ReclaimStall::Throttle
     }
 
     /// `skip_throttle_noprogress`: kswapd has given up, or writing is not what is lacking.

@@ -14,12 +14,12 @@ impl World {
     /// so for long. How many of these there are, which are moved one by one.
     pub(super) fn queue_io(&mut self, wb: usize, work: &Work) -> u64 {
         let now = self.sched.now();
-        let expire = self.kernel.sysctl.dirty_expire();
+        let expire = self.mm.kernel.sysctl.dirty_expire();
         let older = match work.reason {
             Reason::Periodic => now.checked_sub(expire),
             _ => Some(now),
         };
-        let open = self.kernel.mechanisms.writeback.writeback_round == WritebackRound::Open
+        let open = self.mm.kernel.mechanisms.writeback.writeback_round == WritebackRound::Open
             && work.reason != Reason::Periodic;
         let bdi = &mut self.mm.bdis[wb];
         if !bdi.b_io.is_empty() && !open {

@@ -36,7 +36,7 @@ impl World {
         if self.nfs.is_remote(device) {
             return 0;
         }
-        let at = match self.kernel.mechanisms.writeback.list_lock {
+        let at = match self.mm.kernel.mechanisms.writeback.list_lock {
             ListLock::Inode | ListLock::InodeWbList => 0,
             ListLock::Wb => wb,
         };

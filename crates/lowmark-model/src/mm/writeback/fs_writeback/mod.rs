@@ -45,7 +45,7 @@ impl World {
     /// The same at the end of a call of `balance_dirty_pages`, if there are more dirty pages than the
     /// background threshold.
     pub(crate) fn start_background_if_due(&mut self, wb: usize) {
-        let (background, _) = self.mm.dirty_thresholds(&self.kernel);
+        let (background, _) = self.mm.dirty_thresholds();
         if self.mm.nr_reclaimable() > background {
             self.start_background_writeback(wb);
         }
@@ -158,7 +158,7 @@ pub(crate) async fn sync(sys: &Sys) {
     for inode in 0..inodes as InodeId {
         fsync_range(sys, inode, Range::ALL).await;
         let world = &mut *sys.world();
-        if world.kernel.mechanisms.writeback.sync_errors == SyncErrors::Cleared {
+        if world.mm.kernel.mechanisms.writeback.sync_errors == SyncErrors::Cleared {
             world.forget_error(inode);
         }
     }
@@ -176,7 +176,7 @@ pub(crate) async fn flusher(sys: SysRef, wb: usize) {
             if !bdi.work.is_empty() {
                 continue;
             }
-            let interval = world.kernel.sysctl.dirty_writeback();
+            let interval = world.mm.kernel.sysctl.dirty_writeback();
             match bdi.has_dirty_io() && interval > 0 {
                 true => bdi
                     .flusher
@@ -229,7 +229,7 @@ async fn do_writeback(sys: &Sys, wb: usize) {
 impl World {
     /// `wb_check_old_data_flush`
     fn periodic_work(&mut self, wb: usize) -> Option<Work> {
-        let interval = self.kernel.sysctl.dirty_writeback();
+        let interval = self.mm.kernel.sysctl.dirty_writeback();
         let now = self.sched.now();
         let bdi = &mut self.mm.bdis[wb];
         if interval == 0 || now < bdi.last_old_flush + interval {
@@ -259,7 +259,7 @@ impl World {
         if work.sync {
             return u64::MAX;
         }
-        match self.kernel.mechanisms.writeback.writeback_slice {
+        match self.mm.kernel.mechanisms.writeback.writeback_slice {
             // A pass has so many pages, whatever the number of its inodes.
             WritebackSlice::Fixed => work.nr_pages,
             WritebackSlice::Bandwidth => {
@@ -276,7 +276,7 @@ impl World {
 impl World {
     /// What of a work is done in one pass: all, or the fixed number of pages (`nr_to_write`).
     fn pass(&self, work: &Work) -> Work {
-        let fixed = self.kernel.mechanisms.writeback.writeback_slice == WritebackSlice::Fixed;
+        let fixed = self.mm.kernel.mechanisms.writeback.writeback_slice == WritebackSlice::Fixed;
         let nr_pages = match fixed && !work.sync {
             true => work.nr_pages.min(MIN_WRITEBACK_PAGES),
             false => work.nr_pages,
@@ -343,7 +343,7 @@ async fn write_single_inode(sys: &Sys, wb: usize, inode: InodeId, slice: u64, sy
         let committed = sys.world().nfs_write_inode(inode);
         left = left.saturating_sub(committed);
     }
-    let state_lock = sys.world().kernel.mechanisms.writeback.list_lock == ListLock::Inode;
+    let state_lock = sys.world().mm.kernel.mechanisms.writeback.list_lock == ListLock::Inode;
     if state_lock {
         sys.hold_list_lock(wb, 0).await;
     }

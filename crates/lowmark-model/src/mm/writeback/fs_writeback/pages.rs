@@ -121,7 +121,7 @@ impl World {
             false => Tag::Dirty,
         };
         let mut batch = BATCH;
-        let folios = self.kernel.mechanisms.writeback.write_folios;
+        let folios = self.mm.kernel.mechanisms.writeback.write_folios;
         let fs = self.mm.inodes[inode as usize].fs;
         let large = self.mounts.get(fs).has_large_folios(folios);
         while *left > 0 {

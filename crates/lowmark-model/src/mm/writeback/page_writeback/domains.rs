@@ -11,7 +11,7 @@
 use super::DirtyLimits;
 use super::position::Position;
 use super::thresholds::{Domain, domain_dirty_limits, memcg_dirtyable_memory};
-use crate::kernel::{CgroupWriteback, Kernel};
+use crate::kernel::CgroupWriteback;
 use crate::mm::Mm;
 use crate::mm::types::{MemcgId, Pfn, ROOT};
 use crate::mm::writeback::backing_dev::Bdi;
@@ -35,12 +35,13 @@ impl Domains {
 
 impl Mm {
     /// Gives each group its part of every device, if the kernel does.
-    pub(crate) fn make_group_wbs(&mut self, devices: &[Device], kernel: &Kernel) {
-        if kernel.mechanisms.writeback.cgroup_writeback == CgroupWriteback::Off {
+    pub(crate) fn make_group_wbs(&mut self, devices: &[Device]) {
+        if self.kernel.mechanisms.writeback.cgroup_writeback == CgroupWriteback::Off {
             return;
         }
+        let strictlimit = self.kernel.mechanisms.writeback.strictlimit;
         for _ in 1..self.memcontrol.len() {
-            let new = |device| Bdi::new(device, kernel.mechanisms.writeback.strictlimit);
+            let new = |device| Bdi::new(device, strictlimit);
             self.bdis.extend(devices.iter().map(new));
         }
     }
@@ -99,7 +100,7 @@ impl World {
         };
         let counted = |(dirty, on_the_way)| dirty + if writeback { on_the_way } else { 0 };
         let global = Domain {
-            available: self.mm.dirtyable_memory(&self.kernel),
+            available: self.mm.dirtyable_memory(),
             dirty: counted((self.mm.nr_reclaimable(), self.mm.nr_writeback)),
         };
         let (files, dirty) = self.memcg_wb_stats(memcg);
@@ -109,12 +110,10 @@ impl World {
         };
         let headroom = self.mm.memcontrol.headroom(memcg);
         let available = memcg_dirtyable_memory(&own, headroom, &global);
-        let (sysctl, mechanisms) = (&self.kernel.sysctl, &self.kernel.mechanisms);
+        let (sysctl, mechanisms) = (&self.mm.kernel.sysctl, &self.mm.kernel.mechanisms);
         let limits = domain_dirty_limits(available, Some(global.available), sysctl, mechanisms);
         let limit = self.mm.limits_of(memcg).limit;
-        let share = self
-            .mm
-            .wb_share(wb, memcg, limits.dirty, own.dirty, &self.kernel);
+        let share = self.mm.wb_share(wb, memcg, limits.dirty, own.dirty);
         let bdi = &self.mm.bdis[wb];
         Some(Position {
             thresh: limits.dirty,
@@ -141,9 +140,7 @@ impl World {
             return false;
         };
         let (_, memcg) = self.mm.whose_wb(wb);
-        let share = self
-            .mm
-            .wb_share(wb, memcg, at.bg_thresh, at.dirty, &self.kernel);
+        let share = self.mm.wb_share(wb, memcg, at.bg_thresh, at.dirty);
         at.dirty > at.bg_thresh || self.mm.bdis[wb].reclaimable > share
     }
 }

@@ -42,7 +42,7 @@ pub(super) async fn balance_dirty_pages(sys: &Sys, due: Due) {
     let (chunk, bounded, start, max_pause) = {
         let world = sys.world();
         let pages = due.pages.max(world.dirtying.ratelimit_pages);
-        let bounded = world.kernel.mechanisms.writeback.throttle == Throttle::ForegroundBounded;
+        let bounded = world.mm.kernel.mechanisms.writeback.throttle == Throttle::ForegroundBounded;
         let longest = (world.hz() / 10).max(1);
         (pages + pages / 2, bounded, world.jiffies_now(), longest)
     };

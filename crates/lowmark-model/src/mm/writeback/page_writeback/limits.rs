@@ -3,7 +3,7 @@
 use super::position::Position;
 use super::proportions::PropDescriptor;
 use super::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
-use crate::kernel::{BdiBackground, DirtyLimitStart, IdleDevices, Kernel, Proportions, Throttle};
+use crate::kernel::{BdiBackground, DirtyLimitStart, IdleDevices, Proportions, Throttle};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::{Lruvec, Zone};
 use crate::mm::types::{Lru, Mark, MemcgId, ROOT};
@@ -68,7 +68,7 @@ impl DirtyLimits {
 
 impl Mm {
     /// What dirty limits follow from.
-    fn dirtyable(&self, kernel: &Kernel) -> Memory {
+    fn dirtyable(&self) -> Memory {
         let on_lists = |lists: &[Lru]| -> u64 {
             let pages = |lruvec: &Lruvec| lists.iter().map(|&lru| lruvec.len(lru)).sum::<u64>();
             self.lruvecs.iter().map(pages).sum()
@@ -80,28 +80,29 @@ impl Mm {
                 0 => 0,
                 _ => on_lists(&[Lru::InactiveAnon, Lru::ActiveAnon]),
             },
-            reserve: self.totalreserve_pages(kernel),
+            reserve: self.totalreserve_pages(),
         }
     }
 
     /// `totalreserve_pages` (`dirty_balance_reserve` before 4.5): what the allocator keeps back.
-    pub(in crate::mm) fn totalreserve_pages(&self, kernel: &Kernel) -> u64 {
+    pub(in crate::mm) fn totalreserve_pages(&self) -> u64 {
         let kept_back = |zone: &Zone| {
             let reserve = zone.lowmem_reserve.iter().max().copied().unwrap_or(0);
-            (reserve + zone.unboosted(Mark::High)).min(zone.size(kernel))
+            (reserve + zone.unboosted(Mark::High)).min(zone.size())
         };
         self.zones.iter().map(kept_back).sum()
     }
 
     /// Pages that may become dirty.
-    pub(super) fn dirtyable_memory(&self, kernel: &Kernel) -> u64 {
-        global_dirtyable_memory(&self.dirtyable(kernel), &kernel.mechanisms)
+    pub(super) fn dirtyable_memory(&self) -> u64 {
+        global_dirtyable_memory(&self.dirtyable(), &self.kernel.mechanisms)
     }
 
     /// Background and dirty threshold in pages (`global_dirty_limits`).
-    pub(crate) fn dirty_thresholds(&self, kernel: &Kernel) -> (u64, u64) {
-        let available = self.dirtyable_memory(kernel);
-        let limits = domain_dirty_limits(available, None, &kernel.sysctl, &kernel.mechanisms);
+    pub(crate) fn dirty_thresholds(&self) -> (u64, u64) {
+        let available = self.dirtyable_memory();
+        let (sysctl, mechanisms) = (&self.kernel.sysctl, &self.kernel.mechanisms);
+        let limits = domain_dirty_limits(available, None, sysctl, mechanisms);
         (limits.background, limits.dirty)
     }
 
@@ -122,20 +123,13 @@ impl Mm {
     /// `bdi_dirty_limit`, `__wb_calc_thresh`: the share of a device, or of a group's part of it, in `thresh` of a
     /// domain, by what it has written of late, within its `min_ratio` and `max_ratio`; `dirty` is what is dirty of all
     /// of the domain. Before anything has been written that is nothing.
-    pub(super) fn wb_share(
-        &mut self,
-        wb: usize,
-        memcg: MemcgId,
-        thresh: u64,
-        dirty: u64,
-        kernel: &Kernel,
-    ) -> u64 {
-        let all = match (memcg, kernel.mechanisms.writeback.proportions) {
+    pub(super) fn wb_share(&mut self, wb: usize, memcg: MemcgId, thresh: u64, dirty: u64) -> u64 {
+        let all = match (memcg, self.kernel.mechanisms.writeback.proportions) {
             (ROOT, Proportions::Prop) => self.limits.vm_completions.all(),
             // Groups are of later kernels.
             _ => self.limits_of(memcg).completions,
         };
-        let (bdi, mechanisms) = (&self.bdis[wb], &kernel.mechanisms);
+        let (bdi, mechanisms) = (&self.bdis[wb], &self.kernel.mechanisms);
         let written = match memcg {
             ROOT => bdi.completions,
             _ => bdi.memcg_completions,
@@ -193,7 +187,7 @@ impl World {
     /// What a writer to a device or its flusher sees; the tracepoint says it too.
     pub(crate) fn dirty_position(&mut self, wb: usize) -> Position {
         self.age_completions();
-        let (bg_thresh, thresh) = self.mm.dirty_thresholds(&self.kernel);
+        let (bg_thresh, thresh) = self.mm.dirty_thresholds();
         self.trace(Kind::GlobalDirtyState, |world| {
             vec![
                 (Field::Dirty, world.mm.nr_dirty),
@@ -207,7 +201,7 @@ impl World {
             ]
         });
         let dirty = self.mm.nr_reclaimable() + self.mm.nr_writeback;
-        let bdi_thresh = self.mm.wb_share(wb, ROOT, thresh, dirty, &self.kernel);
+        let bdi_thresh = self.mm.wb_share(wb, ROOT, thresh, dirty);
         let bdi = &self.mm.bdis[wb];
         Position {
             thresh,
@@ -226,17 +220,15 @@ impl World {
         if self.mm.nr_reclaimable() > at.bg_thresh {
             return true;
         }
-        let share = self
-            .mm
-            .wb_share(wb, ROOT, at.bg_thresh, at.dirty, &self.kernel);
-        let own = self.kernel.mechanisms.writeback.bdi_background == BdiBackground::On;
+        let share = self.mm.wb_share(wb, ROOT, at.bg_thresh, at.dirty);
+        let own = self.mm.kernel.mechanisms.writeback.bdi_background == BdiBackground::On;
         (own && self.mm.bdis[wb].reclaimable > share) || self.memcg_over_bground_thresh(wb)
     }
 
     /// Everybody's completions fade with time, from 3.6 on: what was written long ago says nothing of shares.
     fn age_completions(&mut self) {
         let (now, mm) = (self.sched.now(), &mut self.mm);
-        if self.kernel.mechanisms.writeback.proportions == Proportions::Flex {
+        if mm.kernel.mechanisms.writeback.proportions == Proportions::Flex {
             mm.limits.age(now, &mut mm.bdis, |bdi| &mut bdi.completions);
         }
         for (number, limits) in mm.memcg_limits.iter_mut().enumerate() {
@@ -249,21 +241,21 @@ impl World {
 
     /// `writeback_set_ratelimit`: after boot.
     pub(crate) fn set_dirty_ratelimit(&mut self, cpus: u32) {
-        let (_, thresh) = self.mm.dirty_thresholds(&self.kernel);
+        let (_, thresh) = self.mm.dirty_thresholds();
         let total = self.mm.totalram_pages();
         let shares = 32 * u64::from(cpus);
         let by_memory = matches!(
-            self.kernel.mechanisms.writeback.throttle,
+            self.mm.kernel.mechanisms.writeback.throttle,
             Throttle::Foreground | Throttle::ForegroundBounded
         );
         self.mm.limits.vm_completions = PropDescriptor::new(thresh);
         self.dirtying.recent = PropDescriptor::new(thresh);
-        if self.kernel.mechanisms.writeback.proportions == Proportions::Prop {
+        if self.mm.kernel.mechanisms.writeback.proportions == Proportions::Prop {
             for bdi in &mut self.mm.bdis {
                 bdi.completions = bdi.written_share * self.mm.limits.vm_completions.all() / 100;
             }
         }
-        if self.kernel.mechanisms.writeback.dirty_limit_start == DirtyLimitStart::Threshold {
+        if self.mm.kernel.mechanisms.writeback.dirty_limit_start == DirtyLimitStart::Threshold {
             self.mm.limits.limit = thresh;
         }
         self.dirtying.ratelimit_pages = match by_memory {
@@ -279,7 +271,7 @@ pub(crate) async fn throttle_vm_writeout(sys: &Sys) {
     loop {
         let too_much = {
             let world = sys.world();
-            let (_, threshold) = world.mm.dirty_thresholds(&world.kernel);
+            let (_, threshold) = world.mm.dirty_thresholds();
             world.mm.nr_writeback > threshold + threshold / 10
         };
         if !too_much {

@@ -160,7 +160,7 @@ impl World {
         let known = std::mem::replace(&mut writeback.pages, true);
         let listed = self.list_dirty_inode(inode);
         // Up to 2.6.38 the lock protects the inode's state as well.
-        let locks = match self.kernel.mechanisms.writeback.list_lock {
+        let locks = match self.mm.kernel.mechanisms.writeback.list_lock {
             ListLock::Inode => !known,
             ListLock::InodeWbList | ListLock::Wb => listed,
         };
@@ -184,8 +184,8 @@ impl World {
         let first = !bdi.has_dirty_io();
         bdi.b_dirty.push_back(inode as u32);
         // bdi_wakeup_thread_delayed
-        if first && self.kernel.sysctl.dirty_writeback_centisecs > 0 {
-            let after = self.kernel.sysctl.dirty_writeback();
+        if first && self.mm.kernel.sysctl.dirty_writeback_centisecs > 0 {
+            let after = self.mm.kernel.sysctl.dirty_writeback();
             self.sched
                 .interrupt_after(after, Interrupt::WakeFlusher { wb });
         }
@@ -231,7 +231,7 @@ impl World {
         let bdi = &mut self.mm.bdis[wb];
         bdi.writeback -= 1;
         bdi.written += 1;
-        let shares = self.kernel.mechanisms.writeback.proportions;
+        let shares = self.mm.kernel.mechanisms.writeback.proportions;
         self.mm.count_completion(wb, shares);
         if last {
             self.inode_writeback_end(wb);

@@ -32,7 +32,7 @@ impl World {
     }
 
     fn by_completions(&self) -> bool {
-        self.kernel.mechanisms.writeback.bandwidth_sampling == BandwidthSampling::Completions
+        self.mm.kernel.mechanisms.writeback.bandwidth_sampling == BandwidthSampling::Completions
     }
 
     /// A throttled writer's sample, if it is time; it has been held back since `start`, jiffies.
@@ -48,7 +48,7 @@ impl World {
     /// not to the flusher. `start` is when the caller began.
     fn bdi_update_bandwidth(&mut self, wb: usize, writer: Option<&Domains>, start: u64) {
         // Up to 3.0 nobody asks.
-        if self.kernel.mechanisms.writeback.throttle == Throttle::Foreground {
+        if self.mm.kernel.mechanisms.writeback.throttle == Throttle::Foreground {
             return;
         }
         let elapsed = self.jiffies_now() - self.mm.bdis[wb].estimate.stamp;
@@ -114,7 +114,7 @@ impl World {
     /// Moves the limit, the base rate and the bandwidth, the first two only for a throttled writer.
     fn take_sample(&mut self, wb: usize, writer: Option<&Domains>) {
         let (now, hz) = (self.jiffies_now(), self.hz());
-        let mechanisms = &self.kernel.mechanisms;
+        let mechanisms = &self.mm.kernel.mechanisms;
         let (throttle, rule) = (
             mechanisms.writeback.throttle,
             mechanisms.writeback.balanced_rate,

@@ -36,7 +36,7 @@ impl World {
         let device = self.dirtying.devices[task.0 as usize];
         let wb = self.mm.wb_of(device, self.current_memcg());
         let exceeded = self.mm.bdis[wb].dirty_exceeded;
-        let throttle = self.kernel.mechanisms.writeback.throttle;
+        let throttle = self.mm.kernel.mechanisms.writeback.throttle;
         let on_cpu = self.dirtying.cpus[cpu];
         if foreground::is(throttle) {
             let limit = match exceeded {
@@ -81,7 +81,7 @@ pub(crate) async fn balance_dirty_pages_ratelimited(sys: &Sys) {
 
 /// A look that is due, and the wait that follows from it.
 pub(crate) async fn balance_dirty_pages(sys: &Sys, due: Due) {
-    let writes = foreground::is(sys.world().kernel.mechanisms.writeback.throttle);
+    let writes = foreground::is(sys.world().mm.kernel.mechanisms.writeback.throttle);
     match writes {
         true => foreground::balance_dirty_pages(sys, due).await,
         false => pause_if_needed(sys, due).await,
@@ -120,7 +120,7 @@ async fn pause_if_needed(sys: &Sys, due: Due) {
         }
     }
     let world = &mut *sys.world();
-    if world.kernel.mechanisms.writeback.balance_loop == BalanceLoop::AtEnd {
+    if world.mm.kernel.mechanisms.writeback.balance_loop == BalanceLoop::AtEnd {
         world.start_background_if_due(due.wb);
     }
 }
@@ -130,7 +130,7 @@ async fn pause_if_needed(sys: &Sys, due: Due) {
 async fn sleep(sys: &Sys, jiffies: u64) {
     let (killable, end) = {
         let world = sys.world();
-        let mechanisms = &world.kernel.mechanisms;
+        let mechanisms = &world.mm.kernel.mechanisms;
         let now = world.sched.now();
         let end = expiry(now, jiffies, world.jiffy(), mechanisms.sched.timer_wheel);
         (mechanisms.writeback.throttle != Throttle::IoLess, end)
@@ -151,7 +151,7 @@ impl World {
         if at.strict {
             return device;
         }
-        match self.kernel.mechanisms.writeback.dirty_exceeded {
+        match self.mm.kernel.mechanisms.writeback.dirty_exceeded {
             DirtyExceeded::Either => device || all,
             DirtyExceeded::Both => device && all,
         }
@@ -159,7 +159,7 @@ impl World {
 
     pub(super) fn position_ratio(&self, wb: usize, at: &Position) -> u64 {
         let bandwidth = self.mm.bdis[wb].estimate.avg_write_bandwidth;
-        at.ratio(bandwidth, &self.kernel.mechanisms)
+        at.ratio(bandwidth, &self.mm.kernel.mechanisms)
     }
 
     /// The domain that holds a writer back more, and its position ratio.
@@ -176,7 +176,7 @@ impl World {
         let wb = call.due.wb;
         let domains = self.domains(wb);
         let task = self.sched.current();
-        let order = self.kernel.mechanisms.writeback.balance_loop;
+        let order = self.mm.kernel.mechanisms.writeback.balance_loop;
         if order == BalanceLoop::AtBegin && self.mm.nr_reclaimable() > domains.global.bg_thresh {
             self.start_background_writeback(wb);
         }
@@ -200,13 +200,13 @@ impl World {
         self.mm.bdis[wb].dirty_exceeded |= exceeded;
         let before = self.stricter(wb, &domains);
         self.balance_update_bandwidth(wb, &domains, call.start);
-        let (at, ratio) = match self.kernel.mechanisms.writeback.position_time {
+        let (at, ratio) = match self.mm.kernel.mechanisms.writeback.position_time {
             PositionTime::AfterSample => self.stricter(wb, &domains),
             PositionTime::BeforeSample => before,
         };
         let estimate = &self.mm.bdis[wb].estimate;
         let rate = (estimate.dirty_ratelimit * ratio) >> RATELIMIT_CALC_SHIFT;
-        let round = match self.kernel.mechanisms.writeback.throttle {
+        let round = match self.mm.kernel.mechanisms.writeback.throttle {
             Throttle::ThinkTime => self.round_of_3_3(call, &at, rate),
             Throttle::PauseControl => self.round_of_3_2(call, &at, rate),
             _ => self.round_of_the_commit(call, &at, rate),
