@@ -401,9 +401,7 @@ impl Mm {
         };
         (lruvec..).step_by(self.sets).take(groups)
     }
-}
 
-impl Mm {
     /// Length of a list, those of the groups below included.
     pub(crate) fn tree_len(&self, lruvec: usize, lru: Lru) -> u64 {
         let tree = self.lruvec_tree(lruvec);
@@ -415,6 +413,27 @@ impl Mm {
         let tree = self.lruvec_tree(lruvec);
         tree.map(|lruvec| self.lruvecs[lruvec].reclaimable(swap))
             .sum()
+    }
+
+    #[inline(never)]
+    fn charged_or_freed(&mut self, pfn: Pfn, memcg: MemcgId) -> Option<Pfn> {
+        let charged = self.charge_fast(pfn, memcg);
+        if !charged {
+            self.free_page(pfn);
+        }
+        charged.then_some(pfn)
+    }
+
+    /// Charges a page without reclaim. False: it isn't charged, because of one of the limits.
+    fn charge_fast(&mut self, pfn: Pfn, memcg: MemcgId) -> bool {
+        let cpu = self.cpu;
+        let memcontrol = &mut self.memcontrol;
+        let slow = memcontrol.groups[usize::from(memcg)].high != u64::MAX;
+        if slow || matches!(memcontrol.try_charge(cpu, memcg), Charge::OverMax) {
+            return false;
+        }
+        memcontrol.of_page[pfn as usize] = memcg;
+        true
     }
 }
 
@@ -440,29 +459,8 @@ impl World {
         let pfn = self.alloc_page_fast(gfp)?;
         match memcg {
             ROOT => Some(pfn),
-            _ => self.charged_or_freed(pfn, memcg),
+            _ => self.mm.charged_or_freed(pfn, memcg),
         }
-    }
-
-    #[inline(never)]
-    fn charged_or_freed(&mut self, pfn: Pfn, memcg: MemcgId) -> Option<Pfn> {
-        let charged = self.charge_fast(pfn, memcg);
-        if !charged {
-            self.mm.free_page(pfn);
-        }
-        charged.then_some(pfn)
-    }
-
-    /// Charges a page without reclaim. False: it isn't charged, because of one of the limits.
-    fn charge_fast(&mut self, pfn: Pfn, memcg: MemcgId) -> bool {
-        let cpu = self.mm.cpu;
-        let memcontrol = &mut self.mm.memcontrol;
-        let slow = memcontrol.groups[usize::from(memcg)].high != u64::MAX;
-        if slow || matches!(memcontrol.try_charge(cpu, memcg), Charge::OverMax) {
-            return false;
-        }
-        memcontrol.of_page[pfn as usize] = memcg;
-        true
     }
 }
 

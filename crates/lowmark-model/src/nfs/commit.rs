@@ -62,6 +62,20 @@ impl Mm {
     }
 }
 
+impl Mm {
+    /// `nfs_clear_request_commit`: a page is dirty again, or gone.
+    pub(crate) fn nfs_clear_commit(&mut self, inode: usize, page: u32) {
+        let file = &mut self.inodes[inode];
+        let Some(number) = file.commit_info.pages.remove(&page) else {
+            return;
+        };
+        file.commit_info.ncommit -= u64::from(number == 0);
+        let device = file.device;
+        let rule = self.kernel.mechanisms.nfs.nfs_unstable;
+        self.count_unstable(device, -1, rule);
+    }
+}
+
 impl World {
     /// `nfs_mark_request_commit` of pages whose write is answered.
     pub(super) fn nfs_mark_commit(&mut self, inode: InodeId, first: u32, pages: u32) {
@@ -74,18 +88,6 @@ impl World {
         let rule = self.mm.kernel.mechanisms.nfs.nfs_unstable;
         self.mm.count_unstable(device, i64::from(pages), rule);
         self.mark_inode_datasync(inode);
-    }
-
-    /// `nfs_clear_request_commit`: a page is dirty again, or gone.
-    pub(crate) fn nfs_clear_commit(&mut self, inode: usize, page: u32) {
-        let file = &mut self.mm.inodes[inode];
-        let Some(number) = file.commit_info.pages.remove(&page) else {
-            return;
-        };
-        file.commit_info.ncommit -= u64::from(number == 0);
-        let device = file.device;
-        let rule = self.mm.kernel.mechanisms.nfs.nfs_unstable;
-        self.mm.count_unstable(device, -1, rule);
     }
 
     /// Whether a clean page of a file may not be freed yet, as a COMMIT is needed first.

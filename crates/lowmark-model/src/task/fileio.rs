@@ -36,10 +36,10 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
                 let mut open = open.filter(|open| open.inode == inode);
                 let mut told = match &open {
                     Some(open) => open.told,
-                    None => sys.world().sample_errors(inode),
+                    None => sys.world().mm.sample_errors(inode),
                 };
                 fs_writeback::fsync_range(&sys, inode, Range::ALL).await;
-                sys.world().report_error(inode, &mut told);
+                sys.world().mm.report_error(inode, &mut told);
                 if let Some(open) = &mut open {
                     open.told = told;
                 }
@@ -58,7 +58,7 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
                 };
                 fs_writeback::writepages(&sys, inode, range, &mut u64::MAX.clone(), false).await;
                 fs_writeback::wait_on_writeback(&sys, inode, range).await;
-                sys.world().report_flag(inode);
+                sys.world().mm.report_flag(inode);
             }
         }
         Op::Sync => fs_writeback::sync(&sys).await,
@@ -276,7 +276,7 @@ async fn write(
             last: ((end - 1) / PAGE_SIZE) as u32,
         };
         fs_writeback::fsync_range(sys, open.inode, range).await;
-        sys.world().report_error(open.inode, &mut open.told);
+        sys.world().mm.report_error(open.inode, &mut open.told);
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(super) async fn map_region(
                 })),
                 _ => None,
             };
-            let tables = world.no_tables(pages);
+            let tables = world.mm.no_tables(pages);
             world.workload.mapped += pages as u64;
             world.mm.vmas.push(Vma {
                 backing,
@@ -79,7 +79,7 @@ impl World {
     /// What the next region, `vma`, is made of, and the owner number of its first page.
     fn back(&mut self, kind: MapKind, vma: u32, pages: usize) -> Result<(Backing, u32), Stop> {
         let shared_file = matches!(kind, MapKind::FileShared(_));
-        if !shared_file && !self.vm_enough_memory(pages as u64) {
+        if !shared_file && !self.mm.vm_enough_memory(pages as u64) {
             return Err(Stop::Failed(
                 "mmap failed (ENOMEM): larger than RAM and swap together; set overcommit_memory = 1 to allow it"
                     .into(),
@@ -131,7 +131,7 @@ pub(super) async fn unmap(context: &mut Context, map: usize) {
     let file = {
         let world = &mut *sys.world();
         world.workload.mapped -= world.mm.vmas[vma as usize].ptes.len() as u64;
-        world.unmap_region(vma);
+        world.mm.unmap_region(vma);
         world.mm.vmas[vma as usize].file.take()
     };
     sys.charge_kernel(sys.costs.syscall_ns).await;

@@ -268,7 +268,7 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
             no_progress = if progress > 0 { 0 } else { no_progress + 1 };
             // One page may be no page at all, only the hope that a zone is not exhausted yet.
             without_a_page = if progress > 1 { 0 } else { without_a_page + 1 };
-            if !world.may_retry(gfp, no_progress, without_a_page) {
+            if !world.mm.may_retry(gfp, no_progress, without_a_page) {
                 world.out_of_memory(0);
                 return Err(OutOfMemory);
             }
@@ -282,21 +282,19 @@ async fn alloc_page_slow(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
     }
 }
 
-impl World {
+impl Mm {
     /// Whether an allocation that found nothing after reclaim tries again; `no_progress` rounds have
     /// freed nothing, and the last `without_a_page` not a page.
     fn may_retry(&self, gfp: Gfp, no_progress: u32, without_a_page: u32) -> bool {
         let progress = no_progress == 0;
-        match self.mm.kernel.mechanisms.zones.alloc_retry {
+        match self.kernel.mechanisms.zones.alloc_retry {
             AllocRetry::Always => progress && without_a_page < HOPELESS_ROUNDS,
             AllocRetry::Bounded => {
-                no_progress <= MAX_RECLAIM_RETRIES && self.mm.reclaim_could_help(gfp)
+                no_progress <= MAX_RECLAIM_RETRIES && self.reclaim_could_help(gfp)
             }
         }
     }
-}
 
-impl Mm {
     /// The first zone of the zonelist that the request could use.
     pub(crate) fn preferred_zone(&self, gfp: Gfp) -> usize {
         let mut usable = self.nodes[gfp.node].zonelist.iter().copied();

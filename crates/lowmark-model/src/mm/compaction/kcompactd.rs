@@ -8,6 +8,7 @@
 
 use super::{COMPACT_MAX_DEFER_SHIFT, CompactControl, CompactResult, Goal, Mode, compact_zone};
 use crate::kernel::ProactiveCompaction;
+use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Kcompactd;
 use crate::mm::types::{MAX_NR_ZONES, Mark, ZoneType};
 use crate::time::{MSEC, Nanos};
@@ -23,6 +24,41 @@ impl Kcompactd {
     }
 }
 
+impl Mm {
+    /// `kcompactd_node_suitable`
+    fn node_suitable(&self, node: usize) -> bool {
+        let kcompactd = &self.nodes[node].kcompactd;
+        let (order, class) = (kcompactd.max_order as usize, kcompactd.class());
+        let mut zones = self.nodes[node].zones.iter().copied();
+        zones.any(|zone| {
+            self.zones[zone].kind as usize <= class
+                && self.needs_compaction(zone, order, ZoneType::ALL[class])
+        })
+    }
+
+    /// The zone has no block of an order for a class, and could have one.
+    pub(super) fn needs_compaction(&self, zone: usize, order: usize, class: ZoneType) -> bool {
+        let zone = &self.zones[zone];
+        !zone.watermark_ok(order, zone.mark(Mark::Min), class)
+            && self.compaction_suitable(zone, order, class)
+    }
+
+    /// `fragmentation_score_node`
+    fn node_fragmentation_score(&self, node: usize) -> u64 {
+        let zones = || self.nodes[node].zones.iter().map(|&zone| &self.zones[zone]);
+        let present: u64 = zones().map(|zone| zone.present).sum();
+        zones()
+            .map(|zone| zone.present * zone.fragmentation_score() / (present + 1))
+            .sum()
+    }
+
+    /// `fragmentation_score_wmark`: memory is compacted down to the lower score, from above the higher one.
+    pub(super) fn score_wmarks(&self) -> [u64; 2] {
+        let low = (100 - self.kernel.sysctl.compaction_proactiveness).max(5);
+        [low, (low + 10).min(100)]
+    }
+}
+
 impl World {
     /// `wakeup_kcompactd`
     pub(in crate::mm) fn wakeup_kcompactd(&mut self, node: usize, order: u32, class: usize) {
@@ -32,58 +68,20 @@ impl World {
         let kcompactd = &mut self.mm.nodes[node].kcompactd;
         kcompactd.max_order = kcompactd.max_order.max(order);
         kcompactd.highest = Some(kcompactd.class().min(class));
-        if !kcompactd.wait.is_empty() && self.node_suitable(node) {
+        if !kcompactd.wait.is_empty() && self.mm.node_suitable(node) {
             self.trace_kcompactd(Kind::WakeupKcompactd, node, order, class);
             let kcompactd = &mut self.mm.nodes[node].kcompactd;
             kcompactd.wait.wake_all(&mut self.sched);
         }
     }
 
-    /// `kcompactd_node_suitable`
-    fn node_suitable(&self, node: usize) -> bool {
-        let kcompactd = &self.mm.nodes[node].kcompactd;
-        let (order, class) = (kcompactd.max_order as usize, kcompactd.class());
-        let mut zones = self.mm.nodes[node].zones.iter().copied();
-        zones.any(|zone| {
-            self.mm.zones[zone].kind as usize <= class
-                && self.needs_compaction(zone, order, ZoneType::ALL[class])
-        })
-    }
-
-    /// The zone has no block of an order for a class, and could have one.
-    pub(super) fn needs_compaction(&self, zone: usize, order: usize, class: ZoneType) -> bool {
-        let zone = &self.mm.zones[zone];
-        !zone.watermark_ok(order, zone.mark(Mark::Min), class)
-            && self.mm.compaction_suitable(zone, order, class)
-    }
-
-    /// `fragmentation_score_node`
-    fn node_fragmentation_score(&self, node: usize) -> u64 {
-        let zones = || {
-            self.mm.nodes[node]
-                .zones
-                .iter()
-                .map(|&zone| &self.mm.zones[zone])
-        };
-        let present: u64 = zones().map(|zone| zone.present).sum();
-        zones()
-            .map(|zone| zone.present * zone.fragmentation_score() / (present + 1))
-            .sum()
-    }
-
-    /// `fragmentation_score_wmark`: memory is compacted down to the lower score, from above the higher one.
-    pub(super) fn score_wmarks(&self) -> [u64; 2] {
-        let low = (100 - self.mm.kernel.sysctl.compaction_proactiveness).max(5);
-        [low, (low + 10).min(100)]
-    }
-
     /// `should_proactive_compact_node`
     fn should_compact_proactively(&self, node: usize) -> bool {
-        let [_, high] = self.score_wmarks();
+        let [_, high] = self.mm.score_wmarks();
         self.mm.kernel.mechanisms.zones.proactive_compaction == ProactiveCompaction::On
             && self.mm.kernel.sysctl.compaction_proactiveness > 0
             && !self.kswapd_is_running(node)
-            && self.node_fragmentation_score(node) > high
+            && self.mm.node_fragmentation_score(node) > high
     }
 }
 
@@ -100,11 +98,11 @@ pub(crate) async fn kcompactd(sys: SysRef, node: usize) {
         let before = {
             let world = sys.world();
             let due = world.should_compact_proactively(node);
-            due.then(|| world.node_fragmentation_score(node))
+            due.then(|| world.mm.node_fragmentation_score(node))
         };
         if let Some(before) = before {
             compact_node_proactively(&sys, node).await;
-            if sys.world().node_fragmentation_score(node) >= before {
+            if sys.world().mm.node_fragmentation_score(node) >= before {
                 timeout = CHECK_INTERVAL << COMPACT_MAX_DEFER_SHIFT;
             }
         }
@@ -143,7 +141,7 @@ pub(super) async fn do_work(sys: &Sys, node: usize) {
     };
     let zones = sys.world().mm.nodes[node].zones.clone();
     for zone in zones {
-        let pass = sys.world().begin_work(zone, order as usize, class);
+        let pass = sys.world().mm.begin_work(zone, order as usize, class);
         let Some(mut cc) = pass else { continue };
         let result = compact_zone(sys, &mut cc).await;
         let world = &mut *sys.world();
@@ -180,17 +178,17 @@ async fn compact_node_proactively(sys: &Sys, node: usize) {
     }
 }
 
-impl World {
+impl Mm {
     /// A pass over a zone, if it is to be compacted for an order.
     fn begin_work(&mut self, zone: usize, order: usize, class: usize) -> Option<CompactControl> {
-        let kind = self.mm.zones[zone].kind;
-        if kind as usize > class || self.mm.zones[zone].compaction_deferred(order) {
+        let kind = self.zones[zone].kind;
+        if kind as usize > class || self.zones[zone].compaction_deferred(order) {
             return None;
         }
         if !self.needs_compaction(zone, order, kind) {
             return None;
         }
-        let state = &mut self.mm.zones[zone];
+        let state = &mut self.zones[zone];
         state.restart_compaction(order);
         state.init_cached_positions();
         let goal = Goal::Block(order);

@@ -185,10 +185,10 @@ async fn compact_zone(sys: &Sys, cc: &mut CompactControl) -> CompactResult {
         if contended {
             break CompactResult::Contended;
         }
-        sys.world().drain_after(cc);
+        sys.world().mm.drain_after(cc);
     };
     let world = &mut *sys.world();
-    world.end_compaction(cc);
+    world.mm.end_compaction(cc);
     world.trace_pass(cc, Some(result));
     result
 }
@@ -200,6 +200,39 @@ enum Round {
     Rescan,
     /// There are no free pages to move to.
     NoRoom,
+}
+
+impl Mm {
+    /// What was freed on this CPU merges as soon as the scanner has left the block that it is for.
+    fn drain_after(&mut self, cc: &mut CompactControl) {
+        let (Goal::Block(order), Some(last)) = (cc.goal, cc.last_migrated) else {
+            return;
+        };
+        if last < cc.migrate_pfn & !((1 << order) - 1) {
+            self.drain_local_pages(cc.zone);
+            cc.last_migrated = None;
+        }
+    }
+
+    /// Free pages that were not needed go back.
+    fn end_compaction(&mut self, cc: &mut CompactControl) {
+        let highest = cc.freepages.iter().copied().max();
+        for pfn in cc.freepages.drain(..) {
+            self.free_page(pfn);
+        }
+        let zone = &mut self.zones[cc.zone];
+        if let Some(pfn) = highest {
+            let cached = &mut zone.compaction.cached_free_pfn;
+            *cached = (*cached).max(pageblock_start(pfn));
+        }
+        let stat = &mut self.stat;
+        stat.compact_migrate_scanned += cc.total_migrate_scanned;
+        stat.compact_free_scanned += cc.total_free_scanned;
+        if cc.mode == Mode::Background {
+            stat.compact_daemon_migrate_scanned += cc.total_migrate_scanned;
+            stat.compact_daemon_free_scanned += cc.total_free_scanned;
+        }
+    }
 }
 
 impl World {
@@ -216,7 +249,7 @@ impl World {
             return CompactResult::PartialSkipped;
         }
         let reached = match cc.goal {
-            Goal::Score => zone.fragmentation_score() <= self.score_wmarks()[0],
+            Goal::Score => zone.fragmentation_score() <= self.mm.score_wmarks()[0],
             // A pageblock that was begun is finished; whatever block there is, the kernel's own pages can have it.
             Goal::Block(_) if cc.migrate_pfn != pageblock_start(cc.migrate_pfn) => false,
             Goal::Block(order) if cc.mode == Mode::Background => zone.has_block(order),
@@ -252,37 +285,6 @@ impl World {
         let moved = (cc.moved - before.1) * costs.migrate_page_ns;
         let cost = moved + looked_at * costs.scan_page_ns / LOOKED_AT_FOR_ONE_SCANNED;
         (round, cost)
-    }
-
-    /// What was freed on this CPU merges as soon as the scanner has left the block that it is for.
-    fn drain_after(&mut self, cc: &mut CompactControl) {
-        let (Goal::Block(order), Some(last)) = (cc.goal, cc.last_migrated) else {
-            return;
-        };
-        if last < cc.migrate_pfn & !((1 << order) - 1) {
-            self.mm.drain_local_pages(cc.zone);
-            cc.last_migrated = None;
-        }
-    }
-
-    /// Free pages that were not needed go back.
-    fn end_compaction(&mut self, cc: &mut CompactControl) {
-        let highest = cc.freepages.iter().copied().max();
-        for pfn in cc.freepages.drain(..) {
-            self.mm.free_page(pfn);
-        }
-        let zone = &mut self.mm.zones[cc.zone];
-        if let Some(pfn) = highest {
-            let cached = &mut zone.compaction.cached_free_pfn;
-            *cached = (*cached).max(pageblock_start(pfn));
-        }
-        let stat = &mut self.mm.stat;
-        stat.compact_migrate_scanned += cc.total_migrate_scanned;
-        stat.compact_free_scanned += cc.total_free_scanned;
-        if cc.mode == Mode::Background {
-            stat.compact_daemon_migrate_scanned += cc.total_migrate_scanned;
-            stat.compact_daemon_free_scanned += cc.total_free_scanned;
-        }
     }
 }
 

@@ -36,7 +36,7 @@ fn fragmented(version: &str) -> (World, usize) {
         file: None,
     });
     for (index, &pfn) in frames.iter().enumerate() {
-        world.map_anon(0, index as u32, pfn, true, true);
+        world.mm.map_anon(0, index as u32, pfn, true, true);
         world.mm.pages[pfn].set(flag::SWAPBACKED);
         world.mm.lru_add(pfn);
     }
@@ -214,13 +214,17 @@ fn a_block_with_a_page_that_cannot_move_is_left_alone() {
 fn it_is_done_where_it_can_help() {
     let (mut world, zone) = fragmented("v6.18");
     let class = world.mm.zones[zone].kind;
-    assert!(world.needs_compaction(zone, PAGEBLOCK_ORDER, class));
+    assert!(world.mm.needs_compaction(zone, PAGEBLOCK_ORDER, class));
     world.mm.zones[zone].watermark = [4000, 5000, 6000];
     assert_eq!(world.mm.zones[zone].free / 1000, 9);
-    assert!(world.needs_compaction(zone, PAGEBLOCK_ORDER, class));
+    assert!(world.mm.needs_compaction(zone, PAGEBLOCK_ORDER, class));
     world.mm.zones[zone].watermark = [8000, 9000, 9500];
-    assert!(!world.needs_compaction(zone, PAGEBLOCK_ORDER, class));
-    assert!(!World::of_version("v6.18").needs_compaction(zone, PAGEBLOCK_ORDER, class));
+    assert!(!world.mm.needs_compaction(zone, PAGEBLOCK_ORDER, class));
+    assert!(
+        !World::of_version("v6.18")
+            .mm
+            .needs_compaction(zone, PAGEBLOCK_ORDER, class)
+    );
 }
 
 /// `fragmentation_index`, by hand: 1000 − (1000 + 1000 · pages / 512) / blocks.

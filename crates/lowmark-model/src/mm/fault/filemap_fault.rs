@@ -9,6 +9,7 @@
 //! 5. A store to a private mapping gets a copy, which is anonymous from then on.
 
 use crate::kernel::{FaultAround, NewAnon, StablePages};
+use crate::mm::Mm;
 use crate::mm::fault::memory::{Backing, Step};
 use crate::mm::files::filemap::{OpenFile, page_cache_read};
 use crate::mm::files::readahead::{self, Window};
@@ -52,13 +53,99 @@ pub(crate) struct FileFault {
 /// Pages that a read fault looks at (`fault_around_bytes`).
 const FAULT_AROUND: u32 = (64 << 10) / PAGE_SIZE as u32;
 
+impl Mm {
+    /// `do_async_mmap_readahead`: true if the page had the readahead mark.
+    fn fault_hit(&mut self, vma: u32, pfn: Pfn) -> bool {
+        let Some(file) = &mut self.vmas[vma as usize].file else {
+            return false;
+        };
+        if file.advice == ReadAdvice::Random {
+            return false;
+        }
+        file.open.readahead.fault_hit();
+        let head = self.pages.head(pfn);
+        let page = &mut self.pages[head];
+        !page.has(flag::WRITEBACK) && page.test_and_clear(flag::RECLAIM)
+    }
+
+    fn set_file_pte(&mut self, fault: FileFault, pfn: Pfn, write: bool, cost: Nanos) -> Step {
+        let pte = &mut self.vmas[fault.vma as usize].ptes[fault.index as usize];
+        let mapped = pte.frame() == Some(pfn);
+        *pte = Pte::mapped(pfn, write, write);
+        self.pages[pfn].mapcount += u16::from(!mapped);
+        match write {
+            true => Step::Dirtied { cost },
+            false => Step::Done { cost },
+        }
+    }
+
+    /// `do_set_pmd`: a folio of the size of a huge page is mapped as a whole, where nothing of it is mapped yet and all
+    /// of it lies in the region. False: it is not.
+    fn map_huge(&mut self, fault: FileFault, pfn: Pfn) -> bool {
+        if self.pages[pfn].folio_order() != PAGEBLOCK_ORDER {
+            return false;
+        }
+        let head = self.pages.head(pfn);
+        let ptes = &mut self.vmas[fault.vma as usize].ptes;
+        let Some(first) = fault.index.checked_sub(pfn - head) else {
+            return false;
+        };
+        let range = first as usize..(first + PAGEBLOCK_PAGES) as usize;
+        let Some(ptes) = ptes.get_mut(range) else {
+            return false;
+        };
+        if ptes.iter().any(|&pte| pte != Pte::default()) {
+            return false;
+        }
+        for (pte, pfn) in ptes.iter_mut().zip(self.pages.folio(head)) {
+            *pte = Pte::mapped(pfn, false, false);
+            self.pages[pfn].mapcount += 1;
+        }
+        self.stat.thp_file_mapped += 1;
+        true
+    }
+
+    /// `do_fault_around`: maps what is in memory of the pages around a read fault. True if its own page was
+    /// among them.
+    fn fault_around(&mut self, fault: FileFault) -> bool {
+        let region = &self.vmas[fault.vma as usize];
+        let offset = region.offset;
+        let first = fault.index / FAULT_AROUND * FAULT_AROUND;
+        let end = (first + FAULT_AROUND).min(region.ptes.len() as u32);
+        for index in first..end {
+            let file = &self.inodes[fault.inode as usize];
+            if u64::from(offset + index) >= file.len() {
+                break;
+            }
+            let empty = self.vmas[fault.vma as usize].ptes[index as usize] == Pte::default();
+            let Some(pfn) = file.pages.page(offset + index).filter(|_| empty) else {
+                continue;
+            };
+            let page = &self.pages[self.pages.head(pfn)];
+            let marked = page.has(flag::RECLAIM) && !page.has(flag::WRITEBACK);
+            if page.has(flag::LOCKED) || marked {
+                continue;
+            }
+            if self.map_huge(FileFault { index, ..fault }, pfn) {
+                break;
+            }
+            self.set_file_pte(FileFault { index, ..fault }, pfn, false, 0);
+            if let Some(file) = &mut self.vmas[fault.vma as usize].file {
+                file.open.readahead.fault_hit();
+            }
+        }
+        let pte = self.vmas[fault.vma as usize].ptes[fault.index as usize];
+        pte.is_present()
+    }
+}
+
 impl World {
     /// A fault where no PTE is (`do_linear_fault`).
     pub(super) fn file_fault(&mut self, fault: FileFault, page: &mut Option<Pfn>) -> Step {
         let FileFault { vma, index, .. } = fault;
         let offset = self.mm.vmas[vma as usize].offset + index;
         let around = self.mm.kernel.mechanisms.files.fault_around == FaultAround::On;
-        if around && !fault.write && self.fault_around(fault) {
+        if around && !fault.write && self.mm.fault_around(fault) {
             return Step::Done { cost: 0 };
         }
         let file = &self.mm.inodes[fault.inode as usize];
@@ -69,7 +156,7 @@ impl World {
             return self.fault_missed(fault, offset, page);
         };
         if !fault.replay {
-            let marked = self.fault_hit(vma, pfn);
+            let marked = self.mm.fault_hit(vma, pfn);
             if marked {
                 return Step::Marked;
             }
@@ -103,20 +190,6 @@ impl World {
         }
     }
 
-    /// `do_async_mmap_readahead`: true if the page had the readahead mark.
-    fn fault_hit(&mut self, vma: u32, pfn: Pfn) -> bool {
-        let Some(file) = &mut self.mm.vmas[vma as usize].file else {
-            return false;
-        };
-        if file.advice == ReadAdvice::Random {
-            return false;
-        }
-        file.open.readahead.fault_hit();
-        let head = self.mm.pages.head(pfn);
-        let page = &mut self.mm.pages[head];
-        !page.has(flag::WRITEBACK) && page.test_and_clear(flag::RECLAIM)
-    }
-
     /// Maps a page that is there, as soon as it has been read.
     fn map_file_page(&mut self, fault: FileFault, pfn: Pfn, page: &mut Option<Pfn>) -> Step {
         let head = self.mm.pages.head(pfn);
@@ -126,54 +199,17 @@ impl World {
                 flags: flag::LOCKED,
             };
         }
-        if !fault.write && self.map_huge(fault, pfn) {
+        if !fault.write && self.mm.map_huge(fault, pfn) {
             return Step::Done { cost: 0 };
         }
         match (fault.write, fault.shared) {
             (true, false) => self.copy_on_write(fault, page),
             (true, true) => match self.page_mkwrite(pfn) {
                 Err(step) => step,
-                Ok(cost) => self.set_file_pte(fault, pfn, true, cost),
+                Ok(cost) => self.mm.set_file_pte(fault, pfn, true, cost),
             },
-            (false, _) => self.set_file_pte(fault, pfn, false, 0),
+            (false, _) => self.mm.set_file_pte(fault, pfn, false, 0),
         }
-    }
-
-    fn set_file_pte(&mut self, fault: FileFault, pfn: Pfn, write: bool, cost: Nanos) -> Step {
-        let pte = &mut self.mm.vmas[fault.vma as usize].ptes[fault.index as usize];
-        let mapped = pte.frame() == Some(pfn);
-        *pte = Pte::mapped(pfn, write, write);
-        self.mm.pages[pfn].mapcount += u16::from(!mapped);
-        match write {
-            true => Step::Dirtied { cost },
-            false => Step::Done { cost },
-        }
-    }
-
-    /// `do_set_pmd`: a folio of the size of a huge page is mapped as a whole, where nothing of it is mapped yet and all
-    /// of it lies in the region. False: it is not.
-    fn map_huge(&mut self, fault: FileFault, pfn: Pfn) -> bool {
-        if self.mm.pages[pfn].folio_order() != PAGEBLOCK_ORDER {
-            return false;
-        }
-        let head = self.mm.pages.head(pfn);
-        let ptes = &mut self.mm.vmas[fault.vma as usize].ptes;
-        let Some(first) = fault.index.checked_sub(pfn - head) else {
-            return false;
-        };
-        let range = first as usize..(first + PAGEBLOCK_PAGES) as usize;
-        let Some(ptes) = ptes.get_mut(range) else {
-            return false;
-        };
-        if ptes.iter().any(|&pte| pte != Pte::default()) {
-            return false;
-        }
-        for (pte, pfn) in ptes.iter_mut().zip(self.mm.pages.folio(head)) {
-            *pte = Pte::mapped(pfn, false, false);
-            self.mm.pages[pfn].mapcount += 1;
-        }
-        self.mm.stat.thp_file_mapped += 1;
-        true
     }
 
     /// A store to a page that is mapped read-only (`do_wp_page`).
@@ -198,7 +234,7 @@ impl World {
         if let Some(old) = std::mem::take(pte).frame() {
             self.mm.pages[old].mapcount -= 1;
         }
-        self.map_anon(fault.vma, fault.index, copy, true, true);
+        self.mm.map_anon(fault.vma, fault.index, copy, true, true);
         self.mm.pages[copy].set(flag::SWAPBACKED);
         if self.mm.kernel.mechanisms.reclaim.new_anon == NewAnon::Active {
             self.mm.pages[copy].set(flag::ACTIVE);
@@ -207,39 +243,6 @@ impl World {
         Step::Done {
             cost: self.costs.copy_page_ns,
         }
-    }
-
-    /// `do_fault_around`: maps what is in memory of the pages around a read fault. True if its own page was
-    /// among them.
-    fn fault_around(&mut self, fault: FileFault) -> bool {
-        let region = &self.mm.vmas[fault.vma as usize];
-        let offset = region.offset;
-        let first = fault.index / FAULT_AROUND * FAULT_AROUND;
-        let end = (first + FAULT_AROUND).min(region.ptes.len() as u32);
-        for index in first..end {
-            let file = &self.mm.inodes[fault.inode as usize];
-            if u64::from(offset + index) >= file.len() {
-                break;
-            }
-            let empty = self.mm.vmas[fault.vma as usize].ptes[index as usize] == Pte::default();
-            let Some(pfn) = file.pages.page(offset + index).filter(|_| empty) else {
-                continue;
-            };
-            let page = &self.mm.pages[self.mm.pages.head(pfn)];
-            let marked = page.has(flag::RECLAIM) && !page.has(flag::WRITEBACK);
-            if page.has(flag::LOCKED) || marked {
-                continue;
-            }
-            if self.map_huge(FileFault { index, ..fault }, pfn) {
-                break;
-            }
-            self.set_file_pte(FileFault { index, ..fault }, pfn, false, 0);
-            if let Some(file) = &mut self.mm.vmas[fault.vma as usize].file {
-                file.open.readahead.fault_hit();
-            }
-        }
-        let pte = self.mm.vmas[fault.vma as usize].ptes[fault.index as usize];
-        pte.is_present()
     }
 }
 

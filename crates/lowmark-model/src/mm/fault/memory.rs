@@ -1,6 +1,7 @@
 //! Mapped regions, page tables, page faults (`mm/memory.c`).
 
 use crate::kernel::NewAnon;
+use crate::mm::Mm;
 use crate::mm::fault::filemap_fault::{self, FileFault, MappedFile};
 use crate::mm::fault::pgtable;
 use crate::mm::fault::shmem::{ShmemEntry, ShmemSlot};
@@ -200,6 +201,153 @@ pub(crate) enum Tried {
     Sleeps(Option<Step>),
 }
 
+impl Mm {
+    /// A write to a page mapped read-only: with one owner the page is simply made writable.
+    fn do_wp_page(&mut self, vma: u32, index: u32, pfn: Pfn) -> Step {
+        self.reuse_swap_page(pfn);
+        self.set_pte(vma, index, Pte::mapped(pfn, true, true));
+        Step::Done { cost: 0 }
+    }
+
+    /// `reuse_swap_page` for a sole owner: what is in the slot will be stale, so the slot goes. While
+    /// the page is being written out it has to stay.
+    #[inline]
+    fn reuse_swap_page(&mut self, pfn: Pfn) {
+        let page = &self.pages[pfn];
+        if page.has(flag::SWAPCACHE) && !page.has(flag::WRITEBACK) {
+            self.delete_from_swap_cache(pfn);
+            self.pages[pfn].set(flag::DIRTY);
+        }
+    }
+
+    fn add_to_shmem(&mut self, inode: u32, index: u32, pfn: Pfn) {
+        let object = &mut self.shmem[inode as usize];
+        object.slots[index as usize] = ShmemSlot::page(pfn);
+        self.pages[pfn].owner = object.first + index;
+    }
+
+    #[inline]
+    pub(in crate::mm) fn map_anon(
+        &mut self,
+        vma: u32,
+        index: u32,
+        pfn: Pfn,
+        write: bool,
+        writable: bool,
+    ) {
+        let region = &mut self.vmas[vma as usize];
+        region.ptes[index as usize] = Pte::mapped(pfn, write && writable, writable);
+        let page = &mut self.pages[pfn];
+        page.owner = region.first + index;
+        page.set(flag::ANON);
+        page.mapcount += 1;
+    }
+
+    #[inline]
+    fn set_pte(&mut self, vma: u32, index: u32, pte: Pte) {
+        self.vmas[vma as usize].ptes[index as usize] = pte;
+    }
+
+    /// `munmap` of a whole region: pages and slots that only it used are free.
+    pub(crate) fn unmap_region(&mut self, vma: u32) {
+        let region = &mut self.vmas[vma as usize];
+        let (ptes, backing) = (std::mem::take(&mut region.ptes), region.backing);
+        let tables = std::mem::take(&mut region.tables);
+        let (first, pages) = (region.first, ptes.len() as u64);
+        match backing {
+            Backing::Anon => {}
+            Backing::Shmem(inode) => self.shmem[inode as usize]
+                .mappers
+                .retain(|&mapper| mapper != vma),
+            Backing::File { inode, .. } => self.inodes[inode as usize]
+                .mappers
+                .retain(|&mapper| mapper != vma),
+        }
+        let recency = self.vmas[vma as usize].recency;
+        let mut last = None;
+        for pte in ptes {
+            if let Some(pfn) = pte.frame() {
+                let head = self.pages.head(pfn);
+                self.zap_page(pfn, pte, recency && last != Some(head));
+                last = Some(head);
+            } else if let Some(slot) = pte.swap_entry() {
+                self.swap.drop_reference(slot);
+                self.free_swap_cache(slot);
+            }
+        }
+        self.free_tables(tables);
+        match backing {
+            Backing::Anon => self.mappings.remove(first, pages),
+            Backing::Shmem(inode) if self.shmem[inode as usize].mappers.is_empty() => {
+                self.evict_shmem(inode);
+            }
+            Backing::Shmem(_) | Backing::File { shared: true, .. } => {}
+            Backing::File { shared: false, .. } => self.mappings.remove(first, pages),
+        }
+    }
+
+    /// `zap_pte`. A page of a file or of shared memory that was touched counts as accessed, if references of its region
+    /// count; a large folio once, with its first page (`zap_present_folio_ptes`). What was stored to a file's page made
+    /// it dirty when it was mapped for that.
+    fn zap_page(&mut self, pfn: Pfn, pte: Pte, accessed: bool) {
+        let page = &mut self.pages[pfn];
+        page.mapcount -= 1;
+        if page.is_anon() {
+            self.forget_page(pfn);
+            return;
+        }
+        if page.has(flag::SWAPBACKED) && pte.is_dirty() {
+            page.set(flag::DIRTY);
+        }
+        if accessed && pte.is_young() {
+            self.mark_page_accessed(pfn);
+        }
+    }
+
+    /// Nobody will ever look at the page again: frees it, or leaves it to the end of its I/O and to
+    /// reclaim.
+    fn forget_page(&mut self, pfn: Pfn) {
+        let page = &mut self.pages[pfn];
+        if page.has_any(flag::WRITEBACK | flag::LOCKED) || !page.has(flag::LRU) {
+            page.clear(flag::DIRTY);
+            page.owner = UNMAPPED;
+            return;
+        }
+        if page.has(flag::SWAPCACHE) {
+            self.delete_from_swap_cache(pfn);
+        }
+        self.release_page(pfn);
+    }
+
+    /// `free_swap_and_cache`: a cached page whose slot nobody refers to any more.
+    fn free_swap_cache(&mut self, slot: u32) {
+        if self.swap.references(slot) == 0
+            && let Some(pfn) = self.swap.cached(slot)
+            && !self.pages[pfn].is_mapped()
+        {
+            self.forget_page(pfn);
+        }
+    }
+
+    /// The last user of a shared object is gone (`shmem_evict_inode`).
+    fn evict_shmem(&mut self, inode: u32) {
+        let object = &mut self.shmem[inode as usize];
+        let (slots, first) = (std::mem::take(&mut object.slots), object.first);
+        self.mappings.remove(first, slots.len() as u64);
+        for slot in slots {
+            match slot.get() {
+                ShmemEntry::Hole => {}
+                ShmemEntry::Page(pfn) => self.forget_page(pfn),
+                ShmemEntry::Swap(slot) => {
+                    self.swap.drop_reference(slot);
+                    self.free_swap_cache(slot);
+                }
+            }
+        }
+        self.free_shmem_tree(inode);
+    }
+}
+
 impl World {
     /// Resolves a fault that needs neither reclaim nor I/O nor a lock that somebody holds: most do.
     #[inline]
@@ -236,7 +384,7 @@ impl World {
         match (region.backing, pte.swap_entry(), pte.frame()) {
             (Backing::Shmem(inode), ..) => self.shmem_fault(vma, inode, index, write, replay, page),
             (_, Some(slot), _) => self.do_swap_page(vma, index, slot, write, replay),
-            (Backing::Anon, None, Some(pfn)) => self.do_wp_page(vma, index, pfn),
+            (Backing::Anon, None, Some(pfn)) => self.mm.do_wp_page(vma, index, pfn),
             (Backing::Anon, None, None) => self.do_anonymous_page(vma, index, write, page),
             (Backing::File { inode, shared }, None, frame) => {
                 let fault = FileFault {
@@ -248,7 +396,9 @@ impl World {
                     shared,
                 };
                 match frame {
-                    Some(pfn) if self.mm.pages[pfn].is_anon() => self.do_wp_page(vma, index, pfn),
+                    Some(pfn) if self.mm.pages[pfn].is_anon() => {
+                        self.mm.do_wp_page(vma, index, pfn)
+                    }
                     Some(pfn) => self.file_wp_fault(fault, pfn, page),
                     None if !self.has_table(vma, index) => Step::AllocateTable,
                     None => self.file_fault(fault, page),
@@ -278,13 +428,14 @@ impl World {
             return Step::AllocateTable;
         }
         if !write {
-            self.set_pte(vma, index, Pte::mapped(ZERO_FRAME, false, false));
+            self.mm
+                .set_pte(vma, index, Pte::mapped(ZERO_FRAME, false, false));
             return Step::Done { cost: 0 };
         }
         let Some(pfn) = self.fault_page(vma, page) else {
             return Step::Allocate;
         };
-        self.map_anon(vma, index, pfn, true, true);
+        self.mm.map_anon(vma, index, pfn, true, true);
         self.mm.pages[pfn].set(flag::SWAPBACKED);
         if self.mm.kernel.mechanisms.reclaim.new_anon == NewAnon::Active {
             self.mm.pages[pfn].set(flag::ACTIVE);
@@ -298,7 +449,7 @@ impl World {
     /// `do_swap_page`
     #[inline]
     fn do_swap_page(&mut self, vma: u32, index: u32, slot: u32, write: bool, replay: bool) -> Step {
-        let Some(pfn) = self.lookup_swap_cache(slot, Some((vma, index)), replay) else {
+        let Some(pfn) = self.mm.lookup_swap_cache(slot, Some((vma, index)), replay) else {
             return Step::Read { slot };
         };
         let page = &self.mm.pages[pfn];
@@ -309,34 +460,17 @@ impl World {
             };
         }
         let sole_owner = self.mm.swap.references(slot) == 1 && !page.is_mapped();
-        self.map_anon(vma, index, pfn, write, write && sole_owner);
+        self.mm
+            .map_anon(vma, index, pfn, write, write && sole_owner);
         if write && sole_owner {
-            self.reuse_swap_page(pfn);
+            self.mm.reuse_swap_page(pfn);
         }
         self.mm.swap.drop_reference(slot);
         if self.mm.swap.is_full() {
-            self.try_to_free_swap(pfn);
+            self.mm.try_to_free_swap(pfn);
         }
         Step::Done {
             cost: self.costs.swap_map_ns,
-        }
-    }
-
-    /// A write to a page mapped read-only: with one owner the page is simply made writable.
-    fn do_wp_page(&mut self, vma: u32, index: u32, pfn: Pfn) -> Step {
-        self.reuse_swap_page(pfn);
-        self.set_pte(vma, index, Pte::mapped(pfn, true, true));
-        Step::Done { cost: 0 }
-    }
-
-    /// `reuse_swap_page` for a sole owner: what is in the slot will be stale, so the slot goes. While
-    /// the page is being written out it has to stay.
-    #[inline]
-    fn reuse_swap_page(&mut self, pfn: Pfn) {
-        let page = &self.mm.pages[pfn];
-        if page.has(flag::SWAPCACHE) && !page.has(flag::WRITEBACK) {
-            self.delete_from_swap_cache(pfn);
-            self.mm.pages[pfn].set(flag::DIRTY);
         }
     }
 
@@ -357,7 +491,7 @@ impl World {
         let pfn = match self.mm.shmem[inode as usize].slots[index as usize].get() {
             ShmemEntry::Page(pfn) => pfn,
             ShmemEntry::Swap(slot) => {
-                let Some(pfn) = self.lookup_swap_cache(slot, None, replay) else {
+                let Some(pfn) = self.mm.lookup_swap_cache(slot, None, replay) else {
                     return Step::Read { slot };
                 };
                 for flags in [flag::LOCKED, flag::WRITEBACK] {
@@ -365,9 +499,9 @@ impl World {
                         return Step::Wait { pfn, flags };
                     }
                 }
-                self.delete_from_swap_cache(pfn);
+                self.mm.delete_from_swap_cache(pfn);
                 self.mm.swap.drop_reference(slot);
-                self.add_to_shmem(inode, index, pfn);
+                self.mm.add_to_shmem(inode, index, pfn);
                 self.mm.pages[pfn].set(flag::DIRTY);
                 cost = self.costs.swap_map_ns;
                 pfn
@@ -377,7 +511,7 @@ impl World {
                     return Step::Allocate;
                 };
                 self.add_shmem_entry(inode, index, pfn);
-                self.add_to_shmem(inode, index, pfn);
+                self.mm.add_to_shmem(inode, index, pfn);
                 self.mm.pages[pfn].set(flag::SWAPBACKED);
                 self.mm.lru_add(pfn);
                 cost = self.costs.zero_page_ns;
@@ -385,36 +519,8 @@ impl World {
             }
         };
         self.mm.pages[pfn].mapcount += 1;
-        self.set_pte(vma, index, Pte::mapped(pfn, write, true));
+        self.mm.set_pte(vma, index, Pte::mapped(pfn, write, true));
         Step::Done { cost }
-    }
-
-    fn add_to_shmem(&mut self, inode: u32, index: u32, pfn: Pfn) {
-        let object = &mut self.mm.shmem[inode as usize];
-        object.slots[index as usize] = ShmemSlot::page(pfn);
-        self.mm.pages[pfn].owner = object.first + index;
-    }
-
-    #[inline]
-    pub(in crate::mm) fn map_anon(
-        &mut self,
-        vma: u32,
-        index: u32,
-        pfn: Pfn,
-        write: bool,
-        writable: bool,
-    ) {
-        let region = &mut self.mm.vmas[vma as usize];
-        region.ptes[index as usize] = Pte::mapped(pfn, write && writable, writable);
-        let page = &mut self.mm.pages[pfn];
-        page.owner = region.first + index;
-        page.set(flag::ANON);
-        page.mapcount += 1;
-    }
-
-    #[inline]
-    fn set_pte(&mut self, vma: u32, index: u32, pte: Pte) {
-        self.mm.vmas[vma as usize].ptes[index as usize] = pte;
     }
 
     /// Counts a fault; its own cost, without what it did.
@@ -426,104 +532,5 @@ impl World {
         } else {
             self.costs.minor_fault_ns
         }
-    }
-
-    /// `munmap` of a whole region: pages and slots that only it used are free.
-    pub(crate) fn unmap_region(&mut self, vma: u32) {
-        let region = &mut self.mm.vmas[vma as usize];
-        let (ptes, backing) = (std::mem::take(&mut region.ptes), region.backing);
-        let tables = std::mem::take(&mut region.tables);
-        let (first, pages) = (region.first, ptes.len() as u64);
-        match backing {
-            Backing::Anon => {}
-            Backing::Shmem(inode) => self.mm.shmem[inode as usize]
-                .mappers
-                .retain(|&mapper| mapper != vma),
-            Backing::File { inode, .. } => self.mm.inodes[inode as usize]
-                .mappers
-                .retain(|&mapper| mapper != vma),
-        }
-        let recency = self.mm.vmas[vma as usize].recency;
-        let mut last = None;
-        for pte in ptes {
-            if let Some(pfn) = pte.frame() {
-                let head = self.mm.pages.head(pfn);
-                self.zap_page(pfn, pte, recency && last != Some(head));
-                last = Some(head);
-            } else if let Some(slot) = pte.swap_entry() {
-                self.mm.swap.drop_reference(slot);
-                self.free_swap_cache(slot);
-            }
-        }
-        self.free_tables(tables);
-        match backing {
-            Backing::Anon => self.mm.mappings.remove(first, pages),
-            Backing::Shmem(inode) if self.mm.shmem[inode as usize].mappers.is_empty() => {
-                self.evict_shmem(inode);
-            }
-            Backing::Shmem(_) | Backing::File { shared: true, .. } => {}
-            Backing::File { shared: false, .. } => self.mm.mappings.remove(first, pages),
-        }
-    }
-
-    /// `zap_pte`. A page of a file or of shared memory that was touched counts as accessed, if references of its region
-    /// count; a large folio once, with its first page (`zap_present_folio_ptes`). What was stored to a file's page made
-    /// it dirty when it was mapped for that.
-    fn zap_page(&mut self, pfn: Pfn, pte: Pte, accessed: bool) {
-        let page = &mut self.mm.pages[pfn];
-        page.mapcount -= 1;
-        if page.is_anon() {
-            self.forget_page(pfn);
-            return;
-        }
-        if page.has(flag::SWAPBACKED) && pte.is_dirty() {
-            page.set(flag::DIRTY);
-        }
-        if accessed && pte.is_young() {
-            self.mark_page_accessed(pfn);
-        }
-    }
-
-    /// Nobody will ever look at the page again: frees it, or leaves it to the end of its I/O and to
-    /// reclaim.
-    fn forget_page(&mut self, pfn: Pfn) {
-        let page = &mut self.mm.pages[pfn];
-        if page.has_any(flag::WRITEBACK | flag::LOCKED) || !page.has(flag::LRU) {
-            page.clear(flag::DIRTY);
-            page.owner = UNMAPPED;
-            return;
-        }
-        if page.has(flag::SWAPCACHE) {
-            self.delete_from_swap_cache(pfn);
-        }
-        self.mm.release_page(pfn);
-    }
-
-    /// `free_swap_and_cache`: a cached page whose slot nobody refers to any more.
-    fn free_swap_cache(&mut self, slot: u32) {
-        if self.mm.swap.references(slot) == 0
-            && let Some(pfn) = self.mm.swap.cached(slot)
-            && !self.mm.pages[pfn].is_mapped()
-        {
-            self.forget_page(pfn);
-        }
-    }
-
-    /// The last user of a shared object is gone (`shmem_evict_inode`).
-    fn evict_shmem(&mut self, inode: u32) {
-        let object = &mut self.mm.shmem[inode as usize];
-        let (slots, first) = (std::mem::take(&mut object.slots), object.first);
-        self.mm.mappings.remove(first, slots.len() as u64);
-        for slot in slots {
-            match slot.get() {
-                ShmemEntry::Hole => {}
-                ShmemEntry::Page(pfn) => self.forget_page(pfn),
-                ShmemEntry::Swap(slot) => {
-                    self.mm.swap.drop_reference(slot);
-                    self.free_swap_cache(slot);
-                }
-            }
-        }
-        self.free_shmem_tree(inode);
     }
 }

@@ -4,24 +4,24 @@
 //! pages of shared memory, which those kernels count as if they could be freed.
 
 use crate::kernel::Overcommit;
-use crate::world::World;
+use crate::mm::Mm;
 
-impl World {
+impl Mm {
     /// `__vm_enough_memory` of a map that may be written to and is not a shared one of a file: whether it may have so many
     /// pages.
     pub(crate) fn vm_enough_memory(&self, pages: u64) -> bool {
-        if self.mm.kernel.sysctl.overcommit_memory == 1 {
+        if self.kernel.sysctl.overcommit_memory == 1 {
             return true;
         }
-        match self.mm.kernel.mechanisms.zones.overcommit {
-            Overcommit::Total => pages <= self.mm.totalram_pages() + self.mm.swap.total_slots(),
+        match self.kernel.mechanisms.zones.overcommit {
+            Overcommit::Total => pages <= self.totalram_pages() + self.swap.total_slots(),
             Overcommit::Available => {
-                let free: u64 = self.mm.zones.iter().map(|zone| zone.free).sum();
-                let available = free + self.mm.nr_file_pages + self.mm.swap.free_slots();
-                let kept = self.mm.totalreserve_pages();
+                let free: u64 = self.zones.iter().map(|zone| zone.free).sum();
+                let available = free + self.nr_file_pages + self.swap.free_slots();
+                let kept = self.totalreserve_pages();
                 // Counting the swap cache takes a while, and most maps are granted without it.
                 let more_than = |available: u64| available.saturating_sub(kept) > pages;
-                more_than(available) || more_than(available + self.mm.swap.cached_pages())
+                more_than(available) || more_than(available + self.swap.cached_pages())
             }
         }
     }

@@ -5,6 +5,7 @@
 //! (`GFP_PGTABLE_USER`). Levels above the lowest are left out, and so are machines with high memory, whose tables may
 //! lie there.
 
+use crate::mm::Mm;
 use crate::mm::memcontrol::alloc_charged;
 use crate::mm::types::{Gfp, MemcgId, NONE, OutOfMemory, Pfn, ZoneType};
 use crate::world::{Sys, World};
@@ -12,18 +13,36 @@ use crate::world::{Sys, World};
 /// Entries of a table.
 const PTRS_PER_PTE: usize = 512;
 
-impl World {
+impl Mm {
     /// The tables of a region of so many pages, none allocated yet; an empty list where they are left out.
     pub(crate) fn no_tables(&self, pages: usize) -> Vec<Pfn> {
         let high = |kind| kind == ZoneType::High;
-        let left_out = !self.mm.kernel.coverage.page_tables
-            || self.mm.zones.iter().any(|zone| high(zone.kind));
+        let left_out =
+            !self.kernel.coverage.page_tables || self.zones.iter().any(|zone| high(zone.kind));
         match left_out {
             true => Vec::new(),
             false => vec![NONE; pages.div_ceil(PTRS_PER_PTE)],
         }
     }
 
+    /// The page becomes the table, unless somebody else was faster or the region is gone.
+    fn set_table(&mut self, vma: u32, index: u32, pfn: Pfn) {
+        let region = &mut self.vmas[vma as usize];
+        match region.tables.get_mut(index as usize / PTRS_PER_PTE) {
+            Some(table) if *table == NONE => *table = pfn,
+            _ => self.free_page(pfn),
+        }
+    }
+
+    /// `free_pgtables` of a region that is gone.
+    pub(super) fn free_tables(&mut self, tables: Vec<Pfn>) {
+        for pfn in tables.into_iter().filter(|&pfn| pfn != NONE) {
+            self.free_page(pfn);
+        }
+    }
+}
+
+impl World {
     /// Whether the table for a page is there; if it is not, one is allocated if the fast path has a page.
     #[inline]
     pub(super) fn has_table(&mut self, vma: u32, index: u32) -> bool {
@@ -42,25 +61,9 @@ impl World {
         let node = self.mm.vmas[vma as usize].node;
         let page = self.alloc_charged_fast(Gfp::kernel(node), self.current_memcg());
         if let Some(pfn) = page {
-            self.set_table(vma, index, pfn);
+            self.mm.set_table(vma, index, pfn);
         }
         page.is_some()
-    }
-
-    /// The page becomes the table, unless somebody else was faster or the region is gone.
-    fn set_table(&mut self, vma: u32, index: u32, pfn: Pfn) {
-        let region = &mut self.mm.vmas[vma as usize];
-        match region.tables.get_mut(index as usize / PTRS_PER_PTE) {
-            Some(table) if *table == NONE => *table = pfn,
-            _ => self.mm.free_page(pfn),
-        }
-    }
-
-    /// `free_pgtables` of a region that is gone.
-    pub(super) fn free_tables(&mut self, tables: Vec<Pfn>) {
-        for pfn in tables.into_iter().filter(|&pfn| pfn != NONE) {
-            self.mm.free_page(pfn);
-        }
     }
 }
 
@@ -73,6 +76,6 @@ pub(super) async fn alloc_table(
 ) -> Result<(), OutOfMemory> {
     let node = sys.world().mm.vmas[vma as usize].node;
     let pfn = alloc_charged(sys, Gfp::kernel(node), memcg).await?;
-    sys.world().set_table(vma, index, pfn);
+    sys.world().mm.set_table(vma, index, pfn);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Shared anonymous memory (`mm/shmem.c`): pages belong to an object, not to a PTE.
 
+use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
 use crate::mm::alloc::xarray::{CHUNK_SHIFT, Nodes};
 use crate::mm::types::{Pfn, Reserves};
@@ -76,6 +77,31 @@ impl ShmemTree {
     }
 }
 
+impl Mm {
+    /// A hole is where a page was.
+    pub(in crate::mm) fn remove_shmem_entry(&mut self, object: usize, index: usize) {
+        if !self.slub.is_on() {
+            return;
+        }
+        let tree = &mut self.shmem[object].tree;
+        let leaf = index >> CHUNK_SHIFT;
+        tree.entries[leaf] -= 1;
+        if tree.entries[leaf] == 0 {
+            for node in tree.nodes.remove(leaf as u32) {
+                self.free_object(Cache::RadixTreeNode, node);
+            }
+        }
+    }
+
+    /// All that is left of an object is holes.
+    pub(super) fn free_shmem_tree(&mut self, object: u32) {
+        let tree = std::mem::take(&mut self.shmem[object as usize].tree);
+        for node in tree.nodes.into_objects() {
+            self.free_object(Cache::RadixTreeNode, node);
+        }
+    }
+}
+
 impl World {
     /// A page is where a hole was (`shmem_add_to_page_cache`).
     #[inline]
@@ -97,29 +123,6 @@ impl World {
                 self.alloc_object(Cache::RadixTreeNode, node, Reserves::None)
             });
             self.mm.shmem[object as usize].tree.nodes = nodes;
-        }
-    }
-
-    /// A hole is where a page was.
-    pub(in crate::mm) fn remove_shmem_entry(&mut self, object: usize, index: usize) {
-        if !self.mm.slub.is_on() {
-            return;
-        }
-        let tree = &mut self.mm.shmem[object].tree;
-        let leaf = index >> CHUNK_SHIFT;
-        tree.entries[leaf] -= 1;
-        if tree.entries[leaf] == 0 {
-            for node in tree.nodes.remove(leaf as u32) {
-                self.mm.free_object(Cache::RadixTreeNode, node);
-            }
-        }
-    }
-
-    /// All that is left of an object is holes.
-    pub(super) fn free_shmem_tree(&mut self, object: u32) {
-        let tree = std::mem::take(&mut self.mm.shmem[object as usize].tree);
-        for node in tree.nodes.into_objects() {
-            self.mm.free_object(Cache::RadixTreeNode, node);
         }
     }
 }

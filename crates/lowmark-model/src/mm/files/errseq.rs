@@ -8,8 +8,8 @@
 //!    from 4.17 on it gets it too.
 
 use crate::kernel::WritebackErrors;
+use crate::mm::Mm;
 use crate::mm::types::{InodeId, Pfn};
-use crate::world::World;
 
 /// Errors of a file (`AS_EIO` and `wb_err` of its mapping).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,43 +59,43 @@ impl WritebackError {
     }
 }
 
-impl World {
+impl Mm {
     /// `mapping_set_error`: the device did not take a page of a file. It is clean from now on, and what was
     /// written to it is lost.
     pub(crate) fn mapping_set_error(&mut self, pfn: Pfn) {
-        let (inode, _) = self.mm.file_of(&self.mm.pages[pfn]);
-        self.mm.inodes[inode].error.set();
-        self.mm.nr_lost += 1;
+        let (inode, _) = self.file_of(&self.pages[pfn]);
+        self.inodes[inode].error.set();
+        self.nr_lost += 1;
     }
 
     /// What a file that is opened now has been told of.
     pub(crate) fn sample_errors(&mut self, inode: InodeId) -> u64 {
-        let rule = self.mm.kernel.mechanisms.writeback.writeback_errors;
-        self.mm.inodes[inode as usize].error.sample(rule)
+        let rule = self.kernel.mechanisms.writeback.writeback_errors;
+        self.inodes[inode as usize].error.sample(rule)
     }
 
     /// fsync(2) of a file that has been told of `told`: counts EIO.
     pub(crate) fn report_error(&mut self, inode: InodeId, told: &mut u64) {
-        let error = &mut self.mm.inodes[inode as usize].error;
-        let news = match self.mm.kernel.mechanisms.writeback.writeback_errors {
+        let error = &mut self.inodes[inode as usize].error;
+        let news = match self.kernel.mechanisms.writeback.writeback_errors {
             WritebackErrors::MappingFlag => error.test_and_clear(),
             WritebackErrors::OpenFile | WritebackErrors::EveryOpenFile => {
                 error.test_and_clear();
                 error.check_and_advance(told)
             }
         };
-        self.mm.nr_eio += u64::from(news);
+        self.nr_eio += u64::from(news);
     }
 
     /// sync_file_range(2), which looks at the flag in all kernels.
     pub(crate) fn report_flag(&mut self, inode: InodeId) {
-        let error = &mut self.mm.inodes[inode as usize].error;
-        self.mm.nr_eio += u64::from(error.test_and_clear());
+        let error = &mut self.inodes[inode as usize].error;
+        self.nr_eio += u64::from(error.test_and_clear());
     }
 
     /// sync(2): the flag is gone, and nobody has been told.
     pub(crate) fn forget_error(&mut self, inode: InodeId) {
-        self.mm.inodes[inode as usize].error.test_and_clear();
+        self.inodes[inode as usize].error.test_and_clear();
     }
 }
 

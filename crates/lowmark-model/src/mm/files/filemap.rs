@@ -38,7 +38,23 @@ impl OpenFile {
         OpenFile {
             inode,
             readahead: ReadaheadState::default(),
-            told: world.sample_errors(inode),
+            told: world.mm.sample_errors(inode),
+        }
+    }
+}
+
+impl Mm {
+    /// `mark_page_accessed`: a second access of an inactive folio makes it active.
+    #[inline]
+    pub(crate) fn mark_page_accessed(&mut self, pfn: Pfn) {
+        let pfn = self.pages.head(pfn);
+        let page = &mut self.pages[pfn];
+        if !page.has(flag::REFERENCED) {
+            page.set(flag::REFERENCED);
+        } else if page.has(flag::LRU) && !page.has(flag::ACTIVE) {
+            page.clear(flag::REFERENCED);
+            self.activate_page(pfn);
+            self.workingset_activation(pfn);
         }
     }
 }
@@ -63,7 +79,7 @@ impl World {
             shadow = left.or(shadow);
         }
         if let Some(shadow) = shadow {
-            self.workingset_refault(head, shadow);
+            self.mm.workingset_refault(head, shadow);
         }
         self.mm.lru_add(head);
         true
@@ -82,20 +98,6 @@ impl World {
             self.alloc_object(Cache::RadixTreeNode, node, Reserves::None)
         });
         self.mm.inodes[inode as usize].nodes = nodes;
-    }
-
-    /// `mark_page_accessed`: a second access of an inactive folio makes it active.
-    #[inline]
-    pub(crate) fn mark_page_accessed(&mut self, pfn: Pfn) {
-        let pfn = self.mm.pages.head(pfn);
-        let page = &mut self.mm.pages[pfn];
-        if !page.has(flag::REFERENCED) {
-            page.set(flag::REFERENCED);
-        } else if page.has(flag::LRU) && !page.has(flag::ACTIVE) {
-            page.clear(flag::REFERENCED);
-            self.mm.activate_page(pfn);
-            self.workingset_activation(pfn);
-        }
     }
 }
 
@@ -138,29 +140,27 @@ impl Mm {
         self.lruvecs[lruvec].recent_scanned[usize::from(file)] += pages;
         self.lruvecs[lruvec].recent_rotated[usize::from(file)] += pages;
     }
-}
 
-impl World {
     /// `readpage` of a page that has just entered the page cache: the read that it needs, for which it is
     /// locked now. None: it is a hole, and zero already.
     pub(crate) fn read_page(&mut self, inode: InodeId, index: u32, pfn: Pfn) -> Option<Io> {
         let io = self.read_of_page(inode, index, pfn)?;
-        self.mm.pages[pfn].set(flag::LOCKED);
+        self.pages[pfn].set(flag::LOCKED);
         Some(io)
     }
 
     /// The read of a page of a locked folio, unless it is a hole.
     pub(super) fn read_of_page(&mut self, inode: InodeId, index: u32, pfn: Pfn) -> Option<Io> {
-        let file = &self.mm.inodes[inode as usize];
+        let file = &self.inodes[inode as usize];
         let position = file.extents.find(index)?;
-        self.mm.stat.pgpgin += PAGE_SIZE / 1024;
+        self.stat.pgpgin += PAGE_SIZE / 1024;
         Some(Io {
             device: file.device,
             dir: Dir::Read,
             sync: true,
             position,
             pfn,
-            in_folio: self.mm.pages[pfn].folio_order() > 0,
+            in_folio: self.pages[pfn].folio_order() > 0,
             needs_bio: false,
         })
     }
@@ -185,7 +185,7 @@ pub(crate) async fn page_cache_read(
                 false => Err(OutOfMemory),
             };
         }
-        let io = world.read_page(inode, index, pfn);
+        let io = world.mm.read_page(inode, index, pfn);
         io.and_then(|io| world.try_submit(io))
     };
     if let Some(io) = blocked {
@@ -259,6 +259,15 @@ pub(crate) async fn read(
     Ok(at.saturating_sub(pos))
 }
 
+impl Mm {
+    fn mark_again(&mut self, inode: InodeId, index: u32) {
+        if let Some(pfn) = self.inodes[inode as usize].pages.page(index) {
+            let head = self.pages.head(pfn);
+            self.pages[head].set(flag::RECLAIM);
+        }
+    }
+}
+
 impl World {
     /// Reads from pages that are there.
     fn read_cached(&mut self, file: &mut OpenFile, at: &mut u64, end: u64) -> Stopped {
@@ -283,7 +292,7 @@ impl World {
                 break;
             }
             if file.readahead.comes_to(*at, page.folio_order()) {
-                self.mark_page_accessed(head);
+                self.mm.mark_page_accessed(head);
             }
             let bytes = (PAGE_SIZE - *at % PAGE_SIZE).min(end - *at);
             *at += bytes;
@@ -296,17 +305,10 @@ impl World {
             (true, stopped) => stopped,
             // The page is looked at again when the time has passed.
             (false, Stopped::Marked(index)) => {
-                self.mark_again(file.inode, index);
+                self.mm.mark_again(file.inode, index);
                 Stopped::Time
             }
             (false, _) => Stopped::Time,
-        }
-    }
-
-    fn mark_again(&mut self, inode: InodeId, index: u32) {
-        if let Some(pfn) = self.mm.inodes[inode as usize].pages.page(index) {
-            let head = self.mm.pages.head(pfn);
-            self.mm.pages[head].set(flag::RECLAIM);
         }
     }
 }

@@ -144,7 +144,7 @@ impl World {
             };
             spent += locked;
             if self.mm.kernel.mechanisms.reclaim.write_access == WriteAccess::Counts {
-                self.mark_page_accessed(pfn);
+                self.mm.mark_page_accessed(pfn);
             }
             *at += bytes;
             let inode = &mut self.mm.inodes[file.inode as usize];

@@ -360,7 +360,7 @@ impl World {
             if mark == Some(u64::from(index)) {
                 self.mm.pages[pfn].set(flag::RECLAIM);
             }
-            let io = self.read_page(inode, index, pfn);
+            let io = self.mm.read_page(inode, index, pfn);
             if let Some(io) = io.and_then(|io| self.try_submit(io)) {
                 return Some(io);
             }

@@ -43,7 +43,7 @@ impl World {
                 self.mm.unmap_page(pfn);
             }
             self.cancel_dirty_page(pfn);
-            self.nfs_clear_commit(inode as usize, index);
+            self.mm.nfs_clear_commit(inode as usize, index);
             self.mm.delete_from_page_cache(pfn, None);
             // Isolated by reclaim: it frees what belongs to nobody.
             if self.mm.pages[pfn].has(flag::LRU) {
@@ -173,7 +173,7 @@ async fn evict_unused(sys: &Sys, inode: InodeId) {
     };
     if unused {
         truncate(sys, inode, 0).await;
-        let listed = sys.world().forget_dirty_inode(inode);
+        let listed = sys.world().mm.forget_dirty_inode(inode);
         if listed {
             let wb = sys.world().mm.inodes[inode as usize].wb();
             sys.hold_list_lock(wb, 0).await;

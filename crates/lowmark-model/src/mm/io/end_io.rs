@@ -43,7 +43,7 @@ impl World {
         self.mm.stat.nr_written += 1;
         self.account_reclaim_writeback(zone, 1);
         if failed && file {
-            self.mapping_set_error(pfn);
+            self.mm.mapping_set_error(pfn);
         }
         if self.mm.pages[pfn].test_and_clear(flag::RECLAIM) {
             let tail = self.mm.kernel.mechanisms.reclaim.tail_writeback;

@@ -52,15 +52,13 @@ impl Mm {
         }
         self.memcontrol.updates_flushed = self.stat.memcg_updates();
     }
-}
 
-impl World {
     /// Pages of a group in files, those that are dirty and those under writeback, as far as it is known
     /// (`mem_cgroup_wb_stats`).
     pub(crate) fn memcg_wb_stats(&self, memcg: MemcgId) -> (u64, (u64, u64)) {
-        let mm = &self.mm;
+        let mm = self;
         let current =
-            self.mm.kernel.mechanisms.writeback.group_dirty_stats == GroupDirtyStats::Current;
+            self.kernel.mechanisms.writeback.group_dirty_stats == GroupDirtyStats::Current;
         let files = (0..mm.sets).map(|set| {
             let lruvec = &mm.lruvecs[mm.memcg_lruvec(set, memcg)];
             let lists = [Lru::InactiveFile, Lru::ActiveFile];
@@ -79,10 +77,10 @@ impl World {
     /// Length of a list, those of the groups below included, as far as it is known (`lruvec_page_state`).
     #[inline]
     pub(crate) fn lruvec_page_state(&self, lruvec: usize, lru: Lru) -> u64 {
-        match self.mm.kernel.mechanisms.reclaim.lruvec_stats {
-            LruvecStats::Current => self.mm.tree_len(lruvec, lru),
+        match self.kernel.mechanisms.reclaim.lruvec_stats {
+            LruvecStats::Current => self.tree_len(lruvec, lru),
             LruvecStats::BeforeReclaim | LruvecStats::Periodic => {
-                self.mm.lruvecs[lruvec].flushed.len[lru as usize]
+                self.lruvecs[lruvec].flushed.len[lru as usize]
             }
         }
     }
@@ -90,14 +88,16 @@ impl World {
     /// Anon and file pages activated as they came back, those of the groups below included, as far as it is
     /// known (`lruvec_page_state`).
     pub(crate) fn workingset_activations(&self, lruvec: usize) -> [u64; 2] {
-        match self.mm.kernel.mechanisms.reclaim.lruvec_stats {
-            LruvecStats::Current => self.mm.current_counts(lruvec).activations,
+        match self.kernel.mechanisms.reclaim.lruvec_stats {
+            LruvecStats::Current => self.current_counts(lruvec).activations,
             LruvecStats::BeforeReclaim | LruvecStats::Periodic => {
-                self.mm.lruvecs[lruvec].flushed.activations
+                self.lruvecs[lruvec].flushed.activations
             }
         }
     }
+}
 
+impl World {
     /// What a reclaimer does about old counters before it decides by them (`prepare_scan_control`). Up to 6.7
     /// changes of all groups together have to be more than 64 for each CPU and one more.
     pub(crate) fn flush_before_reclaim(&mut self) {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     fn known(world: &World) -> u64 {
-        world.lruvec_page_state(0, Lru::InactiveAnon)
+        world.mm.lruvec_page_state(0, Lru::InactiveAnon)
     }
 
     #[test]
@@ -220,8 +220,8 @@ mod tests {
         let mut world = World::of_version("v6.18");
         world.start_flushing_stats(0);
         world.mm.lruvecs[0].activations = [3, 4];
-        assert_eq!(world.workingset_activations(0), [0, 0]);
+        assert_eq!(world.mm.workingset_activations(0), [0, 0]);
         world.flush_stats_periodically();
-        assert_eq!(world.workingset_activations(0), [3, 4]);
+        assert_eq!(world.mm.workingset_activations(0), [3, 4]);
     }
 }

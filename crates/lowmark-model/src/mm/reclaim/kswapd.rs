@@ -22,6 +22,57 @@ use crate::world::{Sys, World};
 use lowmark_record::event::gfp;
 use lowmark_record::{Field, Kind};
 
+impl Mm {
+    /// kswapd has given up on the node and leaves it to direct reclaim.
+    fn node_hopeless(&self, node: usize) -> bool {
+        self.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES
+    }
+
+    /// A run of kswapd over a node is over.
+    fn count_failure(&mut self, node: usize, reclaimed: u64) {
+        if reclaimed == 0 && self.kernel.mechanisms.kswapd.hopeless_node == HopelessNode::Failures {
+            self.nodes[node].kswapd.failures += 1;
+        }
+    }
+
+    fn set_reclaim_active(&mut self, node: usize, class: usize, active: bool) {
+        for at in 0..self.nodes[node].zones.len() {
+            let zone = self.nodes[node].zones[at];
+            if self.zones[zone].kind as usize <= class {
+                self.zones[zone].set_reclaim_active(active);
+            }
+        }
+    }
+
+    fn zone_ok(&self, zone: usize, order: u32, mark: Mark, class: ZoneType) -> bool {
+        let zone = &self.zones[zone];
+        zone.watermark_ok(order as usize, zone.mark(mark), class)
+    }
+
+    /// Zones of a node up to a class (`pgdat->node_zones`).
+    fn zones_up_to(
+        &self,
+        node: usize,
+        class: usize,
+    ) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        let zones = self.nodes[node].zones.iter().copied();
+        zones.filter(move |&zone| self.zones[zone].kind as usize <= class)
+    }
+
+    /// `clear_pgdat_congested`: what batches of dirty pages said of a node's devices is over.
+    fn clear_node_flags(&mut self, node: usize) {
+        let writeback = self.kernel.mechanisms.kswapd.node_writeback == NodeWriteback::Balanced;
+        for &zone in &self.nodes[node].zones {
+            let zone = &mut self.zones[zone];
+            zone.congested = false;
+            let lists = &mut self.lruvecs[zone.lruvec];
+            lists.tail_dirty = false;
+            lists.congested = false;
+            lists.all_writeback &= !writeback;
+        }
+    }
+}
+
 impl World {
     /// `wake_all_kswapds`: tells the kswapd of every node that the allocation could use, with the flags that it has.
     pub(crate) fn wake_all_kswapds(&mut self, gfp: Gfp, flags: u64, order: u32) {
@@ -67,15 +118,15 @@ impl World {
         if awake {
             return;
         }
-        let needed = !self.node_hopeless(node)
+        let needed = !self.mm.node_hopeless(node)
             && match rule {
                 KswapdWake::Told | KswapdWake::BelowLow => {
-                    !self.zone_ok(zone, order, Mark::Low, ZoneType::Dma)
+                    !self.mm.zone_ok(zone, order, Mark::Low, ZoneType::Dma)
                 }
-                KswapdWake::NotBalanced => !self.zone_ok(zone, order, Mark::High, ZoneType::Dma),
+                KswapdWake::NotBalanced => !self.mm.zone_ok(zone, order, Mark::High, ZoneType::Dma),
                 KswapdWake::NodeNotBalanced => {
                     let class = highest as usize;
-                    !self.node_balanced(node, order, class) || self.node_boosted(node, class)
+                    !self.node_balanced(node, order, class) || self.mm.node_boosted(node, class)
                 }
             };
         let waits = gfp_flags & gfp::DIRECT_RECLAIM != 0;
@@ -118,58 +169,20 @@ impl World {
         matches!(state, Some(TaskState::Running | TaskState::Runnable))
     }
 
-    /// kswapd has given up on the node and leaves it to direct reclaim.
-    fn node_hopeless(&self, node: usize) -> bool {
-        self.mm.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES
-    }
-
-    /// A run of kswapd over a node is over.
-    fn count_failure(&mut self, node: usize, reclaimed: u64) {
-        if reclaimed == 0
-            && self.mm.kernel.mechanisms.kswapd.hopeless_node == HopelessNode::Failures
-        {
-            self.mm.nodes[node].kswapd.failures += 1;
-        }
-    }
-
-    fn set_reclaim_active(&mut self, node: usize, class: usize, active: bool) {
-        for at in 0..self.mm.nodes[node].zones.len() {
-            let zone = self.mm.nodes[node].zones[at];
-            if self.mm.zones[zone].kind as usize <= class {
-                self.mm.zones[zone].set_reclaim_active(active);
-            }
-        }
-    }
-
-    fn zone_ok(&self, zone: usize, order: u32, mark: Mark, class: ZoneType) -> bool {
-        let zone = &self.mm.zones[zone];
-        zone.watermark_ok(order as usize, zone.mark(mark), class)
-    }
-
-    /// Zones of a node up to a class (`pgdat->node_zones`).
-    fn zones_up_to(
-        &self,
-        node: usize,
-        class: usize,
-    ) -> impl DoubleEndedIterator<Item = usize> + '_ {
-        let zones = self.mm.nodes[node].zones.iter().copied();
-        zones.filter(move |&zone| self.mm.zones[zone].kind as usize <= class)
-    }
-
     /// `zone_balanced` of node kernels: the zone is at its high watermark. Up to 4.11 the test itself
     /// clears the flags that call the node congested or dirty, also where an allocation makes it before it wakes kswapd.
     fn zone_balanced(&mut self, zone: usize, order: u32, class: usize) -> bool {
-        let balanced = self.zone_ok(zone, order, Mark::High, class_type(class));
+        let balanced = self.mm.zone_ok(zone, order, Mark::High, class_type(class));
         if balanced && self.mm.kernel.mechanisms.kswapd.kswapd_classzone == KswapdClasszone::Vanilla
         {
-            self.clear_node_flags(self.mm.zones[zone].node);
+            self.mm.clear_node_flags(self.mm.zones[zone].node);
         }
         balanced
     }
 
     /// `pgdat_balanced` of node kernels: some zone up to the class is at its high watermark.
     fn node_balanced(&mut self, node: usize, order: u32, class: usize) -> bool {
-        if self.zones_up_to(node, class).next().is_none() {
+        if self.mm.zones_up_to(node, class).next().is_none() {
             return matches!(
                 self.mm.kernel.mechanisms.kswapd.kswapd_classzone,
                 KswapdClasszone::KeepAwake | KswapdClasszone::Remembers
@@ -187,9 +200,9 @@ impl World {
         self.wake_all_pfmemalloc_waiters(node);
         let Request { order, class } = done;
         if self.mm.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node {
-            return self.pgdat_balanced(node, order, class);
+            return self.mm.pgdat_balanced(node, order, class);
         }
-        if self.node_hopeless(node) {
+        if self.mm.node_hopeless(node) {
             return true;
         }
         if self.mm.kernel.mechanisms.kswapd.kswapd_classzone == KswapdClasszone::Vanilla {
@@ -200,22 +213,9 @@ impl World {
         }
         let may = self.node_balanced(node, order, class);
         if may {
-            self.clear_node_flags(node);
+            self.mm.clear_node_flags(node);
         }
         may
-    }
-
-    /// `clear_pgdat_congested`: what batches of dirty pages said of a node's devices is over.
-    fn clear_node_flags(&mut self, node: usize) {
-        let writeback = self.mm.kernel.mechanisms.kswapd.node_writeback == NodeWriteback::Balanced;
-        for &zone in &self.mm.nodes[node].zones {
-            let zone = &mut self.mm.zones[zone];
-            zone.congested = false;
-            let lists = &mut self.mm.lruvecs[zone.lruvec];
-            lists.tail_dirty = false;
-            lists.congested = false;
-            lists.all_writeback &= !writeback;
-        }
     }
 }
 
@@ -241,7 +241,7 @@ struct Request {
 /// The thread (`kswapd`). Never returns.
 pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
     let by_node = sys.world().mm.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
-    let mut done = sys.world().first_request(node);
+    let mut done = sys.world().mm.first_request(node);
     let mut alloc_order = 0;
     {
         let world = &mut *sys.world();
@@ -257,17 +257,17 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
             zones::balance_zones(&sys, node, request).await
         };
         pass_some_time(&sys, began).await;
-        (done, alloc_order) = sys.world().look_again(node, request, done);
+        (done, alloc_order) = sys.world().mm.look_again(node, request, done);
     }
 }
 
-impl World {
+impl Mm {
     /// What kswapd takes for asked of it before anybody has.
     fn first_request(&self, node: usize) -> Request {
-        let class = match self.mm.kernel.mechanisms.kswapd.kswapd_classzone {
-            _ if self.mm.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node => {
+        let class = match self.kernel.mechanisms.kswapd.kswapd_classzone {
+            _ if self.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node => {
                 // pgdat->nr_zones - 1
-                self.mm.highest_zone(node)
+                self.highest_zone(node)
             }
             KswapdClasszone::Vanilla | KswapdClasszone::Clear => ZoneType::Dma,
             KswapdClasszone::KeepAwake | KswapdClasszone::Remembers => ZoneType::High,
@@ -278,6 +278,42 @@ impl World {
         }
     }
 
+    /// After a run: by what it asks whether it may sleep, and the order that is left to kcompactd. A run that gave up
+    /// the order asks by what it has done; one that did not, by what has been asked for meanwhile.
+    fn look_again(&self, node: usize, request: Request, done: Request) -> (Request, u32) {
+        let by_node = self.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
+        if !by_node || done.order != request.order {
+            return (done, request.order);
+        }
+        let kswapd = &self.nodes[node].kswapd;
+        let class = match (self.kernel.mechanisms.kswapd.kswapd_classzone, kswapd.class) {
+            (KswapdClasszone::KeepAwake, Some(asked)) => asked.max(request.class),
+            (_, Some(asked)) => asked,
+            (KswapdClasszone::KeepAwake | KswapdClasszone::Remembers, None) => request.class,
+            (KswapdClasszone::Vanilla | KswapdClasszone::Clear, None) => 0,
+        };
+        let order = kswapd.order;
+        (Request { order, class }, order)
+    }
+
+    /// A nap was cut short: what kswapd would have slept by is asked for as well.
+    fn note_interrupted_nap(&mut self, node: usize, done: Request) {
+        self.stat.kswapd_low_wmark_hit_quickly += 1;
+        let classzone = self.kernel.mechanisms.kswapd.kswapd_classzone;
+        let by_node = self.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
+        let kswapd = &mut self.nodes[node].kswapd;
+        kswapd.order = kswapd.order.max(done.order);
+        if by_node {
+            kswapd.class = Some(match kswapd.class {
+                Some(class) if classzone == KswapdClasszone::Remembers => class,
+                Some(class) => class.max(done.class),
+                None => done.class,
+            });
+        }
+    }
+}
+
+impl World {
     /// After its sleep kswapd reads what it is asked for, and resets that. If it is nothing, the class is that of its
     /// last run, zone 0, or with zone lists the highest zone.
     fn take_request(&mut self, node: usize, done: Request) -> Request {
@@ -299,43 +335,6 @@ impl World {
             ]
         });
         Request { order, class }
-    }
-
-    /// After a run: by what it asks whether it may sleep, and the order that is left to kcompactd. A run that gave up
-    /// the order asks by what it has done; one that did not, by what has been asked for meanwhile.
-    fn look_again(&self, node: usize, request: Request, done: Request) -> (Request, u32) {
-        let by_node = self.mm.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
-        if !by_node || done.order != request.order {
-            return (done, request.order);
-        }
-        let kswapd = &self.mm.nodes[node].kswapd;
-        let class = match (
-            self.mm.kernel.mechanisms.kswapd.kswapd_classzone,
-            kswapd.class,
-        ) {
-            (KswapdClasszone::KeepAwake, Some(asked)) => asked.max(request.class),
-            (_, Some(asked)) => asked,
-            (KswapdClasszone::KeepAwake | KswapdClasszone::Remembers, None) => request.class,
-            (KswapdClasszone::Vanilla | KswapdClasszone::Clear, None) => 0,
-        };
-        let order = kswapd.order;
-        (Request { order, class }, order)
-    }
-
-    /// A nap was cut short: what kswapd would have slept by is asked for as well.
-    fn note_interrupted_nap(&mut self, node: usize, done: Request) {
-        self.mm.stat.kswapd_low_wmark_hit_quickly += 1;
-        let classzone = self.mm.kernel.mechanisms.kswapd.kswapd_classzone;
-        let by_node = self.mm.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
-        let kswapd = &mut self.mm.nodes[node].kswapd;
-        kswapd.order = kswapd.order.max(done.order);
-        if by_node {
-            kswapd.class = Some(match kswapd.class {
-                Some(class) if classzone == KswapdClasszone::Remembers => class,
-                Some(class) => class.max(done.class),
-                None => done.class,
-            });
-        }
     }
 }
 
@@ -372,7 +371,7 @@ async fn try_to_sleep(sys: &Sys, node: usize, done: Request, alloc_order: u32) {
         world.mm.nodes[node].kswapd.wait.remove(me);
         let interrupted = !world.sched.timed_out();
         if interrupted {
-            world.note_interrupted_nap(node, done);
+            world.mm.note_interrupted_nap(node, done);
             return;
         }
         if !world.prepare_sleep(node, done) {
@@ -401,10 +400,9 @@ async fn pass_some_time(sys: &Sys, began: Nanos) {
     }
 }
 
-impl World {
+impl Mm {
     /// `age_active_anon`: the target of the ageing that a balancing run does first, if it is due.
     fn due_for_ageing(&self, target: Target, sc: &ScanControl) -> bool {
-        self.inactive_is_low(target, false, sc)
-            && self.mm.tree_len(target.lruvec, Lru::ActiveAnon) > 0
+        self.inactive_is_low(target, false, sc) && self.tree_len(target.lruvec, Lru::ActiveAnon) > 0
     }
 }

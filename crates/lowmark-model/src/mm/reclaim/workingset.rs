@@ -13,13 +13,12 @@ use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
 use crate::mm::frames::shadow::{AGE_MASK, Shadow};
 use crate::mm::types::{Lru, MemcgId, Pfn, flag};
-use crate::world::World;
 
-impl World {
+impl Mm {
     /// `workingset_age_nonresident`
     fn age_nonresident(&mut self, lruvec: usize, pages: u64) {
-        for lruvec in self.mm.lruvec_and_root(lruvec) {
-            let age = &mut self.mm.lruvecs[lruvec].nonresident_age;
+        for lruvec in self.lruvec_and_root(lruvec) {
+            let age = &mut self.lruvecs[lruvec].nonresident_age;
             *age = age.wrapping_add(pages as u32) & AGE_MASK;
         }
     }
@@ -27,8 +26,8 @@ impl World {
     /// `workingset_eviction`: what to leave in the place of a page that reclaim evicts for a group; nothing
     /// if the kernel does not remember its kind.
     pub(crate) fn workingset_eviction(&mut self, pfn: Pfn, memcg: MemcgId) -> Option<Shadow> {
-        let page = self.mm.pages[pfn];
-        let remembered = match self.mm.kernel.mechanisms.reclaim.workingset {
+        let page = self.pages[pfn];
+        let remembered = match self.kernel.mechanisms.reclaim.workingset {
             Workingset::Off => false,
             Workingset::File => !page.has(flag::SWAPBACKED),
             Workingset::All => true,
@@ -36,14 +35,14 @@ impl World {
         if !remembered {
             return None;
         }
-        let lruvec = self.mm.zones[page.zone()].lruvec;
-        let lruvec = self.mm.memcg_lruvec(lruvec, memcg);
-        let before = self.mm.lruvecs[lruvec].nonresident_age;
+        let lruvec = self.zones[page.zone()].lruvec;
+        let lruvec = self.memcg_lruvec(lruvec, memcg);
+        let before = self.lruvecs[lruvec].nonresident_age;
         self.age_nonresident(lruvec, page.folio_nr_pages());
         // 31d8fcac00fc (5.8): the eviction itself counts as a step.
-        let age = match self.mm.kernel.mechanisms.reclaim.workingset {
+        let age = match self.kernel.mechanisms.reclaim.workingset {
             Workingset::All => before,
-            _ => self.mm.lruvecs[lruvec].nonresident_age,
+            _ => self.lruvecs[lruvec].nonresident_age,
         };
         Some(Shadow::pack(lruvec, age, page.has(flag::WORKINGSET)))
     }
@@ -51,28 +50,28 @@ impl World {
     /// `workingset_refault`: a page comes back into the place of its shadow. It is about to be put on a
     /// list; whether that is the active one is decided here.
     pub(crate) fn workingset_refault(&mut self, pfn: Pfn, shadow: Shadow) {
-        let page = self.mm.pages[pfn];
+        let page = self.pages[pfn];
         let kind = usize::from(!page.has(flag::SWAPBACKED));
         let pages = page.folio_nr_pages();
-        self.mm.stat.workingset_refault[kind] += pages;
+        self.stat.workingset_refault[kind] += pages;
         let then = shadow.lruvec();
-        let distance = self.mm.lruvecs[then]
+        let distance = self.lruvecs[then]
             .nonresident_age
             .wrapping_sub(shadow.age())
             & AGE_MASK;
         if u64::from(distance) > self.competing_pages(then, kind == 1) {
             return;
         }
-        self.mm.pages[pfn].set(flag::ACTIVE);
-        let lruvec = self.mm.lruvec_of(pfn);
-        if self.mm.kernel.mechanisms.reclaim.workingset == Workingset::All {
+        self.pages[pfn].set(flag::ACTIVE);
+        let lruvec = self.lruvec_of(pfn);
+        if self.kernel.mechanisms.reclaim.workingset == Workingset::All {
             self.age_nonresident(lruvec, pages);
         }
-        self.mm.lruvecs[lruvec].activations[kind] += pages;
-        self.mm.stat.workingset_activate[kind] += pages;
+        self.lruvecs[lruvec].activations[kind] += pages;
+        self.stat.workingset_activate[kind] += pages;
         if shadow.was_active() {
-            self.mm.pages[pfn].set(flag::WORKINGSET);
-            self.mm.stat.workingset_restore[kind] += pages;
+            self.pages[pfn].set(flag::WORKINGSET);
+            self.stat.workingset_restore[kind] += pages;
             self.note_cost(lruvec, kind == 1, pages, 0);
         }
     }
@@ -82,10 +81,10 @@ impl World {
     fn competing_pages(&self, lruvec: usize, file: bool) -> u64 {
         let len = |lru| self.lruvec_page_state(lruvec, lru);
         let active_file = len(Lru::ActiveFile);
-        if self.mm.kernel.mechanisms.reclaim.workingset != Workingset::All {
+        if self.kernel.mechanisms.reclaim.workingset != Workingset::All {
             return active_file;
         }
-        let anon = match (self.mm.swap.free_slots() > 0, file) {
+        let anon = match (self.swap.free_slots() > 0, file) {
             (false, _) => 0,
             (true, true) => len(Lru::ActiveAnon) + len(Lru::InactiveAnon),
             (true, false) => len(Lru::ActiveAnon),
@@ -96,15 +95,15 @@ impl World {
 
     /// `workingset_activation`: a file page that was referenced twice becomes active.
     pub(crate) fn workingset_activation(&mut self, pfn: Pfn) {
-        let lruvec = self.mm.lruvec_of(pfn);
-        if self.mm.kernel.mechanisms.reclaim.workingset != Workingset::Off {
-            self.age_nonresident(lruvec, self.mm.pages[pfn].folio_nr_pages());
+        let lruvec = self.lruvec_of(pfn);
+        if self.kernel.mechanisms.reclaim.workingset != Workingset::Off {
+            self.age_nonresident(lruvec, self.pages[pfn].folio_nr_pages());
         }
     }
 
     /// Reclaim puts `active` pages on the active list (`move_pages_to_lru`).
     pub(crate) fn age_by_put_back(&mut self, lruvec: usize, active: u64) {
-        if self.mm.kernel.mechanisms.reclaim.workingset == Workingset::All {
+        if self.kernel.mechanisms.reclaim.workingset == Workingset::All {
             self.age_nonresident(lruvec, active);
         }
     }
@@ -139,6 +138,7 @@ impl Mm {
 mod tests {
     use super::*;
     use crate::mm::types::ROOT;
+    use crate::world::World;
 
     /// A page on its list.
     fn page(world: &mut World, flags: u16) -> Pfn {
@@ -153,18 +153,19 @@ mod tests {
     fn comes_back_active(world: &mut World, kind: u16, later: u32) -> bool {
         let gone = page(world, kind);
         let shadow = world
+            .mm
             .workingset_eviction(gone, ROOT)
             .expect("it is remembered");
         for _ in 0..later {
             let other = page(world, kind);
-            world.workingset_eviction(other, ROOT);
+            world.mm.workingset_eviction(other, ROOT);
             world.mm.release_page(other);
         }
         world.mm.release_page(gone);
         let gfp = crate::mm::types::Gfp::user(0);
         let back = world.alloc_page_fast(gfp).unwrap();
         world.mm.pages[back].set(kind);
-        world.workingset_refault(back, shadow);
+        world.mm.workingset_refault(back, shadow);
         let active = world.mm.pages[back].has(flag::ACTIVE);
         world.mm.lru_add(back);
         active
@@ -217,10 +218,10 @@ mod tests {
     fn older_kernels_remember_less() {
         let mut old = World::of_version("v3.14");
         let file = page(&mut old, 0);
-        assert_eq!(old.workingset_eviction(file, ROOT), None);
+        assert_eq!(old.mm.workingset_eviction(file, ROOT), None);
         let mut files_only = World::of_version("v4.12");
         let anon = page(&mut files_only, flag::SWAPBACKED);
-        assert_eq!(files_only.workingset_eviction(anon, ROOT), None);
+        assert_eq!(files_only.mm.workingset_eviction(anon, ROOT), None);
         assert_eq!(files_only.mm.lruvecs[0].nonresident_age, 0);
     }
 

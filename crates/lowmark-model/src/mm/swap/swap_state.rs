@@ -9,6 +9,7 @@
 
 use crate::device::Io;
 use crate::kernel::{SwapinPlug, SwapinReadahead};
+use crate::mm::Mm;
 use crate::mm::io;
 use crate::mm::memcontrol::alloc_charged;
 use crate::mm::types::{Gfp, MemcgId, OutOfMemory, Pfn, flag};
@@ -158,41 +159,24 @@ impl Readahead {
     }
 }
 
-impl World {
+impl Mm {
     #[inline]
     fn readahead_event(&mut self, konstantin: i32) {
-        if self.mm.kernel.mechanisms.swap.swapin_readahead == SwapinReadahead::Konstantin {
-            self.mm
-                .swap
+        if self.kernel.mechanisms.swap.swapin_readahead == SwapinReadahead::Konstantin {
+            self.swap
                 .readahead
-                .move_score(konstantin, self.mm.kernel.sysctl.page_cluster);
+                .move_score(konstantin, self.kernel.sysctl.page_cluster);
         }
-    }
-
-    /// `add_to_swap`, `shmem_writepage`: gives a page on its way out a slot and enters it in the swap
-    /// cache, dirty. False: swap is full.
-    pub(crate) fn add_to_swap(&mut self, pfn: Pfn) -> bool {
-        let cpu = self.sched.current_cpu();
-        let Some(slot) = self.mm.swap.allocate(pfn, cpu) else {
-            return false;
-        };
-        self.readahead_event(-10);
-        let page = &mut self.mm.pages[pfn];
-        page.set(flag::SWAPCACHE | flag::DIRTY);
-        page.private = slot;
-        self.mm.memcontrol.record_slot(slot, pfn);
-        self.settle_swap_cache(pfn);
-        true
     }
 
     /// `delete_from_swap_cache`: the slot keeps its references.
     #[inline]
     pub(crate) fn delete_from_swap_cache(&mut self, pfn: Pfn) {
-        let page = &mut self.mm.pages[pfn];
+        let page = &mut self.pages[pfn];
         let slot = page.private;
         page.clear(flag::SWAPCACHE);
         let unread = page.has(flag::RECLAIM) && !page.has(flag::WRITEBACK);
-        self.mm.swap.clear_cached(slot);
+        self.swap.clear_cached(slot);
         if unread {
             self.readahead_event(-1);
         }
@@ -201,13 +185,13 @@ impl World {
     /// `try_to_free_swap`: drops the slot of a page that nobody needs there; the page is then dirty.
     #[inline]
     pub(crate) fn try_to_free_swap(&mut self, pfn: Pfn) -> bool {
-        let page = &self.mm.pages[pfn];
+        let page = &self.pages[pfn];
         let droppable = page.has(flag::SWAPCACHE)
             && !page.has(flag::WRITEBACK)
-            && self.mm.swap.references(page.private) == 0;
+            && self.swap.references(page.private) == 0;
         if droppable {
             self.delete_from_swap_cache(pfn);
-            self.mm.pages[pfn].set(flag::DIRTY);
+            self.pages[pfn].set(flag::DIRTY);
         }
         droppable
     }
@@ -221,26 +205,26 @@ impl World {
         at: Option<(u32, u32)>,
         replay: bool,
     ) -> Option<Pfn> {
-        let pfn = self.mm.swap.cached(slot)?;
-        match self.mm.kernel.mechanisms.swap.swapin_readahead {
+        let pfn = self.swap.cached(slot)?;
+        match self.kernel.mechanisms.swap.swapin_readahead {
             SwapinReadahead::Vanilla => {}
             SwapinReadahead::Shaohua => {
                 if let Some((vma, _)) = at.filter(|_| !replay) {
-                    let misses = &mut self.mm.vmas[vma as usize].swapra_miss;
+                    let misses = &mut self.vmas[vma as usize].swapra_miss;
                     *misses = misses.saturating_sub(1);
                 }
             }
             _ => {
-                let marked = self.mm.pages[pfn].test_and_clear(flag::RECLAIM);
-                self.mm.stat.swap_ra_hit += u64::from(marked);
+                let marked = self.pages[pfn].test_and_clear(flag::RECLAIM);
+                self.stat.swap_ra_hit += u64::from(marked);
                 match at.filter(|_| self.reads_ahead_by_vma()) {
                     Some((vma, page)) => {
-                        let readahead = &mut self.mm.vmas[vma as usize].readahead;
+                        let readahead = &mut self.vmas[vma as usize].readahead;
                         readahead.previous = page;
                         readahead.hits = (readahead.hits + u32::from(marked)).min(VMA_HITS_MAX);
                     }
                     None if marked => {
-                        self.mm.swap.readahead.hits += 1;
+                        self.swap.readahead.hits += 1;
                         self.readahead_event(10);
                     }
                     None => {}
@@ -252,39 +236,38 @@ impl World {
 
     /// `swap_use_vma_readahead`
     fn reads_ahead_by_vma(&self) -> bool {
-        self.mm.kernel.mechanisms.swap.swapin_readahead == SwapinReadahead::Vma
-            && !self.mm.swap.rotates()
+        self.kernel.mechanisms.swap.swapin_readahead == SwapinReadahead::Vma && !self.swap.rotates()
     }
 
     /// The slots to read when one is missing.
     fn swapin_window(&mut self, slot: u32, at: Option<(u32, u32)>) -> Window {
         if let Some((vma, page)) = at.filter(|_| self.reads_ahead_by_vma()) {
-            let max = 1 << self.mm.kernel.sysctl.page_cluster;
-            let region = &mut self.mm.vmas[vma as usize];
+            let max = 1 << self.kernel.sysctl.page_cluster;
+            let region = &mut self.vmas[vma as usize];
             let pages = region.readahead.window(page, max, region.ptes.len() as u32);
             let ptes = &region.ptes[pages.start as usize..pages.end as usize];
             return Window::new(ptes.iter().filter_map(|pte| pte.swap_entry()));
         }
         match self.swapin_nr_slots(slot, at.map(|(vma, _)| vma)) {
             1 => Window::new(std::iter::once(slot)),
-            slots => Window::new(self.mm.swap.window(slot, slots)),
+            slots => Window::new(self.swap.window(slot, slots)),
         }
     }
 
     /// How many slots to read around `slot`.
     fn swapin_nr_slots(&mut self, slot: u32, vma: Option<u32>) -> u32 {
-        let max = 1 << self.mm.kernel.sysctl.page_cluster;
-        let readahead = &mut self.mm.swap.readahead;
-        match self.mm.kernel.mechanisms.swap.swapin_readahead {
+        let max = 1 << self.kernel.sysctl.page_cluster;
+        let readahead = &mut self.swap.readahead;
+        match self.kernel.mechanisms.swap.swapin_readahead {
             SwapinReadahead::Vanilla => max,
             SwapinReadahead::Konstantin => {
-                readahead.move_score(1, self.mm.kernel.sysctl.page_cluster);
+                readahead.move_score(1, self.kernel.sysctl.page_cluster);
                 1 << readahead.cluster
             }
             SwapinReadahead::Shaohua => {
                 // Shared memory has no anon_vma to count in.
                 let Some(vma) = vma else { return max };
-                let misses = &mut self.mm.vmas[vma as usize].swapra_miss;
+                let misses = &mut self.vmas[vma as usize].swapra_miss;
                 *misses = (*misses + 1).min(SWAPRA_MAX_MISS);
                 if *misses > SWAPRA_MISS_THRESHOLD {
                     1
@@ -302,11 +285,29 @@ impl World {
 
     fn marks_neighbours(&self) -> Marks {
         use SwapinReadahead as R;
-        match self.mm.kernel.mechanisms.swap.swapin_readahead {
+        match self.kernel.mechanisms.swap.swapin_readahead {
             R::Vanilla | R::Shaohua => Marks::None,
             R::Konstantin | R::HughOld | R::HughNew | R::SwapinNrPages => Marks::All,
             R::Vma => Marks::New,
         }
+    }
+}
+
+impl World {
+    /// `add_to_swap`, `shmem_writepage`: gives a page on its way out a slot and enters it in the swap
+    /// cache, dirty. False: swap is full.
+    pub(crate) fn add_to_swap(&mut self, pfn: Pfn) -> bool {
+        let cpu = self.sched.current_cpu();
+        let Some(slot) = self.mm.swap.allocate(pfn, cpu) else {
+            return false;
+        };
+        self.mm.readahead_event(-10);
+        let page = &mut self.mm.pages[pfn];
+        page.set(flag::SWAPCACHE | flag::DIRTY);
+        page.private = slot;
+        self.mm.memcontrol.record_slot(slot, pfn);
+        self.settle_swap_cache(pfn);
+        true
     }
 }
 
@@ -361,7 +362,10 @@ pub(crate) async fn swapin_readahead(
 ) -> Result<(), OutOfMemory> {
     let (window, marks) = {
         let world = &mut *sys.world();
-        (world.swapin_window(slot, at), world.marks_neighbours())
+        (
+            world.mm.swapin_window(slot, at),
+            world.mm.marks_neighbours(),
+        )
     };
     let plug =
         window.len > 1 && sys.world().mm.kernel.mechanisms.swap.swapin_plug == SwapinPlug::On;
@@ -472,7 +476,7 @@ impl World {
         let shadow = self.mm.swap.take_shadow(slot);
         self.mm.swap.set_cached(slot, pfn);
         if let Some(shadow) = shadow {
-            self.workingset_refault(pfn, shadow);
+            self.mm.workingset_refault(pfn, shadow);
         }
         self.settle_swap_cache(pfn);
         self.mm.lru_add(pfn);

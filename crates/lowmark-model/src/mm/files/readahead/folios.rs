@@ -213,7 +213,7 @@ impl Reader<'_> {
         }
         self.sys.start_plug();
         for (index, pfn) in self.batch.drain(..) {
-            let io = self.sys.world().read_of_page(self.inode, index, pfn);
+            let io = self.sys.world().mm.read_of_page(self.inode, index, pfn);
             if let Some(io) = io {
                 io::submit(self.sys, io).await;
             }

@@ -7,10 +7,11 @@
 //! 3. In the end the boosts that there were when it began are over.
 
 use super::{Request, age_active_anon, scan_control, shrink_node};
+use crate::mm::Mm;
 use crate::mm::compaction::compact_gap;
 use crate::mm::reclaim::vmscan::{DEF_PRIORITY, Target};
 use crate::mm::types::{Mark, PAGEBLOCK_ORDER, SWAP_CLUSTER_MAX};
-use crate::world::{Sys, World};
+use crate::world::Sys;
 
 /// `balance_pgdat` over node lists (4.8 and later). From 5.0 on it may be for a boost alone: the node is
 /// balanced with it, and file pages are reclaimed that need not be written.
@@ -19,14 +20,14 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
         let mut world = sys.world();
         world.mm.stat.pageoutrun += 1;
         let zone = world.mm.nodes[node].zones.last().copied().unwrap_or(0);
-        let boosts = world.boosts(node, request.class);
+        let boosts = world.mm.boosts(node, request.class);
         let lruvec = world.mm.zones[zone].lruvec;
         (Target { lruvec, zone }, boosts)
     };
     let mut sc = scan_control(request, 0);
     let mut boost: u64 = boosts.iter().map(|&(_, boost)| boost).sum();
     let mut done = false;
-    sys.world().set_reclaim_active(node, request.class, true);
+    sys.world().mm.set_reclaim_active(node, request.class, true);
     while sc.priority >= 1 {
         let balanced = sys.world().node_balanced(node, sc.order, request.class);
         if !balanced && boost > 0 {
@@ -43,11 +44,11 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
         let deepest = boost > 0 && sc.priority == DEF_PRIORITY - 2;
         sc.nr_scanned = 0;
         let before = sc.nr_reclaimed;
-        let due = sys.world().due_for_ageing(target, &sc);
+        let due = sys.world().mm.due_for_ageing(target, &sc);
         if due {
             age_active_anon(sys, target, &sc).await;
         }
-        sc.nr_to_reclaim = sys.world().reclaim_target(node, request.class);
+        sc.nr_to_reclaim = sys.world().mm.reclaim_target(node, request.class);
         shrink_node(sys, target, &mut sc).await;
         sys.world().wake_pfmemalloc_waiters(node);
         // Fragmentation may be why larger blocks are missing.
@@ -65,9 +66,9 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
     }
     {
         let world = &mut *sys.world();
-        world.set_reclaim_active(node, request.class, false);
+        world.mm.set_reclaim_active(node, request.class, false);
         if !done {
-            world.count_failure(node, sc.nr_reclaimed);
+            world.mm.count_failure(node, sc.nr_reclaimed);
         }
         if !boosts.is_empty() {
             for (zone, boost) in boosts {
@@ -76,7 +77,7 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
             // There is likely space now to make pageblocks whole again.
             world.wakeup_kcompactd(node, PAGEBLOCK_ORDER as u32, request.class);
         }
-        world.snapshot_refaults(&[target], sc.memcg);
+        world.mm.snapshot_refaults(&[target], sc.memcg);
     }
     Request {
         order: sc.order,
@@ -84,24 +85,24 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
     }
 }
 
-impl World {
+impl Mm {
     /// Pages that a pass of kswapd over a node aims at (`kswapd_shrink_node`).
     fn reclaim_target(&self, node: usize, class: usize) -> u64 {
-        let high = |zone: usize| self.mm.zones[zone].mark(Mark::High).max(SWAP_CLUSTER_MAX);
+        let high = |zone: usize| self.zones[zone].mark(Mark::High).max(SWAP_CLUSTER_MAX);
         self.zones_up_to(node, class).map(high).sum()
     }
 
     /// The zones of a node that are boosted, up to a class, and by how much.
     fn boosts(&self, node: usize, class: usize) -> Vec<(usize, u64)> {
         let zones = self.zones_up_to(node, class);
-        let boosts = zones.map(|zone| (zone, self.mm.zones[zone].watermark_boost));
+        let boosts = zones.map(|zone| (zone, self.zones[zone].watermark_boost));
         boosts.filter(|&(_, boost)| boost > 0).collect()
     }
 
     /// `pgdat_watermark_boosted`
     pub(super) fn node_boosted(&self, node: usize, class: usize) -> bool {
         self.zones_up_to(node, class)
-            .any(|zone| self.mm.zones[zone].watermark_boost > 0)
+            .any(|zone| self.zones[zone].watermark_boost > 0)
     }
 }
 
@@ -114,6 +115,7 @@ mod tests {
     use crate::mm::types::flag;
     use crate::time::run_until_idle;
     use crate::trace::Trace;
+    use crate::world::World;
     use lowmark_spec::{KernelSpec, Machine};
     use std::cell::Cell;
     use std::rc::Rc;

@@ -78,7 +78,7 @@ fn classes_between_requests() {
         (REMEMBERS, USER, USER, [USER, 1], [USER, 1]),
     ];
     for (text, first, unasked, after, nap) in expected {
-        assert_eq!(world(text).first_request(0), request(0, first), "{text}");
+        assert_eq!(world(text).mm.first_request(0), request(0, first), "{text}");
         let done = request(0, USER);
         let mut read = world(text);
         assert_eq!(read.take_request(0, done), request(0, unasked), "{text}");
@@ -87,7 +87,7 @@ fn classes_between_requests() {
             asked
                 .into_iter()
                 .for_each(|class| ask(&mut world, 0, 0, class));
-            let next = world.look_again(0, done, done);
+            let next = world.mm.look_again(0, done, done);
             assert_eq!(next, (request(0, class), 0), "{text} {asked:?}");
             // Nothing is reset there.
             assert_eq!(world.mm.nodes[0].kswapd.class, asked, "{text}");
@@ -97,7 +97,7 @@ fn classes_between_requests() {
             asked
                 .into_iter()
                 .for_each(|class| ask(&mut world, 0, 0, class));
-            world.note_interrupted_nap(0, done);
+            world.mm.note_interrupted_nap(0, done);
             assert_eq!(
                 world.mm.nodes[0].kswapd.class,
                 Some(class),
@@ -209,7 +209,7 @@ fn an_order_that_was_given_up_is_asked_for_again() {
         assert_eq!(asked, request(5, 1), "{text}");
         // balance_pgdat has freed 64 pages, and returns order 0.
         ask(&mut world, 0, 3, USER);
-        let (done, compacts) = world.look_again(0, asked, request(0, 1));
+        let (done, compacts) = world.mm.look_again(0, asked, request(0, 1));
         assert_eq!((done, compacts), (request(0, 1), 5), "{text}");
         // It asks for single pages of its own class, of which there are enough.
         assert!(world.prepare_sleep(0, request(0, 0)), "{text}");

@@ -10,6 +10,7 @@
 
 use super::{Request, age_active_anon, pass_some_time, scan_control, shrink_node};
 use crate::kernel::{BalanceGap, BalancePgdat, BalancedZones, KswapdWait};
+use crate::mm::Mm;
 use crate::mm::reclaim::vmscan::{DEF_PRIORITY, ScanControl, Target};
 use crate::mm::types::{Mark, SWAP_CLUSTER_MAX, ZoneType};
 use crate::time::SECOND;
@@ -38,7 +39,7 @@ pub(super) async fn balance_zones(sys: &Sys, node: usize, request: Request) -> R
             }
             let pass = balance_pass(sys, node, end_zone, request, &mut sc, era).await;
             total_scanned += pass.scanned;
-            if sys.world().zones_done(node, request, &pass) {
+            if sys.world().mm.zones_done(node, request, &pass) {
                 return request;
             }
             if era == BalancePgdat::EveryPass {
@@ -102,7 +103,7 @@ async fn balance_pass(
         raise_priority: true,
     };
     let class = sys.world().mm.zones[end_zone].kind;
-    let zones: Vec<usize> = sys.world().zones_up_to(node, class as usize).collect();
+    let zones: Vec<usize> = sys.world().mm.zones_up_to(node, class as usize).collect();
     for zone in zones {
         let (hopeless, ok, high, lruvec) = {
             let world = sys.world();
@@ -133,18 +134,18 @@ async fn balance_pass(
         if era == BalancePgdat::ScannedTarget {
             world.mm.lruvecs[lruvec].all_writeback = false;
         }
-        if !ok && !world.zone_reclaimable(zone) {
+        if !ok && !world.mm.zone_reclaimable(zone) {
             world.mm.zones[zone].all_unreclaimable = true;
         }
         if world.mm.zones[zone].all_unreclaimable {
             continue;
         }
-        if world.zone_ok(zone, request.order, Mark::High, class) {
+        if world.mm.zone_ok(zone, request.order, Mark::High, class) {
             world.mm.zones[zone].congested = false;
             world.mm.lruvecs[lruvec].tail_dirty = false;
         } else {
             pass.all_ok = false;
-            pass.under_min |= !world.zone_ok(zone, request.order, Mark::Min, class);
+            pass.under_min |= !world.mm.zone_ok(zone, request.order, Mark::Min, class);
         }
     }
     pass
@@ -167,7 +168,7 @@ async fn find_end_zone(
     sc: &ScanControl,
     request: Request,
 ) -> Option<usize> {
-    let zones: Vec<usize> = sys.world().zones_up_to(node, request.class).collect();
+    let zones: Vec<usize> = sys.world().mm.zones_up_to(node, request.class).collect();
     for &zone in zones.iter().rev() {
         let (hopeless, target, due) = {
             let world = sys.world();
@@ -177,7 +178,7 @@ async fn find_end_zone(
                 zone,
             };
             let hopeless = state.all_unreclaimable && sc.priority != DEF_PRIORITY;
-            (hopeless, target, world.due_for_ageing(target, sc))
+            (hopeless, target, world.mm.due_for_ageing(target, sc))
         };
         if hopeless {
             continue;
@@ -186,7 +187,10 @@ async fn find_end_zone(
             age_active_anon(sys, target, sc).await;
         }
         let world = &mut *sys.world();
-        if !world.zone_ok(zone, request.order, Mark::High, ZoneType::Dma) {
+        if !world
+            .mm
+            .zone_ok(zone, request.order, Mark::High, ZoneType::Dma)
+        {
             return Some(zone);
         }
         world.mm.zones[zone].congested = false;
@@ -195,10 +199,10 @@ async fn find_end_zone(
     None
 }
 
-impl World {
+impl Mm {
     /// Whether a pass over zone lists was the last one.
     fn zones_done(&self, node: usize, request: Request, pass: &Pass) -> bool {
-        let by_request = self.mm.kernel.mechanisms.kswapd.balanced_zones == BalancedZones::Request;
+        let by_request = self.kernel.mechanisms.kswapd.balanced_zones == BalancedZones::Request;
         if by_request || request.order > 0 {
             let balanced = self.pgdat_balanced(node, request.order, request.class);
             return balanced || !by_request && pass.all_ok;
@@ -210,7 +214,7 @@ impl World {
     pub(super) fn pgdat_balanced(&self, node: usize, order: u32, class: usize) -> bool {
         let (mut balanced, mut present, mut all) = (0, 0, true);
         for index in self.zones_up_to(node, class) {
-            let zone = &self.mm.zones[index];
+            let zone = &self.zones[index];
             present += zone.present;
             if zone.all_unreclaimable || self.zone_ok(index, order, Mark::High, zone.kind) {
                 balanced += zone.present;

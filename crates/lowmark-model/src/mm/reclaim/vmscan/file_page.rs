@@ -5,10 +5,51 @@ use super::page_list::{Fate, Outcome};
 use super::{DEF_PRIORITY, ScanControl, Target};
 use crate::device::{Dir, Io};
 use crate::kernel::{DirtyCount, ReclaimFileWrites};
+use crate::mm::Mm;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
 use crate::world::World;
 use lowmark_record::event::{RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
 use lowmark_record::{Field, Kind};
+
+impl Mm {
+    /// A dirty page that this reclaimer does not write: it is marked, so that the end of its writeback moves
+    /// it to where reclaim finds it first.
+    fn left_to_flusher(&mut self, pfn: Pfn, sc: &ScanControl) -> Option<Fate> {
+        let page = &self.pages[pfn];
+        let lists = &self.lruvecs[self.zones[page.zone()].lruvec];
+        let seen = page.has(flag::RECLAIM);
+        let (writes, fate) = match self.kernel.mechanisms.writeback.reclaim_file_writes {
+            ReclaimFileWrites::Anybody => (true, Fate::Keep),
+            ReclaimFileWrites::KswapdLate => {
+                (sc.kswapd && sc.priority < DEF_PRIORITY - 2, Fate::Keep)
+            }
+            ReclaimFileWrites::TailDirty => (sc.kswapd && lists.tail_dirty, Fate::Keep),
+            ReclaimFileWrites::SeenTwice => (sc.kswapd && lists.tail_dirty && seen, Fate::Activate),
+        };
+        if writes {
+            return None;
+        }
+        self.stat.nr_vmscan_immediate_reclaim += 1;
+        self.pages[pfn].set(flag::RECLAIM);
+        Some(fate)
+    }
+
+    /// `writepage` of a page of a file that is marked as under writeback.
+    pub(super) fn file_write(&mut self, pfn: Pfn) -> Io {
+        let (inode, index) = self.file_of(&self.pages[pfn]);
+        let file = &self.inodes[inode];
+        let position = file.extents.find(index);
+        Io {
+            device: file.device,
+            dir: Dir::Write,
+            sync: false,
+            position: position.expect("a page that is written has a place"),
+            pfn,
+            in_folio: false,
+            needs_bio: false,
+        }
+    }
+}
 
 impl World {
     pub(super) fn shrink_file_page(
@@ -24,7 +65,7 @@ impl World {
         self.count_file_page(pfn, outcome);
         // PAGEREF_RECLAIM_CLEAN: it was used, long enough ago for a clean page.
         let marked = self.mm.pages[pfn].has(flag::REFERENCED);
-        if let Some(fate) = self.check_references(pfn) {
+        if let Some(fate) = self.mm.check_references(pfn) {
             outcome.note_kept(&fate, self.mm.pages[pfn].folio_nr_pages());
             return fate;
         }
@@ -38,14 +79,14 @@ impl World {
                 self.nfs_release_page(pfn);
                 return Fate::Activate;
             }
-            let shadow = self.workingset_eviction(pfn, sc.memcg);
+            let shadow = self.mm.workingset_eviction(pfn, sc.memcg);
             self.mm.delete_from_page_cache(pfn, shadow);
             return Fate::Free;
         }
         if self.mm.kernel.mechanisms.reclaim.dirty_count == DirtyCount::Writable {
             outcome.dirty += 1;
         }
-        if let Some(fate) = self.left_to_flusher(pfn, sc) {
+        if let Some(fate) = self.mm.left_to_flusher(pfn, sc) {
             return fate;
         }
         match marked {
@@ -67,30 +108,8 @@ impl World {
         let again = writeback && page.has(flag::RECLAIM);
         let device = self.mm.inodes[self.mm.file_of(page).0].device;
         // The queues of kernels that throttle do not know of congestion.
-        let queue = || !self.throttles() && self.block.is_congested(device, false);
+        let queue = || !self.mm.throttles() && self.block.is_congested(device, false);
         outcome.congested += u64::from(again || queue());
-    }
-
-    /// A dirty page that this reclaimer does not write: it is marked, so that the end of its writeback moves
-    /// it to where reclaim finds it first.
-    fn left_to_flusher(&mut self, pfn: Pfn, sc: &ScanControl) -> Option<Fate> {
-        let page = &self.mm.pages[pfn];
-        let lists = &self.mm.lruvecs[self.mm.zones[page.zone()].lruvec];
-        let seen = page.has(flag::RECLAIM);
-        let (writes, fate) = match self.mm.kernel.mechanisms.writeback.reclaim_file_writes {
-            ReclaimFileWrites::Anybody => (true, Fate::Keep),
-            ReclaimFileWrites::KswapdLate => {
-                (sc.kswapd && sc.priority < DEF_PRIORITY - 2, Fate::Keep)
-            }
-            ReclaimFileWrites::TailDirty => (sc.kswapd && lists.tail_dirty, Fate::Keep),
-            ReclaimFileWrites::SeenTwice => (sc.kswapd && lists.tail_dirty && seen, Fate::Activate),
-        };
-        if writes {
-            return None;
-        }
-        self.mm.stat.nr_vmscan_immediate_reclaim += 1;
-        self.mm.pages[pfn].set(flag::RECLAIM);
-        Some(fate)
     }
 
     /// `pageout` of one page of a file. kswapd writes to congested devices too.
@@ -107,7 +126,7 @@ impl World {
         if self.place_of(inode as u32, index).is_none() {
             return Fate::Activate;
         }
-        self.begin_page_writeback(pfn);
+        self.mm.begin_page_writeback(pfn);
         self.mm.pages[pfn].set(flag::RECLAIM);
         self.mm.stat.nr_vmscan_write += 1;
         self.trace(Kind::Writepage, |_| {
@@ -119,22 +138,6 @@ impl World {
         Fate::Write
     }
 
-    /// `writepage` of a page of a file that is marked as under writeback.
-    pub(super) fn file_write(&mut self, pfn: Pfn) -> Io {
-        let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
-        let file = &self.mm.inodes[inode];
-        let position = file.extents.find(index);
-        Io {
-            device: file.device,
-            dir: Dir::Write,
-            sync: false,
-            position: position.expect("a page that is written has a place"),
-            pfn,
-            in_folio: false,
-            needs_bio: false,
-        }
-    }
-
     /// What a batch says of the device behind its pages: that it is congested, or that flushers do not keep
     /// up (`shrink_inactive_list`).
     pub(super) fn note_dirty_pages(&mut self, target: Target, taken: u64, outcome: &Outcome) {
@@ -142,7 +145,7 @@ impl World {
             return;
         }
         // Those that throttle judge by the whole pass.
-        let by_batch = !self.throttles();
+        let by_batch = !self.mm.throttles();
         if by_batch && outcome.dirty == outcome.congested {
             self.mm.zones[target.zone].congested = true;
         }

@@ -7,6 +7,7 @@ use crate::kernel::{
     BatchStall, IsolatedLimit, IsolatedWait, LruUnit, ReclaimPlug, ScanBalance, ScanControlTime,
     ScanTarget, SkippedPages,
 };
+use crate::mm::Mm;
 use crate::mm::types::{ByZone, Lru, Pfn, SWAP_CLUSTER_MAX, flag};
 use crate::mm::writeback::page_writeback::throttle_vm_writeout;
 use crate::time::SECOND;
@@ -25,7 +26,7 @@ pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
             ScanTarget::Proportional => Some(!sc.kswapd),
             ScanTarget::ProportionalDirect => Some(false),
         };
-        (world.get_scan_count(target, sc), plug, proportional)
+        (world.mm.get_scan_count(target, sc), plug, proportional)
     };
     let wanted = left;
     // Direct reclaim goes through the whole of its first share.
@@ -63,11 +64,11 @@ pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
     if plug {
         sys.finish_plug();
     }
-    let low = sys.world().inactive_is_low(target, false, sc);
+    let low = sys.world().mm.inactive_is_low(target, false, sc);
     if low {
         shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
     }
-    if !sys.world().throttles() {
+    if !sys.world().mm.throttles() {
         throttle_vm_writeout(sys).await;
     }
 }
@@ -103,8 +104,9 @@ async fn shrink_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &mut Sc
         match world.mm.kernel.mechanisms.reclaim.scan_control {
             ScanControlTime::Node => sc.plan.deactivate[usize::from(lru.is_file())],
             ScanControlTime::Batch => {
-                world.inactive_is_low(target, lru.is_file(), sc)
-                    || world.refaulted(target, lru.is_file()) && world.lru_size(target, lru, sc) > 0
+                world.mm.inactive_is_low(target, lru.is_file(), sc)
+                    || world.mm.refaulted(target, lru.is_file())
+                        && world.mm.lru_size(target, lru, sc) > 0
             }
         }
     };
@@ -182,12 +184,12 @@ async fn shrink_inactive_list(
     sc: &mut ScanControl,
 ) {
     let mut stalled = false;
-    while sys.world().too_many_isolated(target, lru, sc) {
+    while sys.world().mm.too_many_isolated(target, lru, sc) {
         let (wait, throttles) = {
             let world = sys.world();
             (
                 world.mm.kernel.mechanisms.reclaim.isolated_wait,
-                world.throttles(),
+                world.mm.throttles(),
             )
         };
         if wait == IsolatedWait::Once && stalled {
@@ -245,11 +247,11 @@ async fn shrink_inactive_list(
             false => world.mm.stat.pgsteal_direct += outcome.reclaimed,
         }
         world.mm.stat.pgsteal_kind[usize::from(lru.is_file())] += outcome.reclaimed;
-        world.put_back(target, lru, &batch, taken);
+        world.mm.put_back(target, lru, &batch, taken);
         world.note_dirty_pages(target, taken, &outcome);
         world.recycle(batch);
         world.wake_throttle_isolated(target, lru, sc);
-        world.note_cost(
+        world.mm.note_cost(
             target.lruvec,
             lru.is_file(),
             outcome.pageout,
@@ -309,7 +311,7 @@ async fn stall_on_writeback(
     let rule = {
         let world = sys.world();
         // Those that throttle wait after the whole pass.
-        if world.throttles() {
+        if world.mm.throttles() {
             return;
         }
         world.mm.kernel.mechanisms.reclaim.batch_stall
@@ -354,6 +356,93 @@ struct Isolated {
     taken: u64,
 }
 
+impl Mm {
+    /// Takes pages off the tail of a zone's list; how many. Kernels with such lists have no large folios.
+    fn isolate_from_zone(&mut self, target: Target, lru: Lru, want: u64, batch: &mut Batch) -> u64 {
+        self.take_tail(target.lruvec, lru, want, batch);
+        let taken = batch.len() as u64;
+        let mut by_zone = ByZone::default();
+        by_zone[self.zones[target.zone].kind as usize] = taken;
+        self.count_taken(target.lruvec, lru, &by_zone, 0);
+        taken
+    }
+
+    /// Takes pages of helpful zones off the tail of a node's list, and moves the others that it meets to
+    /// the head; how many of both.
+    fn isolate_from_zones(
+        &mut self,
+        target: Target,
+        lru: Lru,
+        want: u64,
+        sc: &ScanControl,
+        batch: &mut Batch,
+    ) -> (u64, u64) {
+        let most = match self.kernel.mechanisms.zones.skipped_pages {
+            SkippedPages::Quarter | SkippedPages::Counted => usize::MAX,
+            SkippedPages::Bounded => SWAP_CLUSTER_MAX_SKIPPED,
+        };
+        let mut skipped = Batch::new();
+        let (mut by_zone, mut passed_by_zone) = (ByZone::default(), ByZone::default());
+        let (mut taken, mut tails) = (0, 0);
+        while taken < want {
+            let (mut kept, mut looked) = (batch.len(), batch.len());
+            self.take_tail(target.lruvec, lru, want - taken, batch);
+            if batch.len() == looked {
+                break;
+            }
+            while looked < batch.len() && taken < want {
+                let pfn = batch[looked];
+                looked += 1;
+                let page = &self.pages[pfn];
+                let (kind, pages) = (self.zones[page.zone()].kind, page.folio_nr_pages());
+                by_zone[kind as usize] += pages;
+                tails += pages - 1;
+                if kind > sc.reclaim_idx && skipped.len() < most {
+                    passed_by_zone[kind as usize] += pages;
+                    skipped.push(pfn);
+                } else {
+                    taken += pages;
+                    batch[kept] = pfn;
+                    kept += 1;
+                }
+            }
+            // A large folio was as much as several pages.
+            self.give_back_tail(target.lruvec, lru, &batch[looked..]);
+            batch.truncate(kept);
+        }
+        self.count_taken(target.lruvec, lru, &by_zone, tails);
+        for &pfn in &skipped {
+            self.lru_add(pfn);
+        }
+        for (counter, count) in self.stat.pgskip.iter_mut().zip(passed_by_zone) {
+            *counter += count;
+        }
+        (taken, passed_by_zone.iter().sum())
+    }
+
+    /// Survivors of a batch go back: activated ones to the active head, the rest to the inactive head.
+    fn put_back(&mut self, target: Target, lru: Lru, survivors: &[Pfn], taken: u64) {
+        let kind = usize::from(lru.is_file());
+        let active = self.lru_add_all(target.lruvec, survivors);
+        self.lruvecs[target.lruvec].recent_rotated[kind] += active;
+        self.isolated(target.lruvec)[kind] -= taken;
+        self.age_by_put_back(target.lruvec, active);
+    }
+
+    /// `too_many_isolated`: so many pages are in the hands of other reclaimers that this one has to
+    /// wait.
+    pub(super) fn too_many_isolated(&self, target: Target, lru: Lru, sc: &ScanControl) -> bool {
+        // What counts is the whole node.
+        let root = self.root_lruvec(target.lruvec);
+        let inactive = self.tree_len(root, lru);
+        let bearable = match self.kernel.mechanisms.reclaim.isolated_limit {
+            IsolatedLimit::Eighth => inactive / 8,
+            IsolatedLimit::All => inactive,
+        };
+        !sc.kswapd && self.lruvecs[root].isolated[usize::from(lru.is_file())] > bearable
+    }
+}
+
 impl World {
     /// Keeps a batch's memory for the next one.
     fn recycle(&mut self, mut batch: Batch) {
@@ -373,8 +462,8 @@ impl World {
     ) -> Isolated {
         self.mm.fetch_tail(target.lruvec, lru, want);
         let (taken, skipped) = match self.mm.kernel.mechanisms.reclaim.lru_unit {
-            LruUnit::Zone => (self.isolate_from_zone(target, lru, want, batch), 0),
-            LruUnit::Node => self.isolate_from_zones(target, lru, want, sc, batch),
+            LruUnit::Zone => (self.mm.isolate_from_zone(target, lru, want, batch), 0),
+            LruUnit::Node => self.mm.isolate_from_zones(target, lru, want, sc, batch),
         };
         self.mm.fetch_pages(batch, !lru.is_active());
         let scanned = match self.mm.kernel.mechanisms.zones.skipped_pages {
@@ -410,91 +499,6 @@ impl World {
     /// CPU time of going past pages, ns.
     fn skip_cost(&self, skipped: u64) -> u64 {
         skipped * self.costs.scan_page_ns / SKIPPED_FOR_ONE_SCANNED
-    }
-
-    /// Takes pages off the tail of a zone's list; how many. Kernels with such lists have no large folios.
-    fn isolate_from_zone(&mut self, target: Target, lru: Lru, want: u64, batch: &mut Batch) -> u64 {
-        self.mm.take_tail(target.lruvec, lru, want, batch);
-        let taken = batch.len() as u64;
-        let mut by_zone = ByZone::default();
-        by_zone[self.mm.zones[target.zone].kind as usize] = taken;
-        self.mm.count_taken(target.lruvec, lru, &by_zone, 0);
-        taken
-    }
-
-    /// Takes pages of helpful zones off the tail of a node's list, and moves the others that it meets to
-    /// the head; how many of both.
-    fn isolate_from_zones(
-        &mut self,
-        target: Target,
-        lru: Lru,
-        want: u64,
-        sc: &ScanControl,
-        batch: &mut Batch,
-    ) -> (u64, u64) {
-        let most = match self.mm.kernel.mechanisms.zones.skipped_pages {
-            SkippedPages::Quarter | SkippedPages::Counted => usize::MAX,
-            SkippedPages::Bounded => SWAP_CLUSTER_MAX_SKIPPED,
-        };
-        let mut skipped = Batch::new();
-        let (mut by_zone, mut passed_by_zone) = (ByZone::default(), ByZone::default());
-        let (mut taken, mut tails) = (0, 0);
-        while taken < want {
-            let (mut kept, mut looked) = (batch.len(), batch.len());
-            self.mm.take_tail(target.lruvec, lru, want - taken, batch);
-            if batch.len() == looked {
-                break;
-            }
-            while looked < batch.len() && taken < want {
-                let pfn = batch[looked];
-                looked += 1;
-                let page = &self.mm.pages[pfn];
-                let (kind, pages) = (self.mm.zones[page.zone()].kind, page.folio_nr_pages());
-                by_zone[kind as usize] += pages;
-                tails += pages - 1;
-                if kind > sc.reclaim_idx && skipped.len() < most {
-                    passed_by_zone[kind as usize] += pages;
-                    skipped.push(pfn);
-                } else {
-                    taken += pages;
-                    batch[kept] = pfn;
-                    kept += 1;
-                }
-            }
-            // A large folio was as much as several pages.
-            self.mm.give_back_tail(target.lruvec, lru, &batch[looked..]);
-            batch.truncate(kept);
-        }
-        self.mm.count_taken(target.lruvec, lru, &by_zone, tails);
-        for &pfn in &skipped {
-            self.mm.lru_add(pfn);
-        }
-        for (counter, count) in self.mm.stat.pgskip.iter_mut().zip(passed_by_zone) {
-            *counter += count;
-        }
-        (taken, passed_by_zone.iter().sum())
-    }
-
-    /// Survivors of a batch go back: activated ones to the active head, the rest to the inactive head.
-    fn put_back(&mut self, target: Target, lru: Lru, survivors: &[Pfn], taken: u64) {
-        let kind = usize::from(lru.is_file());
-        let active = self.mm.lru_add_all(target.lruvec, survivors);
-        self.mm.lruvecs[target.lruvec].recent_rotated[kind] += active;
-        self.mm.isolated(target.lruvec)[kind] -= taken;
-        self.age_by_put_back(target.lruvec, active);
-    }
-
-    /// `too_many_isolated`: so many pages are in the hands of other reclaimers that this one has to
-    /// wait.
-    pub(super) fn too_many_isolated(&self, target: Target, lru: Lru, sc: &ScanControl) -> bool {
-        // What counts is the whole node.
-        let root = self.mm.root_lruvec(target.lruvec);
-        let inactive = self.mm.tree_len(root, lru);
-        let bearable = match self.mm.kernel.mechanisms.reclaim.isolated_limit {
-            IsolatedLimit::Eighth => inactive / 8,
-            IsolatedLimit::All => inactive,
-        };
-        !sc.kswapd && self.mm.lruvecs[root].isolated[usize::from(lru.is_file())] > bearable
     }
 }
 

@@ -19,9 +19,10 @@ pub(crate) use node::shrink_node;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
 use crate::kernel::{DirectWait, HopelessNode, LruUnit, ReclaimFileWrites};
+use crate::mm::Mm;
 use crate::mm::types::{Gfp, Lru, MemcgId, Pfn, ROOT, SWAP_CLUSTER_MAX, ZoneType};
 use crate::time::SECOND;
-use crate::world::{Sys, World};
+use crate::world::Sys;
 use lowmark_record::{Field, Kind};
 
 /// Pages taken off a list together.
@@ -102,22 +103,22 @@ pub(crate) struct Target {
     pub(crate) zone: usize,
 }
 
-impl World {
+impl Mm {
     /// Whether reclaim in the zone is hopeless: everything in it has been scanned six times since a
     /// page was last freed.
     pub(crate) fn zone_reclaimable(&self, zone: usize) -> bool {
-        let swap = self.mm.swap.free_slots() > 0;
-        let zone = &self.mm.zones[zone];
-        zone.pages_scanned < 6 * self.mm.tree_reclaimable(zone.lruvec, swap)
+        let swap = self.swap.free_slots() > 0;
+        let zone = &self.zones[zone];
+        zone.pages_scanned < 6 * self.tree_reclaimable(zone.lruvec, swap)
     }
 
     /// The list sets that a direct reclaimer works on, in order: each zone of its zonelist, or each
     /// node once.
     fn targets(&self, gfp: Gfp) -> Vec<Target> {
         let mut targets: Vec<Target> = Vec::new();
-        for &zone in &self.mm.nodes[gfp.node].zonelist {
-            let lruvec = self.mm.zones[zone].lruvec;
-            let usable = self.mm.zones[zone].kind <= gfp.highest;
+        for &zone in &self.nodes[gfp.node].zonelist {
+            let lruvec = self.zones[zone].lruvec;
+            let usable = self.zones[zone].kind <= gfp.highest;
             if usable && !targets.iter().any(|target| target.lruvec == lruvec) {
                 targets.push(Target { lruvec, zone });
             }
@@ -178,13 +179,13 @@ impl Sys {
 
 /// Rounds over all priorities: more than one only if a first one freed nothing and spared active pages.
 async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 {
-    let targets = sys.world().targets(gfp);
+    let targets = sys.world().mm.targets(gfp);
     loop {
         if !sc.cgroup_reclaim() {
             sys.world().mm.stat.allocstall[gfp.highest as usize] += 1;
         }
         let done = go_through_priorities(sys, gfp, &targets, sc).await;
-        sys.world().snapshot_refaults(&targets, sc.memcg);
+        sys.world().mm.snapshot_refaults(&targets, sc.memcg);
         sys.world().forget_congestion(&targets, sc);
         if done || sc.nr_reclaimed > 0 {
             return sc.nr_reclaimed;
@@ -197,7 +198,7 @@ async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 
     u64::from(
         targets
             .iter()
-            .any(|target| world.node_is_hopeful(target.zone)),
+            .any(|target| world.mm.node_is_hopeful(target.zone)),
     )
 }
 
@@ -243,10 +244,10 @@ async fn go_through_priorities(
     false
 }
 
-impl World {
+impl Mm {
     /// Whether a direct reclaimer that freed nothing says that there is hope.
     fn node_is_hopeful(&self, zone: usize) -> bool {
-        match self.mm.kernel.mechanisms.kswapd.hopeless_node {
+        match self.kernel.mechanisms.kswapd.hopeless_node {
             HopelessNode::PagesScanned => self.zone_reclaimable(zone),
             HopelessNode::Failures => false,
         }
@@ -254,9 +255,9 @@ impl World {
 
     /// Length of a list, counting only pages that the reclaimer may take.
     pub(crate) fn lru_size(&self, target: Target, lru: Lru, sc: &ScanControl) -> u64 {
-        match self.mm.kernel.mechanisms.reclaim.lru_unit {
-            LruUnit::Zone => self.mm.lruvecs[target.lruvec].len(lru),
-            LruUnit::Node => self.mm.lruvecs[target.lruvec].zone_pages[..=sc.reclaim_idx as usize]
+        match self.kernel.mechanisms.reclaim.lru_unit {
+            LruUnit::Zone => self.lruvecs[target.lruvec].len(lru),
+            LruUnit::Node => self.lruvecs[target.lruvec].zone_pages[..=sc.reclaim_idx as usize]
                 .iter()
                 .map(|pages| pages[lru as usize])
                 .sum(),

@@ -8,9 +8,10 @@
 use super::lruvec::shrink_lruvec;
 use super::{DEF_PRIORITY, ScanControl, Target, throttle};
 use crate::kernel::{HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
+use crate::mm::Mm;
 use crate::mm::compaction::compact_gap;
 use crate::mm::types::{Lru, Mark, MemcgId, PAGE_ALLOC_COSTLY_ORDER};
-use crate::world::{Sys, World};
+use crate::world::Sys;
 
 /// What is decided before a pass; anon first, then file.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,7 +71,10 @@ pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl)
         let before = sc.nr_reclaimed;
         shrink_node_once(sys, target, sc).await;
         let reclaimed = sc.nr_reclaimed - before;
-        let again = sys.world().should_continue_reclaim(target, reclaimed, sc);
+        let again = sys
+            .world()
+            .mm
+            .should_continue_reclaim(target, reclaimed, sc);
         if !again || sys.world().sched.current_killed() {
             break;
         }
@@ -88,7 +92,7 @@ async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
         };
         if world.mm.kernel.mechanisms.reclaim.scan_control == ScanControlTime::Node {
             world.flush_before_reclaim();
-            world.prepare_scan_control(whole, sc);
+            world.mm.prepare_scan_control(whole, sc);
         }
         world.mm.lruvec_tree(whole.lruvec)
     };
@@ -97,37 +101,34 @@ async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
     }
     throttle::after_pass(sys, target, sc).await;
     if sc.nr_reclaimed > reclaimed {
-        sys.world().node_made_progress(target);
+        sys.world().mm.node_made_progress(target);
     }
 }
 
-impl World {
+impl Mm {
     /// `should_continue_reclaim`: a block is wanted, the last pass has freed something, there is neither a block nor
     /// room to make one in any zone, and there are inactive pages enough for that.
     fn should_continue_reclaim(&self, target: Target, reclaimed: u64, sc: &ScanControl) -> bool {
-        if !self.mm.kernel.coverage.compaction || !sc.in_reclaim_compaction() || reclaimed == 0 {
+        if !self.kernel.coverage.compaction || !sc.in_reclaim_compaction() || reclaimed == 0 {
             return false;
         }
         let (order, class) = (sc.order as usize, sc.reclaim_idx);
-        let node = self.mm.zones[target.zone].node;
-        let mut zones = self.mm.nodes[node]
-            .zones
-            .iter()
-            .map(|&zone| &self.mm.zones[zone]);
+        let node = self.zones[target.zone].node;
+        let mut zones = self.nodes[node].zones.iter().map(|&zone| &self.zones[zone]);
         let enough = zones.any(|zone| {
             zone.kind <= class
                 && (zone.watermark_ok(order, zone.mark(Mark::Min), class)
-                    || self.mm.compaction_suitable(zone, order, class))
+                    || self.compaction_suitable(zone, order, class))
         });
         if enough {
             return false;
         }
-        let root = self.mm.root_lruvec(target.lruvec);
-        let anon = match self.mm.swap.free_slots() > 0 {
-            true => self.mm.tree_len(root, Lru::InactiveAnon),
+        let root = self.root_lruvec(target.lruvec);
+        let anon = match self.swap.free_slots() > 0 {
+            true => self.tree_len(root, Lru::InactiveAnon),
             false => 0,
         };
-        self.mm.tree_len(root, Lru::InactiveFile) + anon > compact_gap(order)
+        self.tree_len(root, Lru::InactiveFile) + anon > compact_gap(order)
     }
 
     /// `prepare_scan_control`, `prepare_scan_count`
@@ -140,7 +141,7 @@ impl World {
         let inactive_file = self.lruvec_page_state(target.lruvec, Lru::InactiveFile);
         sc.plan.cache_trim = inactive_file >> sc.priority > 0 && !file_due;
         // node_page_state: that of the whole node, at this moment.
-        let len = |lru| self.mm.tree_len(target.lruvec, lru);
+        let len = |lru| self.tree_len(target.lruvec, lru);
         let file = len(Lru::InactiveFile) + len(Lru::ActiveFile);
         let (free, high) = self.free_and_high(target);
         let anon = len(Lru::InactiveAnon) >> sc.priority > 0;
@@ -149,30 +150,30 @@ impl World {
 
     /// Whether pages that came back too soon have been activated since the last snapshot.
     pub(super) fn refaulted(&self, target: Target, file: bool) -> bool {
-        let counts = match self.mm.kernel.mechanisms.reclaim.refault_deactivation {
+        let counts = match self.kernel.mechanisms.reclaim.refault_deactivation {
             RefaultDeactivation::Off => false,
             RefaultDeactivation::File => file,
             RefaultDeactivation::All => true,
         };
         let kind = usize::from(file);
-        let before = self.mm.lruvecs[target.lruvec].refaults[kind];
+        let before = self.lruvecs[target.lruvec].refaults[kind];
         counts && self.workingset_activations(target.lruvec)[kind] != before
     }
 
     /// `snapshot_refaults`: a reclaimer of the group is through.
     pub(crate) fn snapshot_refaults(&mut self, targets: &[Target], memcg: MemcgId) {
         for target in targets {
-            let lruvec = self.mm.memcg_lruvec(target.lruvec, memcg);
-            self.mm.lruvecs[lruvec].refaults = self.workingset_activations(lruvec);
+            let lruvec = self.memcg_lruvec(target.lruvec, memcg);
+            self.lruvecs[lruvec].refaults = self.workingset_activations(lruvec);
         }
     }
 
     /// Something was reclaimed: the node is worth kswapd's while again.
     fn node_made_progress(&mut self, target: Target) {
-        let by_failures = self.mm.kernel.mechanisms.kswapd.hopeless_node == HopelessNode::Failures;
-        if by_failures && self.mm.kernel.mechanisms.reclaim.lru_unit == LruUnit::Node {
-            let node = self.mm.zones[target.zone].node;
-            self.mm.nodes[node].kswapd.failures = 0;
+        let by_failures = self.kernel.mechanisms.kswapd.hopeless_node == HopelessNode::Failures;
+        if by_failures && self.kernel.mechanisms.reclaim.lru_unit == LruUnit::Node {
+            let node = self.zones[target.zone].node;
+            self.nodes[node].kswapd.failures = 0;
         }
     }
 }

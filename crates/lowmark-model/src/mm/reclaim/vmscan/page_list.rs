@@ -11,6 +11,7 @@
 use super::{Batch, ScanControl};
 use crate::device::Io;
 use crate::kernel::{PageReferences, RotatingSwap, SwapSlots, TailWriteback};
+use crate::mm::Mm;
 use crate::mm::fault::shmem::ShmemSlot;
 use crate::mm::io;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
@@ -108,6 +109,62 @@ pub(super) async fn shrink_page_list(sys: &Sys, batch: &mut Batch, sc: &ScanCont
     progress.outcome
 }
 
+impl Mm {
+    /// Whether all CPUs take slots one by one from the same cluster, so that it matters how the pages of several
+    /// reclaimers alternate. Where a CPU has slots of its own, a batch goes through at once.
+    fn slots_are_taken_in_turn(&self) -> bool {
+        self.kernel.mechanisms.swap.rotating_swap == RotatingSwap::Clusters
+            && self.kernel.mechanisms.swap.swap_slots == SwapSlots::Single
+            && self.swap.rotates()
+    }
+
+    /// `page_check_references`; `None` means reclaim.
+    #[inline]
+    pub(super) fn check_references(&mut self, pfn: Pfn) -> Option<Fate> {
+        let young = self.page_referenced(pfn);
+        let page = &mut self.pages[pfn];
+        let referenced = page.test_and_clear(flag::REFERENCED);
+        if young == 0 {
+            return None;
+        }
+        let at_once = match self.kernel.mechanisms.reclaim.page_references {
+            PageReferences::Anon => page.is_anon(),
+            PageReferences::SwapBacked => page.has(flag::SWAPBACKED),
+            PageReferences::SecondLook => false,
+        };
+        if at_once || referenced || young > 1 {
+            return Some(Fate::Activate);
+        }
+        page.set(flag::REFERENCED);
+        Some(Fate::Keep)
+    }
+
+    /// `__remove_mapping` of a clean page.
+    #[inline]
+    fn remove_mapping(&mut self, pfn: Pfn, sc: &ScanControl) {
+        let page = self.pages[pfn];
+        if page.has(flag::SWAPCACHE) {
+            let shadow = self.workingset_eviction(pfn, sc.memcg);
+            self.delete_from_swap_cache(pfn);
+            self.swap.set_shadow(page.private, shadow);
+        } else if page.owner != UNMAPPED && !page.is_anon() {
+            // Never written to: it is a hole again.
+            let (object, index) = self.mappings.of(page.owner);
+            self.shmem[object].slots[index] = ShmemSlot::default();
+            self.remove_shmem_entry(object, index);
+        }
+    }
+
+    fn activate(&mut self, pfn: Pfn) {
+        if self.swap.is_full() {
+            self.try_to_free_swap(pfn);
+        }
+        let page = &mut self.pages[pfn];
+        page.set(flag::ACTIVE);
+        self.stat.pgactivate += page.folio_nr_pages();
+    }
+}
+
 impl World {
     /// Works on as far as it goes without others.
     fn shrink_pages(
@@ -116,7 +173,7 @@ impl World {
         sc: &ScanControl,
         progress: &mut Progress,
     ) -> Option<Pause> {
-        let turns = self.slots_are_taken_in_turn();
+        let turns = self.mm.slots_are_taken_in_turn();
         let (mut next, mut survivors) = (progress.next, progress.survivors);
         let mut outcome = progress.outcome;
         let mut pause = None;
@@ -134,7 +191,7 @@ impl World {
                 Fate::Activate => {
                     let file = !self.mm.pages[pfn].has(flag::SWAPBACKED);
                     outcome.activated[usize::from(file)] += pages;
-                    self.activate(pfn);
+                    self.mm.activate(pfn);
                 }
                 Fate::Write => {
                     outcome.pageout += 1;
@@ -156,14 +213,6 @@ impl World {
         pause
     }
 
-    /// Whether all CPUs take slots one by one from the same cluster, so that it matters how the pages of several
-    /// reclaimers alternate. Where a CPU has slots of its own, a batch goes through at once.
-    fn slots_are_taken_in_turn(&self) -> bool {
-        self.mm.kernel.mechanisms.swap.rotating_swap == RotatingSwap::Clusters
-            && self.mm.kernel.mechanisms.swap.swap_slots == SwapSlots::Single
-            && self.mm.swap.rotates()
-    }
-
     /// Begins to write a page that is marked as under writeback already.
     #[inline]
     fn write_out(&mut self, pfn: Pfn, cost: &mut u64) -> Io {
@@ -172,7 +221,7 @@ impl World {
             return self.swap_write(pfn);
         }
         *cost += self.costs.file_page_ns;
-        self.file_write(pfn)
+        self.mm.file_write(pfn)
     }
 
     #[inline]
@@ -191,7 +240,7 @@ impl World {
         if !page.has(flag::SWAPBACKED) {
             return self.shrink_file_page(pfn, sc, outcome);
         }
-        if let Some(fate) = self.check_references(pfn) {
+        if let Some(fate) = self.mm.check_references(pfn) {
             outcome.note_kept(&fate, 1);
             return fate;
         }
@@ -204,7 +253,7 @@ impl World {
         if self.mm.pages[pfn].has(flag::DIRTY) {
             return self.pageout(pfn);
         }
-        self.remove_mapping(pfn, sc);
+        self.mm.remove_mapping(pfn, sc);
         Fate::Free
     }
 
@@ -226,27 +275,6 @@ impl World {
         }
     }
 
-    /// `page_check_references`; `None` means reclaim.
-    #[inline]
-    pub(super) fn check_references(&mut self, pfn: Pfn) -> Option<Fate> {
-        let young = self.mm.page_referenced(pfn);
-        let page = &mut self.mm.pages[pfn];
-        let referenced = page.test_and_clear(flag::REFERENCED);
-        if young == 0 {
-            return None;
-        }
-        let at_once = match self.mm.kernel.mechanisms.reclaim.page_references {
-            PageReferences::Anon => page.is_anon(),
-            PageReferences::SwapBacked => page.has(flag::SWAPBACKED),
-            PageReferences::SecondLook => false,
-        };
-        if at_once || referenced || young > 1 {
-            return Some(Fate::Activate);
-        }
-        page.set(flag::REFERENCED);
-        Some(Fate::Keep)
-    }
-
     /// `pageout`: a swap cache page goes to its slot; a shared page gets one only now.
     fn pageout(&mut self, pfn: Pfn) -> Fate {
         if !self.mm.pages[pfn].has(flag::SWAPCACHE) && !self.shmem_writepage(pfn) {
@@ -254,7 +282,7 @@ impl World {
         }
         // swap_writepage: nobody needs what is in the page.
         if self.mm.swap.references(self.mm.pages[pfn].private) == 0 {
-            self.delete_from_swap_cache(pfn);
+            self.mm.delete_from_swap_cache(pfn);
             return Fate::Free;
         }
         let page = &mut self.mm.pages[pfn];
@@ -284,30 +312,5 @@ impl World {
         self.mm.shmem[object].slots[index] = ShmemSlot::swapped(page.private);
         self.mm.pages[pfn].owner = UNMAPPED;
         true
-    }
-
-    /// `__remove_mapping` of a clean page.
-    #[inline]
-    fn remove_mapping(&mut self, pfn: Pfn, sc: &ScanControl) {
-        let page = self.mm.pages[pfn];
-        if page.has(flag::SWAPCACHE) {
-            let shadow = self.workingset_eviction(pfn, sc.memcg);
-            self.delete_from_swap_cache(pfn);
-            self.mm.swap.set_shadow(page.private, shadow);
-        } else if page.owner != UNMAPPED && !page.is_anon() {
-            // Never written to: it is a hole again.
-            let (object, index) = self.mm.mappings.of(page.owner);
-            self.mm.shmem[object].slots[index] = ShmemSlot::default();
-            self.remove_shmem_entry(object, index);
-        }
-    }
-
-    fn activate(&mut self, pfn: Pfn) {
-        if self.mm.swap.is_full() {
-            self.try_to_free_swap(pfn);
-        }
-        let page = &mut self.mm.pages[pfn];
-        page.set(flag::ACTIVE);
-        self.mm.stat.pgactivate += page.folio_nr_pages();
     }
 }

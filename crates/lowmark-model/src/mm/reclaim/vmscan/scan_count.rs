@@ -6,8 +6,8 @@ use crate::kernel::{
     EnoughInactiveFile, InactiveRatio, LruUnit, ScanBalance, ScanControlTime, SmallScan,
     SwappinessWeight,
 };
+use crate::mm::Mm;
 use crate::mm::types::{Lru, Mark, SWAP_CLUSTER_MAX};
-use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
 
 const PAGES_PER_GIB: u64 = (1 << 30) / PAGE_SIZE;
@@ -29,14 +29,14 @@ fn nr_scan_try_batch(scan: u64, saved: &mut u64) -> u64 {
     }
 }
 
-impl World {
+impl Mm {
     /// `inactive_anon_is_low`, `inactive_file_is_low`: the active list is to be shrunk.
     pub(crate) fn inactive_is_low(&self, target: Target, file: bool, sc: &ScanControl) -> bool {
-        if !file && self.mm.swap.total_slots() == 0 {
+        if !file && self.swap.total_slots() == 0 {
             return false;
         }
-        let tree = || self.mm.lruvec_tree(target.lruvec);
-        let size = |lru| match self.mm.kernel.mechanisms.reclaim.scan_control {
+        let tree = || self.lruvec_tree(target.lruvec);
+        let size = |lru| match self.kernel.mechanisms.reclaim.scan_control {
             ScanControlTime::Node => self.lruvec_page_state(target.lruvec, lru),
             ScanControlTime::Batch => tree()
                 .map(|lruvec| self.lru_size(Target { lruvec, ..target }, lru, sc))
@@ -44,10 +44,10 @@ impl World {
         };
         let inactive = size(Lru::new(file, false));
         let active = size(Lru::new(file, true));
-        let gib = match self.mm.kernel.mechanisms.reclaim.inactive_ratio {
+        let gib = match self.kernel.mechanisms.reclaim.inactive_ratio {
             InactiveRatio::ZoneSize if file => return active > inactive,
             InactiveRatio::ZoneSize => {
-                let zone = &self.mm.zones[target.zone];
+                let zone = &self.zones[target.zone];
                 zone.size() / PAGES_PER_GIB
             }
             InactiveRatio::ListSize => (inactive + active) / PAGES_PER_GIB,
@@ -59,12 +59,12 @@ impl World {
     /// Pages to scan of each list in this pass, indexed by [`Lru`].
     pub(super) fn get_scan_count(&mut self, target: Target, sc: &ScanControl) -> [u64; 4] {
         let sizes = Lru::EVICTABLE.map(|lru| self.lru_size(target, lru, sc));
-        let swap = sc.may_swap && self.mm.swap.free_slots() > 0;
+        let swap = sc.may_swap && self.swap.free_slots() > 0;
         // kswapd looks at least at a batch where it had given up before.
-        let force = sc.kswapd && self.mm.zones[target.zone].all_unreclaimable;
+        let force = sc.kswapd && self.zones[target.zone].all_unreclaimable;
         let balance = self.scan_balance(target, sc, &sizes, swap);
-        let saves = self.mm.kernel.mechanisms.reclaim.small_scan == SmallScan::Saved;
-        let saved = &mut self.mm.lruvecs[target.lruvec].nr_saved_scan;
+        let saves = self.kernel.mechanisms.reclaim.small_scan == SmallScan::Saved;
+        let saved = &mut self.lruvecs[target.lruvec].nr_saved_scan;
         std::array::from_fn(|list| {
             let mut scan = sizes[list];
             let shifted = sc.priority > 0 || !swap;
@@ -94,15 +94,15 @@ impl World {
     ) -> Balance {
         const ANON_ONLY: Balance = Balance::Fraction([1, 0], 1);
         const FILE_ONLY: Balance = Balance::Fraction([0, 1], 1);
-        let swappiness = u64::from(self.mm.kernel.sysctl.swappiness);
+        let swappiness = u64::from(self.kernel.sysctl.swappiness);
         if !swap {
             return FILE_ONLY;
         }
-        let exact = self.mm.kernel.mechanisms.reclaim.swappiness_weight == SwappinessWeight::Exact;
+        let exact = self.kernel.mechanisms.reclaim.swappiness_weight == SwappinessWeight::Exact;
         if sc.priority == 0 && (swappiness > 0 || !exact) {
             return Balance::Equal;
         }
-        if self.mm.kernel.mechanisms.reclaim.scan_control == ScanControlTime::Node {
+        if self.kernel.mechanisms.reclaim.scan_control == ScanControlTime::Node {
             if sc.plan.file_is_tiny {
                 return ANON_ONLY;
             }
@@ -116,10 +116,10 @@ impl World {
         if file + free <= high {
             return ANON_ONLY;
         }
-        let enough = self.mm.kernel.mechanisms.reclaim.enough_inactive_file
+        let enough = self.kernel.mechanisms.reclaim.enough_inactive_file
             == EnoughInactiveFile::FileOnly
             && !self.inactive_is_low(target, true, sc)
-            && (self.mm.kernel.mechanisms.reclaim.lru_unit == LruUnit::Zone
+            && (self.kernel.mechanisms.reclaim.lru_unit == LruUnit::Zone
                 || sizes[Lru::InactiveFile as usize] >> sc.priority > 0);
         if enough {
             return FILE_ONLY;
@@ -129,12 +129,12 @@ impl World {
 
     /// Anon and file in proportion, `calculate_pressure_balance`.
     fn fractions(&mut self, target: Target, sc: &ScanControl, sizes: &[u64; 4]) -> Balance {
-        let swappiness = u64::from(self.mm.kernel.sysctl.swappiness);
-        if self.mm.kernel.mechanisms.reclaim.scan_balance != ScanBalance::Rotated {
+        let swappiness = u64::from(self.kernel.sysctl.swappiness);
+        if self.kernel.mechanisms.reclaim.scan_balance != ScanBalance::Rotated {
             // What counts is the group for which memory is reclaimed; each type weighs at least a third of
             // all cost (d483a5dd009a).
-            let whole = self.mm.memcg_lruvec(target.lruvec, sc.memcg);
-            let cost = self.mm.lruvecs[whole].cost;
+            let whole = self.memcg_lruvec(target.lruvec, sc.memcg);
+            let cost = self.lruvecs[whole].cost;
             let total: u64 = cost.iter().sum();
             let cost = cost.map(|cost| total + cost);
             let pressure = |kind: usize, weight: u64| {
@@ -143,7 +143,7 @@ impl World {
             let (anon, file) = (pressure(0, swappiness), pressure(1, 200 - swappiness));
             return Balance::Fraction([anon, file], anon + file);
         }
-        let lruvec = &mut self.mm.lruvecs[target.lruvec];
+        let lruvec = &mut self.lruvecs[target.lruvec];
         let [anon, file] = [sizes[0] + sizes[1], sizes[2] + sizes[3]];
         for (kind, size) in [anon, file].into_iter().enumerate() {
             if lruvec.recent_scanned[kind] > size / 4 {
@@ -155,7 +155,7 @@ impl World {
             weight * (lruvec.recent_scanned[kind] + 1) / (lruvec.recent_rotated[kind] + 1)
         };
         let more = u64::from(
-            self.mm.kernel.mechanisms.reclaim.swappiness_weight == SwappinessWeight::PlusOne,
+            self.kernel.mechanisms.reclaim.swappiness_weight == SwappinessWeight::PlusOne,
         );
         let anon = pressure(0, swappiness + more);
         let file = pressure(1, 200 - swappiness + more);
@@ -165,15 +165,15 @@ impl World {
     /// `lru_note_cost`: what reclaim of one type has cost, in pages written or read back, and in pages
     /// scanned in vain.
     pub(crate) fn note_cost(&mut self, lruvec: usize, file: bool, io: u64, rotated: u64) {
-        let cost = match self.mm.kernel.mechanisms.reclaim.scan_balance {
+        let cost = match self.kernel.mechanisms.reclaim.scan_balance {
             ScanBalance::Rotated => return,
             ScanBalance::IoCost => io,
             ScanBalance::WorkCost => io * SWAP_CLUSTER_MAX + rotated,
         };
-        for lruvec in self.mm.lruvec_and_root(lruvec) {
+        for lruvec in self.lruvec_and_root(lruvec) {
             let len = |&lru: &Lru| self.lruvec_page_state(lruvec, lru);
             let size: u64 = Lru::EVICTABLE.iter().map(len).sum();
-            let lists = &mut self.mm.lruvecs[lruvec];
+            let lists = &mut self.lruvecs[lruvec];
             lists.cost[usize::from(file)] += cost;
             if lists.cost.iter().sum::<u64>() > size / 4 {
                 lists.cost = lists.cost.map(|cost| cost / 2);
@@ -184,10 +184,9 @@ impl World {
     /// Free pages and the high watermark of the zone, or of the whole node.
     pub(super) fn free_and_high(&self, target: Target) -> (u64, u64) {
         let zones = self
-            .mm
             .zones
             .iter()
-            .filter(|zone| zone.lruvec == self.mm.root_lruvec(target.lruvec));
+            .filter(|zone| zone.lruvec == self.root_lruvec(target.lruvec));
         zones.fold((0, 0), |(free, high), zone| {
             (free + zone.free, high + zone.mark(Mark::High))
         })
@@ -200,6 +199,7 @@ mod tests {
     use crate::kernel::Kernel;
     use crate::mm::types::ZoneType;
     use crate::trace::Trace;
+    use crate::world::World;
     use lowmark_spec::{KernelSpec, Machine};
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, 0, ZoneType::High);
         sc.priority = priority;
         let target = Target { lruvec: 0, zone: 0 };
-        match world.scan_balance(target, &sc, &[4000; 4], true) {
+        match world.mm.scan_balance(target, &sc, &[4000; 4], true) {
             Balance::Equal => None,
             Balance::Fraction(shares, denominator) => Some((shares, denominator)),
         }

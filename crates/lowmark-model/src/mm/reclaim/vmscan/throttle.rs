@@ -9,6 +9,7 @@
 
 use super::{ScanControl, Target};
 use crate::kernel::ReclaimStall;
+use crate::mm::Mm;
 use crate::mm::types::{Lru, SWAP_CLUSTER_MAX};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
@@ -41,7 +42,7 @@ pub(super) async fn reclaim_throttle(sys: &Sys, target: Target, reason: Reason) 
         let timeout = match reason {
             Reason::Writeback => SECOND / 10,
             Reason::Isolated => SECOND / 50,
-            Reason::NoProgress | Reason::Congested if world.skip_throttle_noprogress(node) => {
+            Reason::NoProgress | Reason::Congested if world.mm.skip_throttle_noprogress(node) => {
                 return;
             }
             // One jiffy, whatever it is.
@@ -80,7 +81,7 @@ pub(super) async fn reclaim_throttle(sys: &Sys, target: Target, reason: Reason) 
 
 /// What a pass over the node found may make its reclaimer wait, or others later (the end of `shrink_node`).
 pub(super) async fn after_pass(sys: &Sys, target: Target, sc: &ScanControl) {
-    if !sys.world().throttles() {
+    if !sys.world().mm.throttles() {
         return;
     }
     let found = sc.found;
@@ -110,7 +111,7 @@ pub(super) async fn after_pass(sys: &Sys, target: Target, sc: &ScanControl) {
 pub(super) async fn consider_reclaim_throttle(sys: &Sys, first: Target, sc: &ScanControl) {
     {
         let world = &mut *sys.world();
-        if !world.throttles() {
+        if !world.mm.throttles() {
             return;
         }
         if sc.nr_reclaimed > sc.nr_scanned >> 3 {
@@ -126,26 +127,28 @@ pub(super) async fn consider_reclaim_throttle(sys: &Sys, first: Target, sc: &Sca
     }
 }
 
-impl World {
+impl Mm {
     /// Whether reclaimers of this kernel wait for what they lack.
     pub(crate) fn throttles(&self) -> bool {
-        self.mm.kernel.mechanisms.reclaim.reclaim_stall == ReclaimStall::Throttle
+        self.kernel.mechanisms.reclaim.reclaim_stall == ReclaimStall::Throttle
     }
 
     /// `skip_throttle_noprogress`: kswapd has given up, or writing is not what is lacking.
     fn skip_throttle_noprogress(&self, node: usize) -> bool {
-        let swap = self.mm.swap.free_slots() > 0;
-        let zones = &self.mm.nodes[node].zones;
-        let mut lruvecs: Vec<usize> = zones.iter().map(|&z| self.mm.zones[z].lruvec).collect();
+        let swap = self.swap.free_slots() > 0;
+        let zones = &self.nodes[node].zones;
+        let mut lruvecs: Vec<usize> = zones.iter().map(|&z| self.zones[z].lruvec).collect();
         lruvecs.dedup();
         let reclaimable: u64 = lruvecs
             .iter()
-            .map(|&lruvec| self.mm.tree_reclaimable(lruvec, swap))
+            .map(|&lruvec| self.tree_reclaimable(lruvec, swap))
             .sum();
-        self.mm.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES
-            || 2 * (self.mm.nr_dirty + self.mm.nr_writeback) <= reclaimable
+        self.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES
+            || 2 * (self.nr_dirty + self.nr_writeback) <= reclaimable
     }
+}
 
+impl World {
     /// A group's reclaimer is through: the next one finds out for itself. What is true of a node holds until
     /// kswapd sleeps.
     pub(super) fn forget_congestion(&mut self, targets: &[Target], sc: &ScanControl) {
@@ -172,7 +175,7 @@ impl World {
     pub(super) fn wake_throttle_isolated(&mut self, target: Target, lru: Lru, sc: &ScanControl) {
         let node = self.mm.zones[target.zone].node;
         let idle = self.mm.nodes[node].throttled.waiting[Reason::Isolated as usize].is_empty();
-        if !idle && !self.too_many_isolated(target, lru, sc) {
+        if !idle && !self.mm.too_many_isolated(target, lru, sc) {
             let queue = &mut self.mm.nodes[node].throttled.waiting[Reason::Isolated as usize];
             queue.wake_all(&mut self.sched);
         }

@@ -2,11 +2,41 @@
 
 use super::put;
 use crate::kernel::WritebackRound;
+use crate::mm::Mm;
 use crate::mm::types::{InodeId, Tag};
 use crate::mm::writeback::backing_dev::{Listed, Reason, Work};
 use crate::time::SECOND;
 use crate::world::World;
 use lowmark_record::{Field, Kind};
+
+impl Mm {
+    /// The oldest inode of the round. It is on no list while it is being written, so nobody else gets it.
+    pub(super) fn next_inode(&mut self, wb: usize) -> Option<InodeId> {
+        let inode = self.bdis[wb].b_io.pop_front()?;
+        let writeback = &mut self.inodes[inode as usize].writeback;
+        writeback.listed = Listed::Clean;
+        writeback.sync = true;
+        writeback.pages = false;
+        Some(inode)
+    }
+
+    /// An inode without a dirty page that is not being written leaves the lists (`inode_wb_list_del`). Whether it was on
+    /// one.
+    pub(crate) fn forget_dirty_inode(&mut self, inode: InodeId) -> bool {
+        let file = &mut self.inodes[inode as usize];
+        let listed = std::mem::take(&mut file.writeback.listed);
+        file.writeback.datasync = false;
+        let bdi = &mut self.bdis[file.wb()];
+        let list = match listed {
+            Listed::Clean => return false,
+            Listed::Dirty => &mut bdi.b_dirty,
+            Listed::Io => &mut bdi.b_io,
+            Listed::MoreIo => &mut bdi.b_more_io,
+        };
+        list.retain(|&other| other != inode);
+        true
+    }
+}
 
 impl World {
     /// `queue_io`, when there is nothing left of the last round, or whenever there is a new pass (to 3.0):
@@ -55,16 +85,6 @@ impl World {
         moved
     }
 
-    /// The oldest inode of the round. It is on no list while it is being written, so nobody else gets it.
-    pub(super) fn next_inode(&mut self, wb: usize) -> Option<InodeId> {
-        let inode = self.mm.bdis[wb].b_io.pop_front()?;
-        let writeback = &mut self.mm.inodes[inode as usize].writeback;
-        writeback.listed = Listed::Clean;
-        writeback.sync = true;
-        writeback.pages = false;
-        Some(inode)
-    }
-
     /// `requeue_inode` at the end of a turn, which may have used up its `slice`.
     pub(super) fn requeue_inode(&mut self, inode: InodeId, used_up: bool) {
         let now = self.sched.now();
@@ -91,23 +111,6 @@ impl World {
         let bdi = &mut self.mm.bdis[wb];
         put(bdi, listed, inode);
         bdi.waiters.wake_all(&mut self.sched);
-    }
-
-    /// An inode without a dirty page that is not being written leaves the lists (`inode_wb_list_del`). Whether it was on
-    /// one.
-    pub(crate) fn forget_dirty_inode(&mut self, inode: InodeId) -> bool {
-        let file = &mut self.mm.inodes[inode as usize];
-        let listed = std::mem::take(&mut file.writeback.listed);
-        file.writeback.datasync = false;
-        let bdi = &mut self.mm.bdis[file.wb()];
-        let list = match listed {
-            Listed::Clean => return false,
-            Listed::Dirty => &mut bdi.b_dirty,
-            Listed::Io => &mut bdi.b_io,
-            Listed::MoreIo => &mut bdi.b_more_io,
-        };
-        list.retain(|&other| other != inode);
-        true
     }
 
     pub(super) fn trace_single_inode(&mut self, inode: InodeId, slice: u64, wrote: u64) {

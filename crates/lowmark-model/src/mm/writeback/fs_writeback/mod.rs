@@ -15,6 +15,7 @@ pub(crate) use list_lock::ListLocks;
 pub(crate) use pages::{Range, fsync_range, wait_on_writeback, writepages};
 
 use crate::kernel::{ListLock, SyncErrors, WritebackSlice};
+use crate::mm::Mm;
 use crate::mm::types::InodeId;
 use crate::mm::writeback::backing_dev::{Bdi, Listed, Reason, Work};
 use crate::nfs::nfs_commit_and_wait;
@@ -159,7 +160,7 @@ pub(crate) async fn sync(sys: &Sys) {
         fsync_range(sys, inode, Range::ALL).await;
         let world = &mut *sys.world();
         if world.mm.kernel.mechanisms.writeback.sync_errors == SyncErrors::Cleared {
-            world.forget_error(inode);
+            world.mm.forget_error(inode);
         }
     }
 }
@@ -226,6 +227,26 @@ async fn do_writeback(sys: &Sys, wb: usize) {
     }
 }
 
+impl Mm {
+    /// `writeback_chunk_size`: pages of one turn.
+    fn slice(&self, wb: usize, work: &Work) -> u64 {
+        if work.sync {
+            return u64::MAX;
+        }
+        match self.kernel.mechanisms.writeback.writeback_slice {
+            // A pass has so many pages, whatever the number of its inodes.
+            WritebackSlice::Fixed => work.nr_pages,
+            WritebackSlice::Bandwidth => {
+                let bandwidth = self.bdis[wb].estimate.avg_write_bandwidth;
+                let pages = (bandwidth / 2)
+                    .min(self.limits.hard_limit() / 8)
+                    .min(work.nr_pages);
+                (pages + MIN_WRITEBACK_PAGES) / MIN_WRITEBACK_PAGES * MIN_WRITEBACK_PAGES
+            }
+        }
+    }
+}
+
 impl World {
     /// `wb_check_old_data_flush`
     fn periodic_work(&mut self, wb: usize) -> Option<Work> {
@@ -253,30 +274,12 @@ impl World {
             || (automatic && !self.mm.bdis[wb].work.is_empty())
             || (work.reason == Reason::Background && !self.over_bground_thresh(wb))
     }
-
-    /// `writeback_chunk_size`: pages of one turn.
-    fn slice(&self, wb: usize, work: &Work) -> u64 {
-        if work.sync {
-            return u64::MAX;
-        }
-        match self.mm.kernel.mechanisms.writeback.writeback_slice {
-            // A pass has so many pages, whatever the number of its inodes.
-            WritebackSlice::Fixed => work.nr_pages,
-            WritebackSlice::Bandwidth => {
-                let bandwidth = self.mm.bdis[wb].estimate.avg_write_bandwidth;
-                let pages = (bandwidth / 2)
-                    .min(self.mm.limits.hard_limit() / 8)
-                    .min(work.nr_pages);
-                (pages + MIN_WRITEBACK_PAGES) / MIN_WRITEBACK_PAGES * MIN_WRITEBACK_PAGES
-            }
-        }
-    }
 }
 
-impl World {
+impl Mm {
     /// What of a work is done in one pass: all, or the fixed number of pages (`nr_to_write`).
     fn pass(&self, work: &Work) -> Work {
-        let fixed = self.mm.kernel.mechanisms.writeback.writeback_slice == WritebackSlice::Fixed;
+        let fixed = self.kernel.mechanisms.writeback.writeback_slice == WritebackSlice::Fixed;
         let nr_pages = match fixed && !work.sync {
             true => work.nr_pages.min(MIN_WRITEBACK_PAGES),
             false => work.nr_pages,
@@ -296,7 +299,7 @@ async fn writeback(sys: &Sys, wb: usize, work: Work) {
             break;
         }
         let moved = sys.world().queue_io(wb, &work);
-        let pass = sys.world().pass(&work);
+        let pass = sys.world().mm.pass(&work);
         let written = writeback_round(sys, wb, pass, moved).await;
         work.nr_pages = work.nr_pages.saturating_sub(written);
         let world = &mut *sys.world();
@@ -316,12 +319,12 @@ async fn writeback_round(sys: &Sys, wb: usize, work: Work, moved: u64) -> u64 {
     let (mut work, mut moved) = (work, moved);
     let mut written = 0;
     loop {
-        let next = sys.world().next_inode(wb);
+        let next = sys.world().mm.next_inode(wb);
         sys.hold_list_lock(wb, std::mem::take(&mut moved)).await;
         let Some(inode) = next else {
             return written;
         };
-        let slice = sys.world().slice(wb, &work);
+        let slice = sys.world().mm.slice(wb, &work);
         let turn = write_single_inode(sys, wb, inode, slice, work.sync).await;
         work.nr_pages = work.nr_pages.saturating_sub(turn);
         written += turn;

@@ -150,7 +150,7 @@ impl World {
                 return Stopped::Done;
             };
             let device = self.mm.inodes[inode as usize].device;
-            self.begin_page_writeback(pfn);
+            self.mm.begin_page_writeback(pfn);
             *at = index + 1;
             *left -= 1;
             batch -= 1;
@@ -228,6 +228,6 @@ pub(crate) async fn fsync_range(sys: &Sys, inode: InodeId, range: Range) {
     let file = &world.mm.inodes[inode as usize];
     let clean = file.pages.tagged(Tag::Dirty) == 0 && file.commit_info.pages().len() == 0;
     if clean && !file.writeback.sync {
-        world.forget_dirty_inode(inode);
+        world.mm.forget_dirty_inode(inode);
     }
 }

@@ -88,33 +88,31 @@ impl Mm {
             memcg => &mut self.memcg_limits[usize::from(memcg) - 1],
         }
     }
-}
 
-impl World {
     /// Where the dirty pages of a wb's group stand, those under writeback included or not; none for the root,
     /// which has all of memory.
     fn memcg_position_with(&mut self, wb: usize, writeback: bool) -> Option<Position> {
-        let memcg = match self.mm.whose_wb(wb) {
+        let memcg = match self.whose_wb(wb) {
             (_, ROOT) => return None,
             (_, memcg) => memcg,
         };
         let counted = |(dirty, on_the_way)| dirty + if writeback { on_the_way } else { 0 };
         let global = Domain {
-            available: self.mm.dirtyable_memory(),
-            dirty: counted((self.mm.nr_reclaimable(), self.mm.nr_writeback)),
+            available: self.dirtyable_memory(),
+            dirty: counted((self.nr_reclaimable(), self.nr_writeback)),
         };
         let (files, dirty) = self.memcg_wb_stats(memcg);
         let own = Domain {
             available: files,
             dirty: counted(dirty),
         };
-        let headroom = self.mm.memcontrol.headroom(memcg);
+        let headroom = self.memcontrol.headroom(memcg);
         let available = memcg_dirtyable_memory(&own, headroom, &global);
-        let (sysctl, mechanisms) = (&self.mm.kernel.sysctl, &self.mm.kernel.mechanisms);
+        let (sysctl, mechanisms) = (&self.kernel.sysctl, &self.kernel.mechanisms);
         let limits = domain_dirty_limits(available, Some(global.available), sysctl, mechanisms);
-        let limit = self.mm.limits_of(memcg).limit;
-        let share = self.mm.wb_share(wb, memcg, limits.dirty, own.dirty);
-        let bdi = &self.mm.bdis[wb];
+        let limit = self.limits_of(memcg).limit;
+        let share = self.wb_share(wb, memcg, limits.dirty, own.dirty);
+        let bdi = &self.bdis[wb];
         Some(Position {
             thresh: limits.dirty,
             bg_thresh: limits.background,
@@ -126,21 +124,23 @@ impl World {
         })
     }
 
-    /// What a writer sees.
-    pub(super) fn domains(&mut self, wb: usize) -> Domains {
-        Domains {
-            global: self.dirty_position(wb),
-            memcg: self.memcg_position_with(wb, true),
-        }
-    }
-
     /// Whether a group's flusher has something to do on behalf of the group (`wb_over_bg_thresh`).
     pub(super) fn memcg_over_bground_thresh(&mut self, wb: usize) -> bool {
         let Some(at) = self.memcg_position_with(wb, false) else {
             return false;
         };
-        let (_, memcg) = self.mm.whose_wb(wb);
-        let share = self.mm.wb_share(wb, memcg, at.bg_thresh, at.dirty);
-        at.dirty > at.bg_thresh || self.mm.bdis[wb].reclaimable > share
+        let (_, memcg) = self.whose_wb(wb);
+        let share = self.wb_share(wb, memcg, at.bg_thresh, at.dirty);
+        at.dirty > at.bg_thresh || self.bdis[wb].reclaimable > share
+    }
+}
+
+impl World {
+    /// What a writer sees.
+    pub(super) fn domains(&mut self, wb: usize) -> Domains {
+        Domains {
+            global: self.dirty_position(wb),
+            memcg: self.mm.memcg_position_with(wb, true),
+        }
     }
 }

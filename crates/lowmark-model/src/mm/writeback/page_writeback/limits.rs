@@ -222,7 +222,7 @@ impl World {
         }
         let share = self.mm.wb_share(wb, ROOT, at.bg_thresh, at.dirty);
         let own = self.mm.kernel.mechanisms.writeback.bdi_background == BdiBackground::On;
-        (own && self.mm.bdis[wb].reclaimable > share) || self.memcg_over_bground_thresh(wb)
+        (own && self.mm.bdis[wb].reclaimable > share) || self.mm.memcg_over_bground_thresh(wb)
     }
 
     /// Everybody's completions fade with time, from 3.6 on: what was written long ago says nothing of shares.

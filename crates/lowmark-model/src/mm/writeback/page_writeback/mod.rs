@@ -18,6 +18,7 @@ mod sampling;
 pub mod thresholds;
 mod throttle;
 
+use crate::mm::Mm;
 pub(crate) use limits::{DirtyLimits, throttle_vm_writeout};
 use proportions::PropDescriptor;
 pub(crate) use throttle::{Due, balance_dirty_pages, balance_dirty_pages_ratelimited};
@@ -93,6 +94,36 @@ impl Dirtying {
     }
 }
 
+impl Mm {
+    /// `clear_page_dirty_for_io` and `set_page_writeback`: the page is taken for writing, and stores to it
+    /// fault again.
+    pub(crate) fn begin_page_writeback(&mut self, pfn: Pfn) {
+        let page = self.pages[pfn];
+        debug_assert!(page.has(flag::DIRTY) && !page.has(flag::WRITEBACK));
+        if page.is_mapped() {
+            // page_mkclean
+            self.for_each_file_pte(pfn, page, |pte| pte.mkclean());
+        }
+        let (inode, index) = self.file_of(&page);
+        self.pages[pfn].clear(flag::DIRTY);
+        self.pages[pfn].set(flag::WRITEBACK);
+        let file = &mut self.inodes[inode];
+        file.pages.clear_tag(index, Tag::Dirty);
+        file.pages.clear_tag(index, Tag::Towrite);
+        let first = file.pages.tagged(Tag::Writeback) == 0;
+        file.pages.set_tag(index, Tag::Writeback);
+        self.nr_dirty -= 1;
+        self.memcontrol.uncount_dirty(pfn);
+        self.nr_writeback += 1;
+        self.memcontrol.count_writeback(pfn);
+        let bdi = &mut self.bdis[file.wb()];
+        bdi.writeback_inodes += u64::from(first);
+        bdi.reclaimable -= 1;
+        bdi.writeback += 1;
+        self.stat.pgpgout += lowmark_spec::machine::PAGE_SIZE / 1024;
+    }
+}
+
 impl World {
     /// Jiffies since the run began.
     pub(crate) fn jiffies_now(&self) -> u64 {
@@ -119,7 +150,7 @@ impl World {
             true => device,
             false => self.mm.attach_wb(inode, pfn),
         };
-        self.nfs_clear_commit(inode, index);
+        self.mm.nfs_clear_commit(inode, index);
         self.mm.pages[pfn].set(flag::DIRTY);
         self.mm.nr_dirty += 1;
         self.mm.memcontrol.count_dirty(pfn);
@@ -190,34 +221,6 @@ impl World {
                 .interrupt_after(after, Interrupt::WakeFlusher { wb });
         }
         true
-    }
-
-    /// `clear_page_dirty_for_io` and `set_page_writeback`: the page is taken for writing, and stores to it
-    /// fault again.
-    pub(crate) fn begin_page_writeback(&mut self, pfn: Pfn) {
-        let page = self.mm.pages[pfn];
-        debug_assert!(page.has(flag::DIRTY) && !page.has(flag::WRITEBACK));
-        if page.is_mapped() {
-            // page_mkclean
-            self.mm.for_each_file_pte(pfn, page, |pte| pte.mkclean());
-        }
-        let (inode, index) = self.mm.file_of(&page);
-        self.mm.pages[pfn].clear(flag::DIRTY);
-        self.mm.pages[pfn].set(flag::WRITEBACK);
-        let file = &mut self.mm.inodes[inode];
-        file.pages.clear_tag(index, Tag::Dirty);
-        file.pages.clear_tag(index, Tag::Towrite);
-        let first = file.pages.tagged(Tag::Writeback) == 0;
-        file.pages.set_tag(index, Tag::Writeback);
-        self.mm.nr_dirty -= 1;
-        self.mm.memcontrol.uncount_dirty(pfn);
-        self.mm.nr_writeback += 1;
-        self.mm.memcontrol.count_writeback(pfn);
-        let bdi = &mut self.mm.bdis[file.wb()];
-        bdi.writeback_inodes += u64::from(first);
-        bdi.reclaimable -= 1;
-        bdi.writeback += 1;
-        self.mm.stat.pgpgout += lowmark_spec::machine::PAGE_SIZE / 1024;
     }
 }
 

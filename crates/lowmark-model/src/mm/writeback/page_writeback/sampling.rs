@@ -15,9 +15,16 @@ use super::estimate::Step;
 use super::foreground;
 use super::throttle::kilobytes;
 use crate::kernel::{BandwidthSampling, Throttle};
+use crate::mm::Mm;
 use crate::mm::types::ROOT;
 use crate::world::{Interrupt, World};
 use lowmark_record::{Field, Kind};
+
+impl Mm {
+    fn by_completions(&self) -> bool {
+        self.kernel.mechanisms.writeback.bandwidth_sampling == BandwidthSampling::Completions
+    }
+}
 
 impl World {
     /// Jiffies between two samples (`BANDWIDTH_INTERVAL`).
@@ -31,13 +38,9 @@ impl World {
         self.jiffies_now() > stamp + self.bandwidth_interval()
     }
 
-    fn by_completions(&self) -> bool {
-        self.mm.kernel.mechanisms.writeback.bandwidth_sampling == BandwidthSampling::Completions
-    }
-
     /// A throttled writer's sample, if it is time; it has been held back since `start`, jiffies.
     pub(super) fn balance_update_bandwidth(&mut self, wb: usize, at: &Domains, start: u64) {
-        match self.by_completions() {
+        match self.mm.by_completions() {
             false => self.bdi_update_bandwidth(wb, Some(at), start),
             true if self.sample_is_due(wb) => self.take_sample(wb, Some(at)),
             true => {}
@@ -64,7 +67,7 @@ impl World {
 
     /// After a round of the flusher that began at `start`.
     pub(crate) fn round_update_bandwidth(&mut self, wb: usize, start: u64) {
-        if !self.by_completions() {
+        if !self.mm.by_completions() {
             self.bdi_update_bandwidth(wb, None, start);
         }
     }
@@ -73,14 +76,14 @@ impl World {
     pub(crate) fn bandwidth_estimate_start(&mut self, wb: usize) {
         let bdi = &self.mm.bdis[wb];
         let elapsed = self.jiffies_now() - bdi.estimate.stamp;
-        if self.by_completions() && elapsed > self.hz() && bdi.writeback_inodes == 0 {
+        if self.mm.by_completions() && elapsed > self.hz() && bdi.writeback_inodes == 0 {
             self.begin_sample(wb);
         }
     }
 
     /// After an inode's turn.
     pub(crate) fn turn_update_bandwidth(&mut self, wb: usize) {
-        if self.by_completions() && self.sample_is_due(wb) {
+        if self.mm.by_completions() && self.sample_is_due(wb) {
             self.take_sample(wb, None);
         }
     }
@@ -88,7 +91,7 @@ impl World {
     /// `wb_inode_writeback_end`: a device has one inode less under writeback.
     pub(crate) fn inode_writeback_end(&mut self, wb: usize) {
         let interval = self.bandwidth_interval() * self.jiffy();
-        let later = self.by_completions();
+        let later = self.mm.by_completions();
         let bdi = &mut self.mm.bdis[wb];
         bdi.writeback_inodes -= 1;
         if later && !std::mem::replace(&mut bdi.sample_is_coming, true) {
@@ -129,7 +132,7 @@ impl World {
         {
             self.mm.limits_of(domain).update(at, now, hz);
             if !foreground::is(throttle) {
-                let ratio = self.position_ratio(wb, at);
+                let ratio = self.mm.position_ratio(wb, at);
                 let estimate = &mut self.mm.bdis[wb].estimate;
                 let step = estimate.update_dirty_ratelimit(at, ratio, dirtied, elapsed, hz, rule);
                 self.trace_ratelimit(wb, step);

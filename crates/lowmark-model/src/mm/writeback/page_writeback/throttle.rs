@@ -11,6 +11,7 @@ use super::domains::Domains;
 use super::position::{Position, RATELIMIT_CALC_SHIFT};
 use super::{foreground, pause};
 use crate::kernel::{BalanceLoop, DirtyExceeded, PositionTime, Throttle};
+use crate::mm::Mm;
 use crate::mm::types::ROOT;
 use crate::time::expiry;
 use crate::world::{Sys, World};
@@ -143,7 +144,7 @@ async fn sleep(sys: &Sys, jiffies: u64) {
     }
 }
 
-impl World {
+impl Mm {
     /// Whether a device, or all of memory, has too many dirty pages for its writers to look as seldom as
     /// usual.
     fn dirty_exceeded(&self, at: &Position) -> bool {
@@ -151,15 +152,15 @@ impl World {
         if at.strict {
             return device;
         }
-        match self.mm.kernel.mechanisms.writeback.dirty_exceeded {
+        match self.kernel.mechanisms.writeback.dirty_exceeded {
             DirtyExceeded::Either => device || all,
             DirtyExceeded::Both => device && all,
         }
     }
 
     pub(super) fn position_ratio(&self, wb: usize, at: &Position) -> u64 {
-        let bandwidth = self.mm.bdis[wb].estimate.avg_write_bandwidth;
-        at.ratio(bandwidth, &self.mm.kernel.mechanisms)
+        let bandwidth = self.bdis[wb].estimate.avg_write_bandwidth;
+        at.ratio(bandwidth, &self.kernel.mechanisms)
     }
 
     /// The domain that holds a writer back more, and its position ratio.
@@ -170,7 +171,9 @@ impl World {
             .filter(|&(_, lower)| lower < ratio)
             .unwrap_or((global, ratio))
     }
+}
 
+impl World {
     /// One look.
     fn balance_round(&mut self, call: &Call) -> Round {
         let wb = call.due.wb;
@@ -180,7 +183,7 @@ impl World {
         if order == BalanceLoop::AtBegin && self.mm.nr_reclaimable() > domains.global.bg_thresh {
             self.start_background_writeback(wb);
         }
-        let exceeded = domains.iter().any(|at| self.dirty_exceeded(at));
+        let exceeded = domains.iter().any(|at| self.mm.dirty_exceeded(at));
         if domains.iter().all(Position::is_freerun) {
             let now = self.jiffies_now();
             let intervals = domains.iter().map(|at| {
@@ -198,10 +201,10 @@ impl World {
         }
         self.start_background_writeback(wb);
         self.mm.bdis[wb].dirty_exceeded |= exceeded;
-        let before = self.stricter(wb, &domains);
+        let before = self.mm.stricter(wb, &domains);
         self.balance_update_bandwidth(wb, &domains, call.start);
         let (at, ratio) = match self.mm.kernel.mechanisms.writeback.position_time {
-            PositionTime::AfterSample => self.stricter(wb, &domains),
+            PositionTime::AfterSample => self.mm.stricter(wb, &domains),
             PositionTime::BeforeSample => before,
         };
         let estimate = &self.mm.bdis[wb].estimate;
