@@ -9,6 +9,7 @@
 //! 3. Disks: another place of the head, and times of commands that differ a little ([`crate::device`]).
 //! 4. Tasks that start at the beginning do so in another order.
 
+use crate::ids::NodeId;
 use crate::mm::types::MigrateType;
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
@@ -71,7 +72,7 @@ impl Boot {
 /// Takes twice as many pages as there are to be holes, and gives half of them back.
 fn move_some(world: &mut World, mut stream: Stream) {
     let mm = &mut world.mm;
-    let Some(&zone) = mm.nodes[0].zonelist.first() else {
+    let Some(&zone) = mm.nodes[NodeId::FIRST].zonelist.first() else {
         return;
     };
     let mut taken = Vec::new();

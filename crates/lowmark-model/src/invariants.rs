@@ -3,6 +3,7 @@
 mod files;
 mod objects;
 
+use crate::ids::ZoneId;
 use crate::kernel::MigrateTypes;
 use crate::mm::Mm;
 use crate::mm::frames::page::FreeList;
@@ -23,7 +24,7 @@ pub(crate) fn check(world: &World) {
 
 /// Every managed frame is free or in use, and each zone counts its free ones right.
 fn pages_are_conserved(mm: &Mm) {
-    for (index, zone) in mm.zones.iter().enumerate() {
+    for (index, zone) in mm.zones.iter_enumerated() {
         let by_type = MigrateType::ALL.map(|list| {
             let blocks = zone.free_area[list as usize].iter().enumerate();
             let free = blocks.map(|(order, area)| free_on(mm, index, list, order, area));
@@ -40,7 +41,7 @@ fn pages_are_conserved(mm: &Mm) {
 
 /// Pages on the list of free blocks of a zone, type and order. Each is marked so; from 6.10 on it is in a
 /// pageblock of that type.
-fn free_on(mm: &Mm, zone: usize, list: MigrateType, order: usize, area: &FreeList) -> u64 {
+fn free_on(mm: &Mm, zone: ZoneId, list: MigrateType, order: usize, area: &FreeList) -> u64 {
     let state = &mm.zones[zone];
     let strays = matches!(state.rules.migrate_types, MigrateTypes::Stolen);
     let mut blocks = 0;
@@ -69,7 +70,7 @@ fn free_on(mm: &Mm, zone: usize, list: MigrateType, order: usize, area: &FreeLis
 /// List lengths equal what is on them; a page is on the list that its flags say.
 fn lists_hold_what_they_say(mm: &Mm) {
     let mut on_lists = 0u64;
-    for (index, lists) in mm.lruvecs.iter().enumerate() {
+    for (index, lists) in mm.lruvecs.iter_enumerated() {
         for lru in Lru::EVICTABLE {
             let mut length = 0;
             for pfn in lists.lists[lru as usize].iter(&mm.chunks) {

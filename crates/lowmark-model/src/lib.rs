@@ -20,6 +20,7 @@ mod device;
 mod footprint;
 mod fs;
 mod gauges;
+mod ids;
 mod invariants;
 pub mod kernel;
 mod mm;
@@ -136,7 +137,8 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
     );
     boot.vary(&mut world);
     let sys = Sys::new(world);
-    for node in 0..scenario.machine.nodes.len() {
+    let nodes = sys.world().mm.nodes.keys();
+    for node in nodes {
         let body = Box::pin(mm::reclaim::kswapd::kswapd(sys.clone(), node));
         sys.world().spawn(format!("kswapd{node}"), true, body);
         if sys.world().mm.kernel.coverage.compaction {

@@ -12,6 +12,7 @@
 mod charge;
 mod stats;
 
+use crate::ids::{LruvecId, NodeId};
 pub(crate) use charge::{alloc_charged, alloc_folio_charged};
 
 use crate::mm::Mm;
@@ -360,7 +361,7 @@ impl Mm {
     /// The LRU lists that a page belongs to: those of its zone or node, and there those of its group. The
     /// root's come first.
     #[inline]
-    pub(crate) fn lruvec_of(&self, pfn: Pfn) -> usize {
+    pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
         let root = self.zones[self.pages[pfn].zone()].lruvec;
         match self.memcontrol.of_page(pfn) {
             ROOT => root,
@@ -370,46 +371,54 @@ impl Mm {
 
     /// The lists of the root on the zone or node of others.
     #[inline]
-    pub(crate) fn root_lruvec(&self, lruvec: usize) -> usize {
-        lruvec % self.sets
+    pub(crate) fn root_lruvec(&self, lruvec: LruvecId) -> LruvecId {
+        LruvecId::from(usize::from(lruvec) % self.sets)
     }
 
     /// `NR_ISOLATED_ANON`, `NR_ISOLATED_FILE` of the zone or node.
     #[inline]
-    pub(crate) fn isolated(&mut self, lruvec: usize) -> &mut [u64; 2] {
+    pub(crate) fn isolated(&mut self, lruvec: LruvecId) -> &mut [u64; 2] {
         let root = self.root_lruvec(lruvec);
         &mut self.lruvecs[root].isolated
     }
 
     /// A group's lists on a zone or node.
-    pub(crate) fn memcg_lruvec(&self, lruvec: usize, memcg: MemcgId) -> usize {
-        self.root_lruvec(lruvec) + self.sets * usize::from(memcg)
+    pub(crate) fn memcg_lruvec(&self, lruvec: LruvecId, memcg: MemcgId) -> LruvecId {
+        let root = usize::from(self.root_lruvec(lruvec));
+        LruvecId::from(root + self.sets * usize::from(memcg))
     }
 
     /// Lists and those above them (`parent_lruvec`).
-    pub(crate) fn lruvec_and_root(&self, lruvec: usize) -> impl Iterator<Item = usize> + use<> {
+    pub(crate) fn lruvec_and_root(
+        &self,
+        lruvec: LruvecId,
+    ) -> impl Iterator<Item = LruvecId> + use<> {
         let root = self.root_lruvec(lruvec);
         std::iter::once(lruvec).chain((root != lruvec).then_some(root))
     }
 
     /// Lists and those of the groups below: of the root all on its zone or node (`mem_cgroup_iter`).
     #[inline]
-    pub(crate) fn lruvec_tree(&self, lruvec: usize) -> impl Iterator<Item = usize> + use<> {
-        let groups = match lruvec < self.sets {
+    pub(crate) fn lruvec_tree(&self, lruvec: LruvecId) -> impl Iterator<Item = LruvecId> + use<> {
+        let first = usize::from(lruvec);
+        let groups = match first < self.sets {
             true => self.memcontrol.len(),
             false => 1,
         };
-        (lruvec..).step_by(self.sets).take(groups)
+        (first..)
+            .step_by(self.sets)
+            .take(groups)
+            .map(LruvecId::from)
     }
 
     /// Length of a list, those of the groups below included.
-    pub(crate) fn tree_len(&self, lruvec: usize, lru: Lru) -> u64 {
+    pub(crate) fn tree_len(&self, lruvec: LruvecId, lru: Lru) -> u64 {
         let tree = self.lruvec_tree(lruvec);
         tree.map(|lruvec| self.lruvecs[lruvec].len(lru)).sum()
     }
 
     /// Pages that reclaim may find there, of all groups.
-    pub(crate) fn tree_reclaimable(&self, lruvec: usize, swap: bool) -> u64 {
+    pub(crate) fn tree_reclaimable(&self, lruvec: LruvecId, swap: bool) -> u64 {
         let tree = self.lruvec_tree(lruvec);
         tree.map(|lruvec| self.lruvecs[lruvec].reclaimable(swap))
             .sum()
@@ -468,7 +477,7 @@ impl World {
 /// `memory.high` reclaims as many, and waits if that does not help.
 pub(crate) async fn handle_over_high(sys: &Sys, over: Over) {
     let Over { memcg, pages } = over;
-    let gfp = Gfp::user(0);
+    let gfp = Gfp::user(NodeId::FIRST);
     let (mut retries, mut want) = (MAX_RECLAIM_RETRIES, pages);
     loop {
         {

@@ -13,9 +13,10 @@ pub(crate) mod types;
 pub(crate) mod vmstat;
 pub(crate) mod writeback;
 
+use crate::ids::{LruvecId, NodeId, ZoneId};
 use crate::kernel::Kernel;
 use crate::mm::types::{Pfn, ZoneType};
-use alloc::mmzone::{self, Lruvec, Node, Zone};
+use alloc::mmzone::{Built, Layout, Lruvec, Node, Zone};
 use alloc::slub::Slub;
 use fault::memory::Vma;
 use fault::shmem::ShmemInode;
@@ -27,6 +28,7 @@ use lowmark_spec::Machine;
 use memcontrol::Memcontrol;
 use std::collections::VecDeque;
 use swap::swapfile::Swap;
+use typed_index_collections::TiVec;
 use vmstat::VmStat;
 use writeback::backing_dev::Bdi;
 use writeback::page_writeback::DirtyLimits;
@@ -39,11 +41,11 @@ pub(crate) struct Mm {
     /// Every frame (`mem_map`).
     pub(crate) pages: Pages,
     /// Zones of all nodes, node by node, lowest first.
-    pub(crate) zones: Vec<Zone>,
+    pub(crate) zones: TiVec<ZoneId, Zone>,
     /// Nodes.
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: TiVec<NodeId, Node>,
     /// LRU lists, one set per zone or per node; those of the root, then those of each memory cgroup.
-    pub(crate) lruvecs: Vec<Lruvec>,
+    pub(crate) lruvecs: TiVec<LruvecId, Lruvec>,
     /// Sets of LRU lists that a memory cgroup has.
     pub(crate) sets: usize,
     /// Memory cgroups.
@@ -75,7 +77,7 @@ pub(crate) struct Mm {
     /// Counters.
     pub(crate) stat: VmStat,
     /// A zone that has been boosted, of which kswapd does not know yet.
-    pub(crate) boosted_zone: Option<usize>,
+    pub(crate) boosted_zone: Option<ZoneId>,
     /// CPU of the task that runs.
     pub(crate) cpu: usize,
     /// Pages being written.
@@ -103,8 +105,12 @@ impl Mm {
 
     /// Memory as it is after boot, `occupied` allocated.
     pub(crate) fn new(machine: &Machine, kernel: Kernel) -> Mm {
-        let layout = mmzone::Layout::of(machine, &kernel);
-        let (zones, nodes, lruvecs) = layout.build(&kernel);
+        let layout = Layout::of(machine, &kernel);
+        let Built {
+            zones,
+            nodes,
+            lruvecs,
+        } = layout.build(&kernel);
         let end = |zone: &Zone| zone.start + zone.spanned as Pfn;
         let pages = Pages::new(zones.last().map_or(0, end));
         let high = zones.iter().any(|zone| zone.kind == ZoneType::High);

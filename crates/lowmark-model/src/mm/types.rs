@@ -1,6 +1,7 @@
 //! The words of memory management that every room uses: frames and their flags, zones, watermarks, lists, what an
 //! allocation may do, names of files and groups.
 
+use crate::ids::NodeId;
 use lowmark_record::event::gfp;
 use lowmark_spec::machine::ZoneKind;
 
@@ -180,7 +181,7 @@ pub(crate) struct Gfp {
     /// Highest zone type (`gfp_zone`).
     pub(crate) highest: ZoneType,
     /// Node whose zonelist is used.
-    pub(crate) node: usize,
+    pub(crate) node: NodeId,
     /// Type of the pageblocks that it belongs in (`gfp_migratetype`).
     pub(crate) migrate_type: MigrateType,
     /// `__GFP_NORETRY`: it gives up when memory was reclaimed once and there is still no page.
@@ -189,7 +190,7 @@ pub(crate) struct Gfp {
 
 impl Gfp {
     /// GFP_HIGHUSER_MOVABLE on a node: what user pages are allocated with.
-    pub(crate) fn user(node: usize) -> Gfp {
+    pub(crate) fn user(node: NodeId) -> Gfp {
         Gfp {
             highest: ZoneType::High,
             node,
@@ -199,7 +200,7 @@ impl Gfp {
     }
 
     /// GFP_KERNEL on a node: what the kernel allocates for itself.
-    pub(crate) fn kernel(node: usize) -> Gfp {
+    pub(crate) fn kernel(node: NodeId) -> Gfp {
         Gfp {
             highest: ZoneType::Normal,
             node,

@@ -6,6 +6,7 @@ use super::support::unsupported;
 use super::{Barrier, Files, Group, Shared};
 use super::{fileio, maps};
 use crate::boot::Boot;
+use crate::ids::NodeId;
 use crate::mm::files::truncate;
 use crate::mm::types::{MemcgId, ROOT};
 use crate::mm::writeback::fs_writeback::flusher;
@@ -111,7 +112,7 @@ fn start_instances(sys: &SysRef, program: &Rc<Program>, task: usize, count: u64)
             instance,
             thread: 0,
             space: own,
-            node: 0,
+            node: NodeId::FIRST,
             maps: vec![None; spec.maps.len()],
             open: Default::default(),
             picks: Default::default(),
@@ -223,7 +224,9 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             let _resident = maps::is_resident(context, *map, *offset)?;
             sys.charge_kernel(sys.costs.syscall_ns).await;
         }
-        Op::Node { node } => context.node = *node as usize % sys.world().mm.nodes.len(),
+        Op::Node { node } => {
+            context.node = NodeId::from(*node as usize % sys.world().mm.nodes.len());
+        }
         Op::Sleep(duration) | Op::Think(duration) => {
             let time = duration.draw(&mut context.stream);
             sys.sleep(time).await;

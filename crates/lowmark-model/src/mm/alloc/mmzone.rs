@@ -1,5 +1,6 @@
 //! Nodes, zones, reserves and watermarks (`include/linux/mmzone.h`, `setup_per_zone_wmarks`).
 
+use crate::ids::{LruvecId, NodeId, ZoneId};
 use crate::kernel::{FirstMegabyte, Kernel, LruUnit, ZoneSize, Zones};
 use crate::mm::alloc::pcp::Pcp;
 use crate::mm::frames::lru_list::LruList;
@@ -8,12 +9,13 @@ use crate::mm::types::{
     Lru, MAX_NR_ZONES, MAX_ORDER, Mark, MigrateType, PAGEBLOCK_PAGES, Pfn, ZoneType,
 };
 use lowmark_spec::machine::{Arch, Fragments, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
+use typed_index_collections::{TiSlice, TiVec};
 
 /// A zone.
 #[derive(Debug)]
 pub(crate) struct Zone {
     /// Node.
-    pub(crate) node: usize,
+    pub(crate) node: NodeId,
     /// Type.
     pub(crate) kind: ZoneType,
     /// First frame.
@@ -45,7 +47,7 @@ pub(crate) struct Zone {
     /// `lowmem_reserve` by class.
     pub(crate) lowmem_reserve: [u64; MAX_NR_ZONES],
     /// Index of the root's LRU lists for it.
-    pub(crate) lruvec: usize,
+    pub(crate) lruvec: LruvecId,
     /// Pages scanned since a page was last freed.
     pub(crate) pages_scanned: u64,
     /// kswapd has given up on it.
@@ -137,7 +139,7 @@ impl Lruvec {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fallback {
     /// The zone.
-    pub(crate) zone: usize,
+    pub(crate) zone: ZoneId,
     /// It is on the node that is preferred.
     pub(crate) local: bool,
     /// What it keeps at each mark, its reserve against the class of the first zone included.
@@ -148,9 +150,9 @@ pub(crate) struct Fallback {
 #[derive(Debug)]
 pub(crate) struct Node {
     /// Its populated zones, lowest first.
-    pub(crate) zones: Vec<usize>,
+    pub(crate) zones: Vec<ZoneId>,
     /// Zones in the order in which an allocation that prefers this node tries them.
-    pub(crate) zonelist: Vec<usize>,
+    pub(crate) zonelist: Vec<ZoneId>,
     /// Class of an allocation that may use all of them: the type of the first one.
     pub(crate) class: usize,
     /// The same for one page that may lie in any zone, with what each zone has to keep.
@@ -291,14 +293,15 @@ impl Layout {
     }
 
     /// Free blocks between pages in use, by zone.
-    pub(in crate::mm) fn fragments(&self) -> Vec<Fragments> {
+    pub(in crate::mm) fn fragments(&self) -> TiVec<ZoneId, Fragments> {
         self.zones.iter().map(|zone| zone.fragments).collect()
     }
 
     /// CPUs of a node: they are spread evenly.
-    fn cpus_of(&self, node: usize) -> u32 {
-        let nodes = self.nodes.max(1) as u32;
-        self.cpus / nodes + u32::from((node as u32) < self.cpus % nodes)
+    fn cpus_of(&self, node: NodeId) -> u32 {
+        let nodes = self.nodes.max(1);
+        let (each, left) = (self.cpus as usize / nodes, self.cpus as usize % nodes);
+        (each + usize::from(usize::from(node) < left)) as u32
     }
 
     /// Frames at the end of a zone that the allocator never gets. The last zone of a node has there what it lacks to a
@@ -319,14 +322,14 @@ impl Layout {
         }
     }
 
-    /// Zones with their reserves and watermarks, nodes with their zonelists, and the LRU lists.
-    pub(crate) fn build(&self, kernel: &Kernel) -> (Vec<Zone>, Vec<Node>, Vec<Lruvec>) {
+    /// Zones, nodes and LRU lists as booting leaves them.
+    pub(crate) fn build(&self, kernel: &Kernel) -> Built {
         let mut start = 0;
-        let mut zones = Vec::new();
+        let mut zones: TiVec<ZoneId, Zone> = TiVec::new();
         for (index, spec) in self.zones.iter().enumerate() {
             let lruvec = match kernel.mechanisms.reclaim.lru_unit {
-                LruUnit::Zone => index,
-                LruUnit::Node => spec.node,
+                LruUnit::Zone => LruvecId::from(index),
+                LruUnit::Node => LruvecId::from(spec.node),
             };
             let grouped = kernel.coverage.pageblocks;
             // Zones begin and end with a pageblock; what the kernel keeps lies at their beginning, where it
@@ -342,7 +345,7 @@ impl Layout {
                 false => 0,
             };
             zones.push(Zone {
-                node: spec.node,
+                node: NodeId::from(spec.node),
                 kind: spec.kind.into(),
                 start: zone_start,
                 present: spec.present,
@@ -368,32 +371,39 @@ impl Layout {
             });
             start = zone_start + spanned as Pfn;
         }
-        self.boot(&mut zones, kernel);
-        self.set_pageblocks(&mut zones, kernel);
+        self.boot(zones.as_mut(), kernel);
+        self.set_pageblocks(zones.as_mut(), kernel);
         for zone in &mut zones {
             zone.pcp = Pcp::new(zone, self.cpus, self.cpus_of(zone.node), kernel);
         }
-        let lruvecs = 1 + zones.iter().map(|zone| zone.lruvec).max().unwrap_or(0);
-        let nodes = (0..self.nodes)
-            .map(|node| build_node(&zones, node, self.nodes))
-            .collect();
-        (
+        let last = zones.iter().map(|zone| usize::from(zone.lruvec)).max();
+        let nodes = (0..self.nodes).map(|node| build_node(&zones, node, self.nodes));
+        Built {
+            nodes: nodes.collect(),
+            lruvecs: (0..=last.unwrap_or(0)).map(|_| Lruvec::default()).collect(),
             zones,
-            nodes,
-            (0..lruvecs).map(|_| Lruvec::default()).collect(),
-        )
+        }
     }
 }
 
+/// What a layout is built to.
+pub(crate) struct Built {
+    /// Zones with their reserves and watermarks.
+    pub(crate) zones: TiVec<ZoneId, Zone>,
+    /// Nodes with their zonelists.
+    pub(crate) nodes: TiVec<NodeId, Node>,
+    /// The LRU lists of zones or nodes.
+    pub(crate) lruvecs: TiVec<LruvecId, Lruvec>,
+}
+
 /// Zonelist in node order: the node's zones from high to low, then the next node's.
-fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
-    let of = |node: usize| -> Vec<usize> {
-        (0..zones.len())
-            .filter(|&zone| zones[zone].node == node)
-            .collect()
+fn build_node(zones: &TiSlice<ZoneId, Zone>, node: usize, nodes: usize) -> Node {
+    let of = |node: usize| -> Vec<ZoneId> {
+        let of_node = |zone: &ZoneId| usize::from(zones[*zone].node) == node;
+        zones.keys().filter(of_node).collect()
     };
     let by_distance = (0..nodes).map(|step| (node + step) % nodes);
-    let zonelist: Vec<usize> = by_distance
+    let zonelist: Vec<ZoneId> = by_distance
         .flat_map(|other| of(other).into_iter().rev())
         .collect();
     let class = zonelist
@@ -401,7 +411,7 @@ fn build_node(zones: &[Zone], node: usize, nodes: usize) -> Node {
         .map_or(0, |&zone| zones[zone].kind as usize);
     let fallbacks = zonelist.iter().map(|&zone| Fallback {
         zone,
-        local: zones[zone].node == node,
+        local: usize::from(zones[zone].node) == node,
         keeps: zones[zone]
             .watermark
             .map(|mark| mark + zones[zone].lowmem_reserve[class]),

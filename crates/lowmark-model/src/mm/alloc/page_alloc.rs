@@ -16,6 +16,7 @@ mod fallback;
 mod nowait;
 mod order;
 
+use crate::ids::{NodeId, ZoneId};
 pub(super) use fallback::RmqueueMode;
 pub(crate) use order::alloc_pages;
 
@@ -85,7 +86,13 @@ impl Mm {
 
     /// `__free_one_page`: merges with free buddies, and puts the block on a list of the type.
     #[inline]
-    pub(super) fn free_block_to(&mut self, zone: usize, pfn: Pfn, order: usize, list: MigrateType) {
+    pub(super) fn free_block_to(
+        &mut self,
+        zone: ZoneId,
+        pfn: Pfn,
+        order: usize,
+        list: MigrateType,
+    ) {
         let zone = &mut self.zones[zone];
         zone.free += 1 << order;
         let first = zone.first_managed;
@@ -184,7 +191,7 @@ impl Mm {
     }
 
     /// `reset_alloc_batches`: every zone of the node gets its share again.
-    fn reset_alloc_batches(&mut self, node: usize) {
+    fn reset_alloc_batches(&mut self, node: NodeId) {
         for &zone in &self.nodes[node].zones {
             let zone = &mut self.zones[zone];
             zone.alloc_batch = (zone.mark(Mark::High) - zone.mark(Mark::Low)) as i64;
@@ -296,11 +303,11 @@ impl Mm {
     }
 
     /// The first zone of the zonelist that the request could use.
-    pub(crate) fn preferred_zone(&self, gfp: Gfp) -> usize {
+    pub(crate) fn preferred_zone(&self, gfp: Gfp) -> ZoneId {
         let mut usable = self.nodes[gfp.node].zonelist.iter().copied();
         usable
             .find(|&zone| self.zones[zone].kind <= gfp.highest)
-            .unwrap_or(0)
+            .unwrap_or(ZoneId::FIRST)
     }
 
     /// `should_reclaim_retry`: would some zone keep its min watermark if everything reclaimable in it

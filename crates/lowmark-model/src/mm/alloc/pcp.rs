@@ -9,6 +9,7 @@
 //! Lists are as long as a share of the low watermark; from 6.7 on they and the batches grow with what is
 //! allocated and freed in a row.
 
+use crate::ids::ZoneId;
 use crate::kernel::{Kernel, MigrateTypes, PcpLists};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
@@ -304,7 +305,7 @@ impl Mm {
         }
     }
 
-    fn commit_to_pcp(&mut self, zone: usize, pfn: Pfn, order: usize) {
+    fn commit_to_pcp(&mut self, zone: ZoneId, pfn: Pfn, order: usize) {
         let cpu = self.cpu;
         let migrate_type = self.zones[zone].pageblock_type(pfn);
         let count = match &mut self.zones[zone].pcp {
@@ -325,7 +326,7 @@ impl Mm {
     }
 
     /// `free_pcppages_bulk`: the oldest blocks of a CPU go back to the zone, those of one list first.
-    fn free_pcppages_bulk(&mut self, zone: usize, cpu: usize, count: u32, first: usize) {
+    fn free_pcppages_bulk(&mut self, zone: ZoneId, cpu: usize, count: u32, first: usize) {
         let mut left = count;
         for index in (0..LISTS).cycle().skip(first).take(LISTS) {
             let order = LIST_ORDERS[index / MigrateType::COUNT];
@@ -350,13 +351,13 @@ impl Mm {
 
     /// `drain_all_pages`: everything goes back to the zones.
     pub(crate) fn drain_all_pages(&mut self) {
-        for zone in 0..self.zones.len() {
+        for zone in self.zones.keys() {
             self.drain_zone(zone);
         }
     }
 
     /// The same of one zone.
-    pub(in crate::mm) fn drain_zone(&mut self, zone: usize) {
+    pub(in crate::mm) fn drain_zone(&mut self, zone: ZoneId) {
         let cpus = self.zones[zone].pcp.as_ref().map_or(0, |p| p.lists.len());
         for cpu in 0..cpus {
             self.free_pcppages_bulk(zone, cpu, u32::MAX, 0);
@@ -364,13 +365,15 @@ impl Mm {
     }
 
     /// `drain_local_pages`: what this CPU has of a zone.
-    pub(in crate::mm) fn drain_local_pages(&mut self, zone: usize) {
+    pub(in crate::mm) fn drain_local_pages(&mut self, zone: ZoneId) {
         self.free_pcppages_bulk(zone, self.cpu, u32::MAX, 0);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::mmzone::{Built, Layout};
+    use crate::ids::{NodeId, ZoneId};
     use crate::kernel::{Kernel, PcpLists};
     use crate::mm::Mm;
     use crate::mm::alloc::page_alloc::RmqueueMode;
@@ -401,14 +404,14 @@ mod tests {
         // and 410, high_max 240.
         for (version, low) in [("v6.1", 408), ("v6.18", 410)] {
             let kernel = kernel(version);
-            let layout = super::super::mmzone::Layout::of(&machine(2), &kernel);
-            let (mut zones, ..) = layout.build(&kernel);
-            zones[0].managed = 3840;
-            zones[0].watermark = [22, 27, 32];
-            zones[1].managed = 114_592;
-            zones[1].watermark[Mark::Low as usize] = 2 * low;
-            let dma = super::Pcp::new(&zones[0], 2, 2, &kernel).unwrap();
-            let dma32 = super::Pcp::new(&zones[1], 2, 2, &kernel).unwrap();
+            let layout = Layout::of(&machine(2), &kernel);
+            let Built { mut zones, .. } = layout.build(&kernel);
+            zones[ZoneId::FIRST].managed = 3840;
+            zones[ZoneId::FIRST].watermark = [22, 27, 32];
+            zones[ZoneId::from(1)].managed = 114_592;
+            zones[ZoneId::from(1)].watermark[Mark::Low as usize] = 2 * low;
+            let dma = super::Pcp::new(&zones[ZoneId::FIRST], 2, 2, &kernel).unwrap();
+            let dma32 = super::Pcp::new(&zones[ZoneId::from(1)], 2, 2, &kernel).unwrap();
             assert_eq!((dma.batch, dma.high_min), (1, 13));
             assert_eq!((dma32.batch, dma32.high_min), (31, low as u32));
             let tuned = kernel.mechanisms.zones.pcp_lists == PcpLists::Tuned;
@@ -427,7 +430,10 @@ mod tests {
                 mm.zones.iter().map(held).sum::<u64>()
             };
             let all = in_zones(&mm);
-            let take = |mm: &mut Mm| mm.get_page_from_freelist(Gfp::user(0), Mark::Low).unwrap();
+            let take = |mm: &mut Mm| {
+                mm.get_page_from_freelist(Gfp::user(NodeId::FIRST), Mark::Low)
+                    .unwrap()
+            };
             let pages: Vec<u32> = (0..500).map(|_| take(&mut mm)).collect();
             assert_eq!(in_zones(&mm), all - 500, "{version}");
             mm.cpu = 1;
@@ -455,7 +461,7 @@ mod tests {
             let all = free(&mm);
             let mut blocks = Vec::new();
             for order in [0, 1, 3, 1, 4] {
-                let at = mm.nodes[0].zonelist[0];
+                let at = mm.nodes[NodeId::FIRST].zonelist[0];
                 let zone = &mut mm.zones[at];
                 let block = match order {
                     4 => zone.rmqueue(
@@ -484,7 +490,10 @@ mod tests {
             let kernel = kernel(version);
             let mut mm = Mm::new(&machine(1), kernel);
             let pages: Vec<u32> = (0..4000)
-                .map(|_| mm.get_page_from_freelist(Gfp::user(0), Mark::Low).unwrap())
+                .map(|_| {
+                    mm.get_page_from_freelist(Gfp::user(NodeId::FIRST), Mark::Low)
+                        .unwrap()
+                })
                 .collect();
             for zone in &mut mm.zones {
                 zone.set_reclaim_active(true);
@@ -508,11 +517,11 @@ mod tests {
     fn batches_grow_with_allocations_in_a_row() {
         let kernel = kernel("v6.18");
         let mut mm = Mm::new(&machine(1), kernel);
-        let zone = mm.nodes[0].zonelist[0];
+        let zone = mm.nodes[NodeId::FIRST].zonelist[0];
         let mut drops = Vec::new();
         for _ in 0..4000 {
             let before = mm.zones[zone].free;
-            mm.get_page_from_freelist(Gfp::user(0), Mark::Low);
+            mm.get_page_from_freelist(Gfp::user(NodeId::FIRST), Mark::Low);
             let drop = before - mm.zones[zone].free;
             if drop > 0 {
                 drops.push(drop);

@@ -9,6 +9,7 @@
 //!
 //! Slabs of all nodes are in the same lists.
 
+use crate::ids::NodeId;
 use crate::kernel::Kernel;
 use crate::mm::Mm;
 use crate::mm::alloc::xarray::Object;
@@ -403,7 +404,12 @@ impl Slub {
 impl World {
     /// `kmem_cache_alloc` on a node, by who cannot wait.
     #[inline]
-    pub(crate) fn alloc_object(&mut self, cache: Cache, node: usize, reserves: Reserves) -> Object {
+    pub(crate) fn alloc_object(
+        &mut self,
+        cache: Cache,
+        node: NodeId,
+        reserves: Reserves,
+    ) -> Object {
         let cpu = self.mm.cpu;
         match self.mm.slub.caches[cache.number()].take(cpu) {
             Some(object) => object,
@@ -412,7 +418,7 @@ impl World {
     }
 
     #[cold]
-    fn new_slab(&mut self, cache: Cache, node: usize, reserves: Reserves) -> Object {
+    fn new_slab(&mut self, cache: Cache, node: NodeId, reserves: Reserves) -> Object {
         let gfp = Gfp {
             migrate_type: cache.migrate_type(),
             ..Gfp::kernel(node)

@@ -4,6 +4,7 @@
 //! wanted as soon as one of its pages cannot be moved.
 
 use super::{CompactControl, CompactResult, Goal, Mode, compact_zone};
+use crate::ids::ZoneId;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::types::{CompactPriority, Gfp, Mark, MigrateType, PAGEBLOCK_ORDER};
 use crate::world::Sys;
@@ -29,7 +30,7 @@ impl Sys {
         order: usize,
         priority: CompactPriority,
     ) -> CompactResult {
-        let zones: Vec<usize> = {
+        let zones: Vec<ZoneId> = {
             let world = &mut *self.world();
             if !world.mm.kernel.coverage.compaction {
                 return CompactResult::Skipped;
@@ -75,7 +76,7 @@ impl Sys {
 /// `compact_zone_order` of a zone in which compaction is not put off.
 async fn compact_zone_order(
     sys: &Sys,
-    zone: usize,
+    zone: ZoneId,
     order: usize,
     gfp: Gfp,
     priority: CompactPriority,

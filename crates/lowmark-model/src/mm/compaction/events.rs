@@ -1,6 +1,7 @@
 //! Events of compaction. Free pages that are isolated, and the many looks whether it can help or is done, have none.
 
 use super::{CompactControl, CompactResult, Goal, Mode};
+use crate::ids::NodeId;
 use crate::mm::types::{Pfn, ZoneType};
 use crate::world::World;
 use lowmark_record::{Field, Kind};
@@ -52,19 +53,19 @@ impl World {
         });
     }
 
-    pub(super) fn trace_kcompactd_sleep(&mut self, node: usize) {
-        self.trace(Kind::KcompactdSleep, |_| vec![(Field::Nid, node as u64)]);
+    pub(super) fn trace_kcompactd_sleep(&mut self, node: NodeId) {
+        self.trace(Kind::KcompactdSleep, |_| vec![(Field::Nid, node.into())]);
     }
 
     /// kcompactd is woken for an order, or begins to work for one.
-    pub(super) fn trace_kcompactd(&mut self, kind: Kind, node: usize, order: u32, class: usize) {
+    pub(super) fn trace_kcompactd(&mut self, kind: Kind, node: NodeId, order: u32, class: usize) {
         if !self.trace.enabled() {
             return;
         }
         let highest = self.trace.name(zone_name(ZoneType::ALL[class]));
         self.trace(kind, |_| {
             vec![
-                (Field::Nid, node as u64),
+                (Field::Nid, node.into()),
                 (Field::Order, u64::from(order)),
                 (Field::HighestZone, highest),
             ]

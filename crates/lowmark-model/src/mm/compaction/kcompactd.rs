@@ -7,6 +7,7 @@
 //!    run, it compacts all of it; if that did not help, it looks again after 32 seconds.
 
 use super::{COMPACT_MAX_DEFER_SHIFT, CompactControl, CompactResult, Goal, Mode, compact_zone};
+use crate::ids::{NodeId, ZoneId};
 use crate::kernel::ProactiveCompaction;
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Kcompactd;
@@ -26,7 +27,7 @@ impl Kcompactd {
 
 impl Mm {
     /// `kcompactd_node_suitable`
-    fn node_suitable(&self, node: usize) -> bool {
+    fn node_suitable(&self, node: NodeId) -> bool {
         let kcompactd = &self.nodes[node].kcompactd;
         let (order, class) = (kcompactd.max_order as usize, kcompactd.class());
         let mut zones = self.nodes[node].zones.iter().copied();
@@ -37,14 +38,14 @@ impl Mm {
     }
 
     /// The zone has no block of an order for a class, and could have one.
-    pub(super) fn needs_compaction(&self, zone: usize, order: usize, class: ZoneType) -> bool {
+    pub(super) fn needs_compaction(&self, zone: ZoneId, order: usize, class: ZoneType) -> bool {
         let zone = &self.zones[zone];
         !zone.watermark_ok(order, zone.mark(Mark::Min), class)
             && self.compaction_suitable(zone, order, class)
     }
 
     /// `fragmentation_score_node`
-    fn node_fragmentation_score(&self, node: usize) -> u64 {
+    fn node_fragmentation_score(&self, node: NodeId) -> u64 {
         let zones = || self.nodes[node].zones.iter().map(|&zone| &self.zones[zone]);
         let present: u64 = zones().map(|zone| zone.present).sum();
         zones()
@@ -61,7 +62,7 @@ impl Mm {
 
 impl World {
     /// `wakeup_kcompactd`
-    pub(in crate::mm) fn wakeup_kcompactd(&mut self, node: usize, order: u32, class: usize) {
+    pub(in crate::mm) fn wakeup_kcompactd(&mut self, node: NodeId, order: u32, class: usize) {
         if order == 0 || !self.mm.kernel.coverage.compaction {
             return;
         }
@@ -76,7 +77,7 @@ impl World {
     }
 
     /// `should_proactive_compact_node`
-    fn should_compact_proactively(&self, node: usize) -> bool {
+    fn should_compact_proactively(&self, node: NodeId) -> bool {
         let [_, high] = self.mm.score_wmarks();
         self.mm.kernel.mechanisms.zones.proactive_compaction == ProactiveCompaction::On
             && self.mm.kernel.sysctl.compaction_proactiveness > 0
@@ -86,7 +87,7 @@ impl World {
 }
 
 /// The thread (`kcompactd`). Never returns.
-pub(crate) async fn kcompactd(sys: SysRef, node: usize) {
+pub(crate) async fn kcompactd(sys: SysRef, node: NodeId) {
     let mut timeout = CHECK_INTERVAL;
     loop {
         let requested = wait_for_work(&sys, node, timeout).await;
@@ -110,7 +111,7 @@ pub(crate) async fn kcompactd(sys: SysRef, node: usize) {
 }
 
 /// Sleeps until there is work, or for a time. True: there is.
-async fn wait_for_work(sys: &Sys, node: usize, timeout: Nanos) -> bool {
+async fn wait_for_work(sys: &Sys, node: NodeId, timeout: Nanos) -> bool {
     {
         let world = &mut *sys.world();
         let timeout = world.jiffies(timeout);
@@ -130,7 +131,7 @@ async fn wait_for_work(sys: &Sys, node: usize, timeout: Nanos) -> bool {
 }
 
 /// `kcompactd_do_work`: one attempt in each zone that has no block of the order.
-pub(super) async fn do_work(sys: &Sys, node: usize) {
+pub(super) async fn do_work(sys: &Sys, node: NodeId) {
     let (order, class) = {
         let world = &mut *sys.world();
         world.mm.stat.compact_daemon_wake += 1;
@@ -165,7 +166,7 @@ pub(super) async fn do_work(sys: &Sys, node: usize) {
 }
 
 /// `proactive_compact_node`
-async fn compact_node_proactively(sys: &Sys, node: usize) {
+async fn compact_node_proactively(sys: &Sys, node: NodeId) {
     let zones = sys.world().mm.nodes[node].zones.clone();
     for zone in zones {
         let mut cc = CompactControl::new(
@@ -180,7 +181,7 @@ async fn compact_node_proactively(sys: &Sys, node: usize) {
 
 impl Mm {
     /// A pass over a zone, if it is to be compacted for an order.
-    fn begin_work(&mut self, zone: usize, order: usize, class: usize) -> Option<CompactControl> {
+    fn begin_work(&mut self, zone: ZoneId, order: usize, class: usize) -> Option<CompactControl> {
         let kind = self.zones[zone].kind;
         if kind as usize > class || self.zones[zone].compaction_deferred(order) {
             return None;

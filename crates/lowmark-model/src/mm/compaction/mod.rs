@@ -18,6 +18,7 @@ mod migrate;
 mod migrate_scanner;
 mod zone;
 
+use crate::ids::ZoneId;
 pub(crate) use zone::compact_gap;
 
 use crate::mm::Mm;
@@ -86,7 +87,7 @@ enum FastStart {
 /// One pass over a zone (`struct compact_control`).
 #[derive(Debug)]
 struct CompactControl {
-    zone: usize,
+    zone: ZoneId,
     goal: Goal,
     mode: Mode,
     /// Where the migrate scanner is.
@@ -114,7 +115,7 @@ struct CompactControl {
 }
 
 impl CompactControl {
-    fn new(zone: &Zone, index: usize, goal: Goal, mode: Mode) -> CompactControl {
+    fn new(zone: &Zone, id: ZoneId, goal: Goal, mode: Mode) -> CompactControl {
         let (migrate_pfn, free_pfn) = match goal {
             Goal::Score => (zone.start, zone.last_pageblock()),
             Goal::Block(_) => {
@@ -126,7 +127,7 @@ impl CompactControl {
             }
         };
         CompactControl {
-            zone: index,
+            zone: id,
             goal,
             mode,
             migrate_pfn,

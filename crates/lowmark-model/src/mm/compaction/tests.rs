@@ -1,4 +1,5 @@
 use super::kcompactd::do_work;
+use crate::ids::{LruvecId, NodeId, ZoneId};
 use crate::invariants;
 use crate::mm::alloc::page_alloc::alloc_pages;
 use crate::mm::fault::memory::{Backing, Vma};
@@ -12,10 +13,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// A region that has all the pages of the largest zone, of which every fourth is then left.
-fn fragmented(version: &str) -> (World, usize) {
+fn fragmented(version: &str) -> (World, ZoneId) {
     let mut world = World::of_version(version);
     world.mm.drain_all_pages();
-    let zone = world.mm.nodes[0].zonelist[0];
+    let zone = world.mm.nodes[NodeId::FIRST].zonelist[0];
     let mut frames = Vec::new();
     while let Some(pfn) = world.mm.zones[zone].take(&mut world.mm.pages, MigrateType::Movable) {
         frames.push(pfn);
@@ -25,7 +26,7 @@ fn fragmented(version: &str) -> (World, usize) {
     world.mm.vmas.push(Vma {
         backing: Backing::Anon,
         space: 0,
-        node: 0,
+        node: NodeId::FIRST,
         ptes: vec![Pte::default(); length],
         tables: Vec::new(),
         first,
@@ -61,9 +62,9 @@ fn frames(world: &World) -> Vec<(usize, Pfn)> {
 /// What kcompactd does for an order.
 fn compacted(world: World, order: u32) -> Rc<Sys> {
     let sys = Sys::new(world);
-    sys.world().mm.nodes[0].kcompactd.max_order = order;
+    sys.world().mm.nodes[NodeId::FIRST].kcompactd.max_order = order;
     let task = Rc::clone(&sys);
-    let body = Box::pin(async move { do_work(&task, 0).await });
+    let body = Box::pin(async move { do_work(&task, NodeId::FIRST).await });
     sys.world().spawn("kcompactd".into(), false, body);
     run_until_idle(&sys, &mut |_| {});
     sys
@@ -104,7 +105,7 @@ fn pages_move_together_and_stay_whose_they_are() {
             .collect();
         assert_eq!(moved.len() as u64, world.mm.stat.pgmigrate_success);
         assert!(moved.len() >= 100 && moved.iter().all(|(from, to)| from < to));
-        let list = &world.mm.lruvecs[0].lists[Lru::InactiveAnon as usize];
+        let list = &world.mm.lruvecs[LruvecId::from(0)].lists[Lru::InactiveAnon as usize];
         let list: Vec<Pfn> = list.iter(&world.mm.chunks).collect();
         let newest = &list[list.len() - moved.len()..];
         assert!(moved.iter().all(|(_, to)| newest.contains(to)), "{version}");
@@ -114,8 +115,8 @@ fn pages_move_together_and_stay_whose_they_are() {
 
 /// What a task gets of the largest zone that wants a block, and gives up soon.
 fn wanted(mut world: World, order: usize) -> (Rc<Sys>, Option<Pfn>) {
-    let zone = world.mm.nodes[0].zonelist[0];
-    for other in (0..world.mm.zones.len()).filter(|&other| other != zone) {
+    let zone = world.mm.nodes[NodeId::FIRST].zonelist[0];
+    for other in world.mm.zones.keys().filter(|&other| other != zone) {
         let other = &mut world.mm.zones[other];
         while other
             .take(&mut world.mm.pages, MigrateType::Unmovable)
@@ -128,7 +129,7 @@ fn wanted(mut world: World, order: usize) -> (Rc<Sys>, Option<Pfn>) {
     let body = Box::pin(async move {
         let gfp = Gfp {
             noretry: true,
-            ..Gfp::user(0)
+            ..Gfp::user(NodeId::FIRST)
         };
         result.set(alloc_pages(&task, gfp, order).await.ok());
     });
@@ -163,7 +164,7 @@ fn who_wants_a_large_block_compacts_for_it() {
 fn who_wants_a_block_that_nobody_can_make_does_without() {
     let short = || {
         let (mut world, zone) = fragmented("v6.18");
-        for at in 0..world.mm.zones.len() {
+        for at in world.mm.zones.keys() {
             world.mm.zones[at].watermark = [20_000; 3];
         }
         (world, zone)
@@ -177,7 +178,7 @@ fn who_wants_a_block_that_nobody_can_make_does_without() {
     assert_eq!((found, stat.compact_stall), (None, 0));
     assert_eq!(stat.allocstall.iter().sum::<u64>(), 1);
     let (mut world, zone) = fragmented("v6.18");
-    for at in 0..world.mm.zones.len() {
+    for at in world.mm.zones.keys() {
         world.mm.zones[at].defer_compaction(PAGEBLOCK_ORDER);
     }
     assert!(world.mm.zones[zone].free > 5000);

@@ -4,6 +4,7 @@
 //! is gone through one by one, what they need is loaded for all of them without deciding on anything, so
 //! that the waits overlap. Nothing here changes anything.
 
+use crate::ids::LruvecId;
 use crate::mm::Mm;
 use crate::mm::fault::memory::Backing;
 use crate::mm::frames::page::Page;
@@ -79,7 +80,7 @@ impl Mm {
     }
 
     /// The frames of the pages that will be taken off the tail of a list next.
-    pub(crate) fn fetch_tail(&self, lruvec: usize, lru: Lru, want: u64) {
+    pub(crate) fn fetch_tail(&self, lruvec: LruvecId, lru: Lru, want: u64) {
         let list = &self.lruvecs[lruvec].lists[lru as usize];
         self.fetch_frames(list.tail_places(&self.chunks, want as usize));
     }

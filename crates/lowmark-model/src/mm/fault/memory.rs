@@ -1,5 +1,6 @@
 //! Mapped regions, page tables, page faults (`mm/memory.c`).
 
+use crate::ids::NodeId;
 use crate::kernel::NewAnon;
 use crate::mm::Mm;
 use crate::mm::fault::filemap_fault::{self, FileFault, MappedFile};
@@ -33,7 +34,7 @@ pub(crate) struct Vma {
     /// Its process (index of the `mmap_sem` that guards it).
     pub(crate) space: usize,
     /// Node whose zonelist its pages are allocated from.
-    pub(crate) node: usize,
+    pub(crate) node: NodeId,
     /// One entry per page; empty after munmap.
     pub(crate) ptes: Vec<Pte>,
     /// Pages that its tables are in (`crate::mm::fault::pgtable`).

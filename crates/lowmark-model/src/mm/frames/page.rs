@@ -1,5 +1,6 @@
 //! `struct page`, 16 bytes, and doubly linked lists of free blocks.
 
+use crate::ids::ZoneId;
 use crate::mm::types::{Lru, MigrateType, NONE, Pfn, UNMAPPED, flag};
 use std::ops::{Index, IndexMut};
 
@@ -57,8 +58,8 @@ impl Page {
 
     /// Index of its zone.
     #[inline]
-    pub(crate) fn zone(&self) -> usize {
-        (self.flags >> flag::ZONE_SHIFT) as usize
+    pub(crate) fn zone(&self) -> ZoneId {
+        ZoneId::from(usize::from(self.flags >> flag::ZONE_SHIFT))
     }
 
     /// List on which the page is or belongs.
@@ -160,9 +161,9 @@ impl Pages {
     }
 
     /// Says to which zone the frames from `start` to `end` belong.
-    pub(crate) fn set_zone(&mut self, start: Pfn, end: Pfn, zone: usize) {
+    pub(crate) fn set_zone(&mut self, start: Pfn, end: Pfn, zone: ZoneId) {
         for page in &mut self.pages[start as usize..end as usize] {
-            page.flags = (zone as u16) << flag::ZONE_SHIFT;
+            page.flags = (usize::from(zone) as u16) << flag::ZONE_SHIFT;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What an evicted page leaves in its place (`mm/workingset.c`).
 
+use crate::ids::LruvecId;
 use std::num::NonZeroU32;
 
 /// The entry that an evicted page leaves in its place: the time of the eviction, the set of lists that the page was on,
@@ -21,9 +22,9 @@ pub(crate) const SHADOW: u32 = 1 << 31;
 
 impl Shadow {
     /// `pack_shadow`
-    pub(in crate::mm) fn pack(lruvec: usize, age: u32, workingset: bool) -> Shadow {
+    pub(in crate::mm) fn pack(lruvec: LruvecId, age: u32, workingset: bool) -> Shadow {
         let ever_active = if workingset { WORKINGSET } else { 0 };
-        let bits = age & AGE_MASK | ever_active | (lruvec as u32) << LRUVEC_SHIFT;
+        let bits = age & AGE_MASK | ever_active | (usize::from(lruvec) as u32) << LRUVEC_SHIFT;
         Shadow(NonZeroU32::new(bits | SHADOW).unwrap_or(NonZeroU32::MAX))
     }
 
@@ -43,8 +44,8 @@ impl Shadow {
         self.bits() & AGE_MASK
     }
 
-    pub(in crate::mm) fn lruvec(self) -> usize {
-        (self.bits() >> LRUVEC_SHIFT & LRUVEC_MASK) as usize
+    pub(in crate::mm) fn lruvec(self) -> LruvecId {
+        LruvecId::from((self.bits() >> LRUVEC_SHIFT & LRUVEC_MASK) as usize)
     }
 
     pub(in crate::mm) fn was_active(self) -> bool {

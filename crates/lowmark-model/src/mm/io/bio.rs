@@ -96,6 +96,7 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::NodeId;
     use crate::mm::types::Gfp;
 
     fn take_all(world: &mut World, page: Pfn) -> usize {
@@ -107,8 +108,9 @@ mod tests {
     fn without_memory_a_slab_of_pages_is_written_at_a_time() {
         for version in ["v5.0", "v6.1", "v6.18"] {
             let mut world = World::of_version(version);
-            let take =
-                |world: &mut World| world.alloc_pages_nowait(Gfp::kernel(0), 0, Reserves::All);
+            let take = |world: &mut World| {
+                world.alloc_pages_nowait(Gfp::kernel(NodeId::FIRST), 0, Reserves::All)
+            };
             let page = take(&mut world).expect("there is memory");
             world.mm.pages[page].set(flag::SWAPBACKED);
             while take(&mut world).is_some() {}

@@ -10,6 +10,7 @@
 //! (`lruvec_lru_size`) are never old. The worker is always on time, so that nobody has to flush in its stead.
 
 use super::CHARGE_BATCH;
+use crate::ids::LruvecId;
 use crate::kernel::{GroupDirtyStats, LruvecStats};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::LruvecCounts;
@@ -30,7 +31,7 @@ fn until_flush(phase: u64) -> Nanos {
 
 impl Mm {
     /// The counters as they would be if they were flushed now.
-    fn current_counts(&self, lruvec: usize) -> LruvecCounts {
+    fn current_counts(&self, lruvec: LruvecId) -> LruvecCounts {
         let mut counts = LruvecCounts {
             len: Lru::EVICTABLE.map(|lru| self.tree_len(lruvec, lru)),
             ..Default::default()
@@ -44,7 +45,7 @@ impl Mm {
 
     /// Flushes the counters of all groups.
     fn flush_stats(&mut self) {
-        for lruvec in 0..self.lruvecs.len() {
+        for lruvec in self.lruvecs.keys() {
             self.lruvecs[lruvec].flushed = self.current_counts(lruvec);
         }
         for group in &mut self.memcontrol.groups {
@@ -59,7 +60,8 @@ impl Mm {
         let mm = self;
         let current =
             self.kernel.mechanisms.writeback.group_dirty_stats == GroupDirtyStats::Current;
-        let files = (0..mm.sets).map(|set| {
+        let root = mm.lruvecs.keys().take(mm.sets);
+        let files = root.map(|set| {
             let lruvec = &mm.lruvecs[mm.memcg_lruvec(set, memcg)];
             let lists = [Lru::InactiveFile, Lru::ActiveFile];
             lists.map(|lru| match current {
@@ -76,7 +78,7 @@ impl Mm {
 
     /// Length of a list, those of the groups below included, as far as it is known (`lruvec_page_state`).
     #[inline]
-    pub(crate) fn lruvec_page_state(&self, lruvec: usize, lru: Lru) -> u64 {
+    pub(crate) fn lruvec_page_state(&self, lruvec: LruvecId, lru: Lru) -> u64 {
         match self.kernel.mechanisms.reclaim.lruvec_stats {
             LruvecStats::Current => self.tree_len(lruvec, lru),
             LruvecStats::BeforeReclaim | LruvecStats::Periodic => {
@@ -87,7 +89,7 @@ impl Mm {
 
     /// Anon and file pages activated as they came back, those of the groups below included, as far as it is
     /// known (`lruvec_page_state`).
-    pub(crate) fn workingset_activations(&self, lruvec: usize) -> [u64; 2] {
+    pub(crate) fn workingset_activations(&self, lruvec: LruvecId) -> [u64; 2] {
         match self.kernel.mechanisms.reclaim.lruvec_stats {
             LruvecStats::Current => self.current_counts(lruvec).activations,
             LruvecStats::BeforeReclaim | LruvecStats::Periodic => {
@@ -130,6 +132,7 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::NodeId;
     use crate::mm::types::Gfp;
     use crate::mm::types::flag;
     use crate::world::{Sys, Verdict};
@@ -150,14 +153,16 @@ mod tests {
     /// So many more pages on the inactive anon list, none of which came by a fault.
     fn add_pages(world: &mut World, pages: u64) {
         for _ in 0..pages {
-            let pfn = world.alloc_page_fast(Gfp::user(0)).unwrap();
+            let pfn = world.alloc_page_fast(Gfp::user(NodeId::FIRST)).unwrap();
             world.mm.pages[pfn].set(flag::SWAPBACKED);
             world.mm.lru_add(pfn);
         }
     }
 
     fn known(world: &World) -> u64 {
-        world.mm.lruvec_page_state(0, Lru::InactiveAnon)
+        world
+            .mm
+            .lruvec_page_state(LruvecId::from(0), Lru::InactiveAnon)
     }
 
     #[test]
@@ -219,9 +224,9 @@ mod tests {
     fn refaults_that_nobody_has_counted_yet_do_not_count() {
         let mut world = World::of_version("v6.18");
         world.start_flushing_stats(0);
-        world.mm.lruvecs[0].activations = [3, 4];
-        assert_eq!(world.mm.workingset_activations(0), [0, 0]);
+        world.mm.lruvecs[LruvecId::from(0)].activations = [3, 4];
+        assert_eq!(world.mm.workingset_activations(LruvecId::from(0)), [0, 0]);
         world.flush_stats_periodically();
-        assert_eq!(world.mm.workingset_activations(0), [3, 4]);
+        assert_eq!(world.mm.workingset_activations(LruvecId::from(0)), [3, 4]);
     }
 }

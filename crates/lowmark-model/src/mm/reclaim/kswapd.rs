@@ -10,6 +10,7 @@ mod node;
 mod tests;
 mod zones;
 
+use crate::ids::{NodeId, ZoneId};
 use crate::kernel::{BalancePgdat, HopelessNode, KswapdClasszone, KswapdWake, NodeWriteback};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Node;
@@ -24,18 +25,18 @@ use lowmark_record::{Field, Kind};
 
 impl Mm {
     /// kswapd has given up on the node and leaves it to direct reclaim.
-    fn node_hopeless(&self, node: usize) -> bool {
+    fn node_hopeless(&self, node: NodeId) -> bool {
         self.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES
     }
 
     /// A run of kswapd over a node is over.
-    fn count_failure(&mut self, node: usize, reclaimed: u64) {
+    fn count_failure(&mut self, node: NodeId, reclaimed: u64) {
         if reclaimed == 0 && self.kernel.mechanisms.kswapd.hopeless_node == HopelessNode::Failures {
             self.nodes[node].kswapd.failures += 1;
         }
     }
 
-    fn set_reclaim_active(&mut self, node: usize, class: usize, active: bool) {
+    fn set_reclaim_active(&mut self, node: NodeId, class: usize, active: bool) {
         for at in 0..self.nodes[node].zones.len() {
             let zone = self.nodes[node].zones[at];
             if self.zones[zone].kind as usize <= class {
@@ -44,7 +45,7 @@ impl Mm {
         }
     }
 
-    fn zone_ok(&self, zone: usize, order: u32, mark: Mark, class: ZoneType) -> bool {
+    fn zone_ok(&self, zone: ZoneId, order: u32, mark: Mark, class: ZoneType) -> bool {
         let zone = &self.zones[zone];
         zone.watermark_ok(order as usize, zone.mark(mark), class)
     }
@@ -52,15 +53,15 @@ impl Mm {
     /// Zones of a node up to a class (`pgdat->node_zones`).
     fn zones_up_to(
         &self,
-        node: usize,
+        node: NodeId,
         class: usize,
-    ) -> impl DoubleEndedIterator<Item = usize> + '_ {
+    ) -> impl DoubleEndedIterator<Item = ZoneId> + '_ {
         let zones = self.nodes[node].zones.iter().copied();
         zones.filter(move |&zone| self.zones[zone].kind as usize <= class)
     }
 
     /// `clear_pgdat_congested`: what batches of dirty pages said of a node's devices is over.
-    fn clear_node_flags(&mut self, node: usize) {
+    fn clear_node_flags(&mut self, node: NodeId) {
         let writeback = self.kernel.mechanisms.kswapd.node_writeback == NodeWriteback::Balanced;
         for &zone in &self.nodes[node].zones {
             let zone = &mut self.zones[zone];
@@ -96,7 +97,7 @@ impl World {
     /// `wakeup_kswapd` for an allocation with these flags and of this order; a wake-up for a boosted zone has no flags.
     pub(in crate::mm) fn wakeup_kswapd(
         &mut self,
-        zone: usize,
+        zone: ZoneId,
         (gfp_flags, order): (u64, u32),
         preferred: ZoneType,
         highest: ZoneType,
@@ -142,7 +143,7 @@ impl World {
             };
             self.trace(Kind::WakeupKswapd, |_| {
                 vec![
-                    (Field::Nid, node as u64),
+                    (Field::Nid, node.into()),
                     (Field::Zid, zid as u64),
                     (Field::Order, u64::from(order)),
                     (Field::GfpFlags, gfp_flags),
@@ -153,7 +154,7 @@ impl World {
     }
 
     /// Somebody waits to reclaim directly: kswapd is to look after what the kernel itself can use.
-    pub(super) fn wake_kswapd_for_reserves(&mut self, node: usize) {
+    pub(super) fn wake_kswapd_for_reserves(&mut self, node: NodeId) {
         let kswapd = &mut self.mm.nodes[node].kswapd;
         if !kswapd.wait.is_empty() {
             let normal = ZoneType::Normal as usize;
@@ -163,7 +164,7 @@ impl World {
     }
 
     /// `kswapd_is_running`: it runs or would like to.
-    pub(in crate::mm) fn kswapd_is_running(&self, node: usize) -> bool {
+    pub(in crate::mm) fn kswapd_is_running(&self, node: NodeId) -> bool {
         let task = self.mm.nodes[node].kswapd.task;
         let state = task.map(|task| self.sched.task(task).state);
         matches!(state, Some(TaskState::Running | TaskState::Runnable))
@@ -171,7 +172,7 @@ impl World {
 
     /// `zone_balanced` of node kernels: the zone is at its high watermark. Up to 4.11 the test itself
     /// clears the flags that call the node congested or dirty, also where an allocation makes it before it wakes kswapd.
-    fn zone_balanced(&mut self, zone: usize, order: u32, class: usize) -> bool {
+    fn zone_balanced(&mut self, zone: ZoneId, order: u32, class: usize) -> bool {
         let balanced = self.mm.zone_ok(zone, order, Mark::High, class_type(class));
         if balanced && self.mm.kernel.mechanisms.kswapd.kswapd_classzone == KswapdClasszone::Vanilla
         {
@@ -181,7 +182,7 @@ impl World {
     }
 
     /// `pgdat_balanced` of node kernels: some zone up to the class is at its high watermark.
-    fn node_balanced(&mut self, node: usize, order: u32, class: usize) -> bool {
+    fn node_balanced(&mut self, node: NodeId, order: u32, class: usize) -> bool {
         if self.mm.zones_up_to(node, class).next().is_none() {
             return matches!(
                 self.mm.kernel.mechanisms.kswapd.kswapd_classzone,
@@ -196,7 +197,7 @@ impl World {
 
     /// `prepare_kswapd_sleep` (`sleeping_prematurely`): may it sleep now? If so, what reclaim has seen of the node's
     /// writeback is forgotten.
-    fn prepare_sleep(&mut self, node: usize, done: Request) -> bool {
+    fn prepare_sleep(&mut self, node: NodeId, done: Request) -> bool {
         self.wake_all_pfmemalloc_waiters(node);
         let Request { order, class } = done;
         if self.mm.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node {
@@ -221,7 +222,7 @@ impl World {
 
 impl Mm {
     /// Type of a node's highest populated zone.
-    fn highest_zone(&self, node: usize) -> ZoneType {
+    fn highest_zone(&self, node: NodeId) -> ZoneType {
         let zone = self.nodes[node].zones.last();
         zone.map_or(ZoneType::Normal, |&zone| self.zones[zone].kind)
     }
@@ -239,7 +240,7 @@ struct Request {
 }
 
 /// The thread (`kswapd`). Never returns.
-pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
+pub(crate) async fn kswapd(sys: crate::world::SysRef, node: NodeId) {
     let by_node = sys.world().mm.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
     let mut done = sys.world().mm.first_request(node);
     let mut alloc_order = 0;
@@ -263,7 +264,7 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: usize) {
 
 impl Mm {
     /// What kswapd takes for asked of it before anybody has.
-    fn first_request(&self, node: usize) -> Request {
+    fn first_request(&self, node: NodeId) -> Request {
         let class = match self.kernel.mechanisms.kswapd.kswapd_classzone {
             _ if self.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node => {
                 // pgdat->nr_zones - 1
@@ -280,7 +281,7 @@ impl Mm {
 
     /// After a run: by what it asks whether it may sleep, and the order that is left to kcompactd. A run that gave up
     /// the order asks by what it has done; one that did not, by what has been asked for meanwhile.
-    fn look_again(&self, node: usize, request: Request, done: Request) -> (Request, u32) {
+    fn look_again(&self, node: NodeId, request: Request, done: Request) -> (Request, u32) {
         let by_node = self.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
         if !by_node || done.order != request.order {
             return (done, request.order);
@@ -297,7 +298,7 @@ impl Mm {
     }
 
     /// A nap was cut short: what kswapd would have slept by is asked for as well.
-    fn note_interrupted_nap(&mut self, node: usize, done: Request) {
+    fn note_interrupted_nap(&mut self, node: NodeId, done: Request) {
         self.stat.kswapd_low_wmark_hit_quickly += 1;
         let classzone = self.kernel.mechanisms.kswapd.kswapd_classzone;
         let by_node = self.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
@@ -316,7 +317,7 @@ impl Mm {
 impl World {
     /// After its sleep kswapd reads what it is asked for, and resets that. If it is nothing, the class is that of its
     /// last run, zone 0, or with zone lists the highest zone.
-    fn take_request(&mut self, node: usize, done: Request) -> Request {
+    fn take_request(&mut self, node: NodeId, done: Request) -> Request {
         let unasked = match self.mm.kernel.mechanisms.kswapd.kswapd_classzone {
             _ if self.mm.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node => {
                 self.mm.highest_zone(node) as usize
@@ -329,7 +330,7 @@ impl World {
         let class = kswapd.class.take().unwrap_or(unasked);
         self.trace(Kind::KswapdWake, |_| {
             vec![
-                (Field::Nid, node as u64),
+                (Field::Nid, node.into()),
                 (Field::Zid, class as u64),
                 (Field::Order, u64::from(order)),
             ]
@@ -340,7 +341,7 @@ impl World {
 
 /// `kswapd_try_to_sleep`: a nap of 100 ms; if nobody woke it and all is well still, sleep. Blocks of the order that it
 /// was asked for, which it may have given up, are left to kcompactd.
-async fn try_to_sleep(sys: &Sys, node: usize, done: Request, alloc_order: u32) {
+async fn try_to_sleep(sys: &Sys, node: NodeId, done: Request, alloc_order: u32) {
     {
         let world = &mut *sys.world();
         if !world.prepare_sleep(node, done) {
@@ -378,7 +379,7 @@ async fn try_to_sleep(sys: &Sys, node: usize, done: Request, alloc_order: u32) {
             world.mm.stat.kswapd_high_wmark_hit_quickly += 1;
             return;
         }
-        world.trace(Kind::KswapdSleep, |_| vec![(Field::Nid, node as u64)]);
+        world.trace(Kind::KswapdSleep, |_| vec![(Field::Nid, node.into())]);
         let kswapd = &mut world.mm.nodes[node].kswapd;
         kswapd.asleep = true;
         kswapd.wait.block(&mut world.sched, "work for kswapd");

@@ -1,6 +1,7 @@
 //! Pages on and off the LRU lists (`mm/swap.c`). Pages go on their list at once: the per-CPU vectors of
 //! the kernel are left out. A large folio is on its list with its head, and counts for all of its pages.
 
+use crate::ids::LruvecId;
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Lruvec;
 use crate::mm::frames::page::Page;
@@ -51,7 +52,7 @@ impl Mm {
     }
 
     /// [`lru_add`](Self::lru_add) of pages of one list set; how many of them are active.
-    pub(crate) fn lru_add_all(&mut self, lruvec: usize, batch: &[Pfn]) -> u64 {
+    pub(crate) fn lru_add_all(&mut self, lruvec: LruvecId, batch: &[Pfn]) -> u64 {
         let lists = &mut self.lruvecs[lruvec];
         let mut active = 0;
         for &pfn in batch {
@@ -87,7 +88,13 @@ impl Mm {
 
     /// Takes up to `want` pages or heads of folios off the tail of a list at once, the oldest first, and adds them to
     /// `batch`. They are still counted on it.
-    pub(crate) fn take_tail(&mut self, lruvec: usize, lru: Lru, want: u64, batch: &mut Vec<Pfn>) {
+    pub(crate) fn take_tail(
+        &mut self,
+        lruvec: LruvecId,
+        lru: Lru,
+        want: u64,
+        batch: &mut Vec<Pfn>,
+    ) {
         let first = batch.len();
         let list = &mut self.lruvecs[lruvec].lists[lru as usize];
         list.cut_tail(&mut self.chunks, want, batch);
@@ -97,7 +104,7 @@ impl Mm {
     }
 
     /// Gives back the last of what [`take_tail`](Self::take_tail) took.
-    pub(crate) fn give_back_tail(&mut self, lruvec: usize, lru: Lru, pages: &[Pfn]) {
+    pub(crate) fn give_back_tail(&mut self, lruvec: LruvecId, lru: Lru, pages: &[Pfn]) {
         let list = &mut self.lruvecs[lruvec].lists[lru as usize];
         for &pfn in pages.iter().rev() {
             let page = &mut self.pages[pfn];
@@ -107,7 +114,7 @@ impl Mm {
     }
 
     /// The rest is no longer counted on the list: pages by type of their zone, of which so many are tails of folios.
-    pub(crate) fn count_taken(&mut self, lruvec: usize, lru: Lru, by_zone: &ByZone, tails: u64) {
+    pub(crate) fn count_taken(&mut self, lruvec: LruvecId, lru: Lru, by_zone: &ByZone, tails: u64) {
         let lists = &mut self.lruvecs[lruvec];
         for (on_list, taken) in lists.zone_pages.iter_mut().zip(by_zone) {
             on_list[lru as usize] -= taken;

@@ -8,6 +8,7 @@
 //!
 //! A file page leaves its shadow in the page cache, an anonymous or shmem one in its swap slot.
 
+use crate::ids::LruvecId;
 use crate::kernel::Workingset;
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
@@ -16,7 +17,7 @@ use crate::mm::types::{Lru, MemcgId, Pfn, flag};
 
 impl Mm {
     /// `workingset_age_nonresident`
-    fn age_nonresident(&mut self, lruvec: usize, pages: u64) {
+    fn age_nonresident(&mut self, lruvec: LruvecId, pages: u64) {
         for lruvec in self.lruvec_and_root(lruvec) {
             let age = &mut self.lruvecs[lruvec].nonresident_age;
             *age = age.wrapping_add(pages as u32) & AGE_MASK;
@@ -78,7 +79,7 @@ impl Mm {
 
     /// Pages that one coming back would have to displace: there is no point in activating what could not
     /// stay even if they all went.
-    fn competing_pages(&self, lruvec: usize, file: bool) -> u64 {
+    fn competing_pages(&self, lruvec: LruvecId, file: bool) -> u64 {
         let len = |lru| self.lruvec_page_state(lruvec, lru);
         let active_file = len(Lru::ActiveFile);
         if self.kernel.mechanisms.reclaim.workingset != Workingset::All {
@@ -102,7 +103,7 @@ impl Mm {
     }
 
     /// Reclaim puts `active` pages on the active list (`move_pages_to_lru`).
-    pub(crate) fn age_by_put_back(&mut self, lruvec: usize, active: u64) {
+    pub(crate) fn age_by_put_back(&mut self, lruvec: LruvecId, active: u64) {
         if self.kernel.mechanisms.reclaim.workingset == Workingset::All {
             self.age_nonresident(lruvec, active);
         }
@@ -137,12 +138,13 @@ impl Mm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::NodeId;
     use crate::mm::types::ROOT;
     use crate::world::World;
 
     /// A page on its list.
     fn page(world: &mut World, flags: u16) -> Pfn {
-        let gfp = crate::mm::types::Gfp::user(0);
+        let gfp = crate::mm::types::Gfp::user(NodeId::FIRST);
         let pfn = world.alloc_page_fast(gfp).unwrap();
         world.mm.pages[pfn].set(flags);
         world.mm.lru_add(pfn);
@@ -162,7 +164,7 @@ mod tests {
             world.mm.release_page(other);
         }
         world.mm.release_page(gone);
-        let gfp = crate::mm::types::Gfp::user(0);
+        let gfp = crate::mm::types::Gfp::user(NodeId::FIRST);
         let back = world.alloc_page_fast(gfp).unwrap();
         world.mm.pages[back].set(kind);
         world.mm.workingset_refault(back, shadow);
@@ -174,10 +176,10 @@ mod tests {
     #[test]
     fn a_shadow_keeps_what_it_was_given() {
         for (lruvec, age, workingset) in [(0, 0, false), (15, AGE_MASK, true), (3, 77, true)] {
-            let shadow = Shadow::pack(lruvec, age, workingset);
+            let shadow = Shadow::pack(LruvecId::from(lruvec), age, workingset);
             assert_eq!(
                 (shadow.lruvec(), shadow.age(), shadow.was_active()),
-                (lruvec, age, workingset)
+                (LruvecId::from(lruvec), age, workingset)
             );
             assert_eq!(Shadow::from_bits(shadow.bits()), Some(shadow));
         }
@@ -222,7 +224,7 @@ mod tests {
         let mut files_only = World::of_version("v4.12");
         let anon = page(&mut files_only, flag::SWAPBACKED);
         assert_eq!(files_only.mm.workingset_eviction(anon, ROOT), None);
-        assert_eq!(files_only.mm.lruvecs[0].nonresident_age, 0);
+        assert_eq!(files_only.mm.lruvecs[LruvecId::from(0)].nonresident_age, 0);
     }
 
     #[test]
@@ -231,7 +233,7 @@ mod tests {
         for _ in 0..10 {
             page(&mut world, flag::SWAPBACKED | flag::ACTIVE);
         }
-        world.mm.lruvecs[0].nonresident_age = AGE_MASK - 2;
+        world.mm.lruvecs[LruvecId::from(0)].nonresident_age = AGE_MASK - 2;
         assert!(comes_back_active(&mut world, flag::SWAPBACKED, 5));
     }
 }

@@ -7,6 +7,7 @@
 //! What is allocated follows at once; what is freed, like the kernel's after a grace period, with the next
 //! allocation.
 
+use crate::ids::NodeId;
 use crate::kernel::{Kernel, SwapCacheIndex};
 use crate::mm::alloc::slub::Cache;
 use crate::mm::alloc::xarray::{CHUNK_SHIFT, Nodes};
@@ -130,7 +131,7 @@ impl World {
     }
 
     #[cold]
-    fn change_swap_cache(&mut self, node: usize) {
+    fn change_swap_cache(&mut self, node: NodeId) {
         let mut memory = std::mem::take(&mut self.mm.swap.memory);
         for place in memory.changed.drain(..) {
             let needed = memory.entries[place as usize] > 0;
@@ -155,7 +156,7 @@ impl World {
     }
 
     /// `swap_cluster_alloc_table`, `swap_cluster_free_table`
-    fn change_table(&mut self, table: &mut Pfn, needed: bool, node: usize) {
+    fn change_table(&mut self, table: &mut Pfn, needed: bool, node: NodeId) {
         match (needed, *table) {
             (true, NONE) => {
                 let page = self.alloc_pages_nowait(Gfp::kernel(node), 0, Reserves::High);

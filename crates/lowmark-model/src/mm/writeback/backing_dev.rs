@@ -6,6 +6,7 @@
 //! `wait_iff_congested` does so only when a queue is congested *and* the zone has been marked so;
 //! otherwise it merely lets others run.
 
+use crate::ids::ZoneId;
 use crate::kernel::Strictlimit;
 use crate::mm::types::InodeId;
 use crate::mm::writeback::page_writeback::estimate::Estimate;
@@ -168,7 +169,7 @@ impl Sys {
     }
 
     /// `wait_iff_congested(zone, BLK_RW_ASYNC, timeout)`
-    pub(crate) async fn wait_iff_congested(&self, zone: usize, timeout: Nanos) {
+    pub(crate) async fn wait_iff_congested(&self, zone: ZoneId, timeout: Nanos) {
         let congested = {
             let world = self.world();
             world.block.any_congested(false) && world.mm.zones[zone].congested

@@ -1,6 +1,7 @@
 //! Zones, reserves and watermarks against worked figures and what real kernels report.
 
 use super::*;
+use crate::ids::{NodeId, ZoneId};
 use crate::kernel::Version;
 use lowmark_spec::machine::Zone as ZoneSpec;
 
@@ -15,16 +16,16 @@ fn three_gigabytes(thp: bool) -> Layout {
 
 #[test]
 fn watermarks_of_a_3_gb_machine() {
-    let (zones, ..) = three_gigabytes(false).build(&kernel("v3.2"));
-    assert_eq!(zones[0].watermark, [9, 11, 13]);
-    assert_eq!(zones[1].watermark, [1676, 2095, 2514]);
+    let Built { zones, .. } = three_gigabytes(false).build(&kernel("v3.2"));
+    assert_eq!(zones[ZoneId::FIRST].watermark, [9, 11, 13]);
+    assert_eq!(zones[ZoneId::from(1)].watermark, [1676, 2095, 2514]);
 }
 
 #[test]
 fn khugepaged_raises_the_watermarks() {
-    let (zones, ..) = three_gigabytes(true).build(&kernel("v3.2"));
-    assert_eq!(zones[0].watermark, [62, 77, 92]);
-    assert_eq!(zones[1].watermark, [11201, 14001, 16801]);
+    let Built { zones, .. } = three_gigabytes(true).build(&kernel("v3.2"));
+    assert_eq!(zones[ZoneId::FIRST].watermark, [62, 77, 92]);
+    assert_eq!(zones[ZoneId::from(1)].watermark, [11201, 14001, 16801]);
 }
 
 #[test]
@@ -52,18 +53,28 @@ fn two_sockets_with_32_gb() {
             (1, ZoneKind::Normal, 32 * gib),
         ]
     );
-    let (zones, nodes, lruvecs) = layout.build(&kernel("v4.10"));
+    let Built {
+        zones,
+        nodes,
+        lruvecs,
+    } = layout.build(&kernel("v4.10"));
     assert_eq!(lruvecs.len(), 2, "LRU lists are per node from 4.8 on");
-    assert_eq!(nodes[1].zonelist, [3, 2, 1, 0]);
+    assert_eq!(
+        nodes[NodeId::from(1)].zonelist,
+        [3, 2, 1, 0].map(ZoneId::from)
+    );
     // DMA can never serve a request that could use Normal: its reserve exceeds its size.
-    assert!(zones[0].lowmem_reserve[ZoneType::Normal as usize] > zones[0].present);
-    assert_eq!(zones[2].lowmem_reserve, [0; 4]);
+    assert!(
+        zones[ZoneId::FIRST].lowmem_reserve[ZoneType::Normal as usize]
+            > zones[ZoneId::FIRST].present
+    );
+    assert_eq!(zones[ZoneId::from(2)].lowmem_reserve, [0; 4]);
 }
 
 #[test]
 fn reserve_and_marks_of_a_900_mb_machine() {
     let machine = Machine::small(900 << 20, 1 << 30);
-    let (zones, ..) = Layout::of(&machine, &kernel("v3.6")).build(&kernel("v3.6"));
+    let Built { zones, .. } = Layout::of(&machine, &kernel("v3.6")).build(&kernel("v3.6"));
     let total: [u64; 3] =
         std::array::from_fn(|mark| zones.iter().map(|zone| zone.watermark[mark]).sum());
     // min_free_kbytes = isqrt(921600 · 16) = 3840.
@@ -92,7 +103,7 @@ fn reported_zones_are_taken() {
         ],
         ..Machine::small(512 << 20, 0)
     };
-    let (zones, ..) = Layout::of(&machine, &kernel("v6.1")).build(&kernel("v6.1"));
+    let Built { zones, .. } = Layout::of(&machine, &kernel("v6.1")).build(&kernel("v6.1"));
     let sizes: Vec<_> = zones
         .iter()
         .map(|zone| (zone.kind, zone.present, zone.managed))

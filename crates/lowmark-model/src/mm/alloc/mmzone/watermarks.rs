@@ -5,7 +5,7 @@
 //! 3. The memory of booting is given to the allocator. The watermarks stay; the reserves follow, by version.
 //! 4. A setting that is written has the watermarks computed once more.
 
-use super::{Layout, Zone};
+use super::{Built, Layout, Zone};
 use crate::kernel::{
     Kernel, MinFreeBound, MinFreeWithoutThp, ReserveUpdate, WATERMARK_SCALE_FACTOR, WatermarkGap,
 };
@@ -42,9 +42,9 @@ pub struct ZoneMarks {
 
 /// The zones of a machine under a kernel, node by node and lowest first.
 pub fn zone_marks(machine: &Machine, kernel: &Kernel) -> Vec<ZoneMarks> {
-    let (zones, ..) = Layout::of(machine, kernel).build(kernel);
+    let Built { zones, .. } = Layout::of(machine, kernel).build(kernel);
     let marks = |zone: &Zone| ZoneMarks {
-        node: zone.node,
+        node: zone.node.into(),
         kind: zone.kind,
         managed: zone.managed,
         min: zone.mark(Mark::Min),

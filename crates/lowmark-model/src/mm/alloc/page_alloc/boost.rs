@@ -1,5 +1,6 @@
 //! Watermark boost: kswapd is to free more where blocks change their type.
 
+use crate::ids::ZoneId;
 use crate::mm::Mm;
 use crate::mm::types::Mark;
 use crate::world::World;
@@ -8,14 +9,14 @@ impl Mm {
     /// The watermarks of a zone have been boosted: allocations from now on see it, and kswapd is to be told.
     #[cold]
     #[inline(never)]
-    pub(in crate::mm) fn note_boost(&mut self, zone: usize) {
+    pub(in crate::mm) fn note_boost(&mut self, zone: ZoneId) {
         self.zones[zone].boosted_watermark = false;
         self.boosted_zone = Some(zone);
         self.update_fallbacks(zone);
     }
 
     /// What allocations have to leave in a zone follows its watermarks.
-    fn update_fallbacks(&mut self, zone: usize) {
+    fn update_fallbacks(&mut self, zone: ZoneId) {
         let marks = [Mark::Min, Mark::Low, Mark::High].map(|mark| self.zones[zone].mark(mark));
         let fallbacks = self.nodes.iter_mut().flat_map(|node| {
             let class = node.class;
@@ -30,7 +31,7 @@ impl Mm {
     }
 
     /// kswapd is through with a boost of a zone.
-    pub(crate) fn end_boost(&mut self, zone: usize, boost: u64) {
+    pub(crate) fn end_boost(&mut self, zone: ZoneId, boost: u64) {
         let state = &mut self.zones[zone];
         state.watermark_boost = state.watermark_boost.saturating_sub(boost);
         self.update_fallbacks(zone);

@@ -1,11 +1,13 @@
 //! Memory as booting leaves it: what is free, and what is in use before the workload begins.
 
+use crate::ids::{NodeId, ZoneId};
 use crate::kernel::DmaPool;
 use crate::mm::Mm;
 use crate::mm::types::{
     MAX_ORDER, Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, ZoneType,
 };
 use lowmark_spec::machine::{FRAGMENT_ORDERS, Fragments};
+use typed_index_collections::TiSlice;
 
 use super::RmqueueMode;
 
@@ -23,7 +25,7 @@ const DMA_POOL_PAGES_MIN: u64 = 32;
 impl Mm {
     /// Gives all managed frames to the buddy lists.
     pub(in crate::mm) fn free_boot_memory(&mut self) {
-        for index in 0..self.zones.len() {
+        for index in self.zones.keys() {
             let zone = &self.zones[index];
             let (first, managed) = (zone.first_managed, zone.managed as Pfn);
             let spanned = zone.start..zone.start + zone.spanned as Pfn;
@@ -47,17 +49,17 @@ impl Mm {
 
     /// Takes `count` pages out of reach for good: memory that the workload does not describe. Between them are the given
     /// free blocks of each zone.
-    pub(in crate::mm) fn occupy(&mut self, count: u64, fragments: &[Fragments]) {
+    pub(in crate::mm) fn occupy(&mut self, count: u64, fragments: &TiSlice<ZoneId, Fragments>) {
         let pool = match self.kernel.mechanisms.zones.dma_pool {
             DmaPool::One => 0,
             DmaPool::EachZone => self.take_dma_pool(count),
         };
         let mut left = count - pool;
         let mut between = Vec::new();
-        for (zone, fragments) in fragments.iter().enumerate() {
+        for (zone, fragments) in fragments.iter_enumerated() {
             left -= self.take_fragmented(zone, *fragments, left, &mut between);
         }
-        for zone in self.nodes[0].zonelist.clone() {
+        for zone in self.nodes[NodeId::FIRST].zonelist.clone() {
             // Where these are known, what processes have is there already.
             let known = fragments
                 .get(zone)
@@ -92,7 +94,7 @@ impl Mm {
     /// the pageblock's first page, which is in use.
     fn take_fragmented(
         &mut self,
-        zone: usize,
+        zone: ZoneId,
         mut fragments: Fragments,
         most: u64,
         between: &mut Vec<(Pfn, usize)>,
@@ -144,7 +146,7 @@ impl Mm {
         if zone.kind != ZoneType::Dma || self.zones.len() == 1 || count < 1 << order {
             return 0;
         }
-        let zone = &mut self.zones[0];
+        let zone = &mut self.zones[ZoneId::FIRST];
         let mut mode = RmqueueMode::Normal;
         match zone.rmqueue(&mut self.pages, order, MigrateType::Unmovable, &mut mode) {
             Some(_) => 1 << order,

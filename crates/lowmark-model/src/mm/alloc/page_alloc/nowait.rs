@@ -1,5 +1,6 @@
 //! Blocks for the kernel itself, for callers that cannot wait (GFP_NOWAIT).
 
+use crate::ids::NodeId;
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::alloc::pcp;
@@ -110,7 +111,7 @@ impl Mm {
 
     /// The node that a page lies on (`page_to_nid`).
     #[inline]
-    pub(crate) fn node_of(&self, pfn: Pfn) -> usize {
+    pub(crate) fn node_of(&self, pfn: Pfn) -> NodeId {
         self.zones[self.pages[pfn].zone()].node
     }
 

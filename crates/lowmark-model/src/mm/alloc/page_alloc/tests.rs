@@ -1,5 +1,6 @@
 //! Types of blocks: who lends what to whom, worked by hand.
 
+use crate::ids::ZoneId;
 use crate::kernel::Kernel;
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
@@ -40,9 +41,9 @@ fn memory(version: &str, free: &[(Pfn, u32)]) -> Mm {
         ..Machine::small(pages * PAGE_SIZE, 0)
     };
     let mut mm = Mm::new(&machine, kernel(version, 15_000));
-    mm.zones[0].pageblocks.fill(Movable);
+    mm.zones[ZoneId::FIRST].pageblocks.fill(Movable);
     for list in [Unmovable, Movable, Reclaimable] {
-        while mm.zones[0].free_area[list as usize]
+        while mm.zones[ZoneId::FIRST].free_area[list as usize]
             .iter()
             .any(|area| area.len() > 0)
         {
@@ -54,13 +55,13 @@ fn memory(version: &str, free: &[(Pfn, u32)]) -> Mm {
             mm.free_block(pfn, 0);
         }
     }
-    mm.zones[0].watermark_boost = 0;
+    mm.zones[ZoneId::FIRST].watermark_boost = 0;
     mm
 }
 
 fn take(mm: &mut Mm, list: MigrateType) -> Option<Pfn> {
     let mut mode = RmqueueMode::Normal;
-    mm.zones[0].rmqueue(&mut mm.pages, 0, list, &mut mode)
+    mm.zones[ZoneId::FIRST].rmqueue(&mut mm.pages, 0, list, &mut mode)
 }
 
 /// Free pages on the lists of each type.
@@ -79,7 +80,7 @@ fn whole_pageblocks_change_hands_without_a_boost() {
         let mut mm = memory(version, &[(1024, 1024), (4096, 512)]);
         // The largest block: two pageblocks at once.
         assert_eq!(take(&mut mm, Unmovable), Some(1024), "{version}");
-        let zone = &mm.zones[0];
+        let zone = &mm.zones[ZoneId::FIRST];
         assert_eq!(free_of(zone), [1023, 512, 0], "{version}");
         assert_eq!(zone.pageblocks[2..4], [Unmovable; 2]);
         assert_eq!(zone.pageblocks[8], Movable);
@@ -92,7 +93,7 @@ fn a_pageblock_that_is_half_free_is_claimed() {
     for version in VERSIONS {
         let mut mm = memory(version, &[(512, 256)]);
         assert_eq!(take(&mut mm, Unmovable), Some(512), "{version}");
-        let zone = &mm.zones[0];
+        let zone = &mm.zones[ZoneId::FIRST];
         assert_eq!(free_of(zone), [255, 0, 0], "{version}");
         assert_eq!(zone.pageblocks[1], Unmovable);
         assert_eq!(zone.watermark_boost, 512, "{version}");
@@ -114,7 +115,7 @@ fn a_page_is_taken_from_a_pageblock_in_use() {
             mm.pages[pfn].set(flag::LRU);
         }
         assert_eq!(take(&mut mm, Unmovable), Some(512), "{version}");
-        let zone = &mm.zones[0];
+        let zone = &mm.zones[ZoneId::FIRST];
         assert_eq!(free_of(zone), free, "{version}");
         assert_eq!(zone.pageblocks[1], Movable);
         assert_eq!(zone.watermark_boost, 512, "{version}");
@@ -131,8 +132,12 @@ fn what_is_alike_counts() {
         }
         // 128 free, 256 movable, 128 neither.
         assert_eq!(take(&mut mm, Reclaimable), Some(512), "{version}");
-        assert_eq!(mm.zones[0].pageblocks[1], Reclaimable, "{version}");
-        assert_eq!(free_of(&mm.zones[0]), [0, 0, 127], "{version}");
+        assert_eq!(
+            mm.zones[ZoneId::FIRST].pageblocks[1],
+            Reclaimable,
+            "{version}"
+        );
+        assert_eq!(free_of(&mm.zones[ZoneId::FIRST]), [0, 0, 127], "{version}");
     }
 }
 
@@ -142,36 +147,39 @@ fn what_is_alike_counts() {
 fn movable_pages_come_from_the_smallest_block() {
     for (version, first) in [("v6.1", 1024), ("v6.12", 1024), ("v6.18", 512)] {
         let mut mm = memory(version, &[]);
-        mm.zones[0].pageblocks[1..3].fill(Unmovable);
+        mm.zones[ZoneId::FIRST].pageblocks[1..3].fill(Unmovable);
         for pfn in (512..520).chain(1024..1024 + 128) {
             mm.free_block(pfn, 0);
         }
         assert_eq!(take(&mut mm, Movable), Some(first), "{version}");
-        assert_eq!(mm.zones[0].pageblocks[1..3], [Unmovable; 2]);
-        assert_eq!(mm.zones[0].watermark_boost, 512, "{version}");
+        assert_eq!(mm.zones[ZoneId::FIRST].pageblocks[1..3], [Unmovable; 2]);
+        assert_eq!(mm.zones[ZoneId::FIRST].watermark_boost, 512, "{version}");
     }
     for (version, boost) in [("v6.1", 512), ("v6.18", 0)] {
         let mut mm = memory(version, &[]);
-        mm.zones[0].pageblocks[1..3].fill(Unmovable);
+        mm.zones[ZoneId::FIRST].pageblocks[1..3].fill(Unmovable);
         for pfn in (512..514).chain(1024..1024 + 8) {
             mm.free_block(pfn, 0);
         }
         assert_eq!(take(&mut mm, Movable), Some(512), "{version}");
         // No order is large enough to be claimed, so nothing is tried.
-        assert_eq!(mm.zones[0].watermark_boost, boost, "{version}");
+        assert_eq!(mm.zones[ZoneId::FIRST].watermark_boost, boost, "{version}");
     }
 }
 
 #[test]
 fn reclaimable_blocks_are_preferred_to_unmovable_ones() {
     let mut mm = memory("v6.18", &[]);
-    mm.zones[0].pageblocks[1] = Unmovable;
-    mm.zones[0].pageblocks[2] = Reclaimable;
+    mm.zones[ZoneId::FIRST].pageblocks[1] = Unmovable;
+    mm.zones[ZoneId::FIRST].pageblocks[2] = Reclaimable;
     for pfn in 512..1536 {
         mm.free_block(pfn, 0);
     }
     assert_eq!(take(&mut mm, Movable), Some(1024));
-    assert_eq!(mm.zones[0].pageblocks[1..3], [Unmovable, Movable]);
+    assert_eq!(
+        mm.zones[ZoneId::FIRST].pageblocks[1..3],
+        [Unmovable, Movable]
+    );
 }
 
 /// Two pageblocks merge: from 6.10 on both are what was freed last.
@@ -179,11 +187,15 @@ fn reclaimable_blocks_are_preferred_to_unmovable_ones() {
 fn merged_pageblocks_are_of_one_type() {
     for (version, kept) in [("v6.1", Unmovable), ("v6.18", Movable)] {
         let mut mm = memory(version, &[]);
-        mm.zones[0].pageblocks[2] = Unmovable;
+        mm.zones[ZoneId::FIRST].pageblocks[2] = Unmovable;
         mm.free_block(1024, 9);
         mm.free_block(1536, 9);
-        assert_eq!(free_of(&mm.zones[0]), [0, 1024, 0], "{version}");
-        assert_eq!(mm.zones[0].pageblocks[2..4], [kept, Movable], "{version}");
+        assert_eq!(free_of(&mm.zones[ZoneId::FIRST]), [0, 1024, 0], "{version}");
+        assert_eq!(
+            mm.zones[ZoneId::FIRST].pageblocks[2..4],
+            [kept, Movable],
+            "{version}"
+        );
     }
 }
 
@@ -191,7 +203,7 @@ fn merged_pageblocks_are_of_one_type() {
 #[test]
 fn boosts_add_up_to_their_limit() {
     let mut mm = memory("v6.18", &[]);
-    let zone = &mut mm.zones[0];
+    let zone = &mut mm.zones[ZoneId::FIRST];
     let boosts = |zone: &mut Zone| {
         [(); 4].map(|()| {
             zone.boost_watermark();
@@ -230,7 +242,7 @@ fn zone_dma_begins_with_an_unmovable_pageblock() {
             ..Machine::small(256 << 20, 0)
         };
         let mm = Mm::new(&machine, kernel(version, 15_000));
-        let dma = &mm.zones[0];
+        let dma = &mm.zones[ZoneId::FIRST];
         let blocks = |list: MigrateType| -> Vec<u64> {
             let areas = dma.free_area[list as usize].iter();
             areas.map(FreeList::len).collect()
@@ -240,7 +252,8 @@ fn zone_dma_begins_with_an_unmovable_pageblock() {
         let of = |zone: &Zone, list| zone.pageblocks.iter().filter(|&&t| t == list).count();
         assert_eq!([Unmovable, Movable].map(|list| of(dma, list)), [1, 7]);
         // 14, 104 and 2 in 6.18; 12, 102 and 6 in 6.1.
-        let types = [Unmovable, Movable, Reclaimable].map(|list| of(&mm.zones[1], list));
+        let types =
+            [Unmovable, Movable, Reclaimable].map(|list| of(&mm.zones[ZoneId::from(1)], list));
         assert_eq!(types.iter().sum::<usize>(), 120);
         assert!((10..=14).contains(&types[0]) && types[2] == 2, "{types:?}");
     }
@@ -269,7 +282,7 @@ fn fragments_lie_between_pages_in_use() {
             Mm::new(&machine, kernel(version, 15_000))
         };
         let mm = memory(fragments, 6_285);
-        let free = &mm.zones[0].free_area[Movable as usize];
+        let free = &mm.zones[ZoneId::FIRST].free_area[Movable as usize];
         let found: Vec<u64> = free[..fragments.len()]
             .iter()
             .map(|area| area.len())
@@ -280,9 +293,9 @@ fn fragments_lie_between_pages_in_use() {
             pairs.all(|(&found, given)| found == given || given == 0 && found == 1),
             "{version}: {found:?}"
         );
-        assert_eq!(mm.zones[0].free, 50_246 - 6_285, "{version}");
+        assert_eq!(mm.zones[ZoneId::FIRST].free, 50_246 - 6_285, "{version}");
         // There cannot be more between pages than there are pages in use.
         let mm = memory(fragments, 100);
-        assert_eq!(mm.zones[0].free, 50_246 - 100, "{version}");
+        assert_eq!(mm.zones[ZoneId::FIRST].free, 50_246 - 100, "{version}");
     }
 }

@@ -7,6 +7,7 @@
 //! 3. In the end the boosts that there were when it began are over.
 
 use super::{Request, age_active_anon, scan_control, shrink_node};
+use crate::ids::{NodeId, ZoneId};
 use crate::mm::Mm;
 use crate::mm::compaction::compact_gap;
 use crate::mm::reclaim::vmscan::{DEF_PRIORITY, Target};
@@ -15,11 +16,12 @@ use crate::world::Sys;
 
 /// `balance_pgdat` over node lists (4.8 and later). From 5.0 on it may be for a boost alone: the node is
 /// balanced with it, and file pages are reclaimed that need not be written.
-pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Request {
+pub(super) async fn balance_node(sys: &Sys, node: NodeId, request: Request) -> Request {
     let (target, boosts) = {
         let mut world = sys.world();
         world.mm.stat.pageoutrun += 1;
-        let zone = world.mm.nodes[node].zones.last().copied().unwrap_or(0);
+        let zone = world.mm.nodes[node].zones.last().copied();
+        let zone = zone.unwrap_or(ZoneId::FIRST);
         let boosts = world.mm.boosts(node, request.class);
         let lruvec = world.mm.zones[zone].lruvec;
         (Target { lruvec, zone }, boosts)
@@ -87,20 +89,20 @@ pub(super) async fn balance_node(sys: &Sys, node: usize, request: Request) -> Re
 
 impl Mm {
     /// Pages that a pass of kswapd over a node aims at (`kswapd_shrink_node`).
-    fn reclaim_target(&self, node: usize, class: usize) -> u64 {
-        let high = |zone: usize| self.zones[zone].mark(Mark::High).max(SWAP_CLUSTER_MAX);
+    fn reclaim_target(&self, node: NodeId, class: usize) -> u64 {
+        let high = |zone: ZoneId| self.zones[zone].mark(Mark::High).max(SWAP_CLUSTER_MAX);
         self.zones_up_to(node, class).map(high).sum()
     }
 
     /// The zones of a node that are boosted, up to a class, and by how much.
-    fn boosts(&self, node: usize, class: usize) -> Vec<(usize, u64)> {
+    fn boosts(&self, node: NodeId, class: usize) -> Vec<(ZoneId, u64)> {
         let zones = self.zones_up_to(node, class);
         let boosts = zones.map(|zone| (zone, self.zones[zone].watermark_boost));
         boosts.filter(|&(_, boost)| boost > 0).collect()
     }
 
     /// `pgdat_watermark_boosted`
-    pub(super) fn node_boosted(&self, node: usize, class: usize) -> bool {
+    pub(super) fn node_boosted(&self, node: NodeId, class: usize) -> bool {
         self.zones_up_to(node, class)
             .any(|zone| self.zones[zone].watermark_boost > 0)
     }
@@ -109,6 +111,7 @@ impl Mm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::LruvecId;
     use crate::kernel::Kernel;
     use crate::mm::types::Gfp;
     use crate::mm::types::ZoneType;
@@ -133,8 +136,8 @@ mod tests {
     }
 
     /// Takes a page of a zone, for a list.
-    fn use_page(world: &mut World, zone: usize) {
-        let list = Gfp::user(0).migrate_type;
+    fn use_page(world: &mut World, zone: ZoneId) {
+        let list = Gfp::user(NodeId::FIRST).migrate_type;
         let pfn = world.mm.zones[zone].take(&mut world.mm.pages, list);
         let pfn = pfn.expect("it is free");
         world.mm.pages[pfn].set(flag::SWAPBACKED);
@@ -144,7 +147,7 @@ mod tests {
     /// A run for blocks of an order, of a node that has anonymous pages alone, and `left` pages more than its high
     /// watermark, or less.
     fn run_of(mut world: World, left: i64, order: u32) -> (Rc<Sys>, Request) {
-        let zone = world.mm.nodes[0].zonelist[0];
+        let zone = world.mm.nodes[NodeId::FIRST].zonelist[0];
         let reserve = |world: &World| {
             let keeps = &world.mm.zones[zone];
             keeps.mark(Mark::High) + keeps.lowmem_reserve[ZoneType::High as usize]
@@ -152,7 +155,7 @@ mod tests {
         while world.mm.zones[zone].free as i64 > reserve(&world) as i64 + left {
             use_page(&mut world, zone);
         }
-        for other in 0..zone {
+        for other in world.mm.zones.keys().filter(|&other| other < zone) {
             // Those below have no page for anybody.
             world.mm.zones[other].lowmem_reserve = [u64::from(u32::MAX); 4];
         }
@@ -161,7 +164,9 @@ mod tests {
         let (task, result) = (Rc::clone(&sys), Rc::clone(&done));
         let body = Box::pin(async move {
             let class = ZoneType::High as usize;
-            result.set(Some(balance_node(&task, 0, Request { order, class }).await));
+            result.set(Some(
+                balance_node(&task, NodeId::FIRST, Request { order, class }).await,
+            ));
         });
         sys.world().spawn("kswapd".into(), false, body);
         run_until_idle(&sys, &mut |_| {});
@@ -172,13 +177,13 @@ mod tests {
     /// What a run over a boosted node came to; `left` counts the boost.
     fn boosted_run(left: i64) -> (u64, u64, u32) {
         let mut world = world();
-        let zone = world.mm.nodes[0].zonelist[0];
+        let zone = world.mm.nodes[NodeId::FIRST].zonelist[0];
         world.mm.zones[zone].boost_watermark();
         world.mm.note_boost(zone);
         let (sys, _) = run_of(world, left, 0);
         let world = sys.world();
         let boost = world.mm.zones[zone].watermark_boost;
-        let failures = world.mm.nodes[0].kswapd.failures;
+        let failures = world.mm.nodes[NodeId::FIRST].kswapd.failures;
         (world.mm.stat.pgscan_kswapd, boost, failures)
     }
 
@@ -196,7 +201,7 @@ mod tests {
     #[test]
     fn skipped_pages_are_no_progress() {
         let mut world = world();
-        let (below, above) = (0, world.mm.nodes[0].zonelist[0]);
+        let (below, above) = (ZoneId::FIRST, world.mm.nodes[NodeId::FIRST].zonelist[0]);
         for zone in [above, below] {
             (0..1000).for_each(|_| use_page(&mut world, zone));
         }
@@ -209,7 +214,7 @@ mod tests {
             let mut sc = scan_control(Request { order: 0, class }, 32);
             sc.priority = 6;
             let target = Target {
-                lruvec: 0,
+                lruvec: LruvecId::from(0),
                 zone: above,
             };
             shrink_node(&task, target, &mut sc).await;

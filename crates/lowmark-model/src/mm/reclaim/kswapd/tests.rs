@@ -4,6 +4,7 @@
 //! Allocations of users ask for class 3. DMA never passes for them: its reserve is larger than the zone.
 
 use super::*;
+use crate::ids::{LruvecId, NodeId};
 use crate::kernel::Kernel;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::reclaim::vmscan::DEF_PRIORITY;
@@ -40,13 +41,16 @@ fn world(text: &str) -> World {
         zone.lowmem_reserve = [0; MAX_NR_ZONES];
         zone.free = 1000;
     }
-    zone(&mut world, 0, ZoneType::Dma).lowmem_reserve = [0, 5000, 5000, 5000];
-    let &only = world.mm.nodes[1].zones.first().expect("it has one");
+    zone(&mut world, NodeId::FIRST, ZoneType::Dma).lowmem_reserve = [0, 5000, 5000, 5000];
+    let &only = world.mm.nodes[NodeId::from(1)]
+        .zones
+        .first()
+        .expect("it has one");
     world.mm.zones[only].kind = ZoneType::Normal;
     world
 }
 
-fn zone(world: &mut World, node: usize, kind: ZoneType) -> &mut Zone {
+fn zone(world: &mut World, node: NodeId, kind: ZoneType) -> &mut Zone {
     let of = |zone: &&mut Zone| zone.node == node && zone.kind == kind;
     world.mm.zones.iter_mut().find(of).expect("it is there")
 }
@@ -56,12 +60,12 @@ fn request(order: u32, class: usize) -> Request {
 }
 
 /// Whether kswapd of a node may sleep after a run for a class at order 0.
-fn may_sleep(world: &mut World, node: usize, class: usize) -> bool {
+fn may_sleep(world: &mut World, node: NodeId, class: usize) -> bool {
     world.prepare_sleep(node, request(0, class))
 }
 
 /// What an allocation of a class and an order asks of a kswapd that is awake.
-fn ask(world: &mut World, node: usize, order: u32, class: usize) {
+fn ask(world: &mut World, node: NodeId, order: u32, class: usize) {
     let zone = world.mm.nodes[node].zones[0];
     let kind = world.mm.zones[zone].kind;
     world.wakeup_kswapd(zone, (0, order), kind, class_type(class));
@@ -78,38 +82,46 @@ fn classes_between_requests() {
         (REMEMBERS, USER, USER, [USER, 1], [USER, 1]),
     ];
     for (text, first, unasked, after, nap) in expected {
-        assert_eq!(world(text).mm.first_request(0), request(0, first), "{text}");
+        assert_eq!(
+            world(text).mm.first_request(NodeId::FIRST),
+            request(0, first),
+            "{text}"
+        );
         let done = request(0, USER);
         let mut read = world(text);
-        assert_eq!(read.take_request(0, done), request(0, unasked), "{text}");
+        assert_eq!(
+            read.take_request(NodeId::FIRST, done),
+            request(0, unasked),
+            "{text}"
+        );
         for (asked, class) in [None, Some(1)].into_iter().zip(after) {
             let mut world = world(text);
             asked
                 .into_iter()
-                .for_each(|class| ask(&mut world, 0, 0, class));
-            let next = world.mm.look_again(0, done, done);
+                .for_each(|class| ask(&mut world, NodeId::FIRST, 0, class));
+            let next = world.mm.look_again(NodeId::FIRST, done, done);
             assert_eq!(next, (request(0, class), 0), "{text} {asked:?}");
             // Nothing is reset there.
-            assert_eq!(world.mm.nodes[0].kswapd.class, asked, "{text}");
+            assert_eq!(world.mm.nodes[NodeId::FIRST].kswapd.class, asked, "{text}");
         }
         for (asked, class) in [None, Some(1)].into_iter().zip(nap) {
             let mut world = world(text);
             asked
                 .into_iter()
-                .for_each(|class| ask(&mut world, 0, 0, class));
-            world.mm.note_interrupted_nap(0, done);
+                .for_each(|class| ask(&mut world, NodeId::FIRST, 0, class));
+            world.mm.note_interrupted_nap(NodeId::FIRST, done);
             assert_eq!(
-                world.mm.nodes[0].kswapd.class,
+                world.mm.nodes[NodeId::FIRST].kswapd.class,
                 Some(class),
                 "{text} {asked:?}"
             );
         }
         // Requests add up to the highest, and reading them resets that.
         for class in [1, 2, 0] {
-            ask(&mut read, 0, 0, class);
+            ask(&mut read, NodeId::FIRST, 0, class);
         }
-        assert_eq!(read.take_request(0, done).class, 2, "{text}");
-        assert_eq!(read.mm.nodes[0].kswapd.class, None, "{text}");
+        assert_eq!(read.take_request(NodeId::FIRST, done).class, 2, "{text}");
+        assert_eq!(read.mm.nodes[NodeId::FIRST].kswapd.class, None, "{text}");
     }
 }
 
@@ -118,37 +130,49 @@ fn what_lets_kswapd_sleep() {
     for text in [VANILLA, CLEAR, KEEPAWAKE, REMEMBERS] {
         let vanilla = text == VANILLA;
         // DMA does not pass for users, which holds up vanilla alone.
-        assert_eq!(may_sleep(&mut world(text), 0, USER), !vanilla, "{text}");
+        assert_eq!(
+            may_sleep(&mut world(text), NodeId::FIRST, USER),
+            !vanilla,
+            "{text}"
+        );
         let mut short = world(text);
-        zone(&mut short, 0, ZoneType::Dma32).free = 30;
-        assert!(!may_sleep(&mut short, 0, USER), "{text}");
+        zone(&mut short, NodeId::FIRST, ZoneType::Dma32).free = 30;
+        assert!(!may_sleep(&mut short, NodeId::FIRST, USER), "{text}");
         // For class 0 DMA is all there is, and it is well.
-        assert!(may_sleep(&mut short, 0, 0), "{text}");
+        assert!(may_sleep(&mut short, NodeId::FIRST, 0), "{text}");
         // Node 1 has nothing of class 0: clear alone never sleeps then.
-        assert_eq!(may_sleep(&mut world(text), 1, 0), text != CLEAR, "{text}");
-        assert!(may_sleep(&mut world(text), 1, USER), "{text}");
+        assert_eq!(
+            may_sleep(&mut world(text), NodeId::from(1), 0),
+            text != CLEAR,
+            "{text}"
+        );
+        assert!(may_sleep(&mut world(text), NodeId::from(1), USER), "{text}");
         let mut short = world(text);
-        zone(&mut short, 1, ZoneType::Normal).free = 30;
-        assert!(!may_sleep(&mut short, 1, USER), "{text}");
-        zone(&mut short, 1, ZoneType::Normal).free = 31;
-        assert!(may_sleep(&mut short, 1, USER), "{text}");
+        zone(&mut short, NodeId::from(1), ZoneType::Normal).free = 30;
+        assert!(!may_sleep(&mut short, NodeId::from(1), USER), "{text}");
+        zone(&mut short, NodeId::from(1), ZoneType::Normal).free = 31;
+        assert!(may_sleep(&mut short, NodeId::from(1), USER), "{text}");
         // Whether a run stops: nothing of class 0 stops it with keepawake and later only.
         let stops = matches!(text, KEEPAWAKE | REMEMBERS);
-        assert_eq!(world(text).node_balanced(1, 0, 0), stops, "{text}");
+        assert_eq!(
+            world(text).node_balanced(NodeId::from(1), 0, 0),
+            stops,
+            "{text}"
+        );
     }
 }
 
 /// Marks node 0 as reclaim does that found it congested, all dirty at the tail, and all under writeback.
 fn mark(world: &mut World) {
-    zone(world, 0, ZoneType::Dma).congested = true;
-    let lists = &mut world.mm.lruvecs[0];
+    zone(world, NodeId::FIRST, ZoneType::Dma).congested = true;
+    let lists = &mut world.mm.lruvecs[LruvecId::from(0)];
     (lists.tail_dirty, lists.all_writeback) = (true, true);
 }
 
 /// What is left of that.
 fn marks(world: &mut World) -> [bool; 3] {
-    let congested = zone(world, 0, ZoneType::Dma).congested;
-    let lists = &world.mm.lruvecs[0];
+    let congested = zone(world, NodeId::FIRST, ZoneType::Dma).congested;
+    let lists = &world.mm.lruvecs[LruvecId::from(0)];
     [congested, lists.tail_dirty, lists.all_writeback]
 }
 
@@ -171,10 +195,10 @@ fn when_a_node_is_no_longer_taken_for_congested() {
     for (text, found, slept) in expected {
         let mut world = world(text);
         mark(&mut world);
-        assert!(world.node_balanced(0, 0, USER), "{text}");
+        assert!(world.node_balanced(NodeId::FIRST, 0, USER), "{text}");
         assert_eq!(marks(&mut world), found, "{text}");
         mark(&mut world);
-        assert!(may_sleep(&mut world, 0, 0), "{text}");
+        assert!(may_sleep(&mut world, NodeId::FIRST, 0), "{text}");
         assert_eq!(marks(&mut world), slept, "{text}");
     }
 }
@@ -184,17 +208,21 @@ fn marks_of_a_node_that_may_not_sleep() {
     // Up to 4.11 the first zone that passes is enough to forget, though the second does not.
     for (text, left) in [(VANILLA, NONE), (CLEAR, NONE), (KEEPAWAKE, NONE)] {
         let mut world = world(text);
-        zone(&mut world, 0, ZoneType::Dma).lowmem_reserve = [0; MAX_NR_ZONES];
-        zone(&mut world, 0, ZoneType::Dma32).free = 30;
+        zone(&mut world, NodeId::FIRST, ZoneType::Dma).lowmem_reserve = [0; MAX_NR_ZONES];
+        zone(&mut world, NodeId::FIRST, ZoneType::Dma32).free = 30;
         mark(&mut world);
-        assert_eq!(may_sleep(&mut world, 0, USER), text != VANILLA, "{text}");
+        assert_eq!(
+            may_sleep(&mut world, NodeId::FIRST, USER),
+            text != VANILLA,
+            "{text}"
+        );
         assert_eq!(marks(&mut world), left, "{text}");
     }
     // Who gives up on a node forgets nothing.
     let mut hopeless = world(KEEPAWAKE);
-    hopeless.mm.nodes[0].kswapd.failures = MAX_KSWAPD_FAILURES;
+    hopeless.mm.nodes[NodeId::FIRST].kswapd.failures = MAX_KSWAPD_FAILURES;
     mark(&mut hopeless);
-    assert!(may_sleep(&mut hopeless, 0, USER));
+    assert!(may_sleep(&mut hopeless, NodeId::FIRST, USER));
     assert_eq!(marks(&mut hopeless), ALL);
 }
 
@@ -204,26 +232,30 @@ fn marks_of_a_node_that_may_not_sleep() {
 fn an_order_that_was_given_up_is_asked_for_again() {
     for text in [VANILLA, CLEAR, KEEPAWAKE, REMEMBERS, "v6.18"] {
         let mut world = world(text);
-        ask(&mut world, 0, 5, 1);
-        let asked = world.take_request(0, request(0, 1));
+        ask(&mut world, NodeId::FIRST, 5, 1);
+        let asked = world.take_request(NodeId::FIRST, request(0, 1));
         assert_eq!(asked, request(5, 1), "{text}");
         // balance_pgdat has freed 64 pages, and returns order 0.
-        ask(&mut world, 0, 3, USER);
-        let (done, compacts) = world.mm.look_again(0, asked, request(0, 1));
+        ask(&mut world, NodeId::FIRST, 3, USER);
+        let (done, compacts) = world.mm.look_again(NodeId::FIRST, asked, request(0, 1));
         assert_eq!((done, compacts), (request(0, 1), 5), "{text}");
         // It asks for single pages of its own class, of which there are enough.
-        assert!(world.prepare_sleep(0, request(0, 0)), "{text}");
-        ask(&mut world, 0, 5, USER);
-        ask(&mut world, 0, 3, USER);
-        assert_eq!(world.take_request(0, done), request(5, USER), "{text}");
-        assert_eq!(world.mm.nodes[0].kswapd.order, 0, "{text}");
+        assert!(world.prepare_sleep(NodeId::FIRST, request(0, 0)), "{text}");
+        ask(&mut world, NodeId::FIRST, 5, USER);
+        ask(&mut world, NodeId::FIRST, 3, USER);
+        assert_eq!(
+            world.take_request(NodeId::FIRST, done),
+            request(5, USER),
+            "{text}"
+        );
+        assert_eq!(world.mm.nodes[NodeId::FIRST].kswapd.order, 0, "{text}");
     }
 }
 
 /// The classes that kswapd of a node worked for, how often it slept, and how often it did not because a zone was below
 /// its high watermark, when Normal or DMA32 of it gets short and stays so, as nothing can be reclaimed. `forgotten`: the
 /// waker's class is lost.
-fn classes_worked_for(text: &str, node: usize, forgotten: bool) -> (Vec<u64>, usize, u64) {
+fn classes_worked_for(text: &str, node: NodeId, forgotten: bool) -> (Vec<u64>, usize, u64) {
     let sys = Sys::new(world(text));
     let thread = Box::pin(kswapd(Rc::clone(&sys), node));
     sys.world().spawn("kswapd".into(), false, thread);
@@ -256,16 +288,19 @@ fn classes_worked_for(text: &str, node: usize, forgotten: bool) -> (Vec<u64>, us
 fn a_node_without_low_zones_stays_short() {
     let user = USER as u64;
     // No allocation asked while kswapd worked for users without success: kswapd takes class 0, which has no zone, and sleeps.
-    assert_eq!(classes_worked_for(VANILLA, 1, false), (vec![user], 2, 0));
+    assert_eq!(
+        classes_worked_for(VANILLA, NodeId::from(1), false),
+        (vec![user], 2, 0)
+    );
     // It asks for users' sake first, and takes class 0 only after that.
     assert_eq!(
-        classes_worked_for(KEEPAWAKE, 1, false),
+        classes_worked_for(KEEPAWAKE, NodeId::from(1), false),
         (vec![user, 0], 2, 1)
     );
     // It works for users until it gives up.
     let failures = MAX_KSWAPD_FAILURES as usize;
     assert_eq!(
-        classes_worked_for(REMEMBERS, 1, false),
+        classes_worked_for(REMEMBERS, NodeId::from(1), false),
         (vec![user; failures], 2, 15)
     );
 }
@@ -276,13 +311,13 @@ fn a_node_with_low_zones_stays_short() {
     // DMA is well for class 0.
     for text in [VANILLA, CLEAR] {
         assert_eq!(
-            classes_worked_for(text, 0, false),
+            classes_worked_for(text, NodeId::FIRST, false),
             (vec![user], 2, 0),
             "{text}"
         );
     }
     assert_eq!(
-        classes_worked_for(KEEPAWAKE, 0, false),
+        classes_worked_for(KEEPAWAKE, NodeId::FIRST, false),
         (vec![user, 0], 2, 1)
     );
 }
@@ -291,10 +326,16 @@ fn a_node_with_low_zones_stays_short() {
 /// wake is one nonetheless: kswapd looks after its default class.
 #[test]
 fn a_class_that_is_forgotten_is_a_wake_still() {
-    assert_eq!(classes_worked_for(VANILLA, 0, true), (vec![0], 2, 0));
-    assert_eq!(classes_worked_for(KEEPAWAKE, 0, true), (vec![0], 2, 0));
+    assert_eq!(
+        classes_worked_for(VANILLA, NodeId::FIRST, true),
+        (vec![0], 2, 0)
+    );
+    assert_eq!(
+        classes_worked_for(KEEPAWAKE, NodeId::FIRST, true),
+        (vec![0], 2, 0)
+    );
     // From 5.2 on that is the class of the last run.
-    let (classes, sleeps, _) = classes_worked_for(REMEMBERS, 0, true);
+    let (classes, sleeps, _) = classes_worked_for(REMEMBERS, NodeId::FIRST, true);
     let failures = MAX_KSWAPD_FAILURES as usize;
     assert_eq!((classes, sleeps), (vec![USER as u64; failures], 2));
 }
@@ -305,10 +346,10 @@ const FILE: u16 = 0;
 /// Takes pages of a zone for its inactive list: flags decide whether reclaim can free them. Those that were taken first
 /// are scanned first.
 fn fill(world: &mut World, kind: ZoneType, pages: usize, flags: u16) {
-    let list = Gfp::user(0).migrate_type;
+    let list = Gfp::user(NodeId::FIRST).migrate_type;
     for _ in 0..pages {
-        let of = |zone: &Zone| zone.node == 0 && zone.kind == kind;
-        let at = world.mm.zones.iter().position(of).expect("it is there");
+        let of = |zone: &Zone| zone.node == NodeId::FIRST && zone.kind == kind;
+        let at = world.mm.zones.position(of).expect("it is there");
         let pfn = world.mm.zones[at].take(&mut world.mm.pages, list);
         let pfn = pfn.expect("it is free");
         world.mm.pages.make_folio(pfn, 0);
@@ -322,7 +363,7 @@ fn zone_run(world: World) -> Rc<Sys> {
     let sys = Sys::new(world);
     let task = Rc::clone(&sys);
     let body = Box::pin(async move {
-        zones::balance_zones(&task, 0, request(0, ZoneType::Dma32 as usize)).await;
+        zones::balance_zones(&task, NodeId::FIRST, request(0, ZoneType::Dma32 as usize)).await;
     });
     sys.world().spawn("kswapd".into(), false, body);
     run_until_idle(&sys, &mut |world| {
@@ -344,8 +385,8 @@ fn a_pass_in_vain_raises_the_priority() {
         );
         fill(&mut world, ZoneType::Dma32, 40, ANON);
         fill(&mut world, ZoneType::Dma32, 200_000, ANON | flag::LOCKED);
-        zone(&mut world, 0, ZoneType::Dma).lowmem_reserve = [0; MAX_NR_ZONES];
-        let short = zone(&mut world, 0, ZoneType::Dma32);
+        zone(&mut world, NodeId::FIRST, ZoneType::Dma).lowmem_reserve = [0; MAX_NR_ZONES];
+        let short = zone(&mut world, NodeId::FIRST, ZoneType::Dma32);
         // Whatever is freed, it is never enough.
         short.lowmem_reserve = [5000; MAX_NR_ZONES];
         (short.watermark, short.free) = ([10, 20, 41], 0);
@@ -369,16 +410,24 @@ fn lower_zones_are_kept_a_gap_above_high() {
         for (free, left, scanned) in [(50, 51, 1), (51, 51, 0)] {
             let mut world = world(text);
             fill(&mut world, ZoneType::Dma, 64, FILE);
-            let lower = zone(&mut world, 0, ZoneType::Dma);
+            let lower = zone(&mut world, NodeId::FIRST, ZoneType::Dma);
             assert!(lower.size() > 2000);
             (lower.lowmem_reserve, lower.free) = ([0; MAX_NR_ZONES], free);
             // One page of it is freed when the priority says so, and then it is short no more.
             fill(&mut world, ZoneType::Dma32, 64, ANON);
-            zone(&mut world, 0, ZoneType::Dma32).free = 30;
+            zone(&mut world, NodeId::FIRST, ZoneType::Dma32).free = 30;
             let sys = zone_run(world);
             let world = &mut *sys.world();
-            assert_eq!(zone(world, 0, ZoneType::Dma32).free, 31, "{text}");
-            assert_eq!(zone(world, 0, ZoneType::Dma).free, left, "{text}");
+            assert_eq!(
+                zone(world, NodeId::FIRST, ZoneType::Dma32).free,
+                31,
+                "{text}"
+            );
+            assert_eq!(
+                zone(world, NodeId::FIRST, ZoneType::Dma).free,
+                left,
+                "{text}"
+            );
             assert_eq!(world.mm.stat.pgscan_kswapd, 1 + scanned, "{text}");
         }
     }
@@ -391,10 +440,10 @@ fn zones_are_judged_for_the_end_zone() {
     for (text, skipped) in [("v3.0", 1), ("v3.8", 1), ("v3.8+balanced_zones=request", 0)] {
         let mut world = world(text);
         fill(&mut world, ZoneType::Dma, 64, ANON | flag::LOCKED);
-        zone(&mut world, 0, ZoneType::Dma).free = 1000;
+        zone(&mut world, NodeId::FIRST, ZoneType::Dma).free = 1000;
         // At priority 9 one of them is scanned, and freed.
         fill(&mut world, ZoneType::Dma32, 512, ANON);
-        zone(&mut world, 0, ZoneType::Dma32).free = 30;
+        zone(&mut world, NodeId::FIRST, ZoneType::Dma32).free = 30;
         let sys = zone_run(world);
         let stat = &sys.world().mm.stat;
         assert_eq!(stat.pgscan_kswapd, 1, "{text}");

@@ -9,6 +9,7 @@
 //!    freed nothing, and there is one run.
 
 use super::{Request, age_active_anon, pass_some_time, scan_control, shrink_node};
+use crate::ids::{NodeId, ZoneId};
 use crate::kernel::{BalanceGap, BalancePgdat, BalancedZones, KswapdWait};
 use crate::mm::Mm;
 use crate::mm::reclaim::vmscan::{DEF_PRIORITY, ScanControl, Target};
@@ -17,7 +18,7 @@ use crate::time::SECOND;
 use crate::world::{Sys, World};
 
 /// `balance_pgdat` over zone lists, to 4.7.
-pub(super) async fn balance_zones(sys: &Sys, node: usize, request: Request) -> Request {
+pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> Request {
     let era = sys.world().mm.kernel.mechanisms.kswapd.balance_pgdat;
     let mut request = request;
     let mut sc = scan_control(request, u64::MAX);
@@ -90,8 +91,8 @@ struct Pass {
 
 async fn balance_pass(
     sys: &Sys,
-    node: usize,
-    end_zone: usize,
+    node: NodeId,
+    end_zone: ZoneId,
     request: Request,
     sc: &mut ScanControl,
     era: BalancePgdat,
@@ -103,7 +104,7 @@ async fn balance_pass(
         raise_priority: true,
     };
     let class = sys.world().mm.zones[end_zone].kind;
-    let zones: Vec<usize> = sys.world().mm.zones_up_to(node, class as usize).collect();
+    let zones: Vec<ZoneId> = sys.world().mm.zones_up_to(node, class as usize).collect();
     for zone in zones {
         let (hopeless, ok, high, lruvec) = {
             let world = sys.world();
@@ -152,7 +153,7 @@ async fn balance_pass(
 }
 
 /// kswapd goes on above high, so that one zone is not reclaimed for another's sake all the time.
-fn balance_gap(world: &World, zone: usize) -> u64 {
+fn balance_gap(world: &World, zone: ZoneId) -> u64 {
     let zone = &world.mm.zones[zone];
     match world.mm.kernel.mechanisms.kswapd.balance_gap {
         BalanceGap::EightTimesHigh => 7 * zone.mark(Mark::High),
@@ -164,11 +165,11 @@ fn balance_gap(world: &World, zone: usize) -> u64 {
 /// a little. None: all are balanced.
 async fn find_end_zone(
     sys: &Sys,
-    node: usize,
+    node: NodeId,
     sc: &ScanControl,
     request: Request,
-) -> Option<usize> {
-    let zones: Vec<usize> = sys.world().mm.zones_up_to(node, request.class).collect();
+) -> Option<ZoneId> {
+    let zones: Vec<ZoneId> = sys.world().mm.zones_up_to(node, request.class).collect();
     for &zone in zones.iter().rev() {
         let (hopeless, target, due) = {
             let world = sys.world();
@@ -201,7 +202,7 @@ async fn find_end_zone(
 
 impl Mm {
     /// Whether a pass over zone lists was the last one.
-    fn zones_done(&self, node: usize, request: Request, pass: &Pass) -> bool {
+    fn zones_done(&self, node: NodeId, request: Request, pass: &Pass) -> bool {
         let by_request = self.kernel.mechanisms.kswapd.balanced_zones == BalancedZones::Request;
         if by_request || request.order > 0 {
             let balanced = self.pgdat_balanced(node, request.order, request.class);
@@ -211,7 +212,7 @@ impl Mm {
     }
 
     /// `pgdat_balanced` of zone kernels: at order 0 all zones, above it a quarter of the pages.
-    pub(super) fn pgdat_balanced(&self, node: usize, order: u32, class: usize) -> bool {
+    pub(super) fn pgdat_balanced(&self, node: NodeId, order: u32, class: usize) -> bool {
         let (mut balanced, mut present, mut all) = (0, 0, true);
         for index in self.zones_up_to(node, class) {
             let zone = &self.zones[index];

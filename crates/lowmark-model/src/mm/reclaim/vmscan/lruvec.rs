@@ -155,7 +155,7 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         world.mm.stat.pgdeactivate += taken;
         world.trace(Kind::LruShrinkActive, |world| {
             vec![
-                (Field::Nid, world.mm.zones[target.zone].node as u64),
+                (Field::Nid, world.mm.zones[target.zone].node.into()),
                 (Field::NrTaken, taken),
                 // Nothing is mapped to be executed.
                 (Field::NrActive, 0),
@@ -280,7 +280,7 @@ fn trace_shrink_inactive(
 ) {
     sys.world().trace(Kind::LruShrinkInactive, |world| {
         vec![
-            (Field::Nid, world.mm.zones[target.zone].node as u64),
+            (Field::Nid, world.mm.zones[target.zone].node.into()),
             (Field::Zid, world.mm.zones[target.zone].kind as u64),
             (Field::NrScanned, scanned),
             (Field::NrReclaimed, outcome.reclaimed),

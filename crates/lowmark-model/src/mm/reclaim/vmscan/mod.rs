@@ -14,6 +14,7 @@ mod pfmemalloc;
 mod scan_count;
 mod throttle;
 
+use crate::ids::{LruvecId, ZoneId};
 pub(crate) use lruvec::age_active_anon;
 pub(crate) use node::shrink_node;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
@@ -98,15 +99,15 @@ impl ScanControl {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target {
     /// List set: the root's, or that of a memory cgroup.
-    pub(crate) lruvec: usize,
+    pub(crate) lruvec: LruvecId,
     /// The zone whose lists these are, or the highest zone of the node.
-    pub(crate) zone: usize,
+    pub(crate) zone: ZoneId,
 }
 
 impl Mm {
     /// Whether reclaim in the zone is hopeless: everything in it has been scanned six times since a
     /// page was last freed.
-    pub(crate) fn zone_reclaimable(&self, zone: usize) -> bool {
+    pub(crate) fn zone_reclaimable(&self, zone: ZoneId) -> bool {
         let swap = self.swap.free_slots() > 0;
         let zone = &self.zones[zone];
         zone.pages_scanned < 6 * self.tree_reclaimable(zone.lruvec, swap)
@@ -246,7 +247,7 @@ async fn go_through_priorities(
 
 impl Mm {
     /// Whether a direct reclaimer that freed nothing says that there is hope.
-    fn node_is_hopeful(&self, zone: usize) -> bool {
+    fn node_is_hopeful(&self, zone: ZoneId) -> bool {
         match self.kernel.mechanisms.kswapd.hopeless_node {
             HopelessNode::PagesScanned => self.zone_reclaimable(zone),
             HopelessNode::Failures => false,

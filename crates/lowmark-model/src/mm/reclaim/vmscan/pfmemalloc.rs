@@ -4,6 +4,7 @@
 //! the node has less waits until kswapd has freed enough, a second at most if it may hold what kswapd needs. As a
 //! boost counts for the watermarks, that is half of the boosts, too.
 
+use crate::ids::NodeId;
 use crate::mm::reclaim::vmscan::throttle::MAX_KSWAPD_FAILURES;
 use crate::mm::types::{Gfp, Lru, Mark, ZoneType};
 use crate::time::SECOND;
@@ -41,7 +42,7 @@ pub(super) async fn throttle_direct_reclaim(sys: &Sys, gfp: Gfp) -> bool {
 impl World {
     /// `allow_direct_reclaim`: more than half of the min watermarks of zones with something to reclaim is free, or kswapd
     /// has given up. If not, it is woken for what the kernel itself can use.
-    fn allow_direct_reclaim(&mut self, node: usize) -> bool {
+    fn allow_direct_reclaim(&mut self, node: NodeId) -> bool {
         if self.mm.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES {
             return true;
         }
@@ -68,7 +69,7 @@ impl World {
     }
 
     /// The current task waits on the node, unless it need not any more.
-    fn wait_for_kswapd(&mut self, node: usize, deadline: Option<u64>) -> bool {
+    fn wait_for_kswapd(&mut self, node: NodeId, deadline: Option<u64>) -> bool {
         let now = self.sched.now();
         let late = deadline.is_some_and(|deadline| now >= deadline);
         if late || self.sched.current_killed() || self.allow_direct_reclaim(node) {
@@ -84,14 +85,14 @@ impl World {
     }
 
     /// kswapd has made a pass: if it has freed enough, those go on that wait for it.
-    pub(in crate::mm) fn wake_pfmemalloc_waiters(&mut self, node: usize) {
+    pub(in crate::mm) fn wake_pfmemalloc_waiters(&mut self, node: NodeId) {
         if !self.mm.nodes[node].pfmemalloc_wait.is_empty() && self.allow_direct_reclaim(node) {
             self.wake_all_pfmemalloc_waiters(node);
         }
     }
 
     /// kswapd goes to sleep: nobody is to wait for it.
-    pub(in crate::mm) fn wake_all_pfmemalloc_waiters(&mut self, node: usize) {
+    pub(in crate::mm) fn wake_all_pfmemalloc_waiters(&mut self, node: NodeId) {
         let wait = &mut self.mm.nodes[node].pfmemalloc_wait;
         wait.wake_all(&mut self.sched);
     }
@@ -109,9 +110,9 @@ mod tests {
     fn with_free(percent: u64) -> (World, Vec<Pfn>) {
         let mut world = World::of_version("v6.18");
         world.mm.drain_all_pages();
-        let list = Gfp::user(0).migrate_type;
+        let list = Gfp::user(NodeId::FIRST).migrate_type;
         let mut used = Vec::new();
-        for at in 0..world.mm.zones.len() {
+        for at in world.mm.zones.keys() {
             let keep = world.mm.zones[at].mark(Mark::Min) * percent / 100;
             while world.mm.zones[at].free > keep {
                 let pfn = world.mm.zones[at].take(&mut world.mm.pages, list);
@@ -142,7 +143,7 @@ mod tests {
                 world.mm.release_page(pfn);
             }
             world.mm.drain_all_pages();
-            world.wake_pfmemalloc_waiters(0);
+            world.wake_pfmemalloc_waiters(NodeId::FIRST);
         });
         sys.world().spawn("kswapd".into(), true, body);
         run_until_idle(&sys, &mut |_| {});
@@ -152,7 +153,7 @@ mod tests {
     #[test]
     fn with_half_of_the_reserves_nobody_waits() {
         let (world, _) = with_free(52);
-        let (sys, done) = waits(world, Vec::new(), Gfp::user(0));
+        let (sys, done) = waits(world, Vec::new(), Gfp::user(NodeId::FIRST));
         assert!(done < MSEC, "{done}");
         assert_eq!(sys.world().mm.stat.pgscan_direct_throttle, 0);
     }
@@ -161,7 +162,7 @@ mod tests {
     fn with_less_a_task_waits_until_pages_are_free() {
         let (world, used) = with_free(48);
         let enough = used[..200].to_vec();
-        let (sys, done) = waits(world, enough, Gfp::user(0));
+        let (sys, done) = waits(world, enough, Gfp::user(NodeId::FIRST));
         assert!((20 * MSEC..25 * MSEC).contains(&done), "{done}");
         assert_eq!(sys.world().mm.stat.pgscan_direct_throttle, 1);
     }
@@ -169,9 +170,9 @@ mod tests {
     #[test]
     fn a_boost_counts() {
         let (mut world, used) = with_free(90);
-        let zone = world.mm.nodes[0].zonelist[0];
+        let zone = world.mm.nodes[NodeId::FIRST].zonelist[0];
         world.mm.zones[zone].watermark_boost = 400;
-        let (_, done) = waits(world, used[..300].to_vec(), Gfp::user(0));
+        let (_, done) = waits(world, used[..300].to_vec(), Gfp::user(NodeId::FIRST));
         assert!(done >= 20 * MSEC, "{done}");
     }
 
@@ -180,7 +181,7 @@ mod tests {
         let (world, _) = with_free(10);
         let gfp = Gfp {
             noretry: true,
-            ..Gfp::user(0)
+            ..Gfp::user(NodeId::FIRST)
         };
         let (_, done) = waits(world, Vec::new(), gfp);
         assert!((SECOND..SECOND + 10 * MSEC).contains(&done), "{done}");
@@ -189,8 +190,8 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_kswapd_that_has_given_up() {
         let (mut world, _) = with_free(10);
-        world.mm.nodes[0].kswapd.failures = MAX_KSWAPD_FAILURES;
-        let (_, done) = waits(world, Vec::new(), Gfp::user(0));
+        world.mm.nodes[NodeId::FIRST].kswapd.failures = MAX_KSWAPD_FAILURES;
+        let (_, done) = waits(world, Vec::new(), Gfp::user(NodeId::FIRST));
         assert!(done < MSEC, "{done}");
     }
 }

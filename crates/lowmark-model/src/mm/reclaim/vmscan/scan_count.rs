@@ -2,6 +2,7 @@
 //! (`inactive_list_is_low`).
 
 use super::{ScanControl, Target};
+use crate::ids::LruvecId;
 use crate::kernel::{
     EnoughInactiveFile, InactiveRatio, LruUnit, ScanBalance, ScanControlTime, SmallScan,
     SwappinessWeight,
@@ -164,7 +165,7 @@ impl Mm {
 
     /// `lru_note_cost`: what reclaim of one type has cost, in pages written or read back, and in pages
     /// scanned in vain.
-    pub(crate) fn note_cost(&mut self, lruvec: usize, file: bool, io: u64, rotated: u64) {
+    pub(crate) fn note_cost(&mut self, lruvec: LruvecId, file: bool, io: u64, rotated: u64) {
         let cost = match self.kernel.mechanisms.reclaim.scan_balance {
             ScanBalance::Rotated => return,
             ScanBalance::IoCost => io,
@@ -196,6 +197,7 @@ impl Mm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::ZoneId;
     use crate::kernel::Kernel;
     use crate::mm::types::ZoneType;
     use crate::trace::Trace;
@@ -219,7 +221,10 @@ mod tests {
         let mut world = World::new(&machine, kernel, Trace::new(None));
         let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, 0, ZoneType::High);
         sc.priority = priority;
-        let target = Target { lruvec: 0, zone: 0 };
+        let target = Target {
+            lruvec: LruvecId::from(0),
+            zone: ZoneId::FIRST,
+        };
         match world.mm.scan_balance(target, &sc, &[4000; 4], true) {
             Balance::Equal => None,
             Balance::Fraction(shares, denominator) => Some((shares, denominator)),

@@ -8,6 +8,7 @@
 //! | isolated | a direct reclaimer when others hold more pages than are left | fewer are held | 20 ms |
 
 use super::{ScanControl, Target};
+use crate::ids::{LruvecId, NodeId, ZoneId};
 use crate::kernel::ReclaimStall;
 use crate::mm::Mm;
 use crate::mm::types::{Lru, SWAP_CLUSTER_MAX};
@@ -71,7 +72,7 @@ pub(super) async fn reclaim_throttle(sys: &Sys, target: Target, reason: Reason) 
     let delayed = world.sched.now() - began;
     world.trace(Kind::Throttled, |_| {
         vec![
-            (Field::Nid, node as u64),
+            (Field::Nid, node.into()),
             (Field::UsecTimeout, timeout / 1000),
             (Field::UsecDelayed, delayed / 1000),
             (Field::ThrottleReason, reason.flag()),
@@ -134,10 +135,10 @@ impl Mm {
     }
 
     /// `skip_throttle_noprogress`: kswapd has given up, or writing is not what is lacking.
-    fn skip_throttle_noprogress(&self, node: usize) -> bool {
+    fn skip_throttle_noprogress(&self, node: NodeId) -> bool {
         let swap = self.swap.free_slots() > 0;
         let zones = &self.nodes[node].zones;
-        let mut lruvecs: Vec<usize> = zones.iter().map(|&z| self.zones[z].lruvec).collect();
+        let mut lruvecs: Vec<LruvecId> = zones.iter().map(|&z| self.zones[z].lruvec).collect();
         lruvecs.dedup();
         let reclaimable: u64 = lruvecs
             .iter()
@@ -159,7 +160,7 @@ impl World {
     }
 
     /// `acct_reclaim_writeback`: pages of a node have been written while its reclaimers wait for that.
-    pub(crate) fn account_reclaim_writeback(&mut self, zone: usize, pages: u64) {
+    pub(crate) fn account_reclaim_writeback(&mut self, zone: ZoneId, pages: u64) {
         let node = self.mm.zones[zone].node;
         let throttled = &mut self.mm.nodes[node].throttled;
         if throttled.for_writeback == 0 {
@@ -193,10 +194,17 @@ mod tests {
     use lowmark_spec::workload::Cgroup;
     use lowmark_spec::{KernelSpec, Machine};
 
-    const TARGET: Target = Target { lruvec: 0, zone: 0 };
     const KSWAPD: (bool, MemcgId) = (true, ROOT);
     const DIRECT: (bool, MemcgId) = (false, ROOT);
     const GROUP: (bool, MemcgId) = (false, 1);
+
+    /// The only zone of the machine, and its node's lists.
+    fn target() -> Target {
+        Target {
+            lruvec: LruvecId::from(0),
+            zone: ZoneId::FIRST,
+        }
+    }
 
     /// What a reclaimer does in a test.
     #[derive(Clone, Copy)]
@@ -259,9 +267,9 @@ mod tests {
             Step::Pass(who, dirty, congested) => {
                 let mut sc = control(who);
                 (sc.found.dirty, sc.found.congested) = (dirty, congested);
-                after_pass(sys, TARGET, &sc).await;
+                after_pass(sys, target(), &sc).await;
             }
-            Step::Through => sys.world().forget_congestion(&[TARGET], &control(GROUP)),
+            Step::Through => sys.world().forget_congestion(&[target()], &control(GROUP)),
             Step::Written => sys.world().mm.nr_dirty = 0,
         }
     }
