@@ -56,7 +56,11 @@ fn free_on(mm: &Mm, zone: ZoneId, list: MigrateType, order: usize, area: &FreeLi
             list as usize,
             "a block is on the list of another type"
         );
-        assert_eq!(page.zone(), zone, "a block is on the list of another zone");
+        assert_eq!(
+            mm.pages.zone(pfn),
+            zone,
+            "a block is on the list of another zone"
+        );
         assert!(
             strays || state.pageblock_type(pfn) == list,
             "a block is on a list that its pageblock denies"
@@ -154,7 +158,8 @@ fn slots_and_cache_agree(mm: &Mm) {
                 "slot {slot} caches a page that denies it"
             );
             assert_eq!(
-                mm.pages[pfn].private, slot,
+                mm.pages[pfn].slot(),
+                slot,
                 "slot {slot} caches the page of another slot"
             );
         }

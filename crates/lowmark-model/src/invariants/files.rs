@@ -65,17 +65,17 @@ fn folio_is_whole(mm: &Mm, pfn: Pfn) {
     }
     let first = &mm.pages[head];
     let (file, index) = mm.file_of(first);
-    assert_eq!(
-        page.folio_order(),
-        first.folio_order(),
-        "order of page {pfn}"
-    );
+    assert_eq!(page.order(), first.order(), "order of page {pfn}");
     assert_eq!(
         mm.file_of(page),
         (file, index + (pfn - head)),
         "place of page {pfn}"
     );
-    assert_eq!(page.zone(), first.zone(), "zone of page {pfn}");
+    assert_eq!(
+        mm.pages.zone(pfn),
+        mm.pages.zone(head),
+        "zone of page {pfn}"
+    );
     assert!(!page.has_any(TAILS_LACK), "page {pfn} is no head");
     let group = |pfn| mm.memcontrol.of_page(pfn);
     assert_eq!(group(pfn), group(head), "group of page {pfn}");

@@ -362,7 +362,7 @@ impl Mm {
     /// root's come first.
     #[inline]
     pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
-        let root = self.zones[self.pages[pfn].zone()].lruvec;
+        let root = self.zones[self.pages.zone(pfn)].lruvec;
         match self.memcontrol.of_page(pfn) {
             ROOT => root,
             memcg => self.memcg_lruvec(root, memcg),

@@ -112,7 +112,8 @@ impl Mm {
             lruvecs,
         } = layout.build(&kernel);
         let end = |zone: &Zone| zone.start + zone.spanned as Pfn;
-        let pages = Pages::new(zones.last().map_or(0, end));
+        let starts: Vec<Pfn> = zones.iter().skip(1).map(|zone| zone.start).collect();
+        let pages = Pages::new(zones.last().map_or(0, end), &starts);
         let high = zones.iter().any(|zone| zone.kind == ZoneType::High);
         let mut mm = Mm {
             pages,

@@ -37,11 +37,9 @@ pub(crate) mod flag {
     pub(crate) const WORKINGSET: u16 = 1 << 10;
     /// PageAnon (`PAGE_MAPPING_ANON`): `owner` is or was in a private region
     pub(crate) const ANON: u16 = 1 << 11;
-    /// PageBuddy: first page of a free block of order `private`. No page in use is being read and
+    /// PageBuddy: first page of a free block. No page in use is being read and
     /// written at once.
     pub(crate) const BUDDY: u16 = LOCKED | WRITEBACK;
-    /// The bits above this one hold the zone.
-    pub(in crate::mm) const ZONE_SHIFT: u32 = 12;
 }
 
 /// `owner` of a page that belongs to nobody.

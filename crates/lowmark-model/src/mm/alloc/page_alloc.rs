@@ -79,7 +79,7 @@ impl Mm {
     /// Frees a block to the lists of its pageblock's type.
     #[inline]
     pub(crate) fn free_block(&mut self, pfn: Pfn, order: usize) {
-        let zone = self.pages[pfn].zone();
+        let zone = self.pages.zone(pfn);
         let list = self.zones[zone].pageblock_type(pfn);
         self.free_block_to(zone, pfn, order, list);
     }
@@ -124,7 +124,7 @@ impl Mm {
         debug_assert!(!page.has(flag::LRU) && !page.is_mapped());
         page.reset();
         self.memcontrol.uncharge(pfn);
-        let zone = &mut self.zones[self.pages[pfn].zone()];
+        let zone = &mut self.zones[self.pages.zone(pfn)];
         zone.pages_scanned = 0;
         zone.all_unreclaimable = false;
         self.stat.pgfree += 1;

@@ -295,7 +295,7 @@ impl Mm {
     /// Puts a free block on the list of the current CPU. False: its zone has no such lists.
     #[inline]
     pub(super) fn free_to_pcp(&mut self, pfn: Pfn, order: usize) -> bool {
-        let zone = self.pages[pfn].zone();
+        let zone = self.pages.zone(pfn);
         match self.zones[zone].pcp.is_some() {
             true => {
                 self.commit_to_pcp(zone, pfn, order);

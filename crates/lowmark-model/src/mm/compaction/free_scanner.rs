@@ -9,7 +9,7 @@ use crate::mm::types::{Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn,
 impl Zone {
     /// `__isolate_free_page`: a free block is nobody's, unless that would leave too little free.
     fn isolate_free_page(&mut self, pages: &mut Pages, pfn: Pfn) -> Option<u32> {
-        let (order, list) = (pages[pfn].buddy_order(), pages[pfn].buddy_list());
+        let (order, list) = (pages[pfn].order(), pages[pfn].buddy_list());
         let mark = self.unboosted(Mark::Min) + (1 << order);
         if !self.watermark_ok(0, mark, ZoneType::Dma) {
             return None;
@@ -25,7 +25,7 @@ impl Zone {
     /// `suitable_migration_target`: a movable pageblock that is not free as a whole.
     fn is_migration_target(&self, pages: &Pages, block: Pfn) -> bool {
         let page = &pages[block];
-        let free = page.has(flag::BUDDY) && page.buddy_order() >= PAGEBLOCK_ORDER;
+        let free = page.has(flag::BUDDY) && page.order() >= PAGEBLOCK_ORDER;
         !free && self.pageblock_type(block) == MigrateType::Movable
     }
 }

@@ -42,7 +42,7 @@ impl Mm {
     /// `folio_migrate_mapping`: the swap cache, the shared object or the file has a page in another frame.
     fn replace_in_cache(&mut self, page: Page, to: Pfn) {
         if page.has(flag::SWAPCACHE) {
-            self.swap.replace_cached(page.private, to);
+            self.swap.replace_cached(page.slot(), to);
         } else if page.is_anon() {
             // Its PTE alone knows it.
         } else if page.has(flag::SWAPBACKED) {

@@ -44,7 +44,7 @@ impl Mm {
     /// movable pageblocks alone.
     fn is_migration_source(&self, cc: &CompactControl, block: Pfn) -> bool {
         let page = &self.pages[block];
-        let whole = page.has(flag::LRU) && page.folio_order() >= PAGEBLOCK_ORDER;
+        let whole = page.has(flag::LRU) && page.order() >= PAGEBLOCK_ORDER;
         let movable = || self.zones[cc.zone].pageblock_type(block) == MigrateType::Movable;
         !whole && (cc.mode != Mode::Async || movable())
     }
@@ -152,7 +152,7 @@ impl Mm {
             scanned += 1;
             let page = self.pages[pfn];
             if page.has(flag::BUDDY) {
-                let block = 1 << page.buddy_order();
+                let block = 1 << page.order();
                 scanned += block - 1;
                 pfn += block as Pfn;
                 continue;
@@ -203,7 +203,7 @@ impl Mm {
     fn cannot_be_isolated(&self, cc: &CompactControl, pfn: Pfn) -> Option<Pfn> {
         let head = self.pages.head(pfn);
         let folio = &self.pages[head];
-        let order = folio.folio_order();
+        let order = folio.order();
         if !folio.has(flag::LRU) || folio.has(flag::WRITEBACK) {
             return Some(1);
         }

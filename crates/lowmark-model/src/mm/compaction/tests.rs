@@ -268,7 +268,7 @@ fn failures_put_it_off() {
 
 #[test]
 fn lists_of_free_blocks_rotate_like_a_deque() {
-    let mut pages = Pages::new(16);
+    let mut pages = Pages::new(16, &[]);
     let mut list = FreeList::default();
     let mut plain: VecDeque<Pfn> = VecDeque::new();
     for pfn in 0..6 {

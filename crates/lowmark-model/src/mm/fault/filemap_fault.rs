@@ -82,7 +82,7 @@ impl Mm {
     /// `do_set_pmd`: a folio of the size of a huge page is mapped as a whole, where nothing of it is mapped yet and all
     /// of it lies in the region. False: it is not.
     fn map_huge(&mut self, fault: FileFault, pfn: Pfn) -> bool {
-        if self.pages[pfn].folio_order() != PAGEBLOCK_ORDER {
+        if self.pages[pfn].order() != PAGEBLOCK_ORDER {
             return false;
         }
         let head = self.pages.head(pfn);

@@ -41,7 +41,7 @@ impl Mm {
     pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> u32 {
         let page = self.pages[pfn];
         match page.is_mapped() {
-            _ if page.folio_order() > 0 => self.large_folio_referenced(pfn),
+            _ if page.order() > 0 => self.large_folio_referenced(pfn),
             true => self.mapped_page_referenced(pfn, page),
             false => 0,
         }
@@ -107,8 +107,8 @@ impl Mm {
         if page.is_anon() {
             let pte = self.anon_pte(page);
             (dirty, unmapped) = (pte.is_dirty(), 1);
-            *pte = Pte::swapped(page.private);
-            self.swap.add_reference(page.private);
+            *pte = Pte::swapped(page.slot());
+            self.swap.add_reference(page.slot());
         } else {
             self.for_each_shared_pte(pfn, page, |pte| {
                 dirty |= pte.is_dirty();

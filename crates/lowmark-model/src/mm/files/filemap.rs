@@ -160,7 +160,7 @@ impl Mm {
             sync: true,
             position,
             pfn,
-            in_folio: self.pages[pfn].folio_order() > 0,
+            in_folio: self.pages[pfn].order() > 0,
             needs_bio: false,
         })
     }
@@ -291,7 +291,7 @@ impl World {
                 stopped = Stopped::Locked(head);
                 break;
             }
-            if file.readahead.comes_to(*at, page.folio_order()) {
+            if file.readahead.comes_to(*at, page.order()) {
                 self.mm.mark_page_accessed(head);
             }
             let bytes = (PAGE_SIZE - *at % PAGE_SIZE).min(end - *at);

@@ -2,7 +2,7 @@
 //!
 //! 1. The first frame, the *head*, stands for all of them: it has the flags, and it alone is on an LRU list, where it
 //!    counts for as many pages as the folio has. The others, the *tails*, have no flags.
-//! 2. Every frame has the order in `private`, and its own place in its file and its own PTEs.
+//! 2. Every frame has the order, and its own place in its file and its own PTEs.
 //! 3. While the folio is read, `position` of its second frame says how many of its pages are still to come.
 //! 4. It is for pages that are read. Who writes to one, or cuts its file short, or moves it, splits it first; kernels
 //!    write large folios as they are.
@@ -18,19 +18,10 @@ pub(in crate::mm) const MAX_PAGECACHE_ORDER: usize = 9;
 const HANDED_ON: [u16; 3] = [flag::REFERENCED, flag::ACTIVE, flag::WORKINGSET];
 
 impl Page {
-    /// `folio_order` of the folio that a page of a file belongs to, 0 for a page of its own.
-    #[inline]
-    pub(crate) fn folio_order(&self) -> usize {
-        match self.has_any(flag::SWAPBACKED | flag::SWAPCACHE) {
-            true => 0,
-            false => self.private as usize,
-        }
-    }
-
     /// `folio_nr_pages`
     #[inline]
     pub(crate) fn folio_nr_pages(&self) -> u64 {
-        1 << self.folio_order()
+        1 << self.order()
     }
 }
 
@@ -38,7 +29,7 @@ impl Pages {
     /// `page_folio`: the head of the folio that a page belongs to.
     #[inline]
     pub(crate) fn head(&self, pfn: Pfn) -> Pfn {
-        pfn & (!0 << self[pfn].folio_order())
+        pfn & (!0 << self[pfn].order())
     }
 
     /// Frames of the folio with this head.
@@ -50,14 +41,14 @@ impl Pages {
     pub(in crate::mm) fn make_folio(&mut self, head: Pfn, order: usize) {
         for pfn in head..head + (1 << order) {
             self[pfn].reset();
-            self[pfn].private = order as u32;
+            self[pfn].set_order(order);
         }
     }
 
     /// Reads of so many of its pages are to come: the folio is locked.
     pub(in crate::mm) fn lock_for_reads(&mut self, head: Pfn, reads: u32) {
         self[head].set(flag::LOCKED);
-        if self[head].folio_order() > 0 {
+        if self[head].order() > 0 {
             self[head + 1].position = reads;
         }
     }
@@ -65,7 +56,7 @@ impl Pages {
     /// A page has been read. The folio that is unlocked with that, unless more of it is to come (`folio_end_read`).
     pub(in crate::mm) fn end_read(&mut self, pfn: Pfn) -> Option<Pfn> {
         let head = self.head(pfn);
-        if self[head].folio_order() > 0 {
+        if self[head].order() > 0 {
             let left = &mut self[head + 1].position;
             *left -= 1;
             if *left > 0 {
@@ -101,7 +92,7 @@ impl Mm {
         let whole = self.pages[head];
         for pfn in frames.clone() {
             let page = &mut self.pages[pfn];
-            page.private = 0;
+            page.set_order(0);
             for one in HANDED_ON.into_iter().filter(|&one| whole.has(one)) {
                 page.set(one);
             }
@@ -118,7 +109,7 @@ impl Mm {
 
     /// Frees all frames of a folio that nobody uses.
     pub(crate) fn free_folio(&mut self, head: Pfn) {
-        match self.pages[head].folio_order() {
+        match self.pages[head].order() {
             0 => self.free_page(head),
             order => self.free_large_folio(head, order),
         }

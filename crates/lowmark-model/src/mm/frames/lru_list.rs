@@ -314,7 +314,7 @@ mod tests {
             list: LruList::default(),
             plain: VecDeque::new(),
             chunks: Chunks::default(),
-            pages: Pages::new(PAGES),
+            pages: Pages::new(PAGES, &[]),
         };
         let mut stream = Stream::new(0, "lists", 0);
         let mut off: Vec<Pfn> = (0..PAGES).collect();

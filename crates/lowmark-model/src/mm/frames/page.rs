@@ -1,17 +1,27 @@
 //! `struct page`, 16 bytes, and doubly linked lists of free blocks.
 
 use crate::ids::ZoneId;
+use crate::mm::frames::pte::MAX_PAYLOAD;
 use crate::mm::types::{Lru, MigrateType, NONE, Pfn, UNMAPPED, flag};
 use std::ops::{Index, IndexMut};
 
-/// A page frame. The first page of a free block has the links of its list in `owner` and `position`.
+/// Bits of `private` below the order: a swap slot, or the list of a free block. PTEs name no more slots either.
+const ORDER_SHIFT: u32 = 28;
+const SLOT_MASK: u32 = (1 << ORDER_SHIFT) - 1;
+const _: () = assert!(
+    MAX_PAYLOAD <= SLOT_MASK,
+    "a slot of a PTE fits beside the order"
+);
+
+/// A page frame. The first page of a free block has the links of its list in `owner` and `position`. The zone of a frame
+/// follows from its number ([`Pages::zone`]), and what few frames need is in tables beside this one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Page {
     /// Region or shared object and page offset in it: see [`Mappings`](crate::mm::frames::mapping::Mappings).
     pub(crate) owner: u32,
-    /// Swap slot of a swap cache page; order of the folio of a file's page; order of a free block, and whose list it is
-    /// on.
-    pub(crate) private: u32,
+    /// Order of the folio or free block that it belongs to; below it the swap slot of a swap cache page, or whose list
+    /// a free block is on.
+    private: u32,
     /// Place on its LRU list.
     pub(crate) position: u32,
     flags: u16,
@@ -56,10 +66,29 @@ impl Page {
         set
     }
 
-    /// Index of its zone.
+    /// Swap slot of a swap cache page (`page_swap_entry`).
     #[inline]
-    pub(crate) fn zone(&self) -> ZoneId {
-        ZoneId::from(usize::from(self.flags >> flag::ZONE_SHIFT))
+    pub(crate) fn slot(&self) -> u32 {
+        self.private & SLOT_MASK
+    }
+
+    /// The page is the swap cache's for a slot.
+    #[inline]
+    pub(crate) fn set_slot(&mut self, slot: u32) {
+        debug_assert!(slot <= SLOT_MASK);
+        self.private = self.private & !SLOT_MASK | slot;
+    }
+
+    /// Order of the folio that it belongs to, 0 for a page of its own (`folio_order`); that of a free block.
+    #[inline]
+    pub(crate) fn order(&self) -> usize {
+        (self.private >> ORDER_SHIFT) as usize
+    }
+
+    /// It belongs to a folio of this order, and to no slot or list.
+    #[inline]
+    pub(in crate::mm) fn set_order(&mut self, order: usize) {
+        self.private = (order as u32) << ORDER_SHIFT;
     }
 
     /// List on which the page is or belongs.
@@ -83,7 +112,7 @@ impl Page {
     /// PageBuddy: whether it is the first of a free block of this order.
     #[inline]
     pub(crate) fn is_free_block(&self, order: usize) -> bool {
-        self.has(flag::BUDDY) && usize::from(self.private as u8) == order
+        self.has(flag::BUDDY) && self.order() == order
     }
 
     /// Whether the free block that it is the first page of is on a list of this type.
@@ -92,31 +121,22 @@ impl Page {
         self.buddy_list() == list as usize
     }
 
-    /// Order of the free block that it is the first page of (`buddy_order`).
-    pub(crate) fn buddy_order(&self) -> usize {
-        usize::from(self.private as u8)
-    }
-
     /// Number of the type whose list the free block is on that it is the first page of.
     #[inline]
     pub(crate) fn buddy_list(&self) -> usize {
-        (self.private >> u8::BITS) as usize
+        self.slot() as usize
     }
 
     /// What another frame was used for, this one is used for now; it is on no list yet (`folio_migrate_flags`).
     pub(in crate::mm) fn take_over(&mut self, other: &Page) {
-        let zone = self.flags & !0 << flag::ZONE_SHIFT;
-        *self = Page {
-            flags: zone | other.flags & !(!0 << flag::ZONE_SHIFT),
-            ..*other
-        };
+        *self = *other;
         self.clear(flag::LRU | flag::WAITERS);
     }
 
-    /// Forgets everything but the zone: the page is about to be free or has just been allocated.
+    /// Forgets everything but its place on lists: the page is about to be free or has just been allocated.
     #[inline]
     pub(crate) fn reset(&mut self) {
-        self.flags &= !0 << flag::ZONE_SHIFT;
+        self.flags = 0;
         self.owner = UNMAPPED;
         self.private = 0;
         self.mapcount = 0;
@@ -126,17 +146,20 @@ impl Page {
 /// `private` of a free block.
 #[inline]
 fn of_free_block(order: usize, list: MigrateType) -> u32 {
-    (list as u32) << u8::BITS | order as u32
+    (order as u32) << ORDER_SHIFT | list as u32
 }
 
 /// Every frame of the machine.
 #[derive(Debug)]
 pub(crate) struct Pages {
     pages: Vec<Page>,
+    /// The first frame of each zone but the lowest.
+    zone_starts: Vec<Pfn>,
 }
 
 impl Pages {
-    pub(crate) fn new(count: u32) -> Pages {
+    /// `zone_starts`: the first frame of each zone but the lowest, in their order.
+    pub(crate) fn new(count: u32, zone_starts: &[Pfn]) -> Pages {
         let page = Page {
             owner: UNMAPPED,
             private: 0,
@@ -146,6 +169,7 @@ impl Pages {
         };
         Pages {
             pages: vec![page; count as usize],
+            zone_starts: zone_starts.to_vec(),
         }
     }
 
@@ -160,11 +184,11 @@ impl Pages {
         self.pages.len() as u32
     }
 
-    /// Says to which zone the frames from `start` to `end` belong.
-    pub(crate) fn set_zone(&mut self, start: Pfn, end: Pfn, zone: ZoneId) {
-        for page in &mut self.pages[start as usize..end as usize] {
-            page.flags = (usize::from(zone) as u16) << flag::ZONE_SHIFT;
-        }
+    /// The zone that a frame lies in (`page_zone`). There are few, so that they are gone through.
+    #[inline]
+    pub(crate) fn zone(&self, pfn: Pfn) -> ZoneId {
+        let below = self.zone_starts.iter().take_while(|&&start| start <= pfn);
+        ZoneId::from(below.count())
     }
 }
 
@@ -228,7 +252,7 @@ impl FreeList {
     pub(crate) fn remove(&mut self, pages: &mut Pages, pfn: Pfn) {
         let page = &mut pages[pfn];
         page.clear(flag::BUDDY);
-        page.private = 0;
+        page.set_order(0);
         let (next, prev) = (page.owner, page.position);
         match prev {
             NONE => self.head = next,

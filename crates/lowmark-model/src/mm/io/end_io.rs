@@ -32,9 +32,10 @@ impl World {
 
     fn end_page_writeback(&mut self, pfn: Pfn, failed: bool) {
         self.mm.memcontrol.uncount_writeback(pfn);
+        let zone = self.mm.pages.zone(pfn);
         let page = &mut self.mm.pages[pfn];
         page.clear(flag::WRITEBACK);
-        let (zone, file) = (page.zone(), !page.has(flag::SWAPBACKED));
+        let file = !page.has(flag::SWAPBACKED);
         if failed && !file {
             // end_swap_bio_write
             page.clear(flag::RECLAIM);

@@ -5,14 +5,14 @@ use crate::ids::LruvecId;
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Lruvec;
 use crate::mm::frames::page::Page;
-use crate::mm::types::{ByZone, Lru, Pfn, flag};
+use crate::mm::types::{ByZone, Lru, Pfn, ZoneType, flag};
 
 impl Lruvec {
     /// A page, or all of the folio that it is the head of, is on a list now (`update_lru_size`).
     #[inline]
     fn count_in(&mut self, page: &Page, kind: usize, lru: usize) {
         self.zone_pages[kind][lru] += 1;
-        if page.folio_order() > 0 {
+        if page.order() > 0 {
             let tails = page.folio_nr_pages() - 1;
             self.zone_pages[kind][lru] += tails;
             self.tails[lru] += tails;
@@ -23,7 +23,7 @@ impl Lruvec {
     #[inline]
     fn count_out(&mut self, page: &Page, kind: usize, lru: usize) {
         self.zone_pages[kind][lru] -= 1;
-        if page.folio_order() > 0 {
+        if page.order() > 0 {
             let tails = page.folio_nr_pages() - 1;
             self.zone_pages[kind][lru] -= tails;
             self.tails[lru] -= tails;
@@ -32,6 +32,12 @@ impl Lruvec {
 }
 
 impl Mm {
+    /// Type of the zone that a frame lies in.
+    #[inline]
+    fn zone_type(&self, pfn: Pfn) -> ZoneType {
+        self.zones[self.pages.zone(pfn)].kind
+    }
+
     /// List on which a page is or belongs.
     #[inline]
     pub(crate) fn page_lru(&self, pfn: Pfn) -> Lru {
@@ -41,11 +47,10 @@ impl Mm {
     /// `lru_cache_add_lru`: at the head of the list that the page's flags say.
     #[inline]
     pub(crate) fn lru_add(&mut self, pfn: Pfn) {
-        let lruvec = self.lruvec_of(pfn);
+        let (lruvec, kind) = (self.lruvec_of(pfn), self.zone_type(pfn) as usize);
         let page = &mut self.pages[pfn];
         page.set(flag::LRU);
         let lru = page.lru() as usize;
-        let kind = self.zones[page.zone()].kind as usize;
         let lists = &mut self.lruvecs[lruvec];
         lists.count_in(page, kind, lru);
         page.position = lists.lists[lru].push_head(&mut self.chunks, pfn);
@@ -53,16 +58,16 @@ impl Mm {
 
     /// [`lru_add`](Self::lru_add) of pages of one list set; how many of them are active.
     pub(crate) fn lru_add_all(&mut self, lruvec: LruvecId, batch: &[Pfn]) -> u64 {
-        let lists = &mut self.lruvecs[lruvec];
         let mut active = 0;
         for &pfn in batch {
+            let kind = self.zone_type(pfn) as usize;
+            let lists = &mut self.lruvecs[lruvec];
             let page = &mut self.pages[pfn];
             page.set(flag::LRU);
             if page.has(flag::ACTIVE) {
                 active += page.folio_nr_pages();
             }
             let lru = page.lru() as usize;
-            let kind = self.zones[page.zone()].kind as usize;
             lists.count_in(page, kind, lru);
             page.position = lists.lists[lru].push_head(&mut self.chunks, pfn);
         }
@@ -72,11 +77,10 @@ impl Mm {
     /// Off its list.
     #[inline]
     pub(crate) fn lru_del(&mut self, pfn: Pfn) {
-        let lruvec = self.lruvec_of(pfn);
+        let (lruvec, kind) = (self.lruvec_of(pfn), self.zone_type(pfn) as usize);
         let page = &mut self.pages[pfn];
         page.clear(flag::LRU);
         let lru = page.lru() as usize;
-        let kind = self.zones[page.zone()].kind as usize;
         let lists = &mut self.lruvecs[lruvec];
         lists.count_out(page, kind, lru);
         let list = &mut lists.lists[lru];
@@ -126,7 +130,7 @@ impl Mm {
     /// first. Active pages stay where they are unless `active_too` (4.11 and later).
     #[inline]
     pub(crate) fn rotate_reclaimable_page(&mut self, pfn: Pfn, active_too: bool) {
-        let lruvec = self.lruvec_of(pfn);
+        let (lruvec, kind) = (self.lruvec_of(pfn), self.zone_type(pfn) as usize);
         let page = &mut self.pages[pfn];
         let stays = page.has(flag::ACTIVE) && !active_too;
         if !page.has(flag::LRU) || stays || page.has(flag::DIRTY) {
@@ -135,7 +139,7 @@ impl Mm {
         let from = page.lru() as usize;
         page.clear(flag::ACTIVE);
         let to = page.lru() as usize;
-        let by_zone = &mut self.lruvecs[lruvec].zone_pages[self.zones[page.zone()].kind as usize];
+        let by_zone = &mut self.lruvecs[lruvec].zone_pages[kind];
         by_zone[from] -= 1;
         by_zone[to] += 1;
         let lists = &mut self.lruvecs[lruvec].lists;

@@ -36,7 +36,7 @@ impl Mm {
         if !remembered {
             return None;
         }
-        let lruvec = self.zones[page.zone()].lruvec;
+        let lruvec = self.zones[self.pages.zone(pfn)].lruvec;
         let lruvec = self.memcg_lruvec(lruvec, memcg);
         let before = self.lruvecs[lruvec].nonresident_age;
         self.age_nonresident(lruvec, page.folio_nr_pages());

@@ -173,7 +173,7 @@ impl Mm {
     #[inline]
     pub(crate) fn delete_from_swap_cache(&mut self, pfn: Pfn) {
         let page = &mut self.pages[pfn];
-        let slot = page.private;
+        let slot = page.slot();
         page.clear(flag::SWAPCACHE);
         let unread = page.has(flag::RECLAIM) && !page.has(flag::WRITEBACK);
         self.swap.clear_cached(slot);
@@ -188,7 +188,7 @@ impl Mm {
         let page = &self.pages[pfn];
         let droppable = page.has(flag::SWAPCACHE)
             && !page.has(flag::WRITEBACK)
-            && self.swap.references(page.private) == 0;
+            && self.swap.references(page.slot()) == 0;
         if droppable {
             self.delete_from_swap_cache(pfn);
             self.pages[pfn].set(flag::DIRTY);
@@ -304,7 +304,7 @@ impl World {
         self.mm.readahead_event(-10);
         let page = &mut self.mm.pages[pfn];
         page.set(flag::SWAPCACHE | flag::DIRTY);
-        page.private = slot;
+        page.set_slot(slot);
         self.mm.memcontrol.record_slot(slot, pfn);
         self.settle_swap_cache(pfn);
         true
@@ -472,7 +472,7 @@ impl World {
             page.set(flag::RECLAIM);
             self.mm.stat.swap_ra += 1;
         }
-        page.private = slot;
+        page.set_slot(slot);
         let shadow = self.mm.swap.take_shadow(slot);
         self.mm.swap.set_cached(slot, pfn);
         if let Some(shadow) = shadow {

@@ -28,8 +28,6 @@ impl Mm {
         for index in self.zones.keys() {
             let zone = &self.zones[index];
             let (first, managed) = (zone.first_managed, zone.managed as Pfn);
-            let spanned = zone.start..zone.start + zone.spanned as Pfn;
-            self.pages.set_zone(spanned.start, spanned.end, index);
             // Each pageblock is freed by itself, as its type may not be that of the next one.
             let largest = match zone.pageblocks.is_empty() {
                 true => MAX_ORDER - 1,

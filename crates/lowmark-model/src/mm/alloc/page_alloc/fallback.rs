@@ -237,7 +237,7 @@ impl Zone {
                 pfn += 1;
                 continue;
             }
-            let (order, from) = (pages[pfn].buddy_order(), pages[pfn].buddy_list());
+            let (order, from) = (pages[pfn].order(), pages[pfn].buddy_list());
             self.free_area[from][order].remove(pages, pfn);
             self.free_area[list as usize][order].push(pages, pfn, order, list);
             pfn += 1 << order;
@@ -287,7 +287,7 @@ fn census(pages: &Pages, start: Pfn) -> Census {
     while pfn < start + PAGEBLOCK_PAGES {
         let page = &pages[pfn];
         let step = match page.has(flag::BUDDY) {
-            true => 1 << page.buddy_order(),
+            true => 1 << page.order(),
             false => 1,
         };
         match page.has(flag::BUDDY) {

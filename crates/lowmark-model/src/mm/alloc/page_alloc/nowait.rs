@@ -112,7 +112,7 @@ impl Mm {
     /// The node that a page lies on (`page_to_nid`).
     #[inline]
     pub(crate) fn node_of(&self, pfn: Pfn) -> NodeId {
-        self.zones[self.pages[pfn].zone()].node
+        self.zones[self.pages.zone(pfn)].node
     }
 
     /// Frees a block (`__free_pages`).

@@ -96,7 +96,7 @@ impl World {
         match found {
             Some(pfn) => {
                 self.mm.stat.compact_success += 1;
-                let zone = self.mm.pages[pfn].zone();
+                let zone = self.mm.pages.zone(pfn);
                 self.mm.zones[zone].compaction_succeeded(order);
             }
             None => self.mm.stat.compact_fail += 1,

@@ -16,7 +16,7 @@ impl Mm {
     /// it to where reclaim finds it first.
     fn left_to_flusher(&mut self, pfn: Pfn, sc: &ScanControl) -> Option<Fate> {
         let page = &self.pages[pfn];
-        let lists = &self.lruvecs[self.zones[page.zone()].lruvec];
+        let lists = &self.lruvecs[self.zones[self.pages.zone(pfn)].lruvec];
         let seen = page.has(flag::RECLAIM);
         let (writes, fate) = match self.kernel.mechanisms.writeback.reclaim_file_writes {
             ReclaimFileWrites::Anybody => (true, Fate::Keep),

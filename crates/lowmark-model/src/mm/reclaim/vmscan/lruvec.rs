@@ -394,7 +394,7 @@ impl Mm {
                 let pfn = batch[looked];
                 looked += 1;
                 let page = &self.pages[pfn];
-                let (kind, pages) = (self.zones[page.zone()].kind, page.folio_nr_pages());
+                let (kind, pages) = (self.zones[self.pages.zone(pfn)].kind, page.folio_nr_pages());
                 by_zone[kind as usize] += pages;
                 tails += pages - 1;
                 if kind > sc.reclaim_idx && skipped.len() < most {

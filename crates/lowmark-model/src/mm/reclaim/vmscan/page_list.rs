@@ -146,7 +146,7 @@ impl Mm {
         if page.has(flag::SWAPCACHE) {
             let shadow = self.workingset_eviction(pfn, sc.memcg);
             self.delete_from_swap_cache(pfn);
-            self.swap.set_shadow(page.private, shadow);
+            self.swap.set_shadow(page.slot(), shadow);
         } else if page.owner != UNMAPPED && !page.is_anon() {
             // Never written to: it is a hole again.
             let (object, index) = self.mappings.of(page.owner);
@@ -261,7 +261,7 @@ impl World {
         if !self.mm.pages[pfn].has(flag::SWAPBACKED) {
             self.count_file_page(pfn, outcome);
         }
-        let lruvec = self.mm.zones[self.mm.pages[pfn].zone()].lruvec;
+        let lruvec = self.mm.zones[self.mm.pages.zone(pfn)].lruvec;
         let page = &mut self.mm.pages[pfn];
         if sc.kswapd && page.has(flag::RECLAIM) && self.mm.lruvecs[lruvec].all_writeback {
             outcome.immediate += 1;
@@ -281,7 +281,7 @@ impl World {
             return Fate::Activate;
         }
         // swap_writepage: nobody needs what is in the page.
-        if self.mm.swap.references(self.mm.pages[pfn].private) == 0 {
+        if self.mm.swap.references(self.mm.pages[pfn].slot()) == 0 {
             self.mm.delete_from_swap_cache(pfn);
             return Fate::Free;
         }
@@ -307,9 +307,9 @@ impl World {
             return false;
         }
         let page = self.mm.pages[pfn];
-        self.mm.swap.set_shmem(page.private);
+        self.mm.swap.set_shmem(page.slot());
         let (object, index) = self.mm.mappings.of(page.owner);
-        self.mm.shmem[object].slots[index] = ShmemSlot::swapped(page.private);
+        self.mm.shmem[object].slots[index] = ShmemSlot::swapped(page.slot());
         self.mm.pages[pfn].owner = UNMAPPED;
         true
     }
