@@ -7,7 +7,7 @@ use crate::ids::ZoneId;
 use crate::kernel::MigrateTypes;
 use crate::mm::Mm;
 use crate::mm::frames::page::FreeList;
-use crate::mm::types::{Lru, MigrateType, flag};
+use crate::mm::types::{Lru, MigrateType, ZoneType, flag};
 use crate::world::World;
 
 /// Checks everything; a panic names what is broken.
@@ -77,7 +77,7 @@ fn lists_hold_what_they_say(mm: &Mm) {
     for (index, lists) in mm.lruvecs.iter_enumerated() {
         for lru in Lru::EVICTABLE {
             let mut length = 0;
-            for pfn in lists.lists[lru as usize].iter(&mm.chunks) {
+            for pfn in lists.iter(&mm.chunks, lru) {
                 let page = &mm.pages[pfn];
                 assert!(
                     page.has(flag::LRU),
@@ -103,8 +103,8 @@ fn lists_hold_what_they_say(mm: &Mm) {
                 lists.len(lru),
                 "length of {lru:?} of list set {index}"
             );
-            let zones = lists.zone_pages.iter();
-            let by_zone: u64 = zones.map(|pages| pages[lru as usize]).sum();
+            let zones = ZoneType::ALL.iter();
+            let by_zone: u64 = zones.map(|&kind| lists.zone_len(kind, lru)).sum();
             assert_eq!(
                 by_zone, length,
                 "pages per zone of {lru:?} of list set {index}"

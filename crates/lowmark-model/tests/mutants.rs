@@ -38,9 +38,9 @@ const LIES: [Lie; 5] = [
     },
     Lie {
         what: "survivors of a batch go back in the opposite order",
-        file: "mm/reclaim/vmscan/lruvec.rs",
-        truth: "self.mm.lru_add_all(target.lruvec, survivors)",
-        lie: "self.mm.lru_add_all(target.lruvec, &survivors.iter().rev().copied().collect::<Vec<_>>())",
+        file: "mm/reclaim/vmscan/classic/isolate.rs",
+        truth: "self.lru_add_all(target.lruvec, survivors)",
+        lie: "self.lru_add_all(target.lruvec, &survivors.iter().rev().copied().collect::<Vec<_>>())",
         seen_in: "pgmajfault",
     },
     Lie {

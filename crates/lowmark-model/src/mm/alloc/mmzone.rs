@@ -3,10 +3,9 @@
 use crate::ids::{LruvecId, NodeId, ZoneId};
 use crate::kernel::{FirstMegabyte, Kernel, LruUnit, ZoneSize, Zones};
 use crate::mm::alloc::pcp::Pcp;
-use crate::mm::frames::lru_list::LruList;
 use crate::mm::frames::page::FreeList;
 use crate::mm::types::{
-    Lru, MAX_NR_ZONES, MAX_ORDER, Mark, MigrateType, PAGEBLOCK_PAGES, Pfn, ZoneType,
+    MAX_NR_ZONES, MAX_ORDER, Mark, MigrateType, PAGEBLOCK_PAGES, Pfn, ZoneType,
 };
 use lowmark_spec::machine::{Arch, Fragments, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
 use typed_index_collections::{TiSlice, TiVec};
@@ -80,58 +79,6 @@ impl Zone {
             ZoneSize::Present => self.present,
             ZoneSize::Managed => self.managed,
         }
-    }
-}
-
-/// The LRU lists of a zone or node, with what reclaim remembers about them.
-#[derive(Debug, Default)]
-pub(crate) struct Lruvec {
-    /// Lists, indexed by [`Lru`].
-    pub(crate) lists: [LruList; 4],
-    /// Pages of large folios on them beside their heads, indexed by [`Lru`].
-    pub(crate) tails: [u64; 4],
-    /// Their pages by zone type, indexed by [`Lru`] then (`lru_zone_size`).
-    pub(crate) zone_pages: [[u64; 4]; MAX_NR_ZONES],
-    /// `recent_scanned` of anon and file.
-    pub(crate) recent_scanned: [u64; 2],
-    /// `recent_rotated` of anon and file.
-    pub(crate) recent_rotated: [u64; 2],
-    /// Shares below a batch, by list (to 2.6.39).
-    pub(crate) nr_saved_scan: [u64; 4],
-    /// `NR_ISOLATED_ANON`, `NR_ISOLATED_FILE`; those of the root count for all groups.
-    pub(crate) isolated: [u64; 2],
-    /// Evictions and activations so far, modulo 2^26 (`nonresident_age`, `inactive_age`).
-    pub(crate) nonresident_age: u32,
-    /// `WORKINGSET_ACTIVATE` of anon and file.
-    pub(crate) activations: [u64; 2],
-    /// The same when reclaim last ended, as far as it was known (`refaults`).
-    pub(crate) refaults: [u64; 2],
-    /// Counters when they were last flushed (`lruvec_stats`).
-    pub(crate) flushed: LruvecCounts,
-    /// `anon_cost`, `file_cost`.
-    pub(crate) cost: [u64; 2],
-    /// ZONE_WRITEBACK, PGDAT_WRITEBACK: a whole batch was under writeback (3.11 and later).
-    pub(crate) all_writeback: bool,
-    /// ZONE_TAIL_LRU_DIRTY, PGDAT_DIRTY: a whole batch was dirty and nobody writes it (3.11 and later).
-    pub(crate) tail_dirty: bool,
-    /// LRUVEC_CONGESTED: all dirty pages of a pass were under writeback and had come round again (5.16 and
-    /// later).
-    pub(crate) congested: bool,
-}
-
-impl Lruvec {
-    /// Pages on a list.
-    #[inline]
-    pub(crate) fn len(&self, lru: Lru) -> u64 {
-        self.lists[lru as usize].len() + self.tails[lru as usize]
-    }
-
-    /// Pages that reclaim may find: file, and anon while there is swap
-    /// (`zone_reclaimable_pages`).
-    pub(crate) fn reclaimable(&self, swap: bool) -> u64 {
-        let file = self.len(Lru::InactiveFile) + self.len(Lru::ActiveFile);
-        let anon = self.len(Lru::InactiveAnon) + self.len(Lru::ActiveAnon);
-        file + if swap { anon } else { 0 }
     }
 }
 
@@ -428,10 +375,12 @@ fn build_node(zones: &TiSlice<ZoneId, Zone>, node: usize, nodes: usize) -> Node 
     }
 }
 
+mod lruvec;
 mod pageblocks;
 mod state;
 mod watermarks;
 
+pub(crate) use lruvec::Lruvec;
 pub(in crate::mm) use state::{Kcompactd, Kswapd, LruvecCounts, Throttled, ZoneCompaction};
 pub use watermarks::{ZoneMarks, zone_marks};
 

@@ -81,8 +81,7 @@ impl Mm {
 
     /// The frames of the pages that will be taken off the tail of a list next.
     pub(crate) fn fetch_tail(&self, lruvec: LruvecId, lru: Lru, want: u64) {
-        let list = &self.lruvecs[lruvec].lists[lru as usize];
-        self.fetch_frames(list.tail_places(&self.chunks, want as usize));
+        self.fetch_frames(self.lruvecs[lruvec].next_at_tail(&self.chunks, lru, want));
     }
 
     /// The frames of these pages, if there are such.

@@ -1,21 +1,20 @@
 //! Page reclaim (`mm/vmscan.c`).
 //!
 //! 1. A reclaimer, kswapd or an allocating task, goes through priorities from 12 downward; at each it
-//!    scans 1/2^priority of every list ([`lruvec::shrink_lruvec`]).
+//!    scans 1/2^priority of every list ([`classic::shrink_lruvec`]).
 //! 2. Lists are worked off in batches of 32 pages taken from the tail: active pages move to the inactive
 //!    list, inactive ones are decided upon one by one ([`page_list`]).
 //! 3. Everything that can sleep is an `.await`; between two batches others run.
 
+mod classic;
 mod file_page;
-mod lruvec;
 mod node;
 mod page_list;
 mod pfmemalloc;
-mod scan_count;
 mod throttle;
 
 use crate::ids::{LruvecId, ZoneId};
-pub(crate) use lruvec::age_active_anon;
+pub(crate) use classic::age_active_anon;
 pub(crate) use node::shrink_node;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
@@ -31,8 +30,6 @@ pub(crate) type Batch = Vec<Pfn>;
 
 /// Priority at which reclaim begins.
 pub(crate) const DEF_PRIORITY: u32 = 12;
-/// Pages that isolation passes by in one go, at most (6.14).
-const SWAP_CLUSTER_MAX_SKIPPED: usize = (SWAP_CLUSTER_MAX as usize) << 10;
 
 /// What a reclaimer wants and what it has got (`struct scan_control`).
 #[derive(Debug, Clone)]
@@ -258,10 +255,7 @@ impl Mm {
     pub(crate) fn lru_size(&self, target: Target, lru: Lru, sc: &ScanControl) -> u64 {
         match self.kernel.mechanisms.reclaim.lru_unit {
             LruUnit::Zone => self.lruvecs[target.lruvec].len(lru),
-            LruUnit::Node => self.lruvecs[target.lruvec].zone_pages[..=sc.reclaim_idx as usize]
-                .iter()
-                .map(|pages| pages[lru as usize])
-                .sum(),
+            LruUnit::Node => self.lruvecs[target.lruvec].len_up_to(sc.reclaim_idx, lru),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! 2. The lists are scanned.
 //! 3. From 5.16 on what was found decides whether the reclaimer has to wait.
 
-use super::lruvec::shrink_lruvec;
+use super::classic::shrink_lruvec;
 use super::{DEF_PRIORITY, ScanControl, Target, throttle};
 use crate::kernel::{HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
 use crate::mm::Mm;

@@ -52,9 +52,8 @@ impl World {
             let zone = &self.mm.zones[zone];
             let found = |lru: Lru| {
                 let mut sets = self.mm.lruvec_tree(zone.lruvec);
-                let kind = zone.kind as usize;
                 (lru.is_file() || swap)
-                    && sets.any(|set| self.mm.lruvecs[set].zone_pages[kind][lru as usize] > 0)
+                    && sets.any(|set| self.mm.lruvecs[set].zone_len(zone.kind, lru) > 0)
             };
             if zone.kind <= ZoneType::Normal && Lru::EVICTABLE.into_iter().any(found) {
                 reserve += zone.mark(Mark::Min);

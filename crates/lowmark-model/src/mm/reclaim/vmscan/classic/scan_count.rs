@@ -1,13 +1,13 @@
 //! How much of each list to scan (`get_scan_count`), and when the active list is too long
 //! (`inactive_list_is_low`).
 
-use super::{ScanControl, Target};
 use crate::ids::LruvecId;
 use crate::kernel::{
     EnoughInactiveFile, InactiveRatio, LruUnit, ScanBalance, ScanControlTime, SmallScan,
     SwappinessWeight,
 };
 use crate::mm::Mm;
+use crate::mm::reclaim::vmscan::{ScanControl, Target};
 use crate::mm::types::{Lru, Mark, SWAP_CLUSTER_MAX};
 use lowmark_spec::machine::PAGE_SIZE;
 
@@ -65,7 +65,7 @@ impl Mm {
         let force = sc.kswapd && self.zones[target.zone].all_unreclaimable;
         let balance = self.scan_balance(target, sc, &sizes, swap);
         let saves = self.kernel.mechanisms.reclaim.small_scan == SmallScan::Saved;
-        let saved = &mut self.lruvecs[target.lruvec].nr_saved_scan;
+        let saved = &mut self.lruvecs[target.lruvec].classic().nr_saved_scan;
         std::array::from_fn(|list| {
             let mut scan = sizes[list];
             let shifted = sc.priority > 0 || !swap;
@@ -135,7 +135,7 @@ impl Mm {
             // What counts is the group for which memory is reclaimed; each type weighs at least a third of
             // all cost (d483a5dd009a).
             let whole = self.memcg_lruvec(target.lruvec, sc.memcg);
-            let cost = self.lruvecs[whole].cost;
+            let cost = self.lruvecs[whole].classic().cost;
             let total: u64 = cost.iter().sum();
             let cost = cost.map(|cost| total + cost);
             let pressure = |kind: usize, weight: u64| {
@@ -144,7 +144,7 @@ impl Mm {
             let (anon, file) = (pressure(0, swappiness), pressure(1, 200 - swappiness));
             return Balance::Fraction([anon, file], anon + file);
         }
-        let lruvec = &mut self.lruvecs[target.lruvec];
+        let lruvec = self.lruvecs[target.lruvec].classic();
         let [anon, file] = [sizes[0] + sizes[1], sizes[2] + sizes[3]];
         for (kind, size) in [anon, file].into_iter().enumerate() {
             if lruvec.recent_scanned[kind] > size / 4 {
@@ -174,7 +174,7 @@ impl Mm {
         for lruvec in self.lruvec_and_root(lruvec) {
             let len = |&lru: &Lru| self.lruvec_page_state(lruvec, lru);
             let size: u64 = Lru::EVICTABLE.iter().map(len).sum();
-            let lists = &mut self.lruvecs[lruvec];
+            let lists = self.lruvecs[lruvec].classic();
             lists.cost[usize::from(file)] += cost;
             if lists.cost.iter().sum::<u64>() > size / 4 {
                 lists.cost = lists.cost.map(|cost| cost / 2);
@@ -183,7 +183,7 @@ impl Mm {
     }
 
     /// Free pages and the high watermark of the zone, or of the whole node.
-    pub(super) fn free_and_high(&self, target: Target) -> (u64, u64) {
+    pub(in crate::mm::reclaim::vmscan) fn free_and_high(&self, target: Target) -> (u64, u64) {
         let zones = self
             .zones
             .iter()

@@ -1,19 +1,20 @@
-//! One pass over a set of LRU lists (`shrink_lruvec`), batch by batch.
+//! One pass over active and inactive lists (`shrink_lruvec`), batch by batch: how reclaim goes through the lists of the
+//! classic policy (`alloc/mmzone/lruvec.rs`).
 
-use super::{
-    Batch, DEF_PRIORITY, SWAP_CLUSTER_MAX_SKIPPED, ScanControl, Target, page_list, throttle,
-};
+mod isolate;
+mod scan_count;
+
+use super::{DEF_PRIORITY, ScanControl, Target, page_list, throttle};
 use crate::kernel::{
-    BatchStall, IsolatedLimit, IsolatedWait, LruUnit, ReclaimPlug, ScanBalance, ScanControlTime,
-    ScanTarget, SkippedPages,
+    BatchStall, IsolatedWait, ReclaimPlug, ScanBalance, ScanControlTime, ScanTarget,
 };
-use crate::mm::Mm;
-use crate::mm::types::{ByZone, Lru, Pfn, SWAP_CLUSTER_MAX, flag};
+use crate::mm::types::{Lru, SWAP_CLUSTER_MAX, flag};
 use crate::mm::writeback::page_writeback::throttle_vm_writeout;
 use crate::time::SECOND;
-use crate::world::{Sys, World};
+use crate::world::Sys;
+use isolate::Isolated;
 use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
-use lowmark_record::{Field, Kind, Release};
+use lowmark_record::{Field, Kind};
 
 /// Scans the share of each list that the priority says, the four lists in turns of 32 pages.
 pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {
@@ -150,7 +151,7 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         }
         world.mm.lru_add_all(target.lruvec, &batch);
         let kind = usize::from(lru.is_file());
-        world.mm.lruvecs[target.lruvec].recent_rotated[kind] += referenced;
+        world.mm.lruvecs[target.lruvec].classic().recent_rotated[kind] += referenced;
         world.mm.isolated(target.lruvec)[kind] -= taken;
         world.mm.stat.pgdeactivate += taken;
         world.trace(Kind::LruShrinkActive, |world| {
@@ -342,166 +343,6 @@ async fn stall_on_writeback(
     }
 }
 
-/// A page that isolation goes past is moved within the list, without a look at who uses it: 0.1 to 0.5 us in guests
-/// of 6.18 where one that is scanned and kept takes 2.1 us.
-const SKIPPED_FOR_ONE_SCANNED: u64 = 6;
-
-/// What isolation came to.
-struct Isolated {
-    /// Pages looked at, as they are counted.
-    scanned: u64,
-    /// Pages gone past, as their zone does not help.
-    skipped: u64,
-    /// Pages taken off the list.
-    taken: u64,
-}
-
-impl Mm {
-    /// Takes pages off the tail of a zone's list; how many. Kernels with such lists have no large folios.
-    fn isolate_from_zone(&mut self, target: Target, lru: Lru, want: u64, batch: &mut Batch) -> u64 {
-        self.take_tail(target.lruvec, lru, want, batch);
-        let taken = batch.len() as u64;
-        let mut by_zone = ByZone::default();
-        by_zone[self.zones[target.zone].kind as usize] = taken;
-        self.count_taken(target.lruvec, lru, &by_zone, 0);
-        taken
-    }
-
-    /// Takes pages of helpful zones off the tail of a node's list, and moves the others that it meets to
-    /// the head; how many of both.
-    fn isolate_from_zones(
-        &mut self,
-        target: Target,
-        lru: Lru,
-        want: u64,
-        sc: &ScanControl,
-        batch: &mut Batch,
-    ) -> (u64, u64) {
-        let most = match self.kernel.mechanisms.zones.skipped_pages {
-            SkippedPages::Quarter | SkippedPages::Counted => usize::MAX,
-            SkippedPages::Bounded => SWAP_CLUSTER_MAX_SKIPPED,
-        };
-        let mut skipped = Batch::new();
-        let (mut by_zone, mut passed_by_zone) = (ByZone::default(), ByZone::default());
-        let (mut taken, mut tails) = (0, 0);
-        while taken < want {
-            let (mut kept, mut looked) = (batch.len(), batch.len());
-            self.take_tail(target.lruvec, lru, want - taken, batch);
-            if batch.len() == looked {
-                break;
-            }
-            while looked < batch.len() && taken < want {
-                let pfn = batch[looked];
-                looked += 1;
-                let page = &self.pages[pfn];
-                let (kind, pages) = (self.zones[self.pages.zone(pfn)].kind, page.folio_nr_pages());
-                by_zone[kind as usize] += pages;
-                tails += pages - 1;
-                if kind > sc.reclaim_idx && skipped.len() < most {
-                    passed_by_zone[kind as usize] += pages;
-                    skipped.push(pfn);
-                } else {
-                    taken += pages;
-                    batch[kept] = pfn;
-                    kept += 1;
-                }
-            }
-            // A large folio was as much as several pages.
-            self.give_back_tail(target.lruvec, lru, &batch[looked..]);
-            batch.truncate(kept);
-        }
-        self.count_taken(target.lruvec, lru, &by_zone, tails);
-        for &pfn in &skipped {
-            self.lru_add(pfn);
-        }
-        for (counter, count) in self.stat.pgskip.iter_mut().zip(passed_by_zone) {
-            *counter += count;
-        }
-        (taken, passed_by_zone.iter().sum())
-    }
-
-    /// Survivors of a batch go back: activated ones to the active head, the rest to the inactive head.
-    fn put_back(&mut self, target: Target, lru: Lru, survivors: &[Pfn], taken: u64) {
-        let kind = usize::from(lru.is_file());
-        let active = self.lru_add_all(target.lruvec, survivors);
-        self.lruvecs[target.lruvec].recent_rotated[kind] += active;
-        self.isolated(target.lruvec)[kind] -= taken;
-        self.age_by_put_back(target.lruvec, active);
-    }
-
-    /// `too_many_isolated`: so many pages are in the hands of other reclaimers that this one has to
-    /// wait.
-    pub(super) fn too_many_isolated(&self, target: Target, lru: Lru, sc: &ScanControl) -> bool {
-        // What counts is the whole node.
-        let root = self.root_lruvec(target.lruvec);
-        let inactive = self.tree_len(root, lru);
-        let bearable = match self.kernel.mechanisms.reclaim.isolated_limit {
-            IsolatedLimit::Eighth => inactive / 8,
-            IsolatedLimit::All => inactive,
-        };
-        !sc.kswapd && self.lruvecs[root].isolated[usize::from(lru.is_file())] > bearable
-    }
-}
-
-impl World {
-    /// Keeps a batch's memory for the next one.
-    fn recycle(&mut self, mut batch: Batch) {
-        batch.clear();
-        self.batches.push(batch);
-    }
-
-    /// `isolate_lru_pages`: takes `want` pages off the tail into `batch`, or as many more as the last folio has;
-    /// pages of zones that do not help are set aside at the head.
-    fn isolate(
-        &mut self,
-        target: Target,
-        lru: Lru,
-        want: u64,
-        sc: &ScanControl,
-        batch: &mut Batch,
-    ) -> Isolated {
-        self.mm.fetch_tail(target.lruvec, lru, want);
-        let (taken, skipped) = match self.mm.kernel.mechanisms.reclaim.lru_unit {
-            LruUnit::Zone => (self.mm.isolate_from_zone(target, lru, want, batch), 0),
-            LruUnit::Node => self.mm.isolate_from_zones(target, lru, want, sc, batch),
-        };
-        self.mm.fetch_pages(batch, !lru.is_active());
-        let scanned = match self.mm.kernel.mechanisms.zones.skipped_pages {
-            SkippedPages::Quarter if taken > 0 => taken + skipped / 4,
-            _ => taken + skipped,
-        };
-        let kind = usize::from(lru.is_file());
-        self.mm.isolated(target.lruvec)[kind] += taken;
-        self.mm.lruvecs[target.lruvec].recent_scanned[kind] += taken;
-        self.trace(Kind::LruIsolate, |world| {
-            vec![
-                (
-                    Field::IsolateMode,
-                    isolate_mode(world.mm.kernel.version.release(), lru),
-                ),
-                (Field::Classzone, sc.reclaim_idx as u64),
-                (Field::Order, u64::from(sc.order)),
-                (Field::NrRequested, want),
-                (Field::NrScanned, scanned),
-                (Field::NrSkipped, skipped),
-                (Field::NrTaken, taken),
-                (Field::File, kind as u64),
-                (Field::Lru, lru as u64),
-            ]
-        });
-        Isolated {
-            scanned,
-            skipped,
-            taken,
-        }
-    }
-
-    /// CPU time of going past pages, ns.
-    fn skip_cost(&self, skipped: u64) -> u64 {
-        skipped * self.costs.scan_page_ns / SKIPPED_FOR_ONE_SCANNED
-    }
-}
-
 /// `trace_shrink_flags`
 fn reclaim_flags(lru: Lru) -> u64 {
     let kind = match lru.is_file() {
@@ -509,15 +350,4 @@ fn reclaim_flags(lru: Lru) -> u64 {
         false => RECLAIM_WB_ANON,
     };
     kind | RECLAIM_WB_ASYNC
-}
-
-/// `isolate_mode_t` as the era numbers it: 0 and 1 for inactive and active, bits 1 and 2 from 3.2 on, and
-/// neither since f3fd4a61928a (3.5), which took them for granted.
-fn isolate_mode(release: Release, lru: Lru) -> u64 {
-    let active = u64::from(lru.is_active());
-    match release {
-        r if r < Release::new(3, 2) => active,
-        r if r < Release::new(3, 5) => 1 << active,
-        _ => 0,
-    }
 }
