@@ -173,51 +173,85 @@ impl Lru {
     }
 }
 
-/// What an allocation may do.
+/// What an allocation may do, and the node that it prefers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gfp {
-    /// Highest zone type (`gfp_zone`).
-    pub(crate) highest: ZoneType,
+    /// `gfp_t`, in the bits of [`gfp`].
+    flags: u64,
     /// Node whose zonelist is used.
     pub(crate) node: NodeId,
-    /// Type of the pageblocks that it belongs in (`gfp_migratetype`).
-    pub(crate) migrate_type: MigrateType,
-    /// `__GFP_NORETRY`: it gives up when memory was reclaimed once and there is still no page.
-    pub(crate) noretry: bool,
 }
 
 impl Gfp {
     /// GFP_HIGHUSER_MOVABLE on a node: what user pages are allocated with.
     pub(crate) fn user(node: NodeId) -> Gfp {
-        Gfp {
-            highest: ZoneType::High,
-            node,
-            migrate_type: MigrateType::Movable,
-            noretry: false,
-        }
+        let flags = gfp::HIGHUSER_MOVABLE;
+        Gfp { flags, node }
     }
 
     /// GFP_KERNEL on a node: what the kernel allocates for itself.
     pub(crate) fn kernel(node: NodeId) -> Gfp {
-        Gfp {
-            highest: ZoneType::Normal,
-            node,
-            migrate_type: MigrateType::Unmovable,
-            noretry: false,
+        let flags = gfp::KERNEL;
+        Gfp { flags, node }
+    }
+
+    /// The same with more flags.
+    pub(crate) fn with(self, flags: u64) -> Gfp {
+        let flags = self.flags | flags;
+        Gfp { flags, ..self }
+    }
+
+    /// The same with `__GFP_NORETRY | __GFP_NOWARN`: it gives up when memory was reclaimed once and there is still no page.
+    pub(crate) fn noretry(self) -> Gfp {
+        self.with(gfp::NORETRY | gfp::NOWARN)
+    }
+
+    /// The same for a caller that cannot wait, and that may go so far below the min watermark.
+    pub(crate) fn nowait(self, reserves: Reserves) -> Gfp {
+        let flags = self.flags & !gfp::DIRECT_RECLAIM | reserves.flags();
+        Gfp { flags, ..self }
+    }
+
+    /// Whether all of these flags are set.
+    #[inline]
+    pub(crate) fn has(self, flags: u64) -> bool {
+        self.flags & flags == flags
+    }
+
+    /// Highest zone type that the page may lie in (`gfp_zone`).
+    #[inline]
+    pub(crate) fn highest(self) -> ZoneType {
+        match self.flags & (gfp::HIGHMEM | gfp::DMA32 | gfp::DMA) {
+            0 => ZoneType::Normal,
+            zone if zone & gfp::HIGHMEM != 0 => ZoneType::High,
+            zone if zone & gfp::DMA32 != 0 => ZoneType::Dma32,
+            _ => ZoneType::Dma,
+        }
+    }
+
+    /// Type of the pageblocks that it belongs in (`gfp_migratetype`).
+    #[inline]
+    pub(crate) fn migrate_type(self) -> MigrateType {
+        match self.flags & (gfp::MOVABLE | gfp::RECLAIMABLE) {
+            0 => MigrateType::Unmovable,
+            mobility if mobility & gfp::MOVABLE != 0 => MigrateType::Movable,
+            _ => MigrateType::Reclaimable,
+        }
+    }
+
+    /// How far it may go below the min watermark (`gfp_to_alloc_flags`).
+    pub(crate) fn reserves(self) -> Reserves {
+        match self.flags & (gfp::MEMALLOC | gfp::HIGH | gfp::NOMEMALLOC) {
+            flags if flags & gfp::MEMALLOC != 0 => Reserves::All,
+            gfp::HIGH if !self.has(gfp::DIRECT_RECLAIM) => Reserves::Atomic,
+            flags if flags & gfp::HIGH != 0 => Reserves::High,
+            _ => Reserves::None,
         }
     }
 
     /// The allocation flags, as events hold them.
     pub(crate) fn flags(self) -> u64 {
-        let flags = match self.migrate_type {
-            MigrateType::Movable => gfp::HIGHUSER_MOVABLE,
-            MigrateType::Reclaimable => gfp::KERNEL | gfp::RECLAIMABLE,
-            MigrateType::Unmovable => gfp::KERNEL,
-        };
-        match self.noretry {
-            true => flags | gfp::NORETRY | gfp::NOWARN,
-            false => flags,
-        }
+        self.flags
     }
 }
 
@@ -236,6 +270,18 @@ pub(crate) enum Reserves {
     Atomic,
     /// PF_MEMALLOC, who reclaims: to the last page.
     All,
+}
+
+impl Reserves {
+    /// The flags of an allocation that cannot wait.
+    pub(crate) fn flags(self) -> u64 {
+        match self {
+            Reserves::None => 0,
+            Reserves::High => gfp::HIGH | gfp::NOMEMALLOC,
+            Reserves::Atomic => gfp::HIGH,
+            Reserves::All => gfp::MEMALLOC,
+        }
+    }
 }
 
 /// Pages that are isolated together, and that direct reclaim aims at.

@@ -430,10 +430,7 @@ mod tests {
                 mm.zones.iter().map(held).sum::<u64>()
             };
             let all = in_zones(&mm);
-            let take = |mm: &mut Mm| {
-                mm.get_page_from_freelist(Gfp::user(NodeId::FIRST), Mark::Low)
-                    .unwrap()
-            };
+            let take = |mm: &mut Mm| mm.get_page_fast(Gfp::user(NodeId::FIRST)).unwrap();
             let pages: Vec<u32> = (0..500).map(|_| take(&mut mm)).collect();
             assert_eq!(in_zones(&mm), all - 500, "{version}");
             mm.cpu = 1;
@@ -490,10 +487,7 @@ mod tests {
             let kernel = kernel(version);
             let mut mm = Mm::new(&machine(1), kernel);
             let pages: Vec<u32> = (0..4000)
-                .map(|_| {
-                    mm.get_page_from_freelist(Gfp::user(NodeId::FIRST), Mark::Low)
-                        .unwrap()
-                })
+                .map(|_| mm.get_page_fast(Gfp::user(NodeId::FIRST)).unwrap())
                 .collect();
             for zone in &mut mm.zones {
                 zone.set_reclaim_active(true);
@@ -521,7 +515,7 @@ mod tests {
         let mut drops = Vec::new();
         for _ in 0..4000 {
             let before = mm.zones[zone].free;
-            mm.get_page_from_freelist(Gfp::user(NodeId::FIRST), Mark::Low);
+            mm.get_page_fast(Gfp::user(NodeId::FIRST));
             let drop = before - mm.zones[zone].free;
             if drop > 0 {
                 drops.push(drop);

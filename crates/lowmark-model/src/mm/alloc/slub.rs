@@ -15,6 +15,7 @@ use crate::mm::Mm;
 use crate::mm::alloc::xarray::Object;
 use crate::mm::types::{Gfp, MigrateType, NONE, Pfn, Reserves};
 use crate::world::World;
+use lowmark_record::event::gfp;
 use lowmark_spec::Machine;
 use lowmark_spec::machine::PAGE_SIZE;
 use std::collections::VecDeque;
@@ -92,7 +93,7 @@ impl Cache {
         }
     }
 
-    /// SLAB_RECLAIM_ACCOUNT
+    /// Type of the pageblocks that its slabs belong in: reclaimable if a shrinker can shrink it (SLAB_RECLAIM_ACCOUNT).
     fn migrate_type(self) -> MigrateType {
         match self {
             Cache::RadixTreeNode => MigrateType::Reclaimable,
@@ -419,15 +420,15 @@ impl World {
 
     #[cold]
     fn new_slab(&mut self, cache: Cache, node: NodeId, reserves: Reserves) -> Object {
-        let gfp = Gfp {
-            migrate_type: cache.migrate_type(),
-            ..Gfp::kernel(node)
+        let gfp = Gfp::kernel(node).nowait(reserves);
+        let gfp = match cache.migrate_type() {
+            MigrateType::Reclaimable => gfp.with(gfp::RECLAIMABLE),
+            _ => gfp,
         };
         let order = self.mm.slub.caches[cache.number()].order;
         let smallest = get_order(cache.size()) as usize;
         let mut orders = [order, smallest].into_iter();
-        let block =
-            orders.find_map(|order| Some((self.alloc_pages_nowait(gfp, order, reserves)?, order)));
+        let block = orders.find_map(|order| Some((self.alloc_pages_nowait(gfp, order)?, order)));
         match block {
             Some((pfn, order)) => {
                 let cpu = self.mm.cpu;

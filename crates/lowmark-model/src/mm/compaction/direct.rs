@@ -44,7 +44,7 @@ impl Sys {
             });
             let zonelist = world.mm.nodes[gfp.node].zonelist.iter().copied();
             zonelist
-                .filter(|&zone| world.mm.zones[zone].kind <= gfp.highest)
+                .filter(|&zone| world.mm.zones[zone].kind <= gfp.highest())
                 .collect()
         };
         let mut best = CompactResult::Skipped;
@@ -87,10 +87,10 @@ async fn compact_zone_order(
             return CompactResult::Deferred;
         }
         let state = &world.mm.zones[zone];
-        if state.watermark_ok(order, state.mark(Mark::Min), gfp.highest) {
+        if state.watermark_ok(order, state.mark(Mark::Min), gfp.highest()) {
             return CompactResult::Success;
         }
-        if !world.mm.compaction_suitable(state, order, gfp.highest) {
+        if !world.mm.compaction_suitable(state, order, gfp.highest()) {
             return CompactResult::Skipped;
         }
         let state = &mut world.mm.zones[zone];

@@ -127,10 +127,7 @@ fn wanted(mut world: World, order: usize) -> (Rc<Sys>, Option<Pfn>) {
     let (task, found) = (Rc::clone(&sys), Rc::new(Cell::new(None)));
     let result = Rc::clone(&found);
     let body = Box::pin(async move {
-        let gfp = Gfp {
-            noretry: true,
-            ..Gfp::user(NodeId::FIRST)
-        };
+        let gfp = Gfp::user(NodeId::FIRST).noretry();
         result.set(alloc_pages(&task, gfp, order).await.ok());
     });
     sys.world().spawn("task".into(), false, body);

@@ -109,7 +109,7 @@ mod tests {
         for version in ["v5.0", "v6.1", "v6.18"] {
             let mut world = World::of_version(version);
             let take = |world: &mut World| {
-                world.alloc_pages_nowait(Gfp::kernel(NodeId::FIRST), 0, Reserves::All)
+                world.alloc_pages_nowait(Gfp::kernel(NodeId::FIRST).nowait(Reserves::All), 0)
             };
             let page = take(&mut world).expect("there is memory");
             world.mm.pages[page].set(flag::SWAPBACKED);

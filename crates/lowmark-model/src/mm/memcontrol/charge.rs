@@ -4,6 +4,7 @@ use super::{Charge, MAX_RECLAIM_RETRIES};
 use crate::mm::alloc::page_alloc::{alloc_page, alloc_pages};
 use crate::mm::types::{Gfp, MemcgId, OutOfMemory, Pfn, ROOT, SWAP_CLUSTER_MAX};
 use crate::world::Sys;
+use lowmark_record::event::gfp;
 
 /// Allocates a page and charges it to a group.
 #[inline]
@@ -76,7 +77,7 @@ async fn charge(sys: &Sys, pfn: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), Out
         if !drained {
             memcontrol.drain_all_stock(memcg);
             drained = true;
-        } else if gfp.noretry {
+        } else if gfp.has(gfp::NORETRY) {
             return Err(OutOfMemory);
         } else if reclaimed == 0 {
             if retries == 0 || world.sched.current_killed() {

@@ -75,8 +75,8 @@ impl Mm {
 }
 
 impl World {
-    /// `wake_all_kswapds`: tells the kswapd of every node that the allocation could use, with the flags that it has.
-    pub(crate) fn wake_all_kswapds(&mut self, gfp: Gfp, flags: u64, order: u32) {
+    /// `wake_all_kswapds`: tells the kswapd of every node that the allocation could use.
+    pub(crate) fn wake_all_kswapds(&mut self, gfp: Gfp, order: u32) {
         // Zone kernels tell one that is awake nothing but a higher order.
         let mechanisms = &self.mm.kernel.mechanisms;
         let by_node = mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
@@ -86,10 +86,13 @@ impl World {
             return;
         }
         let preferred = self.mm.zones[self.mm.preferred_zone(gfp)].kind;
+        let highest = gfp.highest();
+        // What an allocation may use of the reserves is not shown.
+        let flags = gfp.flags() & !(gfp::HIGH | gfp::NOMEMALLOC | gfp::MEMALLOC);
         for at in 0..self.mm.nodes[gfp.node].zonelist.len() {
             let zone = self.mm.nodes[gfp.node].zonelist[at];
-            if self.mm.zones[zone].kind <= gfp.highest {
-                self.wakeup_kswapd(zone, (flags, order), preferred, gfp.highest);
+            if self.mm.zones[zone].kind <= highest {
+                self.wakeup_kswapd(zone, (flags, order), preferred, highest);
             }
         }
     }

@@ -159,7 +159,7 @@ impl World {
     fn change_table(&mut self, table: &mut Pfn, needed: bool, node: NodeId) {
         match (needed, *table) {
             (true, NONE) => {
-                let page = self.alloc_pages_nowait(Gfp::kernel(node), 0, Reserves::High);
+                let page = self.alloc_pages_nowait(Gfp::kernel(node).nowait(Reserves::High), 0);
                 *table = page.unwrap_or(NONE);
             }
             (false, pfn) if pfn != NONE => {

@@ -137,7 +137,7 @@ mod tests {
 
     /// Takes a page of a zone, for a list.
     fn use_page(world: &mut World, zone: ZoneId) {
-        let list = Gfp::user(NodeId::FIRST).migrate_type;
+        let list = Gfp::user(NodeId::FIRST).migrate_type();
         let pfn = world.mm.zones[zone].take(&mut world.mm.pages, list);
         let pfn = pfn.expect("it is free");
         world.mm.pages[pfn].set(flag::SWAPBACKED);

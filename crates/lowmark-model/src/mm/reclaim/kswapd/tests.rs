@@ -346,7 +346,7 @@ const FILE: u16 = 0;
 /// Takes pages of a zone for its inactive list: flags decide whether reclaim can free them. Those that were taken first
 /// are scanned first.
 fn fill(world: &mut World, kind: ZoneType, pages: usize, flags: u16) {
-    let list = Gfp::user(NodeId::FIRST).migrate_type;
+    let list = Gfp::user(NodeId::FIRST).migrate_type();
     for _ in 0..pages {
         let of = |zone: &Zone| zone.node == NodeId::FIRST && zone.kind == kind;
         let at = world.mm.zones.position(of).expect("it is there");

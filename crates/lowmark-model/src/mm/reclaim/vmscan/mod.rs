@@ -116,7 +116,7 @@ impl Mm {
         let mut targets: Vec<Target> = Vec::new();
         for &zone in &self.nodes[gfp.node].zonelist {
             let lruvec = self.zones[zone].lruvec;
-            let usable = self.zones[zone].kind <= gfp.highest;
+            let usable = self.zones[zone].kind <= gfp.highest();
             if usable && !targets.iter().any(|target| target.lruvec == lruvec) {
                 targets.push(Target { lruvec, zone });
             }
@@ -136,10 +136,10 @@ impl Sys {
                 (Field::Order, u64::from(order)),
                 (Field::MayWritepage, 1),
                 (Field::GfpFlags, gfp.flags()),
-                (Field::Classzone, gfp.highest as u64),
+                (Field::Classzone, gfp.highest() as u64),
             ]
         });
-        let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, order, gfp.highest);
+        let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, order, gfp.highest());
         let reclaimed = do_try_to_free_pages(self, gfp, &mut sc).await;
         self.world().trace(Kind::DirectReclaimEnd, |_| {
             vec![(Field::NrReclaimed, reclaimed)]
@@ -180,7 +180,7 @@ async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 
     let targets = sys.world().mm.targets(gfp);
     loop {
         if !sc.cgroup_reclaim() {
-            sys.world().mm.stat.allocstall[gfp.highest as usize] += 1;
+            sys.world().mm.stat.allocstall[gfp.highest() as usize] += 1;
         }
         let done = go_through_priorities(sys, gfp, &targets, sc).await;
         sys.world().mm.snapshot_refaults(&targets, sc.memcg);

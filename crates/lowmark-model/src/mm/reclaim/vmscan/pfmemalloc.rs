@@ -9,6 +9,7 @@ use crate::mm::reclaim::vmscan::throttle::MAX_KSWAPD_FAILURES;
 use crate::mm::types::{Gfp, Lru, Mark, ZoneType};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
+use lowmark_record::event::gfp;
 
 /// `throttle_direct_reclaim`. True: the task was killed meanwhile, and need not reclaim.
 pub(super) async fn throttle_direct_reclaim(sys: &Sys, gfp: Gfp) -> bool {
@@ -26,7 +27,9 @@ pub(super) async fn throttle_direct_reclaim(sys: &Sys, gfp: Gfp) -> bool {
         node
     };
     // Who reads ahead may hold what a file system needs (GFP_NOFS).
-    let deadline = gfp.noretry.then(|| sys.world().sched.now() + SECOND);
+    let deadline = gfp
+        .has(gfp::NORETRY)
+        .then(|| sys.world().sched.now() + SECOND);
     loop {
         let waits = sys.world().wait_for_kswapd(node, deadline);
         if !waits {
@@ -109,7 +112,7 @@ mod tests {
     fn with_free(percent: u64) -> (World, Vec<Pfn>) {
         let mut world = World::of_version("v6.18");
         world.mm.drain_all_pages();
-        let list = Gfp::user(NodeId::FIRST).migrate_type;
+        let list = Gfp::user(NodeId::FIRST).migrate_type();
         let mut used = Vec::new();
         for at in world.mm.zones.keys() {
             let keep = world.mm.zones[at].mark(Mark::Min) * percent / 100;
@@ -178,10 +181,7 @@ mod tests {
     #[test]
     fn who_reads_ahead_waits_a_second_at_most() {
         let (world, _) = with_free(10);
-        let gfp = Gfp {
-            noretry: true,
-            ..Gfp::user(NodeId::FIRST)
-        };
+        let gfp = Gfp::user(NodeId::FIRST).noretry();
         let (_, done) = waits(world, Vec::new(), gfp);
         assert!((SECOND..SECOND + 10 * MSEC).contains(&done), "{done}");
     }

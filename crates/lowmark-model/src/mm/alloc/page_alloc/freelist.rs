@@ -1,0 +1,211 @@
+//! A block from the first zone that keeps what it has to keep (`get_page_from_freelist`).
+//!
+//! 1. One page that may lie in any zone is what most allocations want: what each zone keeps from them is known
+//!    beforehand ([`Fallback`](crate::mm::alloc::mmzone::Fallback)).
+//! 2. All other blocks are asked for zone by zone.
+
+use super::RmqueueMode;
+use crate::ids::NodeId;
+use crate::kernel::FairZones;
+use crate::mm::Mm;
+use crate::mm::alloc::mmzone::Zone;
+use crate::mm::alloc::pcp;
+use crate::mm::frames::page::Pages;
+use crate::mm::types::{Gfp, Mark, MigrateType, Pfn, Reserves};
+use crate::world::World;
+
+/// Down to where pages are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Floor {
+    /// The low watermark: the fast path.
+    Low,
+    /// The min watermark, or what is left of it.
+    Min(Reserves),
+}
+
+impl Floor {
+    /// The watermark that it is, if it is one.
+    fn mark(self) -> Option<Mark> {
+        match self {
+            Floor::Low => Some(Mark::Low),
+            Floor::Min(Reserves::None) => Some(Mark::Min),
+            Floor::Min(_) => None,
+        }
+    }
+
+    /// Pages that a zone keeps; none: any page may be taken.
+    fn of(self, zone: &Zone) -> Option<u64> {
+        let min = zone.mark(Mark::Min);
+        let half = min - min / 2;
+        match self {
+            Floor::Low => Some(zone.mark(Mark::Low)),
+            Floor::Min(Reserves::None) => Some(min),
+            Floor::Min(Reserves::High) => Some(half),
+            Floor::Min(Reserves::Atomic) => Some(half - half / 4),
+            Floor::Min(Reserves::All) => None,
+        }
+    }
+}
+
+impl Zone {
+    /// A block of an order, of the CPU's list if that has such blocks.
+    #[inline]
+    fn take_block(
+        &mut self,
+        cpu: usize,
+        pages: &mut Pages,
+        order: usize,
+        list: MigrateType,
+    ) -> Option<Pfn> {
+        match self.pcp.is_some() && pcp::has_list(order) {
+            true => self.take_from_pcp(cpu, pages, order, list),
+            false => self.rmqueue(pages, order, list, &mut RmqueueMode::Normal),
+        }
+    }
+}
+
+impl Mm {
+    /// `get_page_from_freelist` for one page on the fast path, which may lie in any zone.
+    #[inline]
+    pub(in crate::mm) fn get_page_fast(&mut self, gfp: Gfp) -> Option<Pfn> {
+        match self.kernel.mechanisms.zones.fair_zones {
+            FairZones::On => self.share_fairly(gfp),
+            FairZones::Off => self.walk_zonelist(gfp, Mark::Low, false),
+        }
+    }
+
+    /// Zones of the node that have had their share are passed over once (3.12 to 4.7).
+    #[inline(never)]
+    fn share_fairly(&mut self, gfp: Gfp) -> Option<Pfn> {
+        let page = self.walk_zonelist(gfp, Mark::Low, true);
+        page.or_else(|| {
+            self.reset_alloc_batches(gfp.node);
+            self.walk_zonelist(gfp, Mark::Low, false)
+        })
+    }
+
+    #[inline(always)]
+    fn walk_zonelist(&mut self, gfp: Gfp, mark: Mark, fair: bool) -> Option<Pfn> {
+        debug_assert!(self.may_lie_anywhere(gfp));
+        for fallback in &self.nodes[gfp.node].fallbacks {
+            let zone = &mut self.zones[fallback.zone];
+            if fair && (!fallback.local || zone.alloc_batch <= 0) {
+                continue;
+            }
+            let enough = zone.free > fallback.keeps[mark as usize];
+            let page = match &mut zone.pcp {
+                None if enough => zone.take(&mut self.pages, gfp.migrate_type()),
+                None => None,
+                Some(pcp) => {
+                    if zone.free <= fallback.keeps[Mark::High as usize] {
+                        pcp.note_below_high();
+                    }
+                    match enough {
+                        true => {
+                            zone.take_from_pcp(self.cpu, &mut self.pages, 0, gfp.migrate_type())
+                        }
+                        false => None,
+                    }
+                }
+            };
+            if let Some(pfn) = page {
+                zone.alloc_batch -= 1;
+                self.stat.pgalloc[zone.kind as usize] += 1;
+                if zone.boosted_watermark {
+                    let zone = fallback.zone;
+                    self.note_boost(zone);
+                }
+                return Some(pfn);
+            }
+        }
+        None
+    }
+
+    /// `reset_alloc_batches`: every zone of the node gets its share again.
+    fn reset_alloc_batches(&mut self, node: NodeId) {
+        for &zone in &self.nodes[node].zones {
+            let zone = &mut self.zones[zone];
+            zone.alloc_batch = (zone.mark(Mark::High) - zone.mark(Mark::Low)) as i64;
+        }
+    }
+
+    /// Whether an allocation may use all zones of its zonelist.
+    fn may_lie_anywhere(&self, gfp: Gfp) -> bool {
+        gfp.highest() as usize >= self.nodes[gfp.node].class
+    }
+
+    /// The same for any block, down to any floor.
+    fn get_block(&mut self, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
+        if let (0, Some(mark), true) = (order, floor.mark(), self.may_lie_anywhere(gfp)) {
+            return match mark {
+                Mark::Low => self.get_page_fast(gfp),
+                mark => self.walk_zonelist(gfp, mark, false),
+            };
+        }
+        let highest = gfp.highest();
+        for at in 0..self.nodes[gfp.node].fallbacks.len() {
+            let fallback = &self.nodes[gfp.node].fallbacks[at];
+            let (number, zone) = (fallback.zone, &mut self.zones[fallback.zone]);
+            if zone.kind > highest {
+                continue;
+            }
+            let enough = floor
+                .of(zone)
+                .is_none_or(|mark| zone.watermark_ok(order, mark, highest));
+            if zone.free <= fallback.keeps[Mark::High as usize]
+                && let Some(pcp) = &mut zone.pcp
+            {
+                pcp.note_below_high();
+            }
+            if !enough {
+                continue;
+            }
+            let Some(pfn) = zone.take_block(self.cpu, &mut self.pages, order, gfp.migrate_type())
+            else {
+                continue;
+            };
+            zone.alloc_batch -= 1 << order;
+            self.stat.pgalloc[zone.kind as usize] += 1 << order;
+            if zone.boosted_watermark {
+                self.note_boost(number);
+            }
+            return Some(pfn);
+        }
+        None
+    }
+
+    /// The node that a page lies on (`page_to_nid`).
+    #[inline]
+    pub(crate) fn node_of(&self, pfn: Pfn) -> NodeId {
+        self.zones[self.pages.zone(pfn)].node
+    }
+
+    /// Frees a block (`__free_pages`).
+    pub(in crate::mm) fn free_pages(&mut self, pfn: Pfn, order: usize) {
+        self.pages[pfn].reset();
+        self.stat.pgfree += 1 << order;
+        if !pcp::has_list(order) || !self.free_to_pcp(pfn, order) {
+            self.free_block(pfn, order);
+        }
+    }
+}
+
+impl World {
+    /// One page from a zone that keeps its low watermark: the fast path of most allocations.
+    #[inline]
+    pub(crate) fn alloc_page_fast(&mut self, gfp: Gfp) -> Option<Pfn> {
+        let page = self.mm.get_page_fast(gfp);
+        if self.mm.boosted_zone.is_some() {
+            self.wake_kswapd_for_boost();
+        }
+        page
+    }
+
+    /// A block from a zone that keeps its floor; kswapd hears of it if that boosted the zone.
+    #[inline(never)]
+    pub(super) fn take_pages(&mut self, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
+        let page = self.mm.get_block(gfp, order, floor);
+        self.wake_kswapd_for_boost();
+        page
+    }
+}

@@ -1,0 +1,256 @@
+//! The slow path (`__alloc_pages_slowpath`), for blocks of every order and with all flags.
+//!
+//! 1. The kswapds of the zonelist are woken, and zones give down to the floor that the flags allow.
+//! 2. An allocation that must not wait ends here. So does one that no zone can help.
+//! 3. Compaction comes first for a costly block (above `PAGE_ALLOC_COSTLY_ORDER`), as there may be memory enough in pieces. If
+//!    compaction has nothing to work with, or has failed lately, an allocation that gives up soon is at its end.
+//! 4. Reclaim, and another attempt; what was reclaimed may be on the lists of CPUs, which are drained for a last one.
+//! 5. Compaction for a block that is not to be had yet, now in earnest.
+//! 6. `__GFP_NORETRY` ends here, and so does a costly block without `__GFP_RETRY_MAYFAIL`. All others begin again at 1 as
+//!    long as there is hope; up to 4.6 they wait first.
+
+use super::freelist::Floor;
+use crate::kernel::AllocRetry;
+use crate::mm::Mm;
+use crate::mm::types::{
+    CompactPriority, Gfp, Mark, OutOfMemory, PAGE_ALLOC_COSTLY_ORDER, Pfn, Reserves,
+};
+use crate::time::SECOND;
+use crate::world::{Sys, World};
+use lowmark_record::event::gfp;
+
+/// Reclaim rounds without progress before giving up (`MAX_RECLAIM_RETRIES`).
+const MAX_RECLAIM_RETRIES: u32 = 16;
+
+/// Rounds without a single page after which even a kernel that retries for ever is taken to have run out:
+/// it would spin.
+const HOPELESS_ROUNDS: u32 = 1000;
+
+/// Allocates a page, reclaiming if necessary.
+#[inline]
+pub(crate) async fn alloc_page(sys: &Sys, gfp: Gfp) -> Result<Pfn, OutOfMemory> {
+    let fast = sys.world().alloc_page_fast(gfp);
+    match fast {
+        Some(pfn) => Ok(pfn),
+        None => alloc_pages_slow(sys, gfp, 0).await,
+    }
+}
+
+/// Allocates a block of 2^order pages, reclaiming and compacting if necessary (`__alloc_pages`).
+pub(crate) async fn alloc_pages(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutOfMemory> {
+    let fast = sys.world().take_pages(gfp, order, Floor::Low);
+    match fast {
+        Some(pfn) => Ok(pfn),
+        None => Box::pin(alloc_pages_slow(sys, gfp, order)).await,
+    }
+}
+
+/// What the rounds of an allocation have come to.
+#[derive(Debug, Default)]
+struct Rounds {
+    /// Rounds since one freed anything.
+    no_progress: u32,
+    /// Rounds since one freed more than a page: one may be no page at all, only the hope that a zone is not exhausted yet.
+    without_a_page: u32,
+    /// Pages reclaimed so far.
+    reclaimed: u64,
+}
+
+impl Rounds {
+    fn note(&mut self, progress: u64) {
+        self.no_progress = if progress > 0 {
+            0
+        } else {
+            self.no_progress + 1
+        };
+        self.without_a_page = if progress > 1 {
+            0
+        } else {
+            self.without_a_page + 1
+        };
+        self.reclaimed += progress;
+    }
+}
+
+async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutOfMemory> {
+    // `might_alloc` comes before the fast path: a kswapd that was woken for the page before goes first, if that
+    // displaces the task.
+    if sys.cond_resched().await && order == 0 {
+        let now_there = sys.world().take_pages(gfp, order, Floor::Low);
+        if let Some(pfn) = now_there {
+            return Ok(pfn);
+        }
+    }
+    let costly = order > PAGE_ALLOC_COSTLY_ORDER;
+    let found = sys.world().wake_and_take(gfp, order);
+    if let Some(pfn) = found {
+        return Ok(pfn);
+    }
+    if !gfp.has(gfp::DIRECT_RECLAIM) {
+        return Err(OutOfMemory);
+    }
+    if costly {
+        let found = Box::pin(compact_first(sys, gfp, order)).await?;
+        if let Some(pfn) = found {
+            return Ok(pfn);
+        }
+    }
+    let mut rounds = Rounds::default();
+    loop {
+        // `__perform_reclaim` lets the kswapd that was woken go first, if that displaces the task.
+        sys.cond_resched().await;
+        let progress = sys.try_to_free_pages(gfp, order as u32).await;
+        rounds.note(progress);
+        let found = sys.world().take_reclaimed(gfp, order, progress)?;
+        if let Some(pfn) = found {
+            return Ok(pfn);
+        }
+        if order > 0 {
+            let found = Box::pin(compact(sys, gfp, order)).await;
+            if let Some(pfn) = found {
+                return Ok(pfn);
+            }
+        }
+        if gfp.has(gfp::NORETRY) || costly && !gfp.has(gfp::RETRY_MAYFAIL) {
+            return Err(OutOfMemory);
+        }
+        let zone = {
+            let world = &mut *sys.world();
+            if !world.mm.may_retry(gfp, order, &rounds) {
+                world.out_of_memory(order as u32);
+                return Err(OutOfMemory);
+            }
+            world.mm.preferred_zone(gfp)
+        };
+        // should_reclaim_retry() lets the allocation try again at once.
+        let waits = sys.world().mm.kernel.mechanisms.zones.alloc_retry == AllocRetry::Always;
+        if waits {
+            sys.wait_iff_congested(zone, SECOND / 50).await;
+        }
+        let found = sys.world().wake_and_take(gfp, order);
+        if let Some(pfn) = found {
+            return Ok(pfn);
+        }
+    }
+}
+
+/// Compaction before anything is reclaimed; an error is the end of it.
+async fn compact_first(sys: &Sys, gfp: Gfp, order: usize) -> Result<Option<Pfn>, OutOfMemory> {
+    let result = sys
+        .try_to_compact_pages(gfp, order, CompactPriority::Async)
+        .await;
+    let world = &mut *sys.world();
+    let found = world.take_compacted(gfp, order, result.is_skipped());
+    if found.is_none() && gfp.has(gfp::NORETRY) && result.is_hopeless() {
+        return Err(OutOfMemory);
+    }
+    // Time has passed: kswapd may have gone to sleep, or have freed something.
+    Ok(found.or_else(|| world.wake_and_take(gfp, order)))
+}
+
+/// Compaction after reclaim: synchronous, unless the allocation gives up soon anyway.
+async fn compact(sys: &Sys, gfp: Gfp, order: usize) -> Option<Pfn> {
+    let gives_up = order > PAGE_ALLOC_COSTLY_ORDER && gfp.has(gfp::NORETRY);
+    let priority = match gives_up {
+        true => CompactPriority::Async,
+        false => CompactPriority::SyncLight,
+    };
+    let result = sys.try_to_compact_pages(gfp, order, priority).await;
+    sys.world().take_compacted(gfp, order, result.is_skipped())
+}
+
+impl World {
+    /// Allocates a block without waiting for anything: all of the slow path that an allocation without
+    /// `__GFP_DIRECT_RECLAIM` goes, and one by a task that reclaims itself (`PF_MEMALLOC`).
+    #[inline(never)]
+    pub(in crate::mm) fn alloc_pages_nowait(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
+        self.take_pages(gfp, order, Floor::Low)
+            .or_else(|| self.wake_and_take(gfp, order))
+    }
+
+    /// Wakes the kswapds of the zonelist, and takes a block down to the floor that the flags allow; the last pages only
+    /// when there is nothing above the min watermark.
+    fn wake_and_take(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
+        self.wake_all_kswapds(gfp, order as u32);
+        match gfp.reserves() {
+            Reserves::All => self.take_down_to_min(gfp, order).or_else(|| {
+                let last = Floor::Min(Reserves::All);
+                self.take_pages(gfp, order, last)
+            }),
+            reserves => self.take_pages(gfp, order, Floor::Min(reserves)),
+        }
+    }
+
+    fn take_down_to_min(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
+        self.take_pages(gfp, order, Floor::Min(Reserves::None))
+    }
+
+    /// `__alloc_pages_direct_reclaim`, the second half; an error if the task was killed meanwhile.
+    fn take_reclaimed(
+        &mut self,
+        gfp: Gfp,
+        order: usize,
+        progress: u64,
+    ) -> Result<Option<Pfn>, OutOfMemory> {
+        if self.sched.current_killed() {
+            return Err(OutOfMemory);
+        }
+        if progress == 0 {
+            return Ok(None);
+        }
+        let found = self.take_down_to_min(gfp, order);
+        Ok(found.or_else(|| {
+            // What was reclaimed may be on the lists of CPUs.
+            self.mm.drain_all_pages();
+            self.take_down_to_min(gfp, order)
+        }))
+    }
+
+    /// `__alloc_pages_direct_compact`, the second half: a block that compaction may have made. If it had nothing to work
+    /// with there is no need to look.
+    fn take_compacted(&mut self, gfp: Gfp, order: usize, skipped: bool) -> Option<Pfn> {
+        if skipped {
+            return None;
+        }
+        self.mm.stat.compact_stall += 1;
+        let found = self.take_down_to_min(gfp, order);
+        match found {
+            Some(pfn) => {
+                self.mm.stat.compact_success += 1;
+                let zone = self.mm.pages.zone(pfn);
+                self.mm.zones[zone].compaction_succeeded(order);
+            }
+            None => self.mm.stat.compact_fail += 1,
+        }
+        found
+    }
+}
+
+impl Mm {
+    /// Whether an allocation that found nothing in its rounds so far tries again.
+    fn may_retry(&self, gfp: Gfp, order: usize, rounds: &Rounds) -> bool {
+        match self.kernel.mechanisms.zones.alloc_retry {
+            AllocRetry::Always if order > PAGE_ALLOC_COSTLY_ORDER => rounds.reclaimed < 1 << order,
+            AllocRetry::Always => {
+                rounds.no_progress == 0 && rounds.without_a_page < HOPELESS_ROUNDS
+            }
+            AllocRetry::Bounded => {
+                rounds.no_progress <= MAX_RECLAIM_RETRIES && self.reclaim_could_help(gfp, order)
+            }
+        }
+    }
+
+    /// `should_reclaim_retry`: would some zone keep its min watermark if everything reclaimable in it
+    /// were free?
+    fn reclaim_could_help(&self, gfp: Gfp, order: usize) -> bool {
+        let swap = self.swap.free_slots() > 0;
+        let class = self.zones[self.preferred_zone(gfp)].kind;
+        let zonelist = self.nodes[gfp.node].zonelist.iter();
+        let mut zones = zonelist.map(|&zone| &self.zones[zone]);
+        zones.any(|zone| {
+            let available = zone.free + self.tree_reclaimable(zone.lruvec, swap);
+            zone.kind <= gfp.highest()
+                && zone.watermark_ok_with(available, order, zone.mark(Mark::Min), class)
+        })
+    }
+}
