@@ -75,7 +75,7 @@ impl Rounds {
 async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutOfMemory> {
     // `might_alloc` comes before the fast path: a kswapd that was woken for the page before goes first, if that
     // displaces the task.
-    if sys.cond_resched().await && order == 0 {
+    if sys.cond_resched().await {
         let now_there = sys.world().take_pages(gfp, order, Floor::Low);
         if let Some(pfn) = now_there {
             return Ok(pfn);
