@@ -206,9 +206,10 @@ impl Gfp {
         self.with(gfp::NORETRY | gfp::NOWARN)
     }
 
-    /// The same for a caller that cannot wait, and that may go so far below the min watermark.
+    /// GFP_NOWAIT in its place: for a caller that cannot wait, and that may go so far below the min watermark.
     pub(crate) fn nowait(self, reserves: Reserves) -> Gfp {
-        let flags = self.flags & !gfp::DIRECT_RECLAIM | reserves.flags();
+        let kept = self.flags & !(gfp::DIRECT_RECLAIM | gfp::IO | gfp::FS);
+        let flags = kept | gfp::NOWARN | reserves.flags();
         Gfp { flags, ..self }
     }
 

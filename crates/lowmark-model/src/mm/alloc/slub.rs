@@ -420,7 +420,9 @@ impl World {
 
     #[cold]
     fn new_slab(&mut self, cache: Cache, node: NodeId, reserves: Reserves) -> Object {
+        // allocate_slab
         let gfp = Gfp::kernel(node).nowait(reserves);
+        let gfp = gfp.with(gfp::NORETRY | gfp::COMP);
         let gfp = match cache.migrate_type() {
             MigrateType::Reclaimable => gfp.with(gfp::RECLAIMABLE),
             _ => gfp,

@@ -87,8 +87,7 @@ impl World {
         }
         let preferred = self.mm.zones[self.mm.preferred_zone(gfp)].kind;
         let highest = gfp.highest();
-        // What an allocation may use of the reserves is not shown.
-        let flags = gfp.flags() & !(gfp::HIGH | gfp::NOMEMALLOC | gfp::MEMALLOC);
+        let flags = gfp.flags();
         for at in 0..self.mm.nodes[gfp.node].zonelist.len() {
             let zone = self.mm.nodes[gfp.node].zonelist[at];
             if self.mm.zones[zone].kind <= highest {
