@@ -45,6 +45,8 @@ ids! {
     ZoneId
     /// A set of LRU lists, in `Mm::lruvecs`.
     LruvecId
+    /// A device, or a memory cgroup's part of it, as writeback sees it (`struct bdi_writeback`), in `Mm::bdis`.
+    WbId
 }
 
 impl NodeId {

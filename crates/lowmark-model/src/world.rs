@@ -6,6 +6,7 @@
 
 use crate::device::BlockLayer;
 use crate::fs::Mounts;
+use crate::ids::WbId;
 use crate::kernel::Kernel;
 use crate::mm::Mm;
 use crate::mm::io::PageWaiters;
@@ -33,9 +34,9 @@ pub(crate) enum Interrupt {
     /// The workload's time is up.
     EndOfRun,
     /// A flusher has had dirty pages for a while.
-    WakeFlusher { wb: usize },
+    WakeFlusher { wb: WbId },
     /// Some time after the last page of an inode was written.
-    SampleBandwidth { wb: usize },
+    SampleBandwidth { wb: WbId },
     /// Two seconds after counters of memory cgroups were last added up.
     FlushMemcgStats,
     /// Something on the way to a server or back.

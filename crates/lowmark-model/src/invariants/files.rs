@@ -1,11 +1,13 @@
 //! Invariants of the page cache, of dirty pages and of places on devices.
 
+use crate::ids::WbId;
 use crate::kernel::NfsUnstable;
 use crate::mm::Mm;
 use crate::mm::files::inode::Inode;
 use crate::mm::types::{Pfn, Tag, flag};
 use crate::mm::writeback::backing_dev::Listed;
 use crate::world::World;
+use typed_index_collections::TiVec;
 
 /// Checks everything; a panic names what is broken.
 pub(super) fn check(world: &World) {
@@ -163,7 +165,7 @@ fn groups_count_their_dirty_pages(world: &World) {
         let found = mm.memcontrol.dirty_and_writeback(memcg as u8);
         assert_eq!(found, counted, "dirty pages of memory cgroup {memcg}");
     }
-    let mut wbs = vec![(0, 0); mm.bdis.len()];
+    let mut wbs: TiVec<WbId, (u64, u64)> = mm.bdis.iter().map(|_| (0, 0)).collect();
     for inode in &mm.inodes {
         let wb = &mut wbs[inode.wb()];
         wb.0 += inode.pages.tagged(Tag::Dirty);

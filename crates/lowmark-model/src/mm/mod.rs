@@ -13,7 +13,7 @@ pub(crate) mod types;
 pub(crate) mod vmstat;
 pub(crate) mod writeback;
 
-use crate::ids::{LruvecId, NodeId, ZoneId};
+use crate::ids::{LruvecId, NodeId, WbId, ZoneId};
 use crate::kernel::Kernel;
 use crate::mm::types::{Pfn, ZoneType};
 use alloc::mmzone::{Built, Layout, Lruvec, Node, Zone};
@@ -61,7 +61,7 @@ pub(crate) struct Mm {
     /// Files; an index stays valid when the file is gone.
     pub(crate) inodes: Vec<Inode>,
     /// Devices, as writeback sees them: for the root, then for each memory cgroup (`bdi_writeback`).
-    pub(crate) bdis: Vec<Bdi>,
+    pub(crate) bdis: TiVec<WbId, Bdi>,
     /// Devices.
     pub(crate) devices: usize,
     /// What is remembered of the dirty limits.

@@ -43,9 +43,12 @@ pub(crate) fn start(sys: &SysRef, scenario: &Scenario, boot: &Boot) {
     }
     if !(workload.files.is_empty() && workload.filesets.is_empty()) {
         let devices = sys.world().mounts.devices();
-        let wbs = sys.world().mm.bdis.len();
-        for wb in (0..wbs).filter(|wb| devices.contains(&(wb % machine.devices.len()))) {
+        let wbs = sys.world().mm.bdis.keys();
+        for wb in wbs {
             let (device, memcg) = sys.world().mm.whose_wb(wb);
+            if !devices.contains(&device) {
+                continue;
+            }
             let name = match memcg {
                 ROOT => format!("flush-8:{}", 16 * device),
                 memcg => format!("flush-8:{}-{memcg}", 16 * device),

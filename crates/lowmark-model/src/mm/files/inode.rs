@@ -1,6 +1,7 @@
 //! Files in memory (`struct inode` with its `struct address_space`).
 
 use crate::fs::Extents;
+use crate::ids::WbId;
 use crate::mm::Mm;
 use crate::mm::alloc::xarray::Nodes;
 use crate::mm::files::errseq::WritebackError;
@@ -48,8 +49,8 @@ pub(crate) struct Inode {
 
 impl Inode {
     /// The part of writeback that its dirty pages belong to (`inode_to_wb`).
-    pub(crate) fn wb(&self) -> usize {
-        self.writeback.wb.unwrap_or(self.device)
+    pub(crate) fn wb(&self) -> WbId {
+        self.writeback.wb.unwrap_or(WbId::of_root(self.device))
     }
 
     /// Pages up to its end.

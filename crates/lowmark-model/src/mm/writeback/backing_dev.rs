@@ -6,7 +6,7 @@
 //! `wait_iff_congested` does so only when a queue is congested *and* the zone has been marked so;
 //! otherwise it merely lets others run.
 
-use crate::ids::ZoneId;
+use crate::ids::{WbId, ZoneId};
 use crate::kernel::Strictlimit;
 use crate::mm::types::InodeId;
 use crate::mm::writeback::page_writeback::estimate::Estimate;
@@ -108,6 +108,13 @@ impl Default for Ratios {
     }
 }
 
+impl WbId {
+    /// The root's part of a device: those of the root come first, numbered as their devices.
+    pub(crate) fn of_root(device: usize) -> WbId {
+        WbId::from(device)
+    }
+}
+
 impl Bdi {
     pub(crate) fn new(device: &Device, strictlimit: Strictlimit) -> Bdi {
         Bdi {
@@ -147,7 +154,7 @@ pub(crate) enum Listed {
 pub(crate) struct InodeWriteback {
     /// Whose dirty pages its own are (`i_wb`): of the group that the first of them was charged to. None before
     /// there was one.
-    pub(crate) wb: Option<usize>,
+    pub(crate) wb: Option<WbId>,
     pub(crate) listed: Listed,
     /// When its first page became dirty.
     pub(crate) dirtied_when: Nanos,

@@ -1,6 +1,7 @@
 //! Which inode is written next, and where it goes after its turn.
 
 use super::put;
+use crate::ids::WbId;
 use crate::kernel::WritebackRound;
 use crate::mm::Mm;
 use crate::mm::types::{InodeId, Tag};
@@ -11,7 +12,7 @@ use lowmark_record::{Field, Kind};
 
 impl Mm {
     /// The oldest inode of the round. It is on no list while it is being written, so nobody else gets it.
-    pub(super) fn next_inode(&mut self, wb: usize) -> Option<InodeId> {
+    pub(super) fn next_inode(&mut self, wb: WbId) -> Option<InodeId> {
         let inode = self.bdis[wb].b_io.pop_front()?;
         let writeback = &mut self.inodes[inode as usize].writeback;
         writeback.listed = Listed::Clean;
@@ -42,7 +43,7 @@ impl World {
     /// `queue_io`, when there is nothing left of the last round, or whenever there is a new pass (to 3.0):
     /// those that wait for their next turn, then the dirty ones, for periodic work only those that have been
     /// so for long. How many of these there are, which are moved one by one.
-    pub(super) fn queue_io(&mut self, wb: usize, work: &Work) -> u64 {
+    pub(super) fn queue_io(&mut self, wb: WbId, work: &Work) -> u64 {
         let now = self.sched.now();
         let expire = self.mm.kernel.sysctl.dirty_expire();
         let older = match work.reason {

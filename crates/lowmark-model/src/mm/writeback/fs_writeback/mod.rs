@@ -14,6 +14,7 @@ mod pages;
 pub(crate) use list_lock::ListLocks;
 pub(crate) use pages::{Range, fsync_range, wait_on_writeback, writepages};
 
+use crate::ids::WbId;
 use crate::kernel::{ListLock, SyncErrors, WritebackSlice};
 use crate::mm::Mm;
 use crate::mm::types::InodeId;
@@ -30,12 +31,12 @@ const ROUND: Nanos = SECOND / 10;
 
 impl World {
     /// Wakes the flusher of a device.
-    pub(crate) fn wake_flusher(&mut self, wb: usize) {
+    pub(crate) fn wake_flusher(&mut self, wb: WbId) {
         self.mm.bdis[wb].flusher.wake_all(&mut self.sched);
     }
 
     /// `bdi_start_background_writeback`, unless the flusher is at work.
-    pub(crate) fn start_background_writeback(&mut self, wb: usize) {
+    pub(crate) fn start_background_writeback(&mut self, wb: WbId) {
         if self.mm.bdis[wb].running {
             return;
         }
@@ -45,14 +46,14 @@ impl World {
 
     /// The same at the end of a call of `balance_dirty_pages`, if there are more dirty pages than the
     /// background threshold.
-    pub(crate) fn start_background_if_due(&mut self, wb: usize) {
+    pub(crate) fn start_background_if_due(&mut self, wb: WbId) {
         let (background, _) = self.mm.dirty_thresholds();
         if self.mm.nr_reclaimable() > background {
             self.start_background_writeback(wb);
         }
     }
 
-    fn queue_work(&mut self, wb: usize, work: Work) -> u64 {
+    fn queue_work(&mut self, wb: WbId, work: Work) -> u64 {
         self.trace_work(Kind::WritebackQueue, wb, &work);
         let bdi = &mut self.mm.bdis[wb];
         bdi.work.push_back(work);
@@ -65,7 +66,7 @@ impl World {
     /// `wakeup_flusher_threads`: reclaim found so many dirty pages, or all of them are to be written.
     pub(crate) fn wakeup_flusher_threads(&mut self, nr_pages: Option<u64>) {
         let nr_pages = nr_pages.unwrap_or(self.mm.nr_reclaimable());
-        for wb in 0..self.mm.bdis.len() {
+        for wb in self.mm.bdis.keys() {
             if self.mm.bdis[wb].has_dirty_io() {
                 let work = Work {
                     nr_pages: self.mm.part_of_bandwidth(wb, nr_pages),
@@ -81,7 +82,7 @@ impl World {
     pub(crate) fn trace_bdi(
         &mut self,
         kind: Kind,
-        wb: usize,
+        wb: WbId,
         values: impl Fn(&World) -> Vec<(Field, u64)>,
     ) {
         if !self.trace.enabled() {
@@ -103,7 +104,7 @@ impl World {
         });
     }
 
-    fn trace_work(&mut self, kind: Kind, wb: usize, work: &Work) {
+    fn trace_work(&mut self, kind: Kind, wb: WbId, work: &Work) {
         if !self.trace.enabled() {
             return;
         }
@@ -128,16 +129,16 @@ impl World {
 
 /// `sync(2)`: writes everything and waits for it.
 pub(crate) async fn sync(sys: &Sys) {
-    let works: Vec<(usize, u64)> = {
+    let works: Vec<(WbId, u64)> = {
         let world = &mut *sys.world();
         let work = Work {
             nr_pages: u64::MAX,
             sync: true,
             reason: Reason::Sync,
         };
-        let wbs = 0..world.mm.bdis.len();
-        let dirty = wbs.filter(|&wb| world.mm.bdis[wb].has_dirty_io());
-        let dirty: Vec<usize> = dirty.collect();
+        let wbs = world.mm.bdis.iter_enumerated();
+        let dirty = wbs.filter(|(_, bdi)| bdi.has_dirty_io());
+        let dirty: Vec<WbId> = dirty.map(|(wb, _)| wb).collect();
         let queue = |wb| (wb, world.queue_work(wb, work));
         dirty.into_iter().map(queue).collect()
     };
@@ -166,7 +167,7 @@ pub(crate) async fn sync(sys: &Sys) {
 }
 
 /// The thread. Never returns.
-pub(crate) async fn flusher(sys: SysRef, wb: usize) {
+pub(crate) async fn flusher(sys: SysRef, wb: WbId) {
     loop {
         sys.world().mm.bdis[wb].running = true;
         do_writeback(&sys, wb).await;
@@ -193,7 +194,7 @@ pub(crate) async fn flusher(sys: SysRef, wb: usize) {
 }
 
 /// `wb_do_writeback`: everything that there is to do now.
-async fn do_writeback(sys: &Sys, wb: usize) {
+async fn do_writeback(sys: &Sys, wb: WbId) {
     loop {
         let work = {
             let world = &mut *sys.world();
@@ -229,7 +230,7 @@ async fn do_writeback(sys: &Sys, wb: usize) {
 
 impl Mm {
     /// `writeback_chunk_size`: pages of one turn.
-    fn slice(&self, wb: usize, work: &Work) -> u64 {
+    fn slice(&self, wb: WbId, work: &Work) -> u64 {
         if work.sync {
             return u64::MAX;
         }
@@ -249,7 +250,7 @@ impl Mm {
 
 impl World {
     /// `wb_check_old_data_flush`
-    fn periodic_work(&mut self, wb: usize) -> Option<Work> {
+    fn periodic_work(&mut self, wb: WbId) -> Option<Work> {
         let interval = self.mm.kernel.sysctl.dirty_writeback();
         let now = self.sched.now();
         let bdi = &mut self.mm.bdis[wb];
@@ -268,7 +269,7 @@ impl World {
     }
 
     /// Whether a round of this work ends here.
-    fn round_ends(&mut self, wb: usize, work: &Work) -> bool {
+    fn round_ends(&mut self, wb: WbId, work: &Work) -> bool {
         let automatic = matches!(work.reason, Reason::Background | Reason::Periodic);
         work.nr_pages == 0
             || (automatic && !self.mm.bdis[wb].work.is_empty())
@@ -289,7 +290,7 @@ impl Mm {
 }
 
 /// `wb_writeback`: rounds until the work is done.
-async fn writeback(sys: &Sys, wb: usize, work: Work) {
+async fn writeback(sys: &Sys, wb: WbId, work: Work) {
     let mut work = work;
     sys.world().trace_work(Kind::WritebackStart, wb, &work);
     let start = sys.world().jiffies_now();
@@ -314,7 +315,7 @@ async fn writeback(sys: &Sys, wb: usize, work: Work) {
 
 /// `writeback_sb_inodes`: a turn for each inode of `b_io`, to which so many have just been moved, until 100 ms have
 /// passed. Pages written.
-async fn writeback_round(sys: &Sys, wb: usize, work: Work, moved: u64) -> u64 {
+async fn writeback_round(sys: &Sys, wb: WbId, work: Work, moved: u64) -> u64 {
     let start = sys.world().sched.now();
     let (mut work, mut moved) = (work, moved);
     let mut written = 0;
@@ -336,7 +337,7 @@ async fn writeback_round(sys: &Sys, wb: usize, work: Work, moved: u64) -> u64 {
 }
 
 /// `writeback_single_inode` and what becomes of the inode: the pages written.
-async fn write_single_inode(sys: &Sys, wb: usize, inode: InodeId, slice: u64, sync: bool) -> u64 {
+async fn write_single_inode(sys: &Sys, wb: WbId, inode: InodeId, slice: u64, sync: bool) -> u64 {
     let mut left = slice;
     writepages(sys, inode, Range::ALL, &mut left, sync).await;
     if sync {
@@ -364,7 +365,7 @@ async fn write_single_inode(sys: &Sys, wb: usize, inode: InodeId, slice: u64, sy
 
 /// `writeback_inodes_wb`: a writer of the time before 3.2 writes so many pages itself, through the same
 /// lists. Pages written.
-pub(crate) async fn writeback_inodes_wb(sys: &Sys, wb: usize, nr_pages: u64) -> u64 {
+pub(crate) async fn writeback_inodes_wb(sys: &Sys, wb: WbId, nr_pages: u64) -> u64 {
     let work = Work {
         nr_pages,
         sync: false,

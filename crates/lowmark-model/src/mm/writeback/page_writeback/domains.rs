@@ -11,6 +11,7 @@
 use super::DirtyLimits;
 use super::position::Position;
 use super::thresholds::{Domain, domain_dirty_limits, memcg_dirtyable_memory};
+use crate::ids::WbId;
 use crate::kernel::CgroupWriteback;
 use crate::mm::Mm;
 use crate::mm::types::{MemcgId, Pfn, ROOT};
@@ -47,32 +48,34 @@ impl Mm {
     }
 
     /// The number of a group's part of a device (`wb_get_lookup`).
-    pub(crate) fn wb_of(&self, device: usize, memcg: MemcgId) -> usize {
-        let wb = device + self.devices * usize::from(memcg);
-        match wb < self.bdis.len() {
+    pub(crate) fn wb_of(&self, device: usize, memcg: MemcgId) -> WbId {
+        let wb = WbId::from(device + self.devices * usize::from(memcg));
+        match wb < self.bdis.next_key() {
             true => wb,
-            false => device,
+            false => WbId::of_root(device),
         }
     }
 
     /// Whose part that is: device and group.
-    pub(crate) fn whose_wb(&self, wb: usize) -> (usize, MemcgId) {
-        (wb % self.devices, (wb / self.devices) as MemcgId)
+    pub(crate) fn whose_wb(&self, wb: WbId) -> (usize, MemcgId) {
+        let number = usize::from(wb);
+        (number % self.devices, (number / self.devices) as MemcgId)
     }
 
     /// `inode_attach_wb`: a page of the inode becomes dirty; with the first one it is decided where it belongs.
-    pub(super) fn attach_wb(&mut self, inode: usize, pfn: Pfn) -> usize {
+    pub(super) fn attach_wb(&mut self, inode: usize, pfn: Pfn) -> WbId {
         let wb = self.wb_of(self.inodes[inode].device, self.memcontrol.of_page(pfn));
         *self.inodes[inode].writeback.wb.get_or_insert(wb)
     }
 
     /// The part of something that a wb has by its bandwidth, among those of its device that have dirty inodes
     /// (`wb_split_bdi_pages`): all if it is the only one.
-    pub(crate) fn part_of_bandwidth(&self, wb: usize, whole: u64) -> u64 {
+    pub(crate) fn part_of_bandwidth(&self, wb: WbId, whole: u64) -> u64 {
         let (device, _) = self.whose_wb(wb);
         let bandwidth = |bdi: &Bdi| bdi.estimate.avg_write_bandwidth;
-        let busy = self.bdis[device..].iter().step_by(self.devices);
-        let all = busy.filter(|bdi| bdi.has_dirty_io()).map(bandwidth).sum();
+        let parts = self.bdis[WbId::of_root(device)..].iter();
+        let busy = parts.step_by(self.devices).filter(|bdi| bdi.has_dirty_io());
+        let all = busy.map(bandwidth).sum();
         match bandwidth(&self.bdis[wb]) {
             mine if mine < all => {
                 (u128::from(whole) * u128::from(mine)).div_ceil(u128::from(all)) as u64
@@ -91,7 +94,7 @@ impl Mm {
 
     /// Where the dirty pages of a wb's group stand, those under writeback included or not; none for the root,
     /// which has all of memory.
-    fn memcg_position_with(&mut self, wb: usize, writeback: bool) -> Option<Position> {
+    fn memcg_position_with(&mut self, wb: WbId, writeback: bool) -> Option<Position> {
         let memcg = match self.whose_wb(wb) {
             (_, ROOT) => return None,
             (_, memcg) => memcg,
@@ -125,7 +128,7 @@ impl Mm {
     }
 
     /// Whether a group's flusher has something to do on behalf of the group (`wb_over_bg_thresh`).
-    pub(super) fn memcg_over_bground_thresh(&mut self, wb: usize) -> bool {
+    pub(super) fn memcg_over_bground_thresh(&mut self, wb: WbId) -> bool {
         let Some(at) = self.memcg_position_with(wb, false) else {
             return false;
         };
@@ -137,7 +140,7 @@ impl Mm {
 
 impl World {
     /// What a writer sees.
-    pub(super) fn domains(&mut self, wb: usize) -> Domains {
+    pub(super) fn domains(&mut self, wb: WbId) -> Domains {
         Domains {
             global: self.dirty_position(wb),
             memcg: self.mm.memcg_position_with(wb, true),

@@ -10,6 +10,7 @@
 
 use super::domains::Domains;
 use super::throttle::Due;
+use crate::ids::WbId;
 use crate::kernel::Throttle;
 use crate::mm::writeback::fs_writeback;
 use crate::world::{Sys, World};
@@ -101,7 +102,7 @@ async fn sleep(sys: &Sys, jiffies: u64) {
 }
 
 impl World {
-    fn look(&mut self, wb: usize, start: u64) -> Look {
+    fn look(&mut self, wb: WbId, start: u64) -> Look {
         let at = self.dirty_position(wb);
         let eighth = at.bdi_thresh / 8;
         let recent = self.dirtying.recent.all();
@@ -136,24 +137,24 @@ impl World {
 
 /// Tracepoints: each under its name of 3.1 and, up to 3.0, with the whole `struct writeback_control`.
 impl World {
-    fn trace_start(&mut self, wb: usize, to_write: u64) {
+    fn trace_start(&mut self, wb: WbId, to_write: u64) {
         self.trace_bdi(Kind::BalanceDirtyStart, wb, |_| Vec::new());
         self.trace_control(Kind::WbcBalanceDirtyStart, wb, to_write);
     }
 
-    fn trace_written(&mut self, wb: usize, written: u64, to_write: u64) {
+    fn trace_written(&mut self, wb: WbId, written: u64, to_write: u64) {
         self.trace_bdi(Kind::BalanceDirtyWritten, wb, |_| {
             vec![(Field::Written, written)]
         });
         self.trace_control(Kind::WbcBalanceDirtyWritten, wb, to_write);
     }
 
-    fn trace_wait(&mut self, wb: usize, to_write: u64) {
+    fn trace_wait(&mut self, wb: WbId, to_write: u64) {
         self.trace_bdi(Kind::BalanceDirtyWait, wb, |_| Vec::new());
         self.trace_control(Kind::WbcBalanceDirtyWait, wb, to_write);
     }
 
-    fn trace_control(&mut self, kind: Kind, wb: usize, to_write: u64) {
+    fn trace_control(&mut self, kind: Kind, wb: WbId, to_write: u64) {
         self.trace_bdi(kind, wb, |_| {
             vec![(Field::ToWrite, to_write), (Field::RangeCyclic, 1)]
         });

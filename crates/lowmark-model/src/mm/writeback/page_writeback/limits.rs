@@ -3,6 +3,7 @@
 use super::position::Position;
 use super::proportions::PropDescriptor;
 use super::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
+use crate::ids::WbId;
 use crate::kernel::{BdiBackground, DirtyLimitStart, IdleDevices, Proportions, Throttle};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::{Lruvec, Zone};
@@ -11,6 +12,7 @@ use crate::mm::writeback::backing_dev::{Bdi, Ratios};
 use crate::time::{Nanos, SECOND};
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
+use typed_index_collections::TiSlice;
 
 /// A ratio of 1 (`BDI_RATIO_SCALE` of a percent).
 const RATIO_SCALE: u64 = 1_000_000;
@@ -37,11 +39,16 @@ impl DirtyLimits {
     }
 
     /// Halves what its devices have written once in a while.
-    fn age(&mut self, now: Nanos, bdis: &mut [Bdi], written: impl Fn(&mut Bdi) -> &mut u64) {
+    fn age(
+        &mut self,
+        now: Nanos,
+        bdis: &mut TiSlice<WbId, Bdi>,
+        written: impl Fn(&mut Bdi) -> &mut u64,
+    ) {
         while now >= self.period + COMPLETIONS_PERIOD {
             self.period += COMPLETIONS_PERIOD;
             self.completions = 0;
-            for bdi in &mut *bdis {
+            for bdi in bdis.iter_mut() {
                 *written(bdi) /= 2;
                 self.completions += *written(bdi);
             }
@@ -108,7 +115,7 @@ impl Mm {
 
     /// What a wb may and must have of its device's ratios, in parts of [`RATIO_SCALE`]: by its part of the bandwidth,
     /// where groups share the device (`wb_min_max_ratio`).
-    fn ratios_of(&self, wb: usize) -> Ratios {
+    fn ratios_of(&self, wb: WbId) -> Ratios {
         let Ratios { min, max } = self.bdis[wb].ratios;
         let scaled = |percent: u64| percent * RATIO_SCALE / 100;
         Ratios {
@@ -123,7 +130,7 @@ impl Mm {
     /// `bdi_dirty_limit`, `__wb_calc_thresh`: the share of a device, or of a group's part of it, in `thresh` of a
     /// domain, by what it has written of late, within its `min_ratio` and `max_ratio`; `dirty` is what is dirty of all
     /// of the domain. Before anything has been written that is nothing.
-    pub(super) fn wb_share(&mut self, wb: usize, memcg: MemcgId, thresh: u64, dirty: u64) -> u64 {
+    pub(super) fn wb_share(&mut self, wb: WbId, memcg: MemcgId, thresh: u64, dirty: u64) -> u64 {
         let all = match (memcg, self.kernel.mechanisms.writeback.proportions) {
             (ROOT, Proportions::Prop) => self.limits.vm_completions.all(),
             // Groups are of later kernels.
@@ -134,7 +141,7 @@ impl Mm {
             ROOT => bdi.completions,
             _ => bdi.memcg_completions,
         };
-        let devices = self.bdis[..self.devices].iter();
+        let devices = self.bdis.iter().take(self.devices);
         let reserved: u64 = devices.map(|bdi| bdi.ratios.min).sum();
         let common = thresh * 100u64.saturating_sub(reserved) / 100;
         let fraction = (common * written).checked_div(all).unwrap_or(0);
@@ -152,7 +159,7 @@ impl Mm {
 
     /// A device has written a page (`wb_domain_writeout_add`): it counts for its share in memory, and in the group for
     /// which it was, up to its `max_ratio`.
-    pub(super) fn count_completion(&mut self, wb: usize, shares: Proportions) {
+    pub(super) fn count_completion(&mut self, wb: WbId, shares: Proportions) {
         let (_, memcg) = self.whose_wb(wb);
         let by_number = shares == Proportions::Prop;
         let all = match by_number {
@@ -185,7 +192,7 @@ impl Mm {
 
 impl World {
     /// What a writer to a device or its flusher sees; the tracepoint says it too.
-    pub(crate) fn dirty_position(&mut self, wb: usize) -> Position {
+    pub(crate) fn dirty_position(&mut self, wb: WbId) -> Position {
         self.age_completions();
         let (bg_thresh, thresh) = self.mm.dirty_thresholds();
         self.trace(Kind::GlobalDirtyState, |world| {
@@ -215,7 +222,7 @@ impl World {
     }
 
     /// `over_bground_thresh`: the flusher has something to do. Pages that are being written do not count.
-    pub(crate) fn over_bground_thresh(&mut self, wb: usize) -> bool {
+    pub(crate) fn over_bground_thresh(&mut self, wb: WbId) -> bool {
         let at = self.dirty_position(wb);
         if self.mm.nr_reclaimable() > at.bg_thresh {
             return true;

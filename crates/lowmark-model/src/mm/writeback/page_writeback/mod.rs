@@ -18,6 +18,7 @@ mod sampling;
 pub mod thresholds;
 mod throttle;
 
+use crate::ids::WbId;
 use crate::mm::Mm;
 pub(crate) use limits::{DirtyLimits, throttle_vm_writeout};
 use proportions::PropDescriptor;
@@ -147,7 +148,7 @@ impl World {
         let device = file.device;
         // NFS has no writeback by groups (SB_I_CGROUPWB).
         let wb = match self.nfs.is_remote(device) {
-            true => device,
+            true => WbId::of_root(device),
             false => self.mm.attach_wb(inode, pfn),
         };
         self.mm.nfs_clear_commit(inode, index);

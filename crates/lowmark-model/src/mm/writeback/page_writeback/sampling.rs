@@ -14,6 +14,7 @@ use super::domains::Domains;
 use super::estimate::Step;
 use super::foreground;
 use super::throttle::kilobytes;
+use crate::ids::WbId;
 use crate::kernel::{BandwidthSampling, Throttle};
 use crate::mm::Mm;
 use crate::mm::types::ROOT;
@@ -33,13 +34,13 @@ impl World {
     }
 
     /// Whether the last sample is old enough (`time_is_before_jiffies`).
-    fn sample_is_due(&self, wb: usize) -> bool {
+    fn sample_is_due(&self, wb: WbId) -> bool {
         let stamp = self.mm.bdis[wb].estimate.stamp;
         self.jiffies_now() > stamp + self.bandwidth_interval()
     }
 
     /// A throttled writer's sample, if it is time; it has been held back since `start`, jiffies.
-    pub(super) fn balance_update_bandwidth(&mut self, wb: usize, at: &Domains, start: u64) {
+    pub(super) fn balance_update_bandwidth(&mut self, wb: WbId, at: &Domains, start: u64) {
         match self.mm.by_completions() {
             false => self.bdi_update_bandwidth(wb, Some(at), start),
             true if self.sample_is_due(wb) => self.take_sample(wb, Some(at)),
@@ -49,7 +50,7 @@ impl World {
 
     /// `__bdi_update_bandwidth`, at most every 200 ms for a device; positions are known to a throttled writer, and
     /// not to the flusher. `start` is when the caller began.
-    fn bdi_update_bandwidth(&mut self, wb: usize, writer: Option<&Domains>, start: u64) {
+    fn bdi_update_bandwidth(&mut self, wb: WbId, writer: Option<&Domains>, start: u64) {
         // Up to 3.0 nobody asks.
         if self.mm.kernel.mechanisms.writeback.throttle == Throttle::Foreground {
             return;
@@ -66,14 +67,14 @@ impl World {
     }
 
     /// After a round of the flusher that began at `start`.
-    pub(crate) fn round_update_bandwidth(&mut self, wb: usize, start: u64) {
+    pub(crate) fn round_update_bandwidth(&mut self, wb: WbId, start: u64) {
         if !self.mm.by_completions() {
             self.bdi_update_bandwidth(wb, None, start);
         }
     }
 
     /// `wb_bandwidth_estimate_start`, before an inode's turn.
-    pub(crate) fn bandwidth_estimate_start(&mut self, wb: usize) {
+    pub(crate) fn bandwidth_estimate_start(&mut self, wb: WbId) {
         let bdi = &self.mm.bdis[wb];
         let elapsed = self.jiffies_now() - bdi.estimate.stamp;
         if self.mm.by_completions() && elapsed > self.hz() && bdi.writeback_inodes == 0 {
@@ -82,14 +83,14 @@ impl World {
     }
 
     /// After an inode's turn.
-    pub(crate) fn turn_update_bandwidth(&mut self, wb: usize) {
+    pub(crate) fn turn_update_bandwidth(&mut self, wb: WbId) {
         if self.mm.by_completions() && self.sample_is_due(wb) {
             self.take_sample(wb, None);
         }
     }
 
     /// `wb_inode_writeback_end`: a device has one inode less under writeback.
-    pub(crate) fn inode_writeback_end(&mut self, wb: usize) {
+    pub(crate) fn inode_writeback_end(&mut self, wb: WbId) {
         let interval = self.bandwidth_interval() * self.jiffy();
         let later = self.mm.by_completions();
         let bdi = &mut self.mm.bdis[wb];
@@ -101,12 +102,12 @@ impl World {
     }
 
     /// `wb_update_bandwidth_workfn`
-    pub(crate) fn late_sample(&mut self, wb: usize) {
+    pub(crate) fn late_sample(&mut self, wb: WbId) {
         self.mm.bdis[wb].sample_is_coming = false;
         self.take_sample(wb, None);
     }
 
-    fn begin_sample(&mut self, wb: usize) {
+    fn begin_sample(&mut self, wb: WbId) {
         let now = self.jiffies_now();
         let bdi = &mut self.mm.bdis[wb];
         bdi.estimate.stamp = now;
@@ -115,7 +116,7 @@ impl World {
     }
 
     /// Moves the limit, the base rate and the bandwidth, the first two only for a throttled writer.
-    fn take_sample(&mut self, wb: usize, writer: Option<&Domains>) {
+    fn take_sample(&mut self, wb: WbId, writer: Option<&Domains>) {
         let (now, hz) = (self.jiffies_now(), self.hz());
         let mechanisms = &self.mm.kernel.mechanisms;
         let (throttle, rule) = (
@@ -143,7 +144,7 @@ impl World {
         self.begin_sample(wb);
     }
 
-    fn trace_ratelimit(&mut self, wb: usize, step: Step) {
+    fn trace_ratelimit(&mut self, wb: WbId, step: Step) {
         self.trace_bdi(Kind::BdiDirtyRatelimit, wb, |world| {
             let estimate = &world.mm.bdis[wb].estimate;
             [

@@ -10,6 +10,7 @@
 use super::domains::Domains;
 use super::position::{Position, RATELIMIT_CALC_SHIFT};
 use super::{foreground, pause};
+use crate::ids::WbId;
 use crate::kernel::{BalanceLoop, DirtyExceeded, PositionTime, Throttle};
 use crate::mm::Mm;
 use crate::mm::types::ROOT;
@@ -24,7 +25,7 @@ const EXCEEDED_PAGES: u64 = (32 << 10) / PAGE_SIZE;
 /// A look that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Due {
-    pub(super) wb: usize,
+    pub(super) wb: WbId,
     /// Pages since the last one.
     pub(super) pages: u64,
 }
@@ -158,13 +159,13 @@ impl Mm {
         }
     }
 
-    pub(super) fn position_ratio(&self, wb: usize, at: &Position) -> u64 {
+    pub(super) fn position_ratio(&self, wb: WbId, at: &Position) -> u64 {
         let bandwidth = self.bdis[wb].estimate.avg_write_bandwidth;
         at.ratio(bandwidth, &self.kernel.mechanisms)
     }
 
     /// The domain that holds a writer back more, and its position ratio.
-    fn stricter(&self, wb: usize, domains: &Domains) -> (Position, u64) {
+    fn stricter(&self, wb: WbId, domains: &Domains) -> (Position, u64) {
         let (global, ratio) = (domains.global, self.position_ratio(wb, &domains.global));
         let memcg = domains.memcg.map(|at| (at, self.position_ratio(wb, &at)));
         memcg
