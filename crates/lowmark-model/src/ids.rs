@@ -47,6 +47,10 @@ ids! {
     LruvecId
     /// A device, or a memory cgroup's part of it, as writeback sees it (`struct bdi_writeback`), in `Mm::bdis`.
     WbId
+    /// A device of the machine, by its place in the machine's file; a striped one has several queues.
+    DeviceId
+    /// A request queue of any device, in `BlockLayer::queues`.
+    QueueId
 }
 
 impl NodeId {
@@ -57,4 +61,9 @@ impl NodeId {
 impl ZoneId {
     /// The lowest zone of the first node.
     pub(crate) const FIRST: ZoneId = ZoneId(0);
+}
+
+impl DeviceId {
+    /// The first device of the machine's file.
+    pub(crate) const FIRST: DeviceId = DeviceId(0);
 }

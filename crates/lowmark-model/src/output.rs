@@ -2,6 +2,7 @@
 
 use crate::Options;
 use crate::gauges::Sampler;
+use crate::ids::DeviceId;
 use crate::invariants;
 use crate::mm::types::{Lru, MigrateType, ZoneType};
 use crate::not_modelled::remarks;
@@ -10,9 +11,10 @@ use crate::trace::pid;
 use crate::world::{Verdict, World};
 use lowmark_record::{Gauges, Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
 use lowmark_spec::Scenario;
-use lowmark_spec::machine::{Machine, PAGE_SIZE};
+use lowmark_spec::machine::{Device, Machine, PAGE_SIZE};
 use lowmark_spec::workload::TimeUnit;
 use std::collections::BTreeMap;
+use typed_index_collections::TiSlice;
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +74,11 @@ impl Observer<'_> {
     }
 }
 
+/// The devices of the machine's file by the numbers that they have in the model.
+fn devices(machine: &Machine) -> &TiSlice<DeviceId, Device> {
+    machine.devices.as_slice().as_ref()
+}
+
 /// Sectors of 512 bytes in a page.
 const SECTORS_PER_PAGE: u64 = PAGE_SIZE / 512;
 
@@ -97,9 +104,9 @@ impl World {
     /// Work done by the devices, as in `/proc/diskstats`, with the repositionings that only a model
     /// can count.
     fn diskstats(&self, machine: &Machine) -> BTreeMap<String, u64> {
-        let devices = machine.devices.iter().zip(self.block.served());
-        let fields = devices.enumerate().flat_map(|(number, (device, local))| {
-            let remote = self.nfs.counts(number);
+        let served = devices(machine).iter_enumerated().zip(self.block.served());
+        let fields = served.flat_map(|((id, device), local)| {
+            let remote = self.nfs.counts(id);
             let served = remote.map_or(local, |counts| counts.served);
             let [reads, writes] = served.requests;
             let [pages_read, pages_written] = served.pages;
@@ -121,8 +128,8 @@ impl World {
     /// What was asked of servers, as `/proc/self/mountstats` counts it, with the pages of the largest COMMIT and
     /// those that a server wrote because somebody waited for it.
     fn mountstats(&self, machine: &Machine) -> BTreeMap<String, u64> {
-        let devices = machine.devices.iter().enumerate();
-        let remote = devices.filter_map(|(at, device)| Some((device, self.nfs.counts(at)?)));
+        let devices = devices(machine).iter_enumerated();
+        let remote = devices.filter_map(|(id, device)| Some((device, self.nfs.counts(id)?)));
         let fields = remote.flat_map(|(device, counts)| {
             let fields = [
                 ("rpc_read", counts.calls.reads),
@@ -141,8 +148,8 @@ impl World {
     /// content is lost, calls that returned EIO.
     fn errors(&self, machine: &Machine) -> BTreeMap<String, u64> {
         let mut errors = BTreeMap::new();
-        for (number, device) in machine.devices.iter().enumerate() {
-            if let Some(failed) = self.block.write_errors(number) {
+        for (id, device) in devices(machine).iter_enumerated() {
+            if let Some(failed) = self.block.write_errors(id) {
                 errors.insert(format!("{}/write_errors", device.name), failed);
                 errors.insert("pages_lost".into(), self.mm.nr_lost);
                 errors.insert("fsync_eio".into(), self.mm.nr_eio);

@@ -6,7 +6,7 @@
 
 use crate::device::BlockLayer;
 use crate::fs::Mounts;
-use crate::ids::WbId;
+use crate::ids::{DeviceId, QueueId, WbId};
 use crate::kernel::Kernel;
 use crate::mm::Mm;
 use crate::mm::io::PageWaiters;
@@ -28,9 +28,9 @@ use std::rc::Rc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Interrupt {
     /// A device has served a request.
-    RequestDone { queue: usize, request: u32 },
+    RequestDone { queue: QueueId, request: u32 },
     /// An elevator's idle timer.
-    RunQueue { queue: usize },
+    RunQueue { queue: QueueId },
     /// The workload's time is up.
     EndOfRun,
     /// A flusher has had dirty pages for a while.
@@ -40,7 +40,7 @@ pub(crate) enum Interrupt {
     /// Two seconds after counters of memory cgroups were last added up.
     FlushMemcgStats,
     /// Something on the way to a server or back.
-    Nfs { device: usize, signal: Signal },
+    Nfs { device: DeviceId, signal: Signal },
 }
 
 /// Why a run is over.

@@ -35,10 +35,10 @@ const DELAYED_SYNC: Nanos = EXPIRE_SYNC;
 const BACK_SEEK_MAX: u64 = (16 << 20) / lowmark_spec::machine::PAGE_SIZE;
 const BACK_SEEK_PENALTY: u64 = 2;
 
-/// [`ASYNC`], or one more than the task whose sync requests it holds.
-type QueueId = usize;
+/// Number of a process's queue: [`ASYNC`], or one more than the task whose sync requests it holds.
+type CfqQueueId = usize;
 /// The queue that all async requests share.
-const ASYNC: QueueId = 0;
+const ASYNC: CfqQueueId = 0;
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -53,7 +53,7 @@ struct Queue {
 
 #[derive(Debug)]
 struct Active {
-    queue: QueueId,
+    queue: CfqQueueId,
     /// Starts with the first completion (`slice_end == 0` until then).
     slice_end: Option<Nanos>,
     served: u32,
@@ -70,7 +70,7 @@ pub(super) struct Cfq {
     /// `cfq_data.last_delayed_sync`
     last_delayed_sync: Option<Nanos>,
     queues: Vec<Queue>,
-    rotation: VecDeque<QueueId>,
+    rotation: VecDeque<CfqQueueId>,
     active: Option<Active>,
 }
 
@@ -86,7 +86,7 @@ impl Cfq {
         }
     }
 
-    fn id(sync: bool, submitter: TaskId) -> QueueId {
+    fn id(sync: bool, submitter: TaskId) -> CfqQueueId {
         if sync {
             submitter.0 as usize + 1
         } else {

@@ -8,6 +8,7 @@
 //!    of swap readahead wait until the window has been read.
 
 use super::request::RequestId;
+use crate::ids::QueueId;
 use crate::kernel::{Block, PlugFlush, PlugMerge};
 use lowmark_spec::machine::PAGE_SIZE;
 
@@ -15,7 +16,7 @@ use lowmark_spec::machine::PAGE_SIZE;
 const FLUSH_PAGES: usize = ((128 << 10) / PAGE_SIZE) as usize;
 
 /// A request of a queue.
-pub(super) type Held = (usize, RequestId);
+pub(super) type Held = (QueueId, RequestId);
 
 /// The rules of a kernel.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +42,7 @@ impl PlugRules {
     }
 
     /// The requests of a queue with which it is tried when that is not the one.
-    pub(super) fn others(self, plug: &Plug, queue: usize) -> impl Iterator<Item = RequestId> {
+    pub(super) fn others(self, plug: &Plug, queue: QueueId) -> impl Iterator<Item = RequestId> {
         let of_queue = move |held: &&Held| held.0 == queue;
         let tried = self.nearest(plug).is_some_and(|held| held.0 == queue);
         let (from_newest, from_oldest) = match (self.0.plug_merge, tried) {
@@ -95,19 +96,23 @@ mod tests {
     fn plug(queues: &[usize]) -> Plug {
         Plug {
             depth: 1,
-            requests: queues.iter().copied().zip(0..).collect(),
+            requests: queues
+                .iter()
+                .map(|&queue| QueueId::from(queue))
+                .zip(0..)
+                .collect(),
         }
     }
 
     #[test]
     fn a_page_is_tried_with_other_requests_in_each_era() {
         let tried = |version: &str, queues: &[usize]| {
-            let (rules, plug) = (rules(version), plug(queues));
-            let nearest = rules.nearest(&plug).filter(|held| held.0 == 0);
+            let (rules, plug, first) = (rules(version), plug(queues), QueueId::from(0));
+            let nearest = rules.nearest(&plug).filter(|held| held.0 == first);
             let nearest = nearest.map(|held| held.1);
             nearest
                 .into_iter()
-                .chain(rules.others(&plug, 0))
+                .chain(rules.others(&plug, first))
                 .collect::<Vec<_>>()
         };
         let (one, two) = (&[0, 0, 0][..], &[0, 0, 1][..]);

@@ -9,6 +9,7 @@ use super::stripes::Stripes;
 use super::tags::Tags;
 use super::virtio::{Tables, Virtio};
 use super::waiting::Next;
+use crate::ids::{DeviceId, QueueId};
 use crate::kernel::{Kernel, MaxSectors, Plug as PlugPlace, ReadaheadSize};
 use crate::mm::types::Pfn;
 use crate::time::{MSEC, Nanos, Sched, TaskId, WaitQueue};
@@ -16,6 +17,7 @@ use crate::world::Interrupt;
 use lowmark_spec::machine::{Device, PAGE_SIZE};
 use lowmark_spec::random::Stream;
 use std::ops::Range;
+use typed_index_collections::TiVec;
 
 /// What became of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,9 +94,9 @@ impl Served {
 #[derive(Debug)]
 pub(crate) struct BlockLayer {
     /// Of every member of every device.
-    queues: Vec<Queue>,
+    queues: TiVec<QueueId, Queue>,
     /// Which queues a device has.
-    stripes: Vec<Stripes>,
+    stripes: TiVec<DeviceId, Stripes>,
     /// Queues hold requests back, not tasks.
     queues_plug: bool,
     plugs: Vec<Plug>,
@@ -102,11 +104,11 @@ pub(crate) struct BlockLayer {
     /// `congestion_wqh`: async, sync.
     congestion: [WaitQueue; 2],
     /// Requests that devices have taken whose drivers have no memory for them yet.
-    unmapped: Vec<(usize, RequestId)>,
+    unmapped: Vec<(QueueId, RequestId)>,
     /// CPU time of a request.
     request_ns: Nanos,
     /// Pages of a file read ahead at most, by device (`ra_pages` of its `struct backing_dev_info`).
-    ra_pages: Vec<u32>,
+    ra_pages: TiVec<DeviceId, u32>,
 }
 
 /// Pages read ahead at most where nothing else is said (`VM_READAHEAD_PAGES`, 128 KiB).
@@ -166,13 +168,13 @@ impl BlockLayer {
 
     /// Another boot: see [`Disk::vary`].
     pub(crate) fn vary(&mut self, boot: u64) {
-        for (number, queue) in self.queues.iter_mut().enumerate() {
-            queue.disk.vary(Stream::new(boot, "disk", number as u64));
+        for (id, queue) in self.queues.iter_mut_enumerated() {
+            queue.disk.vary(Stream::new(boot, "disk", u64::from(id)));
         }
     }
 
     /// Pages of a file on a device that are read ahead at most.
-    pub(crate) fn ra_pages(&self, device: usize) -> u32 {
+    pub(crate) fn ra_pages(&self, device: DeviceId) -> u32 {
         self.ra_pages[device]
     }
 
@@ -197,20 +199,20 @@ impl BlockLayer {
 
     /// Whether a device has too many async (`false`) or sync (`true`) requests (`bdi_congested`): of a
     /// striped one any member (`raid0_congested`).
-    pub(crate) fn is_congested(&self, device: usize, sync: bool) -> bool {
+    pub(crate) fn is_congested(&self, device: DeviceId, sync: bool) -> bool {
         let members = &self.queues[self.stripes[device].queues()];
         members.iter().any(|queue| queue.tags.congested(sync))
     }
 
     /// `set_bdi_congested` of a device that has no request queue of its own here, for async requests.
-    pub(crate) fn set_congested(&mut self, device: usize) {
+    pub(crate) fn set_congested(&mut self, device: DeviceId) {
         for queue in &mut self.queues[self.stripes[device].queues()] {
             queue.tags.set_congested(false, true);
         }
     }
 
     /// `clear_bdi_congested` of such a device: who waits for the end of congestion is woken.
-    pub(crate) fn clear_congested(&mut self, sched: &mut Sched, device: usize) {
+    pub(crate) fn clear_congested(&mut self, sched: &mut Sched, device: DeviceId) {
         for queue in &mut self.queues[self.stripes[device].queues()] {
             queue.tags.set_congested(false, false);
         }
@@ -292,7 +294,7 @@ impl BlockLayer {
     }
 
     /// The same where that request of the plug is not the one.
-    fn submit_elsewhere(&mut self, sched: &mut Sched, at: usize, io: Io) -> Submitted {
+    fn submit_elsewhere(&mut self, sched: &mut Sched, at: QueueId, io: Io) -> Submitted {
         let task = sched.current();
         let queue = &mut self.queues[at];
         let plugged = self
@@ -331,7 +333,7 @@ impl BlockLayer {
     }
 
     /// `__make_request`: the queue of a disk that has nothing waiting is plugged first.
-    fn add_to_queue(&mut self, sched: &mut Sched, at: usize, id: RequestId) {
+    fn add_to_queue(&mut self, sched: &mut Sched, at: QueueId, id: RequestId) {
         let queue = &mut self.queues[at];
         queue.insert(id, sched.now(), sched.free_from(sched.current()));
         let waiting = queue.waiting();
@@ -346,7 +348,7 @@ impl BlockLayer {
 
     /// Somebody waits for a page: what its queue holds back goes out (`sync_page`).
     pub(crate) fn unplug_queues(&mut self, sched: &mut Sched) {
-        for at in 0..self.queues.len() {
+        for at in self.queues.keys() {
             if self.queues[at].plugged {
                 self.run_queue(sched, at);
             }
@@ -354,8 +356,8 @@ impl BlockLayer {
     }
 
     /// `blk_add_rq_to_plug`
-    fn add_to_plug(&mut self, sched: &mut Sched, task: TaskId, queue: usize, id: RequestId) {
-        let pages = |(queue, id): (usize, RequestId)| {
+    fn add_to_plug(&mut self, sched: &mut Sched, task: TaskId, queue: QueueId, id: RequestId) {
+        let pages = |(queue, id): (QueueId, RequestId)| {
             let request: &Request = &self.queues[queue].requests[id as usize];
             request.pages.len()
         };
@@ -382,7 +384,7 @@ impl BlockLayer {
     }
 
     /// Gives the device as many commands as it and the elevator allow (`__blk_run_queue`).
-    pub(crate) fn run_queue(&mut self, sched: &mut Sched, at: usize) {
+    pub(crate) fn run_queue(&mut self, sched: &mut Sched, at: QueueId) {
         let queue = &mut self.queues[at];
         queue.plugged = false;
         while queue.in_service as usize + queue.taken.len() < queue.queue_depth {
@@ -427,18 +429,18 @@ impl BlockLayer {
 
     /// Requests that devices have taken since the drivers last looked.
     #[inline]
-    pub(super) fn take_unmapped(&mut self) -> Vec<(usize, RequestId)> {
+    pub(super) fn take_unmapped(&mut self) -> Vec<(QueueId, RequestId)> {
         std::mem::take(&mut self.unmapped)
     }
 
     /// A request with the rules of its driver.
-    pub(super) fn driven(&self, at: usize, id: RequestId) -> Option<(Virtio, &Request)> {
+    pub(super) fn driven(&self, at: QueueId, id: RequestId) -> Option<(Virtio, &Request)> {
         let queue = &self.queues[at];
         Some((queue.virtio?, &queue.requests[id as usize]))
     }
 
     /// What is allocated for a request.
-    pub(super) fn tables(&mut self, at: usize, id: RequestId) -> &mut Tables {
+    pub(super) fn tables(&mut self, at: QueueId, id: RequestId) -> &mut Tables {
         &mut self.queues[at].requests[id as usize].tables
     }
 
@@ -449,7 +451,7 @@ impl BlockLayer {
     }
 
     /// Requests of a device that failed; none if it cannot.
-    pub(crate) fn write_errors(&self, device: usize) -> Option<u64> {
+    pub(crate) fn write_errors(&self, device: DeviceId) -> Option<u64> {
         let mut members = self.queues[self.stripes[device].queues()].iter();
         members.find_map(|queue| queue.failing.as_ref().map(|failing| failing.failed))
     }
@@ -458,7 +460,7 @@ impl BlockLayer {
     pub(crate) fn complete(
         &mut self,
         sched: &mut Sched,
-        queue: usize,
+        queue: QueueId,
         id: RequestId,
         done: &mut Vec<Pfn>,
     ) -> Completed {

@@ -1,6 +1,7 @@
 //! Requests: contiguous pages of a device on their way.
 
 use super::virtio::Tables;
+use crate::ids::DeviceId;
 use crate::mm::types::Pfn;
 use crate::time::{Nanos, TaskId};
 
@@ -16,8 +17,8 @@ pub(crate) enum Dir {
 /// One page of I/O.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Io {
-    /// Device index.
-    pub(crate) device: usize,
+    /// The device of the machine that it goes to.
+    pub(crate) device: DeviceId,
     /// Direction.
     pub(crate) dir: Dir,
     /// Somebody waits for it.

@@ -1,13 +1,15 @@
 //! Striping over equal members (md RAID0, `drivers/md/raid0.c`): chunk after chunk on one member after the
 //! other. The array has no queue of its own; every member has one, with its elevator.
 
+use crate::ids::{DeviceId, QueueId};
 use lowmark_spec::machine::{Device, PAGE_SIZE};
 use std::ops::Range;
+use typed_index_collections::TiVec;
 
 /// The queues of a device.
 #[derive(Debug)]
 pub(super) struct Stripes {
-    first: usize,
+    first: QueueId,
     members: usize,
     /// Pages on a member before the next one follows.
     chunk: u64,
@@ -15,13 +17,13 @@ pub(super) struct Stripes {
 
 impl Stripes {
     /// Those of every device: the queues of one follow those of the one before.
-    pub(super) fn of(devices: &[Device]) -> Vec<Stripes> {
+    pub(super) fn of(devices: &[Device]) -> TiVec<DeviceId, Stripes> {
         let mut first = 0;
         let stripes = |device: &Device| {
             let members = device.members as usize;
             first += members;
             Stripes {
-                first: first - members,
+                first: QueueId::from(first - members),
                 members,
                 chunk: (device.chunk / PAGE_SIZE).max(1),
             }
@@ -30,20 +32,25 @@ impl Stripes {
     }
 
     /// All of its queues.
-    pub(super) fn queues(&self) -> Range<usize> {
-        self.first..self.first + self.members
+    pub(super) fn queues(&self) -> Range<QueueId> {
+        self.first..self.member(self.members)
+    }
+
+    /// The queue of a member.
+    fn member(&self, number: usize) -> QueueId {
+        QueueId::from(usize::from(self.first) + number)
     }
 
     /// The queue that a page of the device belongs to, and where it lies on that member
     /// (`map_sector`).
     #[inline]
-    pub(super) fn place(&self, position: u64) -> (usize, u64) {
+    pub(super) fn place(&self, position: u64) -> (QueueId, u64) {
         if self.members == 1 {
             return (self.first, position);
         }
         let (chunk, within) = (position / self.chunk, position % self.chunk);
         let members = self.members as u64;
-        let queue = self.first + (chunk % members) as usize;
+        let queue = self.member((chunk % members) as usize);
         (queue, chunk / members * self.chunk + within)
     }
 }
@@ -61,12 +68,12 @@ mod tests {
             ..disk.clone()
         };
         let stripes = Stripes::of(&[disk.clone(), array, disk]);
-        assert_eq!(stripes[0].place(7), (0, 7));
-        assert_eq!(stripes[2].place(7), (4, 7));
-        assert_eq!(stripes[1].queues(), 1..4);
-        let places: Vec<(usize, u64)> = [0, 3, 4, 11, 12, 15, 16, 29]
-            .map(|page| stripes[1].place(page))
-            .to_vec();
+        let queue = QueueId::from;
+        let [disk, array, last] = [0, 1, 2].map(|device| &stripes[DeviceId::from(device)]);
+        assert_eq!(disk.place(7), (queue(0), 7));
+        assert_eq!(last.place(7), (queue(4), 7));
+        assert_eq!(array.queues(), queue(1)..queue(4));
+        let places = [0, 3, 4, 11, 12, 15, 16, 29].map(|page| array.place(page));
         let expected = [
             (1, 0),
             (1, 3),
@@ -76,7 +83,8 @@ mod tests {
             (1, 7),
             (2, 4),
             (2, 9),
-        ];
+        ]
+        .map(|(number, page)| (queue(number), page));
         assert_eq!(places, expected);
     }
 }

@@ -11,6 +11,7 @@
 //! descriptors in the ring. Of a large folio each page is taken to be a piece, up to as many as a request can have.
 
 use super::request::{Request, RequestId};
+use crate::ids::QueueId;
 use crate::kernel::{Kernel, VirtioMemory};
 use crate::mm::alloc::slub::{Cache, NO_OBJECT};
 use crate::mm::alloc::xarray::Object;
@@ -106,7 +107,7 @@ impl World {
     }
 
     /// `virtblk_prep_rq`, `virtblk_add_req`
-    fn map_request(&mut self, queue: usize, id: RequestId) {
+    fn map_request(&mut self, queue: QueueId, id: RequestId) {
         let Some((virtio, Request { pages, .. })) = self.block.driven(queue, id) else {
             return;
         };
@@ -126,7 +127,7 @@ impl World {
 
     /// `detach_buf_split`, `virtblk_unmap_data`: a request is done.
     #[inline]
-    pub(crate) fn unmap_request(&mut self, queue: usize, id: RequestId) {
+    pub(crate) fn unmap_request(&mut self, queue: QueueId, id: RequestId) {
         if !self.mm.slub.has_slabs() {
             return;
         }

@@ -16,6 +16,7 @@ mod space;
 
 pub(crate) use extents::{Extent, Extents};
 
+use crate::ids::DeviceId;
 use crate::kernel::{WriteFolios, XfsAhead};
 use lowmark_spec::machine::{Device, FileSystem, FsKind, Machine, PAGE_SIZE};
 use space::Space;
@@ -42,8 +43,8 @@ const EXT4_REQUEST_MIN: u64 = (16 << 10) / PAGE_SIZE;
 #[derive(Debug)]
 pub(crate) struct Mount {
     kind: FsKind,
-    /// Index of its device.
-    pub(crate) device: usize,
+    /// Its device.
+    pub(crate) device: DeviceId,
     space: Space,
     /// Pages that are dirty and have no place yet.
     reserved: u64,
@@ -69,8 +70,9 @@ impl Mounts {
     }
 
     /// Devices with file systems, each once, in order.
-    pub(crate) fn devices(&self) -> Vec<usize> {
-        let mut devices: Vec<usize> = self.0.iter().flatten().map(|mount| mount.device).collect();
+    pub(crate) fn devices(&self) -> Vec<DeviceId> {
+        let mut devices: Vec<DeviceId> =
+            self.0.iter().flatten().map(|mount| mount.device).collect();
         devices.sort_unstable();
         devices.dedup();
         devices
@@ -130,7 +132,7 @@ impl Mount {
         free.push((from, last.saturating_sub(from)));
         Some(Mount {
             kind: spec.kind,
-            device,
+            device: DeviceId::from(device),
             space: Space::new(&free, pages, group),
             reserved: 0,
             xfs_ahead,

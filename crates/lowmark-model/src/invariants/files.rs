@@ -1,6 +1,6 @@
 //! Invariants of the page cache, of dirty pages and of places on devices.
 
-use crate::ids::WbId;
+use crate::ids::{DeviceId, WbId};
 use crate::kernel::NfsUnstable;
 use crate::mm::Mm;
 use crate::mm::files::inode::Inode;
@@ -241,7 +241,7 @@ fn dirty_inodes_are_listed(world: &World) {
 
 /// No place on a device belongs to two files.
 fn places_belong_to_one(world: &World) {
-    let mut places: Vec<(usize, u64, u64)> = Vec::new();
+    let mut places: Vec<(DeviceId, u64, u64)> = Vec::new();
     for inode in &world.mm.inodes {
         let device = inode.device;
         places.extend(inode.extents.iter().map(|extent| {

@@ -8,7 +8,7 @@
 //! 3. A page that is written to before leaves the list: it will be sent once more.
 
 use super::rpc::{Call, Priority, Procedure};
-use crate::ids::WbId;
+use crate::ids::{DeviceId, WbId};
 use crate::kernel::{NfsCommit, NfsUnstable};
 use crate::mm::Mm;
 use crate::mm::types::{InodeId, Pfn, Tag};
@@ -51,7 +51,7 @@ impl Mm {
 
     /// Counts `pages` more unstable pages of a device, or less. Since 8d92890bd6b8 (5.8) they count as if they
     /// were being written.
-    fn count_unstable(&mut self, device: usize, pages: i64, rule: NfsUnstable) {
+    fn count_unstable(&mut self, device: DeviceId, pages: i64, rule: NfsUnstable) {
         let bdi = &mut self.bdis[WbId::of_root(device)];
         let counters = match rule {
             NfsUnstable::Reclaimable => [&mut self.nr_unstable, &mut bdi.reclaimable],

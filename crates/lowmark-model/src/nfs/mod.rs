@@ -17,6 +17,7 @@ pub(crate) use pageio::How;
 pub(crate) use rpc::{CallId, Calls};
 
 use crate::device::{Completed, Dir, Served};
+use crate::ids::DeviceId;
 use crate::mm::types::InodeId;
 use crate::time::WaitQueue;
 use crate::world::{Interrupt, World};
@@ -24,6 +25,7 @@ use lowmark_spec::machine::{Device, Machine, PAGE_SIZE};
 use pageio::{Completion, PageIo};
 use rpc::{Call, Priority, Procedure, Transport};
 use server::Server;
+use typed_index_collections::TiVec;
 
 /// Most that may be under writeback to a server by itself, bytes (`nfs_init_writepagecache`).
 const CONGESTION_MAX: u64 = 256 << 20;
@@ -93,7 +95,7 @@ pub(crate) struct ServerCounts {
 /// All servers, by device; none for devices of the machine.
 #[derive(Debug, Default)]
 pub(crate) struct Nfs {
-    clients: Vec<Option<Client>>,
+    clients: TiVec<DeviceId, Option<Client>>,
     any: bool,
     /// Calls that are being put together.
     pageio: Vec<PageIo>,
@@ -103,7 +105,7 @@ impl Nfs {
     /// The servers of a machine with so many pages (`totalram_pages`).
     pub(crate) fn new(machine: &Machine, memory: u64) -> Nfs {
         let devices = machine.devices.iter();
-        let clients: Vec<_> = devices.map(|device| Client::new(device, memory)).collect();
+        let clients: TiVec<_, _> = devices.map(|device| Client::new(device, memory)).collect();
         Nfs {
             any: clients.iter().any(Option::is_some),
             clients,
@@ -119,22 +121,22 @@ impl Nfs {
 
     /// Whether a device is in a server.
     #[inline]
-    pub(crate) fn is_remote(&self, device: usize) -> bool {
+    pub(crate) fn is_remote(&self, device: DeviceId) -> bool {
         self.any && self.clients[device].is_some()
     }
 
-    fn client(&mut self, device: usize) -> Option<&mut Client> {
+    fn client(&mut self, device: DeviceId) -> Option<&mut Client> {
         self.clients[device].as_mut()
     }
 
     /// More is under writeback than the flusher should add to (`write_congested`).
-    pub(crate) fn is_congested(&self, device: usize) -> bool {
+    pub(crate) fn is_congested(&self, device: DeviceId) -> bool {
         let client = self.clients[device].as_ref();
         client.is_some_and(|client| client.congested)
     }
 
     /// What a server was asked and did.
-    pub(crate) fn counts(&self, device: usize) -> Option<ServerCounts> {
+    pub(crate) fn counts(&self, device: DeviceId) -> Option<ServerCounts> {
         let client = self.clients[device].as_ref()?;
         Some(ServerCounts {
             calls: client.rpc.counts,
@@ -154,14 +156,14 @@ impl Nfs {
 
 impl World {
     /// Sends a call.
-    fn nfs_call(&mut self, device: usize, call: Call, priority: Priority) {
+    fn nfs_call(&mut self, device: DeviceId, call: Call, priority: Priority) {
         if let Some(client) = self.nfs.client(device) {
             client.rpc.add(call, priority);
             self.nfs_send(device);
         }
     }
 
-    fn nfs_send(&mut self, device: usize) {
+    fn nfs_send(&mut self, device: DeviceId) {
         let now = self.sched.now();
         while let Some(client) = self.nfs.client(device)
             && let Some((id, after)) = client.rpc.send(now)
@@ -170,13 +172,13 @@ impl World {
         }
     }
 
-    fn nfs_signal_after(&mut self, after: u64, device: usize, signal: Signal) {
+    fn nfs_signal_after(&mut self, after: u64, device: DeviceId, signal: Signal) {
         self.sched
             .interrupt_after(after, Interrupt::Nfs { device, signal });
     }
 
     /// Deals with what happens.
-    pub(crate) fn nfs_interrupt(&mut self, device: usize, signal: Signal) {
+    pub(crate) fn nfs_interrupt(&mut self, device: DeviceId, signal: Signal) {
         let Some(client) = self.nfs.client(device) else {
             return;
         };
@@ -194,7 +196,7 @@ impl World {
     }
 
     /// The server does what it can now.
-    fn nfs_serve(&mut self, device: usize) {
+    fn nfs_serve(&mut self, device: DeviceId) {
         let now = self.sched.now();
         let mut signals = Vec::new();
         let Some(client) = self.nfs.client(device) else {
@@ -224,7 +226,7 @@ impl World {
     }
 
     /// A reply is here.
-    fn nfs_replied(&mut self, device: usize, call: Call) {
+    fn nfs_replied(&mut self, device: DeviceId, call: Call) {
         let completed = |dir| Completed { dir, failed: 0..0 };
         match call.procedure {
             Procedure::Read => self.end_io(&completed(Dir::Read), &call.pages),

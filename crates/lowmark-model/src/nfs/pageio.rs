@@ -10,6 +10,7 @@
 
 use super::rpc::{Call, Priority, Procedure};
 use crate::device::{Dir, Io};
+use crate::ids::DeviceId;
 use crate::kernel::{NfsCommit, NfsCongestion};
 use crate::mm::types::{InodeId, Pfn};
 use crate::time::TaskId;
@@ -30,7 +31,7 @@ pub(crate) enum How {
 #[derive(Debug)]
 pub(super) struct PageIo {
     task: TaskId,
-    device: usize,
+    device: DeviceId,
     how: How,
     inode: InodeId,
     first: u32,
@@ -168,7 +169,7 @@ impl World {
     }
 
     /// `nfs_io_completion_put`: a write of a turn is answered. After the last one comes a COMMIT.
-    pub(super) fn nfs_io_completion_put(&mut self, device: usize, completion: usize) {
+    pub(super) fn nfs_io_completion_put(&mut self, device: DeviceId, completion: usize) {
         let Some(client) = self.nfs.client(device) else {
             return;
         };
@@ -190,7 +191,7 @@ impl World {
             && self.nfs.is_congested(device)
     }
 
-    fn nfs_set_page_writeback(&mut self, device: usize) {
+    fn nfs_set_page_writeback(&mut self, device: DeviceId) {
         let Some(client) = self.nfs.client(device) else {
             return;
         };
@@ -201,7 +202,7 @@ impl World {
         }
     }
 
-    pub(super) fn nfs_end_page_writeback(&mut self, device: usize, pages: u64) {
+    pub(super) fn nfs_end_page_writeback(&mut self, device: DeviceId, pages: u64) {
         let Some(client) = self.nfs.client(device) else {
             return;
         };

@@ -49,9 +49,10 @@ pub(crate) fn start(sys: &SysRef, scenario: &Scenario, boot: &Boot) {
             if !devices.contains(&device) {
                 continue;
             }
+            let minor = 16 * u64::from(device);
             let name = match memcg {
-                ROOT => format!("flush-8:{}", 16 * device),
-                memcg => format!("flush-8:{}-{memcg}", 16 * device),
+                ROOT => format!("flush-8:{minor}"),
+                memcg => format!("flush-8:{minor}-{memcg}"),
             };
             let body = Box::pin(flusher(sys.clone(), wb));
             sys.world().spawn(name, true, body);

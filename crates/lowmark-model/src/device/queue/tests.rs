@@ -1,12 +1,13 @@
 //! When a device sees a request that a task has submitted.
 
 use super::*;
+use crate::ids::DeviceId;
 use crate::kernel::Version;
 
 /// Single pages far apart.
 fn read(number: u64) -> Io {
     Io {
-        device: 0,
+        device: DeviceId::FIRST,
         dir: Dir::Read,
         sync: true,
         position: 1000 * number,
@@ -34,7 +35,7 @@ fn at_device(version: &str, pages: u64, unplugs: bool) -> usize {
     if unplugs {
         layer.unplug_queues(&mut sched);
     }
-    let queue = &layer.queues[0];
+    let queue = &layer.queues[QueueId::from(0)];
     queue.in_service as usize + queue.taken.len()
 }
 
@@ -55,7 +56,10 @@ fn a_device_sees_a_request_when_its_submitter_is_through() {
     for number in 0..2 {
         assert_eq!(layer.submit(&mut sched, read(number)), Submitted::Yes);
     }
-    let ready = layer.queues[0].requests.iter().map(|request| request.ready);
+    let ready = layer.queues[QueueId::from(0)]
+        .requests
+        .iter()
+        .map(|request| request.ready);
     assert_eq!(ready.collect::<Vec<_>>(), [60_000, 120_000]);
 }
 

@@ -1,7 +1,7 @@
 //! Files in memory (`struct inode` with its `struct address_space`).
 
 use crate::fs::Extents;
-use crate::ids::WbId;
+use crate::ids::{DeviceId, WbId};
 use crate::mm::Mm;
 use crate::mm::alloc::xarray::Nodes;
 use crate::mm::files::errseq::WritebackError;
@@ -22,7 +22,7 @@ pub(crate) struct Inode {
     /// Its file system.
     pub(crate) fs: usize,
     /// The device of that.
-    pub(crate) device: usize,
+    pub(crate) device: DeviceId,
     /// Where its first page should lie.
     pub(crate) home: u64,
     /// Bytes (`i_size`).

@@ -13,6 +13,7 @@
 //!    ([`crate::mm::swap::swap_cluster`]).
 //! 5. From 4.11 to 6.14 each CPU takes 64 slots at a time, so that its pages lie together.
 
+use crate::ids::DeviceId;
 use crate::kernel::{Kernel, SwapSlots, SwapTurns, Workingset};
 use crate::mm::frames::shadow::Shadow;
 use crate::mm::swap::swap_cache::SwapCacheMemory;
@@ -67,7 +68,7 @@ impl Slot {
 struct Area {
     base: u32,
     slots: u32,
-    device: usize,
+    device: DeviceId,
     /// First page of the area on the device.
     device_page: u64,
     priority: i32,
@@ -125,7 +126,7 @@ impl Swap {
                 index,
             ));
             if let Some(area) = areas.last_mut() {
-                area.device = spec.device;
+                area.device = DeviceId::from(spec.device);
                 area.device_page = spec.start / PAGE_SIZE;
                 area.priority = spec.priority;
             }
@@ -374,7 +375,7 @@ impl Swap {
 
     /// Device and page of the device where a slot lies.
     #[inline]
-    pub(crate) fn location(&self, slot: u32) -> (usize, u64) {
+    pub(crate) fn location(&self, slot: u32) -> (DeviceId, u64) {
         let area = &self.areas[self.area_of(slot)];
         (area.device, area.device_page + u64::from(slot - area.base))
     }
@@ -469,7 +470,7 @@ impl Area {
         Area {
             base,
             slots,
-            device: 0,
+            device: DeviceId::FIRST,
             device_page: 0,
             priority: 0,
             solid_state,

@@ -6,7 +6,7 @@
 //! `wait_iff_congested` does so only when a queue is congested *and* the zone has been marked so;
 //! otherwise it merely lets others run.
 
-use crate::ids::{WbId, ZoneId};
+use crate::ids::{DeviceId, WbId, ZoneId};
 use crate::kernel::Strictlimit;
 use crate::mm::types::InodeId;
 use crate::mm::writeback::page_writeback::estimate::Estimate;
@@ -110,8 +110,8 @@ impl Default for Ratios {
 
 impl WbId {
     /// The root's part of a device: those of the root come first, numbered as their devices.
-    pub(crate) fn of_root(device: usize) -> WbId {
-        WbId::from(device)
+    pub(crate) fn of_root(device: DeviceId) -> WbId {
+        WbId::from(usize::from(device))
     }
 }
 

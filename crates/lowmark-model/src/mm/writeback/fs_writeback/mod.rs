@@ -94,7 +94,9 @@ impl World {
             true => 0,
             false => 8,
         };
-        let name = self.trace.name(&format!("{major}:{}", 16 * device));
+        let name = self
+            .trace
+            .name(&format!("{major}:{}", 16 * u64::from(device)));
         // The root's inode has the number 1.
         let cgroup = u64::from(memcg) + 1;
         self.trace(kind, |world| {

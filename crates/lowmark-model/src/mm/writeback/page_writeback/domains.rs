@@ -11,7 +11,7 @@
 use super::DirtyLimits;
 use super::position::Position;
 use super::thresholds::{Domain, domain_dirty_limits, memcg_dirtyable_memory};
-use crate::ids::WbId;
+use crate::ids::{DeviceId, WbId};
 use crate::kernel::CgroupWriteback;
 use crate::mm::Mm;
 use crate::mm::types::{MemcgId, Pfn, ROOT};
@@ -48,8 +48,8 @@ impl Mm {
     }
 
     /// The number of a group's part of a device (`wb_get_lookup`).
-    pub(crate) fn wb_of(&self, device: usize, memcg: MemcgId) -> WbId {
-        let wb = WbId::from(device + self.devices * usize::from(memcg));
+    pub(crate) fn wb_of(&self, device: DeviceId, memcg: MemcgId) -> WbId {
+        let wb = WbId::from(usize::from(device) + self.devices * usize::from(memcg));
         match wb < self.bdis.next_key() {
             true => wb,
             false => WbId::of_root(device),
@@ -57,9 +57,10 @@ impl Mm {
     }
 
     /// Whose part that is: device and group.
-    pub(crate) fn whose_wb(&self, wb: WbId) -> (usize, MemcgId) {
+    pub(crate) fn whose_wb(&self, wb: WbId) -> (DeviceId, MemcgId) {
         let number = usize::from(wb);
-        (number % self.devices, (number / self.devices) as MemcgId)
+        let device = DeviceId::from(number % self.devices);
+        (device, (number / self.devices) as MemcgId)
     }
 
     /// `inode_attach_wb`: a page of the inode becomes dirty; with the first one it is decided where it belongs.

@@ -18,7 +18,7 @@ mod sampling;
 pub mod thresholds;
 mod throttle;
 
-use crate::ids::WbId;
+use crate::ids::{DeviceId, WbId};
 use crate::mm::Mm;
 pub(crate) use limits::{DirtyLimits, throttle_vm_writeout};
 use proportions::PropDescriptor;
@@ -63,7 +63,7 @@ pub(crate) struct Dirtying {
     /// Pages of tasks that ended before they looked (`dirty_throttle_leaks`).
     leaks: Vec<u64>,
     /// Device of the page dirtied last, by task.
-    devices: Vec<usize>,
+    devices: Vec<DeviceId>,
     /// All pages, of which `recent` of a task is a part (`vm_dirties`).
     recent: PropDescriptor,
     /// Since when, as [`Self::recent`] goes down with all of its parts.
@@ -83,7 +83,7 @@ impl Dirtying {
         let at = task.0 as usize;
         if self.tasks.len() <= at {
             self.tasks.resize(at + 1, TaskDirt::default());
-            self.devices.resize(at + 1, 0);
+            self.devices.resize(at + 1, DeviceId::FIRST);
         }
         &mut self.tasks[at]
     }
@@ -164,7 +164,7 @@ impl World {
     }
 
     /// Counts a page for the task and its CPU (`account_page_dirtied`).
-    fn count_dirtied(&mut self, device: usize) {
+    fn count_dirtied(&mut self, device: DeviceId) {
         let (task, cpu) = (self.sched.current(), self.sched.current_cpu());
         let dirt = self.dirtying.task(task);
         dirt.nr_dirtied += 1;
