@@ -23,6 +23,13 @@ macro_rules! ids {
             }
         }
 
+        impl From<$name> for u32 {
+            #[inline]
+            fn from(id: $name) -> u32 {
+                id.0
+            }
+        }
+
         impl From<$name> for u64 {
             #[inline]
             fn from(id: $name) -> u64 {
@@ -51,6 +58,8 @@ ids! {
     DeviceId
     /// A request queue of any device, in `BlockLayer::queues`.
     QueueId
+    /// A file, in `Mm::inodes`; numbers are not used again.
+    InodeId
 }
 
 impl NodeId {

@@ -1,6 +1,6 @@
 //! Invariants of the page cache, of dirty pages and of places on devices.
 
-use crate::ids::{DeviceId, WbId};
+use crate::ids::{DeviceId, InodeId, WbId};
 use crate::kernel::NfsUnstable;
 use crate::mm::Mm;
 use crate::mm::files::inode::Inode;
@@ -23,7 +23,7 @@ pub(super) fn check(world: &World) {
 fn pages_know_their_files(world: &World) {
     let mm = &world.mm;
     let mut pages = 0;
-    for (number, inode) in mm.inodes.iter().enumerate() {
+    for (number, inode) in mm.inodes.iter_enumerated() {
         for (index, pfn) in inode.pages.iter() {
             let page = &mm.pages[pfn];
             assert!(
@@ -184,7 +184,7 @@ fn groups_count_their_dirty_pages(world: &World) {
 /// And unstable pages are clean pages of the page cache.
 fn unstable_pages_are_kept(world: &World) {
     let mm = &world.mm;
-    for (number, inode) in mm.inodes.iter().enumerate() {
+    for (number, inode) in mm.inodes.iter_enumerated() {
         for index in inode.commit_info.pages() {
             let pfn = inode.pages.page(index);
             let clean = |pfn: u32| !mm.pages[pfn].has_any(flag::DIRTY | flag::WRITEBACK);
@@ -197,7 +197,7 @@ fn unstable_pages_are_kept(world: &World) {
     let (volatile, dirty) = world.nfs.volatile();
     assert_eq!(volatile.len() as u64, dirty, "dirty pages of servers");
     for (number, index) in volatile {
-        let inode = &mm.inodes[number as usize];
+        let inode = &mm.inodes[number];
         let again = |pfn: u32| mm.pages[pfn].has_any(flag::DIRTY | flag::WRITEBACK);
         assert!(
             inode.commit_info.has(index)
@@ -211,7 +211,7 @@ fn unstable_pages_are_kept(world: &World) {
 /// An inode with dirty pages is on one list of its device, or being written.
 fn dirty_inodes_are_listed(world: &World) {
     let mm = &world.mm;
-    let mut listed = vec![Listed::Clean; mm.inodes.len()];
+    let mut listed: TiVec<InodeId, Listed> = mm.inodes.iter().map(|_| Listed::Clean).collect();
     for bdi in &mm.bdis {
         let lists = [
             (Listed::Dirty, &bdi.b_dirty),
@@ -220,12 +220,12 @@ fn dirty_inodes_are_listed(world: &World) {
         ];
         for (list, inodes) in lists {
             for &inode in inodes {
-                let before = std::mem::replace(&mut listed[inode as usize], list);
+                let before = std::mem::replace(&mut listed[inode], list);
                 assert_eq!(before, Listed::Clean, "file {inode} is on two lists");
             }
         }
     }
-    for (number, inode) in mm.inodes.iter().enumerate() {
+    for (number, inode) in mm.inodes.iter_enumerated() {
         assert_eq!(
             inode.writeback.listed, listed[number],
             "list of file {number}"

@@ -56,7 +56,7 @@ pub(super) fn check(mm: &Mm, index: SwapCacheIndex) {
             );
         }
     }
-    for (number, file) in mm.inodes.iter().enumerate() {
+    for (number, file) in mm.inodes.iter_enumerated() {
         for (page, _) in file.pages.iter() {
             assert!(
                 file.nodes.has(page >> CHUNK_SHIFT),

@@ -13,7 +13,7 @@ pub(crate) mod types;
 pub(crate) mod vmstat;
 pub(crate) mod writeback;
 
-use crate::ids::{LruvecId, NodeId, WbId, ZoneId};
+use crate::ids::{InodeId, LruvecId, NodeId, WbId, ZoneId};
 use crate::kernel::Kernel;
 use crate::mm::types::{Pfn, ZoneType};
 use alloc::mmzone::{Built, Layout, Lruvec, Node, Zone};
@@ -59,7 +59,7 @@ pub(crate) struct Mm {
     /// Shared anonymous objects.
     pub(crate) shmem: Vec<ShmemInode>,
     /// Files; an index stays valid when the file is gone.
-    pub(crate) inodes: Vec<Inode>,
+    pub(crate) inodes: TiVec<InodeId, Inode>,
     /// Devices, as writeback sees them: for the root, then for each memory cgroup (`bdi_writeback`).
     pub(crate) bdis: TiVec<WbId, Bdi>,
     /// Devices.
@@ -69,7 +69,7 @@ pub(crate) struct Mm {
     /// The same of each memory cgroup but the root (`cgwb_domain`).
     pub(crate) memcg_limits: Vec<DirtyLimits>,
     /// Leaves of files in which there are shadows alone, or were when they were noted, the oldest first.
-    pub(crate) shadow_nodes: VecDeque<(usize, u32)>,
+    pub(crate) shadow_nodes: VecDeque<(InodeId, u32)>,
     /// The kernel's own objects.
     pub(crate) slub: Slub,
     /// Swap areas and slots.
@@ -126,7 +126,7 @@ impl Mm {
             mappings: Mappings::default(),
             vmas: Vec::new(),
             shmem: Vec::new(),
-            inodes: Vec::new(),
+            inodes: TiVec::new(),
             bdis: machine
                 .devices
                 .iter()

@@ -1,5 +1,5 @@
 //! The words of memory management that every room uses: frames and their flags, zones, watermarks, lists, what an
-//! allocation may do, names of files and groups.
+//! allocation may do, names of groups.
 
 use crate::ids::NodeId;
 use lowmark_record::event::gfp;
@@ -296,9 +296,6 @@ pub(crate) enum CompactPriority {
     /// `COMPACT_PRIO_ASYNC`
     Async = 2,
 }
-
-/// Index of a file; numbers are not used again.
-pub(crate) type InodeId = u32;
 
 /// Tags of a page (`PAGECACHE_TAG_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,10 +8,10 @@
 //! 3. A page that is written to before leaves the list: it will be sent once more.
 
 use super::rpc::{Call, Priority, Procedure};
-use crate::ids::{DeviceId, WbId};
+use crate::ids::{DeviceId, InodeId, WbId};
 use crate::kernel::{NfsCommit, NfsUnstable};
 use crate::mm::Mm;
-use crate::mm::types::{InodeId, Pfn, Tag};
+use crate::mm::types::{Pfn, Tag};
 use crate::world::{Sys, World};
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ impl Mm {
 
 impl Mm {
     /// `nfs_clear_request_commit`: a page is dirty again, or gone.
-    pub(crate) fn nfs_clear_commit(&mut self, inode: usize, page: u32) {
+    pub(crate) fn nfs_clear_commit(&mut self, inode: InodeId, page: u32) {
         let file = &mut self.inodes[inode];
         let Some(number) = file.commit_info.pages.remove(&page) else {
             return;
@@ -80,7 +80,7 @@ impl Mm {
 impl World {
     /// `nfs_mark_request_commit` of pages whose write is answered.
     pub(super) fn nfs_mark_commit(&mut self, inode: InodeId, first: u32, pages: u32) {
-        let file = &mut self.mm.inodes[inode as usize];
+        let file = &mut self.mm.inodes[inode];
         for page in first..first + pages {
             file.commit_info.pages.insert(page, 0);
         }
@@ -103,14 +103,14 @@ impl World {
     /// `nfs_release_page`: reclaim has met a page that waits for a COMMIT, which is sent now.
     pub(crate) fn nfs_release_page(&mut self, pfn: Pfn) {
         let (inode, _) = self.mm.file_of(&self.mm.pages[pfn]);
-        self.nfs_commit_inode(inode as InodeId);
+        self.nfs_commit_inode(inode);
     }
 
     /// `nfs_commit_inode` without waiting: the pages that a COMMIT was sent for. Up to 4.13 a file has one at
     /// a time.
     pub(super) fn nfs_commit_inode(&mut self, inode: InodeId) -> u64 {
         let one = self.mm.kernel.mechanisms.nfs.nfs_commit == NfsCommit::HalfOfWrites;
-        let file = &mut self.mm.inodes[inode as usize];
+        let file = &mut self.mm.inodes[inode];
         let (device, info) = (file.device, &mut file.commit_info);
         if one && info.rpcs_out > 0 {
             self.mark_inode_datasync(inode);
@@ -144,7 +144,7 @@ impl World {
 
     /// `nfs_commit_release_pages`: a COMMIT is answered.
     pub(super) fn nfs_commit_done(&mut self, inode: InodeId, number: u32) {
-        let file = &mut self.mm.inodes[inode as usize];
+        let file = &mut self.mm.inodes[inode];
         let (device, info) = (file.device, &mut file.commit_info);
         let before = info.pages.len();
         info.pages.retain(|_, commit| *commit != number);
@@ -160,7 +160,7 @@ impl World {
     /// `nfs_write_inode` after an inode's turn, if something of it became unstable since the last: the pages
     /// that a COMMIT was sent for.
     pub(crate) fn nfs_write_inode(&mut self, inode: InodeId) -> u64 {
-        let file = &mut self.mm.inodes[inode as usize];
+        let file = &mut self.mm.inodes[inode];
         if !std::mem::take(&mut file.writeback.datasync) {
             return 0;
         }
@@ -189,7 +189,7 @@ impl World {
 pub(crate) async fn nfs_commit_and_wait(sys: &Sys, inode: InodeId) {
     let remote = {
         let world = sys.world();
-        let device = world.mm.inodes[inode as usize].device;
+        let device = world.mm.inodes[inode].device;
         world.nfs.is_remote(device)
     };
     if !remote {
@@ -209,7 +209,7 @@ async fn wait_on_commit(sys: &Sys, inode: InodeId) {
     loop {
         {
             let world = &mut *sys.world();
-            let file = &world.mm.inodes[inode as usize];
+            let file = &world.mm.inodes[inode];
             if file.commit_info.rpcs_out == 0 || world.sched.current_killed() {
                 return;
             }
@@ -221,7 +221,7 @@ async fn wait_on_commit(sys: &Sys, inode: InodeId) {
         sys.suspend().await;
         let world = &mut *sys.world();
         let me = world.sched.current();
-        let device = world.mm.inodes[inode as usize].device;
+        let device = world.mm.inodes[inode].device;
         if let Some(client) = world.nfs.client(device) {
             client.waiters.remove(me);
         }

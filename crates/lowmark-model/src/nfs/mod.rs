@@ -17,8 +17,7 @@ pub(crate) use pageio::How;
 pub(crate) use rpc::{CallId, Calls};
 
 use crate::device::{Completed, Dir, Served};
-use crate::ids::DeviceId;
-use crate::mm::types::InodeId;
+use crate::ids::{DeviceId, InodeId};
 use crate::time::WaitQueue;
 use crate::world::{Interrupt, World};
 use lowmark_spec::machine::{Device, Machine, PAGE_SIZE};
@@ -247,7 +246,7 @@ impl World {
 
     /// A file got shorter, or is gone: the server has nothing of it from `page` on.
     pub(crate) fn nfs_truncate(&mut self, inode: InodeId, page: u32) {
-        let device = self.mm.inodes[inode as usize].device;
+        let device = self.mm.inodes[inode].device;
         if self.nfs.is_remote(device)
             && let Some(client) = self.nfs.client(device)
         {

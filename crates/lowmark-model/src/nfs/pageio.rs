@@ -10,9 +10,9 @@
 
 use super::rpc::{Call, Priority, Procedure};
 use crate::device::{Dir, Io};
-use crate::ids::DeviceId;
+use crate::ids::{DeviceId, InodeId};
 use crate::kernel::{NfsCommit, NfsCongestion};
-use crate::mm::types::{InodeId, Pfn};
+use crate::mm::types::Pfn;
 use crate::time::TaskId;
 use crate::world::World;
 
@@ -53,7 +53,7 @@ impl World {
     /// `nfs_pageio_init_write`, `nfs_pageio_init_read`: pages of the file that the current task submits are
     /// put together from now on.
     pub(crate) fn nfs_pageio_init(&mut self, inode: InodeId, how: How) {
-        let device = self.mm.inodes[inode as usize].device;
+        let device = self.mm.inodes[inode].device;
         if !self.nfs.is_remote(device) {
             return;
         }
@@ -95,7 +95,7 @@ impl World {
             self.nfs_set_page_writeback(io.device);
         }
         let at = self.nfs_pageio_of_task();
-        let at = at.filter(|&at| self.nfs.pageio[at].inode == inode as InodeId);
+        let at = at.filter(|&at| self.nfs.pageio[at].inode == inode);
         let Some(at) = at else {
             let (procedure, priority) = match io.dir {
                 Dir::Read => (Procedure::Read, Priority::Normal),
@@ -103,7 +103,7 @@ impl World {
             };
             let call = Call {
                 procedure,
-                inode: inode as InodeId,
+                inode,
                 first: index,
                 pages: vec![io.pfn],
             };
@@ -133,7 +133,7 @@ impl World {
         }
         let (device, inode, first) = (pageio.device, pageio.inode, pageio.first);
         let (how, completion) = (pageio.how, pageio.completion);
-        let ncommit = self.mm.inodes[inode as usize].commit_info.ncommit();
+        let ncommit = self.mm.inodes[inode].commit_info.ncommit();
         pageio.cond_stable &= !more && ncommit == 0;
         let stable = pageio.cond_stable;
         let (procedure, priority) = match how {
@@ -183,7 +183,7 @@ impl World {
 
     /// Whether a turn that nobody waits for writes nothing of a file, as too much is under way to its server.
     pub(crate) fn nfs_holds_flusher(&self, inode: InodeId, sync: bool) -> bool {
-        let device = self.mm.inodes[inode as usize].device;
+        let device = self.mm.inodes[inode].device;
         let rule = self.mm.kernel.mechanisms.nfs.nfs_congestion;
         rule == NfsCongestion::Flusher
             && !sync

@@ -5,7 +5,8 @@
 //! 2. Its data go over the network one call after another, and half a round trip later it is there.
 //! 3. The reply comes back the same way, and the slot is free.
 
-use crate::mm::types::{InodeId, Pfn};
+use crate::ids::InodeId;
+use crate::mm::types::Pfn;
 use crate::time::Nanos;
 use lowmark_spec::machine::Server;
 use std::collections::VecDeque;
@@ -149,13 +150,14 @@ impl Transport {
     pub(super) fn done(&mut self, id: CallId) -> Call {
         self.in_flight -= 1;
         self.unused.push(id);
+        let call = &mut self.calls[id as usize];
         let none = Call {
             procedure: Procedure::Read,
-            inode: 0,
+            inode: call.inode,
             first: 0,
             pages: Vec::new(),
         };
-        std::mem::replace(&mut self.calls[id as usize], none)
+        std::mem::replace(call, none)
     }
 }
 
@@ -178,7 +180,7 @@ mod tests {
                 stable: false,
                 completion: None,
             },
-            inode: 0,
+            inode: InodeId::from(0),
             first: 0,
             pages: vec![0; pages],
         }

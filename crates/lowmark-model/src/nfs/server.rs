@@ -13,11 +13,12 @@
 
 use super::rpc::{Call, CallId, Procedure};
 use crate::device::{Dir, Disk, Served};
+use crate::ids::InodeId;
 use crate::mm::files::inode::Inode;
-use crate::mm::types::InodeId;
 use crate::time::{Nanos, SECOND};
 use lowmark_spec::machine::{Device, PAGE_SIZE, Server as Spec};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use typed_index_collections::TiSlice;
 
 /// `dirty_expire_centisecs` of the server.
 const EXPIRE: Nanos = 30 * SECOND;
@@ -205,7 +206,11 @@ impl Server {
     }
 
     /// Gives the disk something to do if it has nothing: how long that takes.
-    pub(super) fn start_disk(&mut self, inodes: &[Inode], now: Nanos) -> Option<Nanos> {
+    pub(super) fn start_disk(
+        &mut self,
+        inodes: &TiSlice<InodeId, Inode>,
+        now: Nanos,
+    ) -> Option<Nanos> {
         if self.command.is_some() {
             return None;
         }
@@ -221,7 +226,11 @@ impl Server {
         Some(time)
     }
 
-    fn next_command(&mut self, inodes: &[Inode], now: Nanos) -> Option<(Command, u64)> {
+    fn next_command(
+        &mut self,
+        inodes: &TiSlice<InodeId, Inode>,
+        now: Nanos,
+    ) -> Option<(Command, u64)> {
         let most = self.command_pages;
         // A job may have nothing left that has a place.
         while !self.jobs.is_empty() {
@@ -230,7 +239,7 @@ impl Server {
             let job = &mut self.jobs[at];
             let (dir, inode) = (job.dir, job.inode);
             let before = job.pages.len();
-            let run = take_run(&mut job.pages, &inodes[inode as usize], most);
+            let run = take_run(&mut job.pages, &inodes[inode], most);
             let placed = run.as_ref().map_or(0, |(pages, _)| pages.len());
             if dir == Dir::Write {
                 self.dirty -= (before - job.pages.len() - placed) as u64;
@@ -254,7 +263,7 @@ impl Server {
             }
             let file = self.files.get_mut(&inode)?;
             let before = file.pages.len();
-            let run = take_run(&mut file.pages, &inodes[inode as usize], most);
+            let run = take_run(&mut file.pages, &inodes[inode], most);
             let placed = run.as_ref().map_or(0, |(pages, _)| pages.len());
             self.dirty -= (before - file.pages.len() - placed) as u64;
             if file.pages.is_empty() {

@@ -1,10 +1,11 @@
 //! Statements on files.
 
 use super::context::{Context, Stop, missing};
+use crate::ids::InodeId;
 use crate::mm::files::filemap::{self, OpenFile};
 use crate::mm::files::filemap_write;
 use crate::mm::files::truncate;
-use crate::mm::types::{Gfp, InodeId};
+use crate::mm::types::Gfp;
 use crate::mm::writeback::fs_writeback::{self, Range};
 use crate::world::Sys;
 use lowmark_spec::machine::PAGE_SIZE;
@@ -174,7 +175,7 @@ async fn open(
     };
     let world = &mut *context.sys.world();
     Ok(inode.map(|inode| {
-        world.mm.inodes[inode as usize].users += 1;
+        world.mm.inodes[inode].users += 1;
         OpenFile::new(world, inode)
     }))
 }
@@ -222,7 +223,7 @@ async fn blocks(
     let sys = context.sys.clone();
     // What a write makes is as large as the workload says; what a read finds, as it is.
     let size = match way {
-        Way::Read => sys.world().mm.inodes[open.inode as usize].size,
+        Way::Read => sys.world().mm.inodes[open.inode].size,
         _ => sys.world().workload.files.planned(file),
     };
     let units = size.div_ceil(io.block.max(1));
@@ -242,7 +243,7 @@ async fn blocks(
                 let offset = visit.next(units, &mut context.stream) * io.block;
                 (offset, io.block.min(size - offset))
             }
-            None => (sys.world().mm.inodes[open.inode as usize].size, io.block),
+            None => (sys.world().mm.inodes[open.inode].size, io.block),
         };
         if let Some(pace) = &mut pace {
             sys.sleep_until(pace.next(length)).await;

@@ -1,9 +1,9 @@
 //! The files of a workload: which there are before it begins, and their names.
 
 use crate::fs::{Extents, Request};
+use crate::ids::InodeId;
 use crate::mm::files::inode::Inode;
 use crate::mm::files::page_tree::PageTree;
-use crate::mm::types::InodeId;
 use crate::mm::writeback::backing_dev::InodeWriteback;
 use crate::world::World;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
@@ -69,7 +69,7 @@ impl Files {
                 world.fill(inode, size, file.kind);
                 named.inode = Some(inode);
                 if file.unlinked {
-                    let unnamed = &mut world.mm.inodes[inode as usize];
+                    let unnamed = &mut world.mm.inodes[inode];
                     (unnamed.linked, unnamed.users) = (false, 1);
                     files.kept.push(inode);
                 }
@@ -160,8 +160,7 @@ impl World {
             commit_info: Default::default(),
             error: Default::default(),
         };
-        self.mm.inodes.push(inode);
-        self.mm.inodes.len() as InodeId - 1
+        self.mm.inodes.push_and_get_key(inode)
     }
 
     /// Makes the file of this number.
@@ -174,7 +173,7 @@ impl World {
 
     /// Gives a new file its size, and unless it is sparse its places, as long as there is room.
     fn fill(&mut self, inode: InodeId, size: u64, kind: FileKind) {
-        let file = &mut self.mm.inodes[inode as usize];
+        let file = &mut self.mm.inodes[inode];
         file.size = size;
         if kind == FileKind::Sparse {
             return;

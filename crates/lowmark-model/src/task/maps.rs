@@ -2,6 +2,7 @@
 
 use super::context::{Context, Stop, missing};
 use super::touch::touch;
+use crate::ids::InodeId;
 use crate::kernel::VmaRecency;
 use crate::mm::Mm;
 use crate::mm::fault::filemap_fault::{MappedFile, ReadAdvice};
@@ -112,7 +113,7 @@ impl World {
                     true => 0,
                     false => own(&mut self.mm, vma)?,
                 };
-                let mapped = &mut self.mm.inodes[inode as usize];
+                let mapped = &mut self.mm.inodes[inode];
                 mapped.mappers.push(vma);
                 mapped.users += 1;
                 Ok((Backing::File { inode, shared }, first))
@@ -180,8 +181,8 @@ pub(super) fn is_resident(context: &Context, map: usize, offset: u64) -> Result<
         .ptes
         .get(page as usize)
         .is_some_and(|pte| pte.frame().is_some());
-    let cached = |inode: u32| {
-        let pages = &world.mm.inodes[inode as usize].pages;
+    let cached = |inode: InodeId| {
+        let pages = &world.mm.inodes[inode].pages;
         pages.page(region.offset + page).is_some()
     };
     Ok(match region.backing {

@@ -98,7 +98,7 @@ impl Mm {
         let mappers = match (page.is_anon(), page.has(flag::SWAPBACKED)) {
             (true, _) => return (&self.vmas[object].ptes, 0),
             (false, true) => &self.shmem[object].mappers,
-            (false, false) => &self.inodes[object].mappers,
+            (false, false) => &self.inodes[self.file_of(&page).0].mappers,
         };
         mappers.first().map_or((&[], 0), |&vma| {
             let region = &self.vmas[vma as usize];

@@ -8,13 +8,14 @@
 //!    until the page is written.
 //! 5. A store to a private mapping gets a copy, which is anonymous from then on.
 
+use crate::ids::InodeId;
 use crate::kernel::{FaultAround, NewAnon, StablePages};
 use crate::mm::Mm;
 use crate::mm::fault::memory::{Backing, Step};
 use crate::mm::files::filemap::{OpenFile, page_cache_read};
 use crate::mm::files::readahead::{self, Window};
 use crate::mm::frames::pte::Pte;
-use crate::mm::types::{Gfp, InodeId, OutOfMemory, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, flag};
+use crate::mm::types::{Gfp, OutOfMemory, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, flag};
 use crate::time::Nanos;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -113,7 +114,7 @@ impl Mm {
         let first = fault.index / FAULT_AROUND * FAULT_AROUND;
         let end = (first + FAULT_AROUND).min(region.ptes.len() as u32);
         for index in first..end {
-            let file = &self.inodes[fault.inode as usize];
+            let file = &self.inodes[fault.inode];
             if u64::from(offset + index) >= file.len() {
                 break;
             }
@@ -148,7 +149,7 @@ impl World {
         if around && !fault.write && self.mm.fault_around(fault) {
             return Step::Done { cost: 0 };
         }
-        let file = &self.mm.inodes[fault.inode as usize];
+        let file = &self.mm.inodes[fault.inode];
         if u64::from(offset) >= file.len() {
             return Step::Sigbus;
         }
@@ -166,7 +167,7 @@ impl World {
 
     /// A page that is not in memory. A hole that nothing is read around is filled without I/O.
     fn fault_missed(&mut self, fault: FileFault, offset: u32, page: &mut Option<Pfn>) -> Step {
-        let file = &self.mm.inodes[fault.inode as usize];
+        let file = &self.mm.inodes[fault.inode];
         let advice = self.mm.vmas[fault.vma as usize]
             .file
             .as_ref()
@@ -273,10 +274,7 @@ pub(super) async fn read_missing(
         }
         Plan::Alone => {}
     }
-    let missing = sys.world().mm.inodes[inode as usize]
-        .pages
-        .page(offset)
-        .is_none();
+    let missing = sys.world().mm.inodes[inode].pages.page(offset).is_none();
     match missing {
         true => page_cache_read(sys, inode, offset, gfp).await,
         false => Ok(()),

@@ -1,6 +1,6 @@
 //! Mapped regions, page tables, page faults (`mm/memory.c`).
 
-use crate::ids::NodeId;
+use crate::ids::{InodeId, NodeId};
 use crate::kernel::NewAnon;
 use crate::mm::Mm;
 use crate::mm::fault::filemap_fault::{self, FileFault, MappedFile};
@@ -11,7 +11,7 @@ use crate::mm::frames::pte::ZERO_FRAME;
 use crate::mm::io;
 use crate::mm::memcontrol::{self, alloc_charged};
 use crate::mm::swap::swap_state;
-use crate::mm::types::{Gfp, InodeId, OutOfMemory, Pfn, UNMAPPED, flag};
+use crate::mm::types::{Gfp, OutOfMemory, Pfn, UNMAPPED, flag};
 use crate::mm::writeback::page_writeback;
 use crate::world::{Sys, World};
 
@@ -260,9 +260,9 @@ impl Mm {
             Backing::Shmem(inode) => self.shmem[inode as usize]
                 .mappers
                 .retain(|&mapper| mapper != vma),
-            Backing::File { inode, .. } => self.inodes[inode as usize]
-                .mappers
-                .retain(|&mapper| mapper != vma),
+            Backing::File { inode, .. } => {
+                self.inodes[inode].mappers.retain(|&mapper| mapper != vma)
+            }
         }
         let recency = self.vmas[vma as usize].recency;
         let mut last = None;

@@ -7,9 +7,10 @@
 //! 3. A file that is opened after an error that nobody has been told of knows nothing of it in 4.13 to 4.16;
 //!    from 4.17 on it gets it too.
 
+use crate::ids::InodeId;
 use crate::kernel::WritebackErrors;
 use crate::mm::Mm;
-use crate::mm::types::{InodeId, Pfn};
+use crate::mm::types::Pfn;
 
 /// Errors of a file (`AS_EIO` and `wb_err` of its mapping).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,12 +72,12 @@ impl Mm {
     /// What a file that is opened now has been told of.
     pub(crate) fn sample_errors(&mut self, inode: InodeId) -> u64 {
         let rule = self.kernel.mechanisms.writeback.writeback_errors;
-        self.inodes[inode as usize].error.sample(rule)
+        self.inodes[inode].error.sample(rule)
     }
 
     /// fsync(2) of a file that has been told of `told`: counts EIO.
     pub(crate) fn report_error(&mut self, inode: InodeId, told: &mut u64) {
-        let error = &mut self.inodes[inode as usize].error;
+        let error = &mut self.inodes[inode].error;
         let news = match self.kernel.mechanisms.writeback.writeback_errors {
             WritebackErrors::MappingFlag => error.test_and_clear(),
             WritebackErrors::OpenFile | WritebackErrors::EveryOpenFile => {
@@ -89,13 +90,13 @@ impl Mm {
 
     /// sync_file_range(2), which looks at the flag in all kernels.
     pub(crate) fn report_flag(&mut self, inode: InodeId) {
-        let error = &mut self.inodes[inode as usize].error;
+        let error = &mut self.inodes[inode].error;
         self.nr_eio += u64::from(error.test_and_clear());
     }
 
     /// sync(2): the flag is gone, and nobody has been told.
     pub(crate) fn forget_error(&mut self, inode: InodeId) {
-        self.inodes[inode as usize].error.test_and_clear();
+        self.inodes[inode].error.test_and_clear();
     }
 }
 

@@ -10,6 +10,7 @@
 //! Pages that are there are read in one loop up to the next event, as touches are.
 
 use crate::device::{Dir, Io};
+use crate::ids::InodeId;
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
 use crate::mm::alloc::xarray::CHUNK_SHIFT;
@@ -17,7 +18,7 @@ use crate::mm::files::readahead::{self, ReadaheadState};
 use crate::mm::frames::shadow::Shadow;
 use crate::mm::io;
 use crate::mm::memcontrol::{self, alloc_charged};
-use crate::mm::types::{Gfp, InodeId, OutOfMemory, Pfn, Reserves, UNMAPPED, flag};
+use crate::mm::types::{Gfp, OutOfMemory, Pfn, Reserves, UNMAPPED, flag};
 use crate::time::Mode;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -69,7 +70,7 @@ impl World {
                 self.add_file_nodes(inode, index, pfn);
             }
             let mm = &mut self.mm;
-            let file = &mut mm.inodes[inode as usize];
+            let file = &mut mm.inodes[inode];
             // A folio lies within a block of numbers.
             let Some((owner, left)) = file.pages.insert(&mut mm.mappings, inode, index, pfn) else {
                 return false;
@@ -87,7 +88,7 @@ impl World {
 
     /// The nodes that lead to a page which is about to enter the tree of its file.
     fn add_file_nodes(&mut self, inode: InodeId, index: u32, pfn: Pfn) {
-        let file = &mut self.mm.inodes[inode as usize];
+        let file = &mut self.mm.inodes[inode];
         let leaf = index >> CHUNK_SHIFT;
         if file.pages.has_leaf(leaf) {
             return;
@@ -97,7 +98,7 @@ impl World {
         nodes.add(leaf, || {
             self.alloc_object(Cache::RadixTreeNode, node, Reserves::None)
         });
-        self.mm.inodes[inode as usize].nodes = nodes;
+        self.mm.inodes[inode].nodes = nodes;
     }
 }
 
@@ -117,7 +118,7 @@ impl Mm {
     }
 
     /// What led to a page that has left the tree of its file: a leaf stays while there are shadows in it.
-    fn remove_file_nodes(&mut self, inode: usize, leaf: u32) {
+    fn remove_file_nodes(&mut self, inode: InodeId, leaf: u32) {
         let file = &mut self.inodes[inode];
         if file.pages.is_shadow_leaf(leaf) {
             self.add_shadow_node(inode, leaf);
@@ -150,7 +151,7 @@ impl Mm {
 
     /// The read of a page of a locked folio, unless it is a hole.
     pub(super) fn read_of_page(&mut self, inode: InodeId, index: u32, pfn: Pfn) -> Option<Io> {
-        let file = &self.inodes[inode as usize];
+        let file = &self.inodes[inode];
         let position = file.extents.find(index)?;
         self.stat.pgpgin += PAGE_SIZE / 1024;
         Some(Io {
@@ -176,7 +177,7 @@ pub(crate) async fn page_cache_read(
     let pfn = alloc_charged(sys, gfp, memcg).await?;
     let blocked = {
         let world = &mut *sys.world();
-        let there = world.mm.inodes[inode as usize].pages.page(index).is_some();
+        let there = world.mm.inodes[inode].pages.page(index).is_some();
         if there || !world.add_to_page_cache(inode, index, pfn) {
             world.mm.free_page(pfn);
             return match there {
@@ -217,7 +218,7 @@ pub(crate) async fn read(
     end: u64,
     gfp: Gfp,
 ) -> Result<u64, OutOfMemory> {
-    let end = end.min(sys.world().mm.inodes[file.inode as usize].size);
+    let end = end.min(sys.world().mm.inodes[file.inode].size);
     let mut at = pos;
     sys.return_to_user().await;
     sys.charge_kernel(sys.costs.syscall_ns).await;
@@ -232,10 +233,7 @@ pub(crate) async fn read(
                 readahead::sync(sys, file, index, wanted(index), gfp).await;
                 let missing = {
                     let world = sys.world();
-                    world.mm.inodes[file.inode as usize]
-                        .pages
-                        .page(index)
-                        .is_none()
+                    world.mm.inodes[file.inode].pages.page(index).is_none()
                 };
                 if missing {
                     page_cache_read(sys, file.inode, index, gfp).await?;
@@ -260,7 +258,7 @@ pub(crate) async fn read(
 
 impl Mm {
     fn mark_again(&mut self, inode: InodeId, index: u32) {
-        if let Some(pfn) = self.inodes[inode as usize].pages.page(index) {
+        if let Some(pfn) = self.inodes[inode].pages.page(index) {
             let head = self.pages.head(pfn);
             self.pages[head].set(flag::RECLAIM);
         }
@@ -274,7 +272,7 @@ impl World {
         let (mut spent, mut stopped) = (0, Stopped::Done);
         while *at < end && spent <= undisturbed {
             let index = (*at / PAGE_SIZE) as u32;
-            let inode = &self.mm.inodes[file.inode as usize];
+            let inode = &self.mm.inodes[file.inode];
             let Some(pfn) = inode.pages.page(index) else {
                 stopped = Stopped::Missing(index);
                 break;

@@ -122,7 +122,7 @@ impl World {
     ) -> Stopped {
         let undisturbed = self.sched.undisturbed();
         let (mut spent, mut stopped) = (0, Stopped::Done);
-        let fs = self.mm.inodes[file.inode as usize].fs;
+        let fs = self.mm.inodes[file.inode].fs;
         let folios = self.mm.kernel.mechanisms.writeback.write_folios;
         let large = self.mounts.get(fs).has_large_folios(folios);
         while *at < end && spent <= undisturbed {
@@ -147,7 +147,7 @@ impl World {
                 self.mm.mark_page_accessed(pfn);
             }
             *at += bytes;
-            let inode = &mut self.mm.inodes[file.inode as usize];
+            let inode = &mut self.mm.inodes[file.inode];
             inode.size = inode.size.max(*at);
             spent +=
                 (self.costs.copy_page_ns * bytes).div_ceil(PAGE_SIZE) + self.costs.file_page_ns;
@@ -177,7 +177,7 @@ impl World {
         gfp: Gfp,
         spare: &mut Option<Pfn>,
     ) -> Result<Pfn, Stopped> {
-        let inode = &self.mm.inodes[file.inode as usize];
+        let inode = &self.mm.inodes[file.inode];
         if let Some(pfn) = inode.pages.page(index) {
             let head = self.mm.pages.head(pfn);
             let page = &self.mm.pages[head];

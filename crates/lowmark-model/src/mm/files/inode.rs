@@ -1,7 +1,7 @@
 //! Files in memory (`struct inode` with its `struct address_space`).
 
 use crate::fs::Extents;
-use crate::ids::{DeviceId, WbId};
+use crate::ids::{DeviceId, InodeId, WbId};
 use crate::mm::Mm;
 use crate::mm::alloc::xarray::Nodes;
 use crate::mm::files::errseq::WritebackError;
@@ -62,9 +62,8 @@ impl Inode {
 impl Mm {
     /// The file that a page of the page cache belongs to, and its offset there.
     #[inline]
-    pub(crate) fn file_of(&self, page: &Page) -> (usize, u32) {
-        let (inode, index) = self.mappings.of(page.owner);
-        (inode, index as u32)
+    pub(crate) fn file_of(&self, page: &Page) -> (InodeId, u32) {
+        self.mappings.file_of(page.owner)
     }
 
     /// Calls `f` for every PTE that maps a page of a file.

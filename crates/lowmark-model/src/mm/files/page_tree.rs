@@ -5,6 +5,7 @@
 //! 3. Groups stand in a table by offset, so a sparse file costs eight bytes for every 2 MiB of holes before
 //!    its last page. Leaves without entries and groups without leaves are given back.
 
+use crate::ids::InodeId;
 use crate::mm::alloc::xarray::CHUNK_SHIFT;
 use crate::mm::frames::mapping::{BLOCK, Mappings};
 use crate::mm::frames::shadow::Shadow;
@@ -148,7 +149,7 @@ impl PageTree {
     pub(crate) fn insert(
         &mut self,
         mappings: &mut Mappings,
-        object: u32,
+        inode: InodeId,
         index: u32,
         pfn: Pfn,
     ) -> Option<(u32, Option<Shadow>)> {
@@ -159,7 +160,7 @@ impl PageTree {
         let group = match &mut self.groups[group] {
             Some(group) => group,
             empty => empty.insert(Box::new(Group {
-                first: mappings.add_block(object, index / BLOCK * BLOCK)?,
+                first: mappings.add_block(inode, index / BLOCK * BLOCK)?,
                 leaves: Default::default(),
             })),
         };
@@ -344,6 +345,7 @@ mod tests {
         let (mut tree, mut mappings) = (PageTree::default(), Mappings::default());
         let mut naive: BTreeMap<u32, (Pfn, [bool; TAGS])> = BTreeMap::new();
         let mut stream = lowmark_spec::random::Stream::new(0, "tree", 0);
+        let file = InodeId::from(7);
         let tags = [Tag::Dirty, Tag::Writeback, Tag::Towrite];
         for step in 0..20_000u32 {
             let index = match stream.below(2) {
@@ -353,8 +355,8 @@ mod tests {
             let tag = tags[stream.below(3) as usize];
             match (stream.below(6), naive.contains_key(&index)) {
                 (0..3, false) => {
-                    let (owner, _) = tree.insert(&mut mappings, 7, index, step).unwrap();
-                    assert_eq!(mappings.of(owner), (7, index as usize));
+                    let (owner, _) = tree.insert(&mut mappings, file, index, step).unwrap();
+                    assert_eq!(mappings.file_of(owner), (file, index));
                     naive.insert(index, (step, [false; TAGS]));
                 }
                 (0, true) => {
@@ -396,11 +398,21 @@ mod tests {
     fn shadows_stand_where_pages_were() {
         let (mut tree, mut mappings) = (PageTree::default(), Mappings::default());
         let shadow = Shadow::from_bits(crate::mm::frames::shadow::SHADOW | 77);
-        assert_eq!(tree.insert(&mut mappings, 0, 5, 9).unwrap().1, None);
+        assert_eq!(
+            tree.insert(&mut mappings, InodeId::from(0), 5, 9)
+                .unwrap()
+                .1,
+            None
+        );
         tree.remove(&mut mappings, 5, shadow);
         assert_eq!(Some(tree.get(5)), shadow.map(Entry::Shadow));
         assert_eq!((tree.page(5), tree.next_page(0)), (None, None));
-        assert_eq!(tree.insert(&mut mappings, 0, 5, 10).unwrap().1, shadow);
+        assert_eq!(
+            tree.insert(&mut mappings, InodeId::from(0), 5, 10)
+                .unwrap()
+                .1,
+            shadow
+        );
         tree.remove(&mut mappings, 5, shadow);
         tree.forget_shadows(&mut mappings, 0);
         assert!(tree.groups.iter().all(Option::is_none));
@@ -411,7 +423,8 @@ mod tests {
         let (mut tree, mut mappings) = (PageTree::default(), Mappings::default());
         let shadow = Shadow::from_bits(crate::mm::frames::shadow::SHADOW | 77);
         for index in [64, 65] {
-            tree.insert(&mut mappings, 0, index, index).unwrap();
+            tree.insert(&mut mappings, InodeId::from(0), index, index)
+                .unwrap();
         }
         assert_eq!([0, 1].map(|leaf| tree.has_leaf(leaf)), [false, true]);
         tree.remove(&mut mappings, 64, shadow);
@@ -427,7 +440,8 @@ mod tests {
     fn gaps_and_histories() {
         let (mut tree, mut mappings) = (PageTree::default(), Mappings::default());
         for index in (10..20).chain(22..30) {
-            tree.insert(&mut mappings, 0, index, index).unwrap();
+            tree.insert(&mut mappings, InodeId::from(0), index, index)
+                .unwrap();
         }
         assert_eq!(tree.next_hole(12, 32), 20);
         assert_eq!(tree.next_hole(12, 4), 16);

@@ -16,12 +16,13 @@
 mod folios;
 
 use crate::device::Io;
+use crate::ids::InodeId;
 use crate::kernel::ContextReadahead;
 use crate::mm::files::filemap::OpenFile;
 use crate::mm::files::page_tree::PageTree;
 use crate::mm::io;
 use crate::mm::memcontrol::alloc_charged;
-use crate::mm::types::{Gfp, InodeId, Pfn, flag};
+use crate::mm::types::{Gfp, Pfn, flag};
 use crate::nfs::How;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -255,7 +256,7 @@ pub(crate) async fn marked(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u
     // Reading ahead has to wait while the device is congested (inode_read_congested).
     let congested = {
         let world = sys.world();
-        let device = world.mm.inodes[file.inode as usize].device;
+        let device = world.mm.inodes[file.inode].device;
         world.block.is_congested(device, true)
     };
     if !congested {
@@ -266,7 +267,7 @@ pub(crate) async fn marked(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u
 async fn ondemand(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, why: Why, gfp: Gfp) {
     let window = {
         let world = sys.world();
-        let inode = &world.mm.inodes[file.inode as usize];
+        let inode = &world.mm.inodes[file.inode];
         let max = world.ra_pages(file.inode);
         let rule = world.mm.kernel.mechanisms.files.context_readahead;
         let wanted = (index, wanted);
@@ -285,7 +286,7 @@ pub(crate) async fn read_window(sys: &Sys, inode: InodeId, window: Window, gfp: 
     }
     let missing: Vec<u32> = {
         let world = sys.world();
-        let file = &world.mm.inodes[inode as usize];
+        let file = &world.mm.inodes[inode];
         let end = (u64::from(window.start) + u64::from(window.pages)).min(file.len()) as u32;
         let all = window.start..end.max(window.start);
         all.filter(|&index| file.pages.page(index).is_none())
@@ -325,13 +326,13 @@ pub(crate) async fn read_window(sys: &Sys, inode: InodeId, window: Window, gfp: 
 impl World {
     /// Pages of a file that are read ahead at most.
     pub(in crate::mm) fn ra_pages(&self, inode: InodeId) -> u32 {
-        self.block.ra_pages(self.mm.inodes[inode as usize].device)
+        self.block.ra_pages(self.mm.inodes[inode].device)
     }
 
     /// Whether a file is read into large folios.
     fn reads_large_folios(&mut self, inode: InodeId) -> bool {
         let mechanisms = &self.mm.kernel.mechanisms;
-        let fs = self.mm.inodes[inode as usize].fs;
+        let fs = self.mm.inodes[inode].fs;
         self.mm.kernel.coverage.read_folios
             && self
                 .mounts
@@ -348,7 +349,7 @@ impl World {
     ) -> Option<Io> {
         for (index, pfn) in pages {
             // Somebody else may have brought it while these were allocated, or the file got shorter.
-            let file = &self.mm.inodes[inode as usize];
+            let file = &self.mm.inodes[inode];
             let unwanted = file.pages.page(index).is_some() || u64::from(index) >= file.len();
             if unwanted || !self.add_to_page_cache(inode, index, pfn) {
                 self.mm.free_page(pfn);
@@ -402,7 +403,9 @@ mod tests {
                 let found = state.ondemand(&cached, (index, at + wanted - index), why, RULE, MAX);
                 mark = Some(found.start + found.pages - found.ahead);
                 for page in found.start..found.start + found.pages {
-                    cached.insert(&mut mappings, 0, page, page).unwrap();
+                    cached
+                        .insert(&mut mappings, InodeId::from(0), page, page)
+                        .unwrap();
                 }
                 windows.push(found);
                 state.read_to(index, 0);
@@ -449,7 +452,9 @@ mod tests {
     fn pages_before_a_miss_are_a_stream() {
         let (mut cached, mut mappings) = (PageTree::default(), Mappings::default());
         for index in 100..108 {
-            cached.insert(&mut mappings, 0, index, index).unwrap();
+            cached
+                .insert(&mut mappings, InodeId::from(0), index, index)
+                .unwrap();
         }
         let decide = |wanted, rule| {
             let mut state = ReadaheadState::default();

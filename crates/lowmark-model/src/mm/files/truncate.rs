@@ -4,11 +4,12 @@
 //! A page that is being read or written has to be waited for; then it loses its PTEs, what is dirty in it
 //! is given up, and it is free.
 
+use crate::ids::InodeId;
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
 use crate::mm::frames::pte::Pte;
 use crate::mm::io;
-use crate::mm::types::{InodeId, Pfn, flag};
+use crate::mm::types::{Pfn, flag};
 use crate::mm::writeback::fs_writeback::{Range, fsync_range};
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -31,8 +32,8 @@ impl Mm {
 impl World {
     /// Takes out what is under no I/O, from `from` on; a page that is, is where it stopped.
     fn truncate_ready_pages(&mut self, inode: InodeId, from: &mut u32) -> Option<Pfn> {
-        while let Some(index) = self.mm.inodes[inode as usize].pages.next_page(*from) {
-            let pfn = self.mm.inodes[inode as usize].pages.page(index)?;
+        while let Some(index) = self.mm.inodes[inode].pages.next_page(*from) {
+            let pfn = self.mm.inodes[inode].pages.page(index)?;
             *from = index;
             let head = self.mm.pages.head(pfn);
             if self.mm.pages[head].has_any(flag::LOCKED | flag::WRITEBACK) {
@@ -43,7 +44,7 @@ impl World {
                 self.mm.unmap_page(pfn);
             }
             self.cancel_dirty_page(pfn);
-            self.mm.nfs_clear_commit(inode as usize, index);
+            self.mm.nfs_clear_commit(inode, index);
             self.mm.delete_from_page_cache(pfn, None);
             // Isolated by reclaim: it frees what belongs to nobody.
             if self.mm.pages[pfn].has(flag::LRU) {
@@ -55,7 +56,7 @@ impl World {
 
     /// `invalidate_mapping_pages`
     fn invalidate_mapping_pages(&mut self, inode: InodeId) {
-        let all: Vec<Pfn> = self.mm.inodes[inode as usize]
+        let all: Vec<Pfn> = self.mm.inodes[inode]
             .pages
             .iter()
             .map(|(_, pfn)| pfn)
@@ -75,7 +76,7 @@ impl World {
 
     /// A file got shorter, or is gone: what lay behind its end is free.
     fn free_places(&mut self, inode: InodeId, page: u32) {
-        let file = &mut self.mm.inodes[inode as usize];
+        let file = &mut self.mm.inodes[inode];
         let runs = file.extents.cut(page);
         self.mounts.get(file.fs).release(&runs);
         self.nfs_truncate(inode, page);
@@ -97,7 +98,7 @@ async fn truncate_inode_pages(sys: &Sys, inode: InodeId, start: u32) {
         io::wait_on_page(sys, pfn, flags).await;
     }
     let mm = &mut sys.world().mm;
-    let file = &mut mm.inodes[inode as usize];
+    let file = &mut mm.inodes[inode];
     file.pages.forget_shadows(&mut mm.mappings, start);
     let pages = &file.pages;
     for object in file.nodes.retain(|leaf| pages.has_leaf(leaf)) {
@@ -107,8 +108,8 @@ async fn truncate_inode_pages(sys: &Sys, inode: InodeId, start: u32) {
 
 /// `drop_caches`: clean pages of all files that nobody maps.
 pub(crate) async fn drop_pagecache(sys: &Sys) {
-    let inodes = sys.world().mm.inodes.len() as InodeId;
-    for inode in 0..inodes {
+    let inodes = sys.world().mm.inodes.keys();
+    for inode in inodes {
         let cost = {
             let world = &mut *sys.world();
             let before = world.mm.nr_file_pages;
@@ -121,21 +122,21 @@ pub(crate) async fn drop_pagecache(sys: &Sys) {
 
 /// `truncate_setsize`, and the file system's part: sets the size of a file.
 pub(crate) async fn truncate(sys: &Sys, inode: InodeId, size: u64) {
-    sys.world().mm.inodes[inode as usize].size = size;
+    sys.world().mm.inodes[inode].size = size;
     let Ok(pages) = u32::try_from(size.div_ceil(PAGE_SIZE)) else {
         return;
     };
     truncate_inode_pages(sys, inode, pages).await;
     // Somebody may have made it longer again while this waited.
     let world = &mut *sys.world();
-    if world.mm.inodes[inode as usize].size <= size {
+    if world.mm.inodes[inode].size <= size {
         world.free_places(inode, pages);
     }
 }
 
 /// `unlink(2)`: the name is gone, and the file with its last user.
 pub(crate) async fn unlink(sys: &Sys, inode: InodeId) {
-    sys.world().mm.inodes[inode as usize].linked = false;
+    sys.world().mm.inodes[inode].linked = false;
     evict_unused(sys, inode).await;
 }
 
@@ -143,7 +144,7 @@ pub(crate) async fn unlink(sys: &Sys, inode: InodeId) {
 pub(crate) async fn close(sys: &Sys, inode: InodeId) {
     let flushes = {
         let world = sys.world();
-        let device = world.mm.inodes[inode as usize].device;
+        let device = world.mm.inodes[inode].device;
         world.nfs.is_remote(device) && !world.sched.current_killed()
     };
     if flushes {
@@ -151,7 +152,7 @@ pub(crate) async fn close(sys: &Sys, inode: InodeId) {
     }
     {
         let world = &mut *sys.world();
-        let file = &mut world.mm.inodes[inode as usize];
+        let file = &mut world.mm.inodes[inode];
         file.users -= 1;
         // xfs_release: what was allocated ahead goes back, unless somebody is just cutting the file short.
         if file.users == 0
@@ -168,14 +169,14 @@ pub(crate) async fn close(sys: &Sys, inode: InodeId) {
 async fn evict_unused(sys: &Sys, inode: InodeId) {
     let unused = {
         let world = sys.world();
-        let file = &world.mm.inodes[inode as usize];
+        let file = &world.mm.inodes[inode];
         !file.linked && file.users == 0
     };
     if unused {
         truncate(sys, inode, 0).await;
         let listed = sys.world().mm.forget_dirty_inode(inode);
         if listed {
-            let wb = sys.world().mm.inodes[inode as usize].wb();
+            let wb = sys.world().mm.inodes[inode].wb();
             sys.hold_list_lock(wb, 0).await;
         }
     }

@@ -5,6 +5,8 @@
 //! memory. A table with an entry for each block leads back to the object. Ranges that are free again are
 //! used again, the lowest first.
 
+use crate::ids::InodeId;
+
 /// Pages of a block of owner numbers.
 pub(in crate::mm) const BLOCK: u32 = 512;
 
@@ -34,8 +36,8 @@ impl Mappings {
     }
 
     /// Numbers for the [`BLOCK`] pages of a file from `index` on: the first one. None: there are no more.
-    pub(in crate::mm) fn add_block(&mut self, object: u32, index: u32) -> Option<u32> {
-        self.add_run(object, 1, index)
+    pub(in crate::mm) fn add_block(&mut self, inode: InodeId, index: u32) -> Option<u32> {
+        self.add_run(u32::from(inode), 1, index)
     }
 
     fn add_run(&mut self, object: u32, count: u32, index: u32) -> Option<u32> {
@@ -92,6 +94,13 @@ impl Mappings {
             block.object as usize,
             owner.wrapping_sub(block.first) as usize,
         )
+    }
+
+    /// File and page offset of an owner number of a file's page.
+    #[inline]
+    pub(crate) fn file_of(&self, owner: u32) -> (InodeId, u32) {
+        let (inode, index) = self.of(owner);
+        (InodeId::from(inode), index as u32)
     }
 }
 

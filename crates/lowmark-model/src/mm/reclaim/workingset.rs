@@ -8,7 +8,7 @@
 //!
 //! A file page leaves its shadow in the page cache, an anonymous or shmem one in its swap slot.
 
-use crate::ids::LruvecId;
+use crate::ids::{InodeId, LruvecId};
 use crate::kernel::Workingset;
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
@@ -116,7 +116,7 @@ const PAGES_OF_SHADOW_NODE: u64 = 8;
 impl Mm {
     /// A leaf of a file has shadows alone. When there are too many of these the oldest are forgotten, which the kernel
     /// does with the next reclaim (`scan_shadow_nodes`).
-    pub(in crate::mm) fn add_shadow_node(&mut self, inode: usize, leaf: u32) {
+    pub(in crate::mm) fn add_shadow_node(&mut self, inode: InodeId, leaf: u32) {
         self.shadow_nodes.push_back((inode, leaf));
         let pages = self.totalram_pages();
         while self.shadow_nodes.len() as u64 > pages / PAGES_OF_SHADOW_NODE {

@@ -6,9 +6,8 @@
 //! `wait_iff_congested` does so only when a queue is congested *and* the zone has been marked so;
 //! otherwise it merely lets others run.
 
-use crate::ids::{DeviceId, WbId, ZoneId};
+use crate::ids::{DeviceId, InodeId, WbId, ZoneId};
 use crate::kernel::Strictlimit;
-use crate::mm::types::InodeId;
 use crate::mm::writeback::page_writeback::estimate::Estimate;
 use crate::time::{Nanos, WaitQueue};
 use crate::world::Sys;

@@ -8,12 +8,13 @@
 //!    what is there, as far as there is memory.
 
 use super::{ReadaheadState, Window, initial_size, next_size};
+use crate::ids::InodeId;
 use crate::mm::files::filemap::OpenFile;
 use crate::mm::files::page_tree::PageTree;
 use crate::mm::frames::folio::MAX_PAGECACHE_ORDER;
 use crate::mm::io;
 use crate::mm::memcontrol::alloc_folio_charged;
-use crate::mm::types::{Gfp, InodeId, Pfn, flag};
+use crate::mm::types::{Gfp, Pfn, flag};
 use crate::world::{Sys, World};
 
 impl ReadaheadState {
@@ -93,7 +94,7 @@ impl ReadaheadState {
 pub(super) async fn sync(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, gfp: Gfp) {
     let window = {
         let world = sys.world();
-        let cached = &world.mm.inodes[file.inode as usize].pages;
+        let cached = &world.mm.inodes[file.inode].pages;
         let max = world.ra_pages(file.inode);
         file.readahead.sync_window(cached, (index, wanted), max)
     };
@@ -104,7 +105,7 @@ pub(super) async fn sync(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32
 pub(super) async fn marked(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, gfp: Gfp) {
     let window = {
         let world = sys.world();
-        let cached = &world.mm.inodes[file.inode as usize].pages;
+        let cached = &world.mm.inodes[file.inode].pages;
         let Some(pfn) = cached.page(index) else {
             return;
         };
@@ -127,7 +128,7 @@ pub(super) async fn read_window(sys: &Sys, inode: InodeId, window: Window, order
         gfp,
         end: {
             let world = sys.world();
-            let len = world.mm.inodes[inode as usize].len();
+            let len = world.mm.inodes[inode].len();
             (u64::from(window.start) + u64::from(window.pages)).min(len) as u32
         },
         mark: (window.ahead > 0)
@@ -177,7 +178,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn is_cached(&self, index: u32) -> bool {
         let world = self.sys.world();
-        let pages = &world.mm.inodes[self.inode as usize].pages;
+        let pages = &world.mm.inodes[self.inode].pages;
         pages.page(index).is_some()
     }
 
@@ -224,7 +225,7 @@ impl World {
     /// read. None: it cannot enter.
     fn add_to_read(&mut self, inode: InodeId, index: u32, head: Pfn) -> Option<Vec<(u32, Pfn)>> {
         let frames = self.mm.pages.folio(head);
-        let file = &self.mm.inodes[inode as usize];
+        let file = &self.mm.inodes[inode];
         let end = index + frames.len() as u32;
         let taken = file.pages.next_page(index).is_some_and(|next| next < end);
         if taken || u64::from(index) >= file.len() {
@@ -282,7 +283,7 @@ mod tests {
                     }
                     for page in at..at + (1 << order) {
                         cached
-                            .insert(&mut mappings, 0, page, page)
+                            .insert(&mut mappings, InodeId::from(0), page, page)
                             .expect("numbers");
                     }
                     match runs.last_mut() {
@@ -347,7 +348,7 @@ mod tests {
         // Behind pages of another reader.
         for index in 900..1000 {
             cached
-                .insert(&mut mappings, 0, index, index)
+                .insert(&mut mappings, InodeId::from(0), index, index)
                 .expect("numbers");
         }
         assert_eq!(

@@ -123,7 +123,7 @@ impl World {
             outcome.congested += 1;
             return Fate::Keep;
         }
-        if self.place_of(inode as u32, index).is_none() {
+        if self.place_of(inode, index).is_none() {
             return Fate::Activate;
         }
         self.mm.begin_page_writeback(pfn);

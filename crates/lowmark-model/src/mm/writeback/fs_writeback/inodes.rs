@@ -1,10 +1,10 @@
 //! Which inode is written next, and where it goes after its turn.
 
 use super::put;
-use crate::ids::WbId;
+use crate::ids::{InodeId, WbId};
 use crate::kernel::WritebackRound;
 use crate::mm::Mm;
-use crate::mm::types::{InodeId, Tag};
+use crate::mm::types::Tag;
 use crate::mm::writeback::backing_dev::{Listed, Reason, Work};
 use crate::time::SECOND;
 use crate::world::World;
@@ -14,7 +14,7 @@ impl Mm {
     /// The oldest inode of the round. It is on no list while it is being written, so nobody else gets it.
     pub(super) fn next_inode(&mut self, wb: WbId) -> Option<InodeId> {
         let inode = self.bdis[wb].b_io.pop_front()?;
-        let writeback = &mut self.inodes[inode as usize].writeback;
+        let writeback = &mut self.inodes[inode].writeback;
         writeback.listed = Listed::Clean;
         writeback.sync = true;
         writeback.pages = false;
@@ -24,7 +24,7 @@ impl Mm {
     /// An inode without a dirty page that is not being written leaves the lists (`inode_wb_list_del`). Whether it was on
     /// one.
     pub(crate) fn forget_dirty_inode(&mut self, inode: InodeId) -> bool {
-        let file = &mut self.inodes[inode as usize];
+        let file = &mut self.inodes[inode];
         let listed = std::mem::take(&mut file.writeback.listed);
         file.writeback.datasync = false;
         let bdi = &mut self.bdis[file.wb()];
@@ -57,12 +57,12 @@ impl World {
             return 0;
         }
         while let Some(inode) = bdi.b_more_io.pop_front() {
-            self.mm.inodes[inode as usize].writeback.listed = Listed::Io;
+            self.mm.inodes[inode].writeback.listed = Listed::Io;
             bdi.b_io.push_back(inode);
         }
         let mut moved = 0;
         while let Some(&inode) = bdi.b_dirty.front() {
-            let writeback = &mut self.mm.inodes[inode as usize].writeback;
+            let writeback = &mut self.mm.inodes[inode].writeback;
             if older.is_none_or(|older| writeback.dirtied_when > older) {
                 break;
             }
@@ -89,7 +89,7 @@ impl World {
     /// `requeue_inode` at the end of a turn, which may have used up its `slice`.
     pub(super) fn requeue_inode(&mut self, inode: InodeId, used_up: bool) {
         let now = self.sched.now();
-        let file = &mut self.mm.inodes[inode as usize];
+        let file = &mut self.mm.inodes[inode];
         let wb = file.wb();
         let dirty = file.pages.tagged(Tag::Dirty) > 0;
         let writeback = &mut file.writeback;
@@ -104,9 +104,9 @@ impl World {
         if listed == Listed::Dirty {
             // redirty_tail keeps the list in order of age.
             let last = self.mm.bdis[wb].b_dirty.back().copied();
-            let newest = last.map(|last| self.mm.inodes[last as usize].writeback.dirtied_when);
+            let newest = last.map(|last| self.mm.inodes[last].writeback.dirtied_when);
             if newest.is_some_and(|newest| dirtied < newest) {
-                self.mm.inodes[inode as usize].writeback.dirtied_when = now;
+                self.mm.inodes[inode].writeback.dirtied_when = now;
             }
         }
         let bdi = &mut self.mm.bdis[wb];
@@ -115,7 +115,7 @@ impl World {
     }
 
     pub(super) fn trace_single_inode(&mut self, inode: InodeId, slice: u64, wrote: u64) {
-        let file = &self.mm.inodes[inode as usize];
+        let file = &self.mm.inodes[inode];
         let (wb, writeback) = (file.wb(), file.writeback.clone());
         if !self.trace.enabled() {
             return;

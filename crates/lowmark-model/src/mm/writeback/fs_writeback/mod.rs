@@ -14,10 +14,9 @@ mod pages;
 pub(crate) use list_lock::ListLocks;
 pub(crate) use pages::{Range, fsync_range, wait_on_writeback, writepages};
 
-use crate::ids::WbId;
+use crate::ids::{InodeId, WbId};
 use crate::kernel::{ListLock, SyncErrors, WritebackSlice};
 use crate::mm::Mm;
-use crate::mm::types::InodeId;
 use crate::mm::writeback::backing_dev::{Bdi, Listed, Reason, Work};
 use crate::nfs::nfs_commit_and_wait;
 use crate::time::{Nanos, SECOND};
@@ -158,8 +157,8 @@ pub(crate) async fn sync(sys: &Sys) {
         }
     }
     // wait_sb_inodes; what somebody else was just writing is written here.
-    let inodes = sys.world().mm.inodes.len();
-    for inode in 0..inodes as InodeId {
+    let inodes = sys.world().mm.inodes.keys();
+    for inode in inodes {
         fsync_range(sys, inode, Range::ALL).await;
         let world = &mut *sys.world();
         if world.mm.kernel.mechanisms.writeback.sync_errors == SyncErrors::Cleared {

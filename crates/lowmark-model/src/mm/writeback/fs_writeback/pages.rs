@@ -6,8 +6,9 @@
 
 use crate::device::{Dir, Io};
 use crate::fs::Request;
+use crate::ids::InodeId;
 use crate::mm::io;
-use crate::mm::types::{InodeId, Pfn, Tag, flag};
+use crate::mm::types::{Pfn, Tag, flag};
 use crate::nfs::{How, nfs_commit_and_wait};
 use crate::world::{Sys, World};
 
@@ -51,16 +52,16 @@ pub(crate) async fn writepages(
 ) {
     let mut at = match (sync, range == Range::ALL) {
         (true, _) => {
-            let file = &mut sys.world().mm.inodes[inode as usize];
+            let file = &mut sys.world().mm.inodes[inode];
             file.pages.tag_for_writeback(range.first, range.last);
             range.first
         }
-        (false, true) => sys.world().mm.inodes[inode as usize].writeback.index,
+        (false, true) => sys.world().mm.inodes[inode].writeback.index,
         (false, false) => range.first,
     };
     let wb = {
         let world = &mut *sys.world();
-        let wb = world.mm.inodes[inode as usize].wb();
+        let wb = world.mm.inodes[inode].wb();
         world.bandwidth_estimate_start(wb);
         wb
     };
@@ -102,7 +103,7 @@ pub(crate) async fn writepages(
     let world = &mut *sys.world();
     world.turn_update_bandwidth(wb);
     if !sync && range == Range::ALL {
-        world.mm.inodes[inode as usize].writeback.index = at;
+        world.mm.inodes[inode].writeback.index = at;
     }
 }
 
@@ -122,13 +123,13 @@ impl World {
         };
         let mut batch = BATCH;
         let folios = self.mm.kernel.mechanisms.writeback.write_folios;
-        let fs = self.mm.inodes[inode as usize].fs;
+        let fs = self.mm.inodes[inode].fs;
         let large = self.mounts.get(fs).has_large_folios(folios);
         while *left > 0 {
             if batch == 0 {
                 return Stopped::Batch;
             }
-            let file = &self.mm.inodes[inode as usize];
+            let file = &self.mm.inodes[inode];
             let next = file
                 .pages
                 .next_tagged(*at, tag)
@@ -149,7 +150,7 @@ impl World {
                 debug_assert!(false, "room for a dirty page is kept");
                 return Stopped::Done;
             };
-            let device = self.mm.inodes[inode as usize].device;
+            let device = self.mm.inodes[inode].device;
             self.mm.begin_page_writeback(pfn);
             *at = index + 1;
             *left -= 1;
@@ -172,7 +173,7 @@ impl World {
 
     /// Where a dirty page lies on its device; it gets its place now if it has none.
     pub(crate) fn place_of(&mut self, inode: InodeId, page: u32) -> Option<u64> {
-        let file = &self.mm.inodes[inode as usize];
+        let file = &self.mm.inodes[inode];
         if let Some(position) = file.extents.find(page) {
             return Some(position);
         }
@@ -193,7 +194,7 @@ impl World {
         let mount = self.mounts.get(fs);
         let extent = mount.allocate(&request)?;
         mount.unreserve(u64::from(extent.length.min(need)));
-        self.mm.inodes[inode as usize].extents.add(extent);
+        self.mm.inodes[inode].extents.add(extent);
         Some(extent.start)
     }
 }
@@ -204,7 +205,7 @@ pub(crate) async fn wait_on_writeback(sys: &Sys, inode: InodeId, range: Range) {
     loop {
         let busy = {
             let world = sys.world();
-            let pages = &world.mm.inodes[inode as usize].pages;
+            let pages = &world.mm.inodes[inode].pages;
             let index = pages.next_tagged(from, Tag::Writeback);
             index
                 .filter(|&index| index <= range.last)
@@ -225,7 +226,7 @@ pub(crate) async fn fsync_range(sys: &Sys, inode: InodeId, range: Range) {
     wait_on_writeback(sys, inode, range).await;
     nfs_commit_and_wait(sys, inode).await;
     let world = &mut *sys.world();
-    let file = &world.mm.inodes[inode as usize];
+    let file = &world.mm.inodes[inode];
     let clean = file.pages.tagged(Tag::Dirty) == 0 && file.commit_info.pages().len() == 0;
     if clean && !file.writeback.sync {
         world.mm.forget_dirty_inode(inode);

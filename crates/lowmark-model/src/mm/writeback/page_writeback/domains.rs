@@ -11,7 +11,7 @@
 use super::DirtyLimits;
 use super::position::Position;
 use super::thresholds::{Domain, domain_dirty_limits, memcg_dirtyable_memory};
-use crate::ids::{DeviceId, WbId};
+use crate::ids::{DeviceId, InodeId, WbId};
 use crate::kernel::CgroupWriteback;
 use crate::mm::Mm;
 use crate::mm::types::{MemcgId, Pfn, ROOT};
@@ -64,7 +64,7 @@ impl Mm {
     }
 
     /// `inode_attach_wb`: a page of the inode becomes dirty; with the first one it is decided where it belongs.
-    pub(super) fn attach_wb(&mut self, inode: usize, pfn: Pfn) -> WbId {
+    pub(super) fn attach_wb(&mut self, inode: InodeId, pfn: Pfn) -> WbId {
         let wb = self.wb_of(self.inodes[inode].device, self.memcontrol.of_page(pfn));
         *self.inodes[inode].writeback.wb.get_or_insert(wb)
     }

@@ -18,14 +18,14 @@ mod sampling;
 pub mod thresholds;
 mod throttle;
 
-use crate::ids::{DeviceId, WbId};
+use crate::ids::{DeviceId, InodeId, WbId};
 use crate::mm::Mm;
 pub(crate) use limits::{DirtyLimits, throttle_vm_writeout};
 use proportions::PropDescriptor;
 pub(crate) use throttle::{Due, balance_dirty_pages, balance_dirty_pages_ratelimited};
 
 use crate::kernel::ListLock;
-use crate::mm::types::{InodeId, Pfn, Tag, flag};
+use crate::mm::types::{Pfn, Tag, flag};
 use crate::mm::writeback::backing_dev::Listed;
 use crate::time::{Nanos, TaskId};
 use crate::world::{Interrupt, World};
@@ -182,12 +182,12 @@ impl World {
     /// `__mark_inode_dirty(inode, I_DIRTY_DATASYNC)`: `write_inode` is to be asked. It is a reply that says so, and
     /// replies cost nobody time.
     pub(crate) fn mark_inode_datasync(&mut self, inode: InodeId) {
-        self.mm.inodes[inode as usize].writeback.datasync = true;
-        self.list_dirty_inode(inode as usize);
+        self.mm.inodes[inode].writeback.datasync = true;
+        self.list_dirty_inode(inode);
     }
 
     /// `__mark_inode_dirty(inode, I_DIRTY_PAGES)`: the time for which that needs the lock over the lists.
-    fn mark_inode_dirty(&mut self, inode: usize) -> Nanos {
+    fn mark_inode_dirty(&mut self, inode: InodeId) -> Nanos {
         let writeback = &mut self.mm.inodes[inode].writeback;
         let known = std::mem::replace(&mut writeback.pages, true);
         let listed = self.list_dirty_inode(inode);
@@ -203,7 +203,7 @@ impl World {
     }
 
     /// An inode that was clean goes on its device's list. Whether it was.
-    fn list_dirty_inode(&mut self, inode: usize) -> bool {
+    fn list_dirty_inode(&mut self, inode: InodeId) -> bool {
         let now = self.sched.now();
         let file = &mut self.mm.inodes[inode];
         if file.writeback.listed != Listed::Clean || file.writeback.sync {
@@ -214,7 +214,7 @@ impl World {
         let wb = file.wb();
         let bdi = &mut self.mm.bdis[wb];
         let first = !bdi.has_dirty_io();
-        bdi.b_dirty.push_back(inode as u32);
+        bdi.b_dirty.push_back(inode);
         // bdi_wakeup_thread_delayed
         if first && self.mm.kernel.sysctl.dirty_writeback_centisecs > 0 {
             let after = self.mm.kernel.sysctl.dirty_writeback();
