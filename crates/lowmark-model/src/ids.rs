@@ -1,18 +1,19 @@
 //! Numbers of things, each with a type of its own, so that the number of a node is never taken for that of a list.
+//! How wide a number is stands behind its name.
 //!
 //! A table that is indexed by one of them is a [`TiVec`](typed_index_collections::TiVec) of it.
 
 macro_rules! ids {
-    ($( $(#[doc = $doc:literal])* $name:ident )*) => { $(
+    ($( $(#[doc = $doc:literal])* $name:ident($width:ident) )*) => { $(
         $(#[doc = $doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub(crate) struct $name(u32);
+        pub(crate) struct $name($width);
 
         impl From<usize> for $name {
             #[inline]
             fn from(index: usize) -> $name {
-                debug_assert!(index <= u32::MAX as usize, "tables are shorter");
-                $name(index as u32)
+                debug_assert!(index <= $width::MAX as usize, "tables are shorter");
+                $name(index as $width)
             }
         }
 
@@ -23,9 +24,9 @@ macro_rules! ids {
             }
         }
 
-        impl From<$name> for u32 {
+        impl From<$name> for $width {
             #[inline]
-            fn from(id: $name) -> u32 {
+            fn from(id: $name) -> $width {
                 id.0
             }
         }
@@ -47,19 +48,21 @@ macro_rules! ids {
 
 ids! {
     /// A node, in `Mm::nodes`.
-    NodeId
+    NodeId(u32)
     /// A zone of any node, in `Mm::zones`.
-    ZoneId
+    ZoneId(u32)
     /// A set of LRU lists, in `Mm::lruvecs`.
-    LruvecId
+    LruvecId(u32)
     /// A device, or a memory cgroup's part of it, as writeback sees it (`struct bdi_writeback`), in `Mm::bdis`.
-    WbId
+    WbId(u32)
     /// A device of the machine, by its place in the machine's file; a striped one has several queues.
-    DeviceId
+    DeviceId(u32)
     /// A request queue of any device, in `BlockLayer::queues`.
-    QueueId
+    QueueId(u32)
     /// A file, in `Mm::inodes`; numbers are not used again.
-    InodeId
+    InodeId(u32)
+    /// A memory cgroup, in `Memcontrol::groups`: one byte, as every frame and every swap slot has one.
+    MemcgId(u8)
 }
 
 impl NodeId {
@@ -75,4 +78,9 @@ impl ZoneId {
 impl DeviceId {
     /// The first device of the machine's file.
     pub(crate) const FIRST: DeviceId = DeviceId(0);
+}
+
+impl MemcgId {
+    /// The group of all that are in no other: it is charged nothing.
+    pub(crate) const ROOT: MemcgId = MemcgId(0);
 }

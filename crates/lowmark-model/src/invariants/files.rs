@@ -1,6 +1,6 @@
 //! Invariants of the page cache, of dirty pages and of places on devices.
 
-use crate::ids::{DeviceId, InodeId, WbId};
+use crate::ids::{DeviceId, InodeId, MemcgId, WbId};
 use crate::kernel::NfsUnstable;
 use crate::mm::Mm;
 use crate::mm::files::inode::Inode;
@@ -153,19 +153,19 @@ fn dirty_pages_are_counted(world: &World) {
 /// inodes.
 fn groups_count_their_dirty_pages(world: &World) {
     let mm = &world.mm;
-    let mut groups = vec![(0, 0); mm.memcontrol.len()];
+    let mut groups: TiVec<MemcgId, (u64, u64)> = vec![(0, 0); mm.memcontrol.len()].into();
     for pfn in 0..mm.pages.len() {
         let page = &mm.pages[pfn];
         let file = !page.has(flag::SWAPBACKED) && !page.has(flag::BUDDY);
-        let group = &mut groups[usize::from(mm.memcontrol.of_page(pfn))];
+        let group = &mut groups[mm.memcontrol.of_page(pfn)];
         group.0 += u64::from(file && page.has(flag::DIRTY));
         group.1 += u64::from(page.has(flag::WRITEBACK) && !page.has(flag::BUDDY));
     }
-    for (memcg, &counted) in groups.iter().enumerate().skip(1) {
-        let found = mm.memcontrol.dirty_and_writeback(memcg as u8);
+    for (memcg, &counted) in groups.iter_enumerated().skip(1) {
+        let found = mm.memcontrol.dirty_and_writeback(memcg);
         assert_eq!(found, counted, "dirty pages of memory cgroup {memcg}");
     }
-    let mut wbs: TiVec<WbId, (u64, u64)> = mm.bdis.iter().map(|_| (0, 0)).collect();
+    let mut wbs: TiVec<WbId, (u64, u64)> = vec![(0, 0); mm.bdis.len()].into();
     for inode in &mm.inodes {
         let wb = &mut wbs[inode.wb()];
         wb.0 += inode.pages.tagged(Tag::Dirty);
@@ -211,7 +211,7 @@ fn unstable_pages_are_kept(world: &World) {
 /// An inode with dirty pages is on one list of its device, or being written.
 fn dirty_inodes_are_listed(world: &World) {
     let mm = &world.mm;
-    let mut listed: TiVec<InodeId, Listed> = mm.inodes.iter().map(|_| Listed::Clean).collect();
+    let mut listed: TiVec<InodeId, Listed> = vec![Listed::Clean; mm.inodes.len()].into();
     for bdi in &mm.bdis {
         let lists = [
             (Listed::Dirty, &bdi.b_dirty),

@@ -12,15 +12,16 @@
 mod charge;
 mod stats;
 
-use crate::ids::{LruvecId, NodeId};
+use crate::ids::{LruvecId, MemcgId, NodeId};
 pub(crate) use charge::{alloc_charged, alloc_folio_charged};
 
 use crate::mm::Mm;
-use crate::mm::types::{Gfp, Lru, MemcgId, Pfn, ROOT, SWAP_CLUSTER_MAX};
+use crate::mm::types::{Gfp, Lru, Pfn, SWAP_CLUSTER_MAX};
 use crate::time::{SECOND, TaskId};
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::workload::Cgroup;
+use typed_index_collections::TiVec;
 
 /// Pages that a CPU charges at once (`MEMCG_CHARGE_BATCH` of 6.0 and later).
 const CHARGE_BATCH: u64 = 64;
@@ -54,7 +55,7 @@ struct Memcg {
 }
 
 /// Pages that a CPU has charged ahead (`memcg_stock_pcp`).
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Stock {
     memcg: MemcgId,
     pages: u64,
@@ -64,7 +65,7 @@ struct Stock {
 #[derive(Debug, Default)]
 pub(crate) struct Memcontrol {
     /// The root first; empty if there is no other.
-    groups: Vec<Memcg>,
+    groups: TiVec<MemcgId, Memcg>,
     /// By CPU.
     stocks: Vec<Stock>,
     /// Group of each frame; empty without groups.
@@ -88,28 +89,37 @@ impl Memcontrol {
     /// The group that a page is charged to.
     #[inline]
     pub(crate) fn of_page(&self, pfn: Pfn) -> MemcgId {
-        self.of_page.get(pfn as usize).copied().unwrap_or(ROOT)
+        self.of_page
+            .get(pfn as usize)
+            .copied()
+            .unwrap_or(MemcgId::ROOT)
     }
 
     /// The group that the page in a slot was charged to (`lookup_swap_cgroup_id`).
     #[inline]
     pub(crate) fn of_slot(&self, slot: u32) -> MemcgId {
-        self.of_slot.get(slot as usize).copied().unwrap_or(ROOT)
+        self.of_slot
+            .get(slot as usize)
+            .copied()
+            .unwrap_or(MemcgId::ROOT)
     }
 
     /// The group of a task.
     #[inline]
     pub(crate) fn of_task(&self, task: TaskId) -> MemcgId {
-        self.of_task.get(task.index()).copied().unwrap_or(ROOT)
+        self.of_task
+            .get(task.index())
+            .copied()
+            .unwrap_or(MemcgId::ROOT)
     }
 
     /// A task, and what it does from now on, belongs to a group.
     pub(crate) fn attach(&mut self, task: TaskId, memcg: MemcgId) {
-        if memcg == ROOT {
+        if memcg == MemcgId::ROOT {
             return;
         }
         let tasks = self.of_task.len().max(task.index() + 1);
-        self.of_task.resize(tasks, ROOT);
+        self.of_task.resize(tasks, MemcgId::ROOT);
         self.over_high.resize(tasks, 0);
         self.of_task[task.index()] = memcg;
     }
@@ -134,16 +144,17 @@ impl Memcontrol {
     #[inline(never)]
     fn uncharge_page(&mut self, pfn: Pfn) {
         let place = &mut self.of_page[pfn as usize];
-        let memcg = std::mem::replace(place, ROOT);
-        if memcg != ROOT {
-            self.groups[usize::from(memcg)].usage -= 1;
+        let memcg = std::mem::replace(place, MemcgId::ROOT);
+        if memcg != MemcgId::ROOT {
+            self.groups[memcg].usage -= 1;
         }
     }
 
     /// `mem_cgroup_migrate`: what was charged for one frame counts for another.
     pub(super) fn migrate(&mut self, from: Pfn, to: Pfn) {
         if !self.of_page.is_empty() {
-            self.of_page[to as usize] = std::mem::replace(&mut self.of_page[from as usize], ROOT);
+            self.of_page[to as usize] =
+                std::mem::replace(&mut self.of_page[from as usize], MemcgId::ROOT);
         }
     }
 
@@ -151,8 +162,8 @@ impl Memcontrol {
     #[inline]
     fn group_of(&mut self, pfn: Pfn) -> Option<&mut Memcg> {
         match self.of_page(pfn) {
-            ROOT => None,
-            memcg => Some(&mut self.groups[usize::from(memcg)]),
+            MemcgId::ROOT => None,
+            memcg => Some(&mut self.groups[memcg]),
         }
     }
 
@@ -190,18 +201,18 @@ impl Memcontrol {
 
     /// Dirty pages of a group, and those under writeback.
     pub(crate) fn dirty_and_writeback(&self, memcg: MemcgId) -> (u64, u64) {
-        let group = &self.groups[usize::from(memcg)];
+        let group = &self.groups[memcg];
         (group.dirty, group.writeback)
     }
 
     /// The same as far as it is known when counters are flushed every two seconds only.
     pub(crate) fn flushed_dirty_and_writeback(&self, memcg: MemcgId) -> (u64, u64) {
-        self.groups[usize::from(memcg)].flushed
+        self.groups[memcg].flushed
     }
 
     /// Pages that a group may still be charged (`mem_cgroup_wb_stats`).
     pub(super) fn headroom(&self, memcg: MemcgId) -> u64 {
-        let group = &self.groups[usize::from(memcg)];
+        let group = &self.groups[memcg];
         group.max.min(group.high).saturating_sub(group.usage)
     }
 
@@ -217,7 +228,7 @@ impl Memcontrol {
     fn refill_stock(&mut self, cpu: usize, memcg: MemcgId, pages: u64) {
         let stock = self.stocks[cpu];
         if stock.memcg != memcg || stock.pages + pages > CHARGE_BATCH {
-            self.groups[usize::from(stock.memcg)].usage -= stock.pages;
+            self.groups[stock.memcg].usage -= stock.pages;
             self.stocks[cpu].pages = 0;
         }
         self.stocks[cpu].memcg = memcg;
@@ -227,13 +238,13 @@ impl Memcontrol {
     /// `drain_all_stock` of a group.
     fn drain_all_stock(&mut self, memcg: MemcgId) {
         for stock in self.stocks.iter_mut().filter(|stock| stock.memcg == memcg) {
-            self.groups[usize::from(memcg)].usage -= std::mem::take(&mut stock.pages);
+            self.groups[memcg].usage -= std::mem::take(&mut stock.pages);
         }
     }
 
     /// `page_counter_try_charge`
     fn try_charge_counter(&mut self, memcg: MemcgId, pages: u64) -> bool {
-        let group = &mut self.groups[usize::from(memcg)];
+        let group = &mut self.groups[memcg];
         let fits = group.usage + pages <= group.max;
         group.usage += if fits { pages } else { 0 };
         fits
@@ -256,14 +267,14 @@ impl Memcontrol {
     }
 
     fn is_over_high(&self, memcg: MemcgId) -> bool {
-        let group = &self.groups[usize::from(memcg)];
+        let group = &self.groups[memcg];
         group.usage > group.high
     }
 
     /// `calculate_high_delay`: jiffies that a task has to wait that has charged `pages` beyond
     /// `memory.high`.
     fn high_delay(&self, memcg: MemcgId, pages: u64, hz: u64) -> u64 {
-        let group = &self.groups[usize::from(memcg)];
+        let group = &self.groups[memcg];
         if group.usage <= group.high {
             return 0;
         }
@@ -295,10 +306,10 @@ impl Memcontrol {
     /// Pages that each group has charged, stocks aside, beside those that are charged to it: for tests of
     /// the model itself.
     pub(crate) fn charges(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.groups.iter().enumerate().skip(1).map(|(id, group)| {
-            let of_group = |stock: &&Stock| usize::from(stock.memcg) == id;
+        self.groups.iter_enumerated().skip(1).map(|(id, group)| {
+            let of_group = |stock: &&Stock| stock.memcg == id;
             let stocked: u64 = self.stocks.iter().filter(of_group).map(|s| s.pages).sum();
-            let charged = self.of_page.iter().filter(|&&of| usize::from(of) == id);
+            let charged = self.of_page.iter().filter(|&&of| of == id);
             (group.usage - stocked, charged.count() as u64)
         })
     }
@@ -342,17 +353,21 @@ impl Mm {
         let children = groups
             .iter()
             .map(|spec| group(&spec.name, pages(spec.max), pages(spec.high)));
+        let no_stock = Stock {
+            memcg: MemcgId::ROOT,
+            pages: 0,
+        };
         self.memcontrol = Memcontrol {
             groups: std::iter::once(root).chain(children).collect(),
-            stocks: vec![Stock::default(); cpus as usize],
-            of_page: vec![ROOT; self.pages.len() as usize],
-            of_slot: vec![ROOT; self.swap.slot_numbers()],
+            stocks: vec![no_stock; cpus as usize],
+            of_page: vec![MemcgId::ROOT; self.pages.len() as usize],
+            of_slot: vec![MemcgId::ROOT; self.swap.slot_numbers()],
             of_task: Vec::new(),
             over_high: Vec::new(),
             updates_flushed: 0,
         };
-        self.memcg_limits
-            .resize_with(groups.len(), Default::default);
+        self.limits
+            .resize_with(self.memcontrol.len(), Default::default);
         for _ in 0..groups.len() * self.sets {
             self.lruvecs.push(Default::default());
         }
@@ -364,7 +379,7 @@ impl Mm {
     pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
         let root = self.zones[self.pages.zone(pfn)].lruvec;
         match self.memcontrol.of_page(pfn) {
-            ROOT => root,
+            MemcgId::ROOT => root,
             memcg => self.memcg_lruvec(root, memcg),
         }
     }
@@ -437,7 +452,7 @@ impl Mm {
     fn charge_fast(&mut self, pfn: Pfn, memcg: MemcgId) -> bool {
         let cpu = self.cpu;
         let memcontrol = &mut self.memcontrol;
-        let slow = memcontrol.groups[usize::from(memcg)].high != u64::MAX;
+        let slow = memcontrol.groups[memcg].high != u64::MAX;
         if slow || matches!(memcontrol.try_charge(cpu, memcg), Charge::OverMax) {
             return false;
         }
@@ -467,7 +482,7 @@ impl World {
     pub(crate) fn alloc_charged_fast(&mut self, gfp: Gfp, memcg: MemcgId) -> Option<Pfn> {
         let pfn = self.alloc_page_fast(gfp)?;
         match memcg {
-            ROOT => Some(pfn),
+            MemcgId::ROOT => Some(pfn),
             _ => self.mm.charged_or_freed(pfn, memcg),
         }
     }
@@ -485,7 +500,7 @@ pub(crate) async fn handle_over_high(sys: &Sys, over: Over) {
             if !memcontrol.is_over_high(memcg) {
                 return;
             }
-            memcontrol.groups[usize::from(memcg)].high_events += 1;
+            memcontrol.groups[memcg].high_events += 1;
         }
         let reclaimed = sys.try_to_free_mem_cgroup_pages(gfp, memcg, want).await;
         let penalty = {

@@ -13,7 +13,7 @@ pub(crate) mod types;
 pub(crate) mod vmstat;
 pub(crate) mod writeback;
 
-use crate::ids::{InodeId, LruvecId, NodeId, WbId, ZoneId};
+use crate::ids::{InodeId, LruvecId, MemcgId, NodeId, WbId, ZoneId};
 use crate::kernel::Kernel;
 use crate::mm::types::{Pfn, ZoneType};
 use alloc::mmzone::{Built, Layout, Lruvec, Node, Zone};
@@ -64,10 +64,8 @@ pub(crate) struct Mm {
     pub(crate) bdis: TiVec<WbId, Bdi>,
     /// Devices.
     pub(crate) devices: usize,
-    /// What is remembered of the dirty limits.
-    pub(crate) limits: DirtyLimits,
-    /// The same of each memory cgroup but the root (`cgwb_domain`).
-    pub(crate) memcg_limits: Vec<DirtyLimits>,
+    /// What is remembered of the dirty limits: of all memory, then of each memory cgroup but the root (`cgwb_domain`).
+    pub(crate) limits: TiVec<MemcgId, DirtyLimits>,
     /// Leaves of files in which there are shadows alone, or were when they were noted, the oldest first.
     pub(crate) shadow_nodes: VecDeque<(InodeId, u32)>,
     /// The kernel's own objects.
@@ -133,8 +131,7 @@ impl Mm {
                 .map(|device| Bdi::new(device, kernel.mechanisms.writeback.strictlimit))
                 .collect(),
             devices: machine.devices.len(),
-            limits: DirtyLimits::default(),
-            memcg_limits: Vec::new(),
+            limits: TiVec::from(vec![DirtyLimits::default()]),
             shadow_nodes: VecDeque::new(),
             slub: Slub::new(&kernel, machine, high),
             swap: Swap::new(machine, &kernel, high),

@@ -1,5 +1,5 @@
 //! The words of memory management that every room uses: frames and their flags, zones, watermarks, lists, what an
-//! allocation may do, names of groups.
+//! allocation may do.
 
 use crate::ids::NodeId;
 use lowmark_record::event::gfp;
@@ -305,9 +305,3 @@ pub(crate) enum Tag {
     /// Dirty when a data-integrity pass began, which writes these and no more.
     Towrite,
 }
-
-/// Number of a group.
-pub(crate) type MemcgId = u8;
-
-/// The group of all that are in no other: it is charged nothing.
-pub(crate) const ROOT: MemcgId = 0;

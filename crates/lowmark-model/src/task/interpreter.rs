@@ -6,9 +6,8 @@ use super::support::unsupported;
 use super::{Barrier, Files, Group, Shared};
 use super::{fileio, maps};
 use crate::boot::Boot;
-use crate::ids::NodeId;
+use crate::ids::{MemcgId, NodeId};
 use crate::mm::files::truncate;
-use crate::mm::types::{MemcgId, ROOT};
 use crate::mm::writeback::fs_writeback::flusher;
 use crate::time::{BoxFuture, Mode, RwSem, TaskId};
 use crate::world::{Interrupt, SysRef};
@@ -51,7 +50,7 @@ pub(crate) fn start(sys: &SysRef, scenario: &Scenario, boot: &Boot) {
             }
             let minor = 16 * u64::from(device);
             let name = match memcg {
-                ROOT => format!("flush-8:{minor}"),
+                MemcgId::ROOT => format!("flush-8:{minor}"),
                 memcg => format!("flush-8:{minor}-{memcg}"),
             };
             let body = Box::pin(flusher(sys.clone(), wb));
@@ -132,7 +131,7 @@ fn start_instances(sys: &SysRef, program: &Rc<Program>, task: usize, count: u64)
 
 /// The root is the first group.
 fn memcg_of(cgroup: Option<CgroupId>) -> MemcgId {
-    cgroup.map_or(ROOT, |id| id as MemcgId + 1)
+    cgroup.map_or(MemcgId::ROOT, |id| MemcgId::from(id + 1))
 }
 
 async fn run_instance(mut context: Context, instance: usize) {

@@ -5,9 +5,10 @@
 //! (`GFP_PGTABLE_USER`). Levels above the lowest are left out, and so are machines with high memory, whose tables may
 //! lie there.
 
+use crate::ids::MemcgId;
 use crate::mm::Mm;
 use crate::mm::memcontrol::alloc_charged;
-use crate::mm::types::{Gfp, MemcgId, NONE, OutOfMemory, Pfn, ZoneType};
+use crate::mm::types::{Gfp, NONE, OutOfMemory, Pfn, ZoneType};
 use crate::world::{Sys, World};
 
 /// Entries of a table.

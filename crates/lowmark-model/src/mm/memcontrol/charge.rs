@@ -1,8 +1,9 @@
 //! Memory for users: what is allocated is charged to the group of who wants it.
 
 use super::{Charge, MAX_RECLAIM_RETRIES};
+use crate::ids::MemcgId;
 use crate::mm::alloc::page_alloc::{alloc_page, alloc_pages};
-use crate::mm::types::{Gfp, MemcgId, OutOfMemory, Pfn, ROOT, SWAP_CLUSTER_MAX};
+use crate::mm::types::{Gfp, OutOfMemory, Pfn, SWAP_CLUSTER_MAX};
 use crate::world::Sys;
 use lowmark_record::event::gfp;
 
@@ -10,7 +11,7 @@ use lowmark_record::event::gfp;
 #[inline]
 pub(crate) async fn alloc_charged(sys: &Sys, gfp: Gfp, memcg: MemcgId) -> Result<Pfn, OutOfMemory> {
     let pfn = alloc_page(sys, gfp).await?;
-    if memcg != ROOT {
+    if memcg != MemcgId::ROOT {
         let charged = Box::pin(charge(sys, pfn, gfp, memcg)).await;
         if charged.is_err() {
             sys.world().mm.free_page(pfn);
@@ -32,7 +33,7 @@ pub(crate) async fn alloc_folio_charged(
     }
     let head = alloc_pages(sys, gfp, order).await?;
     sys.world().mm.pages.make_folio(head, order);
-    if memcg != ROOT {
+    if memcg != MemcgId::ROOT {
         for pfn in head..head + (1 << order) {
             let charged = Box::pin(charge(sys, pfn, gfp, memcg)).await;
             if charged.is_err() {
@@ -63,14 +64,14 @@ async fn charge(sys: &Sys, pfn: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), Out
                 }
                 return Ok(());
             }
-            memcontrol.groups[usize::from(memcg)].max_events += 1;
+            memcontrol.groups[memcg].max_events += 1;
         }
         let reclaimed = sys
             .try_to_free_mem_cgroup_pages(gfp, memcg, SWAP_CLUSTER_MAX)
             .await;
         let world = &mut *sys.world();
         let memcontrol = &mut world.mm.memcontrol;
-        let group = &memcontrol.groups[usize::from(memcg)];
+        let group = &memcontrol.groups[memcg];
         if group.usage < group.max {
             continue;
         }

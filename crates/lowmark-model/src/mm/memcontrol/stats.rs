@@ -10,11 +10,11 @@
 //! (`lruvec_lru_size`) are never old. The worker is always on time, so that nobody has to flush in its stead.
 
 use super::CHARGE_BATCH;
-use crate::ids::LruvecId;
+use crate::ids::{LruvecId, MemcgId};
 use crate::kernel::{GroupDirtyStats, LruvecStats};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::LruvecCounts;
-use crate::mm::types::{Lru, MemcgId};
+use crate::mm::types::Lru;
 use crate::time::{Nanos, SECOND};
 use crate::world::{Interrupt, World};
 

@@ -8,12 +8,12 @@
 //!
 //! A file page leaves its shadow in the page cache, an anonymous or shmem one in its swap slot.
 
-use crate::ids::{InodeId, LruvecId};
+use crate::ids::{InodeId, LruvecId, MemcgId};
 use crate::kernel::Workingset;
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
 use crate::mm::frames::shadow::{AGE_MASK, Shadow};
-use crate::mm::types::{Lru, MemcgId, Pfn, flag};
+use crate::mm::types::{Lru, Pfn, flag};
 
 impl Mm {
     /// `workingset_age_nonresident`
@@ -138,8 +138,8 @@ impl Mm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::MemcgId;
     use crate::ids::NodeId;
-    use crate::mm::types::ROOT;
     use crate::world::World;
 
     /// A page on its list.
@@ -156,11 +156,11 @@ mod tests {
         let gone = page(world, kind);
         let shadow = world
             .mm
-            .workingset_eviction(gone, ROOT)
+            .workingset_eviction(gone, MemcgId::ROOT)
             .expect("it is remembered");
         for _ in 0..later {
             let other = page(world, kind);
-            world.mm.workingset_eviction(other, ROOT);
+            world.mm.workingset_eviction(other, MemcgId::ROOT);
             world.mm.release_page(other);
         }
         world.mm.release_page(gone);
@@ -220,10 +220,10 @@ mod tests {
     fn older_kernels_remember_less() {
         let mut old = World::of_version("v3.14");
         let file = page(&mut old, 0);
-        assert_eq!(old.mm.workingset_eviction(file, ROOT), None);
+        assert_eq!(old.mm.workingset_eviction(file, MemcgId::ROOT), None);
         let mut files_only = World::of_version("v4.12");
         let anon = page(&mut files_only, flag::SWAPBACKED);
-        assert_eq!(files_only.mm.workingset_eviction(anon, ROOT), None);
+        assert_eq!(files_only.mm.workingset_eviction(anon, MemcgId::ROOT), None);
         assert_eq!(files_only.mm.lruvecs[LruvecId::from(0)].nonresident_age, 0);
     }
 

@@ -8,11 +8,12 @@
 //! being written out counts as a hit too, as it did in the kernel.
 
 use crate::device::Io;
+use crate::ids::MemcgId;
 use crate::kernel::{SwapinPlug, SwapinReadahead};
 use crate::mm::Mm;
 use crate::mm::io;
 use crate::mm::memcontrol::alloc_charged;
-use crate::mm::types::{Gfp, MemcgId, OutOfMemory, Pfn, flag};
+use crate::mm::types::{Gfp, OutOfMemory, Pfn, flag};
 use crate::world::{Sys, World};
 
 /// What the variants remember between faults, each its own part.

@@ -13,14 +13,14 @@ mod page_list;
 mod pfmemalloc;
 mod throttle;
 
-use crate::ids::{LruvecId, ZoneId};
+use crate::ids::{LruvecId, MemcgId, ZoneId};
 pub(crate) use classic::age_active_anon;
 pub(crate) use node::shrink_node;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
 use crate::kernel::{DirectWait, HopelessNode, LruUnit, ReclaimFileWrites};
 use crate::mm::Mm;
-use crate::mm::types::{Gfp, Lru, MemcgId, Pfn, ROOT, SWAP_CLUSTER_MAX, ZoneType};
+use crate::mm::types::{Gfp, Lru, Pfn, SWAP_CLUSTER_MAX, ZoneType};
 use crate::time::SECOND;
 use crate::world::Sys;
 use lowmark_record::{Field, Kind};
@@ -74,7 +74,7 @@ impl ScanControl {
             priority: DEF_PRIORITY,
             order,
             reclaim_idx,
-            memcg: ROOT,
+            memcg: MemcgId::ROOT,
             may_swap: true,
             may_writepage: true,
             nr_scanned: 0,
@@ -88,7 +88,7 @@ impl ScanControl {
 impl ScanControl {
     /// Whether a group is short of memory, not the machine (`cgroup_reclaim`).
     fn cgroup_reclaim(&self) -> bool {
-        self.memcg != ROOT
+        self.memcg != MemcgId::ROOT
     }
 }
 

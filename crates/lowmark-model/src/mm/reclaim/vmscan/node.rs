@@ -7,10 +7,11 @@
 
 use super::classic::shrink_lruvec;
 use super::{DEF_PRIORITY, ScanControl, Target, throttle};
+use crate::ids::MemcgId;
 use crate::kernel::{HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
 use crate::mm::Mm;
 use crate::mm::compaction::compact_gap;
-use crate::mm::types::{Lru, Mark, MemcgId, PAGE_ALLOC_COSTLY_ORDER};
+use crate::mm::types::{Lru, Mark, PAGE_ALLOC_COSTLY_ORDER};
 use crate::world::Sys;
 
 /// What is decided before a pass; anon first, then file.

@@ -186,17 +186,19 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::MemcgId;
     use crate::kernel::Kernel;
     use crate::mm::types::ZoneType;
-    use crate::mm::types::{MemcgId, ROOT};
     use crate::time;
     use crate::trace::Trace;
     use lowmark_spec::workload::Cgroup;
     use lowmark_spec::{KernelSpec, Machine};
 
-    const KSWAPD: (bool, MemcgId) = (true, ROOT);
-    const DIRECT: (bool, MemcgId) = (false, ROOT);
-    const GROUP: (bool, MemcgId) = (false, 1);
+    /// Who reclaims: whether it is kswapd, and the number of the memory cgroup.
+    type Who = (bool, usize);
+    const KSWAPD: Who = (true, 0);
+    const DIRECT: Who = (false, 0);
+    const GROUP: Who = (false, 1);
 
     /// The only zone of the machine, and its node's lists.
     fn target() -> Target {
@@ -210,7 +212,7 @@ mod tests {
     #[derive(Clone, Copy)]
     enum Step {
         /// Ends a pass that met so many dirty pages of files, of which so many had come round under writeback.
-        Pass((bool, MemcgId), u64, u64),
+        Pass(Who, u64, u64),
         /// A group's reclaimer is through.
         Through,
         /// All that was dirty is written.
@@ -258,9 +260,9 @@ mod tests {
     }
 
     async fn take(sys: &Sys, step: Step) {
-        let control = |(kswapd, memcg)| {
+        let control = |(kswapd, memcg): Who| {
             let mut sc = ScanControl::new(kswapd, SWAP_CLUSTER_MAX, 0, ZoneType::High);
-            sc.memcg = memcg;
+            sc.memcg = MemcgId::from(memcg);
             sc
         };
         match step {

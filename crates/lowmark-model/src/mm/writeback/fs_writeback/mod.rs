@@ -14,7 +14,7 @@ mod pages;
 pub(crate) use list_lock::ListLocks;
 pub(crate) use pages::{Range, fsync_range, wait_on_writeback, writepages};
 
-use crate::ids::{InodeId, WbId};
+use crate::ids::{InodeId, MemcgId, WbId};
 use crate::kernel::{ListLock, SyncErrors, WritebackSlice};
 use crate::mm::Mm;
 use crate::mm::writeback::backing_dev::{Bdi, Listed, Reason, Work};
@@ -241,7 +241,7 @@ impl Mm {
             WritebackSlice::Bandwidth => {
                 let bandwidth = self.bdis[wb].estimate.avg_write_bandwidth;
                 let pages = (bandwidth / 2)
-                    .min(self.limits.hard_limit() / 8)
+                    .min(self.limits[MemcgId::ROOT].hard_limit() / 8)
                     .min(work.nr_pages);
                 (pages + MIN_WRITEBACK_PAGES) / MIN_WRITEBACK_PAGES * MIN_WRITEBACK_PAGES
             }

@@ -8,13 +8,12 @@
 //! 4. A writer is held back by its own group's flusher: below both ceilings it runs free, else the domain with the
 //!    lower position ratio counts.
 
-use super::DirtyLimits;
 use super::position::Position;
 use super::thresholds::{Domain, domain_dirty_limits, memcg_dirtyable_memory};
-use crate::ids::{DeviceId, InodeId, WbId};
+use crate::ids::{DeviceId, InodeId, MemcgId, WbId};
 use crate::kernel::CgroupWriteback;
 use crate::mm::Mm;
-use crate::mm::types::{MemcgId, Pfn, ROOT};
+use crate::mm::types::Pfn;
 use crate::mm::writeback::backing_dev::Bdi;
 use crate::world::World;
 use lowmark_spec::machine::Device;
@@ -60,7 +59,7 @@ impl Mm {
     pub(crate) fn whose_wb(&self, wb: WbId) -> (DeviceId, MemcgId) {
         let number = usize::from(wb);
         let device = DeviceId::from(number % self.devices);
-        (device, (number / self.devices) as MemcgId)
+        (device, MemcgId::from(number / self.devices))
     }
 
     /// `inode_attach_wb`: a page of the inode becomes dirty; with the first one it is decided where it belongs.
@@ -85,19 +84,11 @@ impl Mm {
         }
     }
 
-    /// What is remembered of the limits of a domain.
-    pub(super) fn limits_of(&mut self, memcg: MemcgId) -> &mut DirtyLimits {
-        match memcg {
-            ROOT => &mut self.limits,
-            memcg => &mut self.memcg_limits[usize::from(memcg) - 1],
-        }
-    }
-
     /// Where the dirty pages of a wb's group stand, those under writeback included or not; none for the root,
     /// which has all of memory.
     fn memcg_position_with(&mut self, wb: WbId, writeback: bool) -> Option<Position> {
         let memcg = match self.whose_wb(wb) {
-            (_, ROOT) => return None,
+            (_, MemcgId::ROOT) => return None,
             (_, memcg) => memcg,
         };
         let counted = |(dirty, on_the_way)| dirty + if writeback { on_the_way } else { 0 };
@@ -114,7 +105,7 @@ impl Mm {
         let available = memcg_dirtyable_memory(&own, headroom, &global);
         let (sysctl, mechanisms) = (&self.kernel.sysctl, &self.kernel.mechanisms);
         let limits = domain_dirty_limits(available, Some(global.available), sysctl, mechanisms);
-        let limit = self.limits_of(memcg).limit;
+        let limit = self.limits[memcg].limit;
         let share = self.wb_share(wb, memcg, limits.dirty, own.dirty);
         let bdi = &self.bdis[wb];
         Some(Position {

@@ -3,11 +3,11 @@
 use super::position::Position;
 use super::proportions::PropDescriptor;
 use super::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
-use crate::ids::WbId;
+use crate::ids::{MemcgId, WbId};
 use crate::kernel::{BdiBackground, DirtyLimitStart, IdleDevices, Proportions, Throttle};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::{Lruvec, Zone};
-use crate::mm::types::{Lru, Mark, MemcgId, ROOT};
+use crate::mm::types::{Lru, Mark};
 use crate::mm::writeback::backing_dev::{Bdi, Ratios};
 use crate::time::{Nanos, SECOND};
 use crate::world::{Sys, World};
@@ -132,13 +132,13 @@ impl Mm {
     /// of the domain. Before anything has been written that is nothing.
     pub(super) fn wb_share(&mut self, wb: WbId, memcg: MemcgId, thresh: u64, dirty: u64) -> u64 {
         let all = match (memcg, self.kernel.mechanisms.writeback.proportions) {
-            (ROOT, Proportions::Prop) => self.limits.vm_completions.all(),
+            (MemcgId::ROOT, Proportions::Prop) => self.limits[MemcgId::ROOT].vm_completions.all(),
             // Groups are of later kernels.
-            _ => self.limits_of(memcg).completions,
+            _ => self.limits[memcg].completions,
         };
         let (bdi, mechanisms) = (&self.bdis[wb], &self.kernel.mechanisms);
         let written = match memcg {
-            ROOT => bdi.completions,
+            MemcgId::ROOT => bdi.completions,
             _ => bdi.memcg_completions,
         };
         let devices = self.bdis.iter().take(self.devices);
@@ -163,8 +163,8 @@ impl Mm {
         let (_, memcg) = self.whose_wb(wb);
         let by_number = shares == Proportions::Prop;
         let all = match by_number {
-            true => self.limits.vm_completions.all(),
-            false => self.limits.completions,
+            true => self.limits[MemcgId::ROOT].vm_completions.all(),
+            false => self.limits[MemcgId::ROOT].completions,
         };
         let bdi = &mut self.bdis[wb];
         let max = bdi.ratios.max;
@@ -172,16 +172,16 @@ impl Mm {
         let counts = |own: u64, all: u64| max == 100 || own * 100 <= all * max;
         if counts(bdi.completions, all) {
             bdi.completions += 1;
-            self.limits.completions += 1;
-            if by_number && self.limits.vm_completions.count() {
+            self.limits[MemcgId::ROOT].completions += 1;
+            if by_number && self.limits[MemcgId::ROOT].vm_completions.count() {
                 for bdi in &mut self.bdis {
                     bdi.completions /= 2;
                 }
             }
         }
-        if memcg != ROOT {
+        if memcg != MemcgId::ROOT {
             let bdi = &mut self.bdis[wb];
-            let all = &mut self.memcg_limits[usize::from(memcg) - 1].completions;
+            let all = &mut self.limits[memcg].completions;
             if counts(bdi.memcg_completions, *all) {
                 bdi.memcg_completions += 1;
                 *all += 1;
@@ -202,19 +202,19 @@ impl World {
                 (Field::Unstable, world.mm.nr_unstable),
                 (Field::BgThresh, bg_thresh),
                 (Field::Thresh, thresh),
-                (Field::Limit, world.mm.limits.limit),
+                (Field::Limit, world.mm.limits[MemcgId::ROOT].limit),
                 (Field::Dirtied, world.mm.stat.nr_dirtied),
                 (Field::Written, world.mm.stat.nr_written),
             ]
         });
         let dirty = self.mm.nr_reclaimable() + self.mm.nr_writeback;
-        let bdi_thresh = self.mm.wb_share(wb, ROOT, thresh, dirty);
+        let bdi_thresh = self.mm.wb_share(wb, MemcgId::ROOT, thresh, dirty);
         let bdi = &self.mm.bdis[wb];
         Position {
             thresh,
             bg_thresh,
             dirty,
-            limit: thresh.max(self.mm.limits.limit),
+            limit: thresh.max(self.mm.limits[MemcgId::ROOT].limit),
             bdi_thresh,
             bdi_dirty: bdi.dirty(),
             strict: bdi.strict,
@@ -227,7 +227,7 @@ impl World {
         if self.mm.nr_reclaimable() > at.bg_thresh {
             return true;
         }
-        let share = self.mm.wb_share(wb, ROOT, at.bg_thresh, at.dirty);
+        let share = self.mm.wb_share(wb, MemcgId::ROOT, at.bg_thresh, at.dirty);
         let own = self.mm.kernel.mechanisms.writeback.bdi_background == BdiBackground::On;
         (own && self.mm.bdis[wb].reclaimable > share) || self.mm.memcg_over_bground_thresh(wb)
     }
@@ -236,10 +236,10 @@ impl World {
     fn age_completions(&mut self) {
         let (now, mm) = (self.sched.now(), &mut self.mm);
         if mm.kernel.mechanisms.writeback.proportions == Proportions::Flex {
-            mm.limits.age(now, &mut mm.bdis, |bdi| &mut bdi.completions);
+            mm.limits[MemcgId::ROOT].age(now, &mut mm.bdis, |bdi| &mut bdi.completions);
         }
-        for (number, limits) in mm.memcg_limits.iter_mut().enumerate() {
-            let own = mm.bdis.chunks_mut(mm.devices).nth(number + 1);
+        for (memcg, limits) in mm.limits.iter_mut_enumerated().skip(1) {
+            let own = mm.bdis.chunks_mut(mm.devices).nth(usize::from(memcg));
             limits.age(now, own.unwrap_or_default(), |bdi| {
                 &mut bdi.memcg_completions
             });
@@ -255,15 +255,16 @@ impl World {
             self.mm.kernel.mechanisms.writeback.throttle,
             Throttle::Foreground | Throttle::ForegroundBounded
         );
-        self.mm.limits.vm_completions = PropDescriptor::new(thresh);
+        self.mm.limits[MemcgId::ROOT].vm_completions = PropDescriptor::new(thresh);
         self.dirtying.recent = PropDescriptor::new(thresh);
         if self.mm.kernel.mechanisms.writeback.proportions == Proportions::Prop {
             for bdi in &mut self.mm.bdis {
-                bdi.completions = bdi.written_share * self.mm.limits.vm_completions.all() / 100;
+                bdi.completions =
+                    bdi.written_share * self.mm.limits[MemcgId::ROOT].vm_completions.all() / 100;
             }
         }
         if self.mm.kernel.mechanisms.writeback.dirty_limit_start == DirtyLimitStart::Threshold {
-            self.mm.limits.limit = thresh;
+            self.mm.limits[MemcgId::ROOT].limit = thresh;
         }
         self.dirtying.ratelimit_pages = match by_memory {
             true => (total / shares).clamp(16, 1024),

@@ -14,10 +14,9 @@ use super::domains::Domains;
 use super::estimate::Step;
 use super::foreground;
 use super::throttle::kilobytes;
-use crate::ids::WbId;
+use crate::ids::{MemcgId, WbId};
 use crate::kernel::{BandwidthSampling, Throttle};
 use crate::mm::Mm;
-use crate::mm::types::ROOT;
 use crate::world::{Interrupt, World};
 use lowmark_record::{Field, Kind};
 
@@ -127,11 +126,11 @@ impl World {
         let (dirtied, written) = (bdi.dirtied, bdi.written);
         let elapsed = (now - bdi.estimate.stamp).max(1);
         let (_, memcg) = self.mm.whose_wb(wb);
-        for (domain, at) in [ROOT, memcg]
+        for (domain, at) in [MemcgId::ROOT, memcg]
             .into_iter()
             .zip(writer.iter().flat_map(|at| at.iter()))
         {
-            self.mm.limits_of(domain).update(at, now, hz);
+            self.mm.limits[domain].update(at, now, hz);
             if !foreground::is(throttle) {
                 let ratio = self.mm.position_ratio(wb, at);
                 let estimate = &mut self.mm.bdis[wb].estimate;

@@ -10,10 +10,9 @@
 use super::domains::Domains;
 use super::position::{Position, RATELIMIT_CALC_SHIFT};
 use super::{foreground, pause};
-use crate::ids::WbId;
+use crate::ids::{MemcgId, WbId};
 use crate::kernel::{BalanceLoop, DirtyExceeded, PositionTime, Throttle};
 use crate::mm::Mm;
-use crate::mm::types::ROOT;
 use crate::time::expiry;
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
@@ -341,7 +340,7 @@ impl World {
                 when => now as i64 - when as i64,
             };
             let limit = match world.mm.whose_wb(call.due.wb) {
-                (_, ROOT) => world.mm.limits.limit,
+                (_, MemcgId::ROOT) => world.mm.limits[MemcgId::ROOT].limit,
                 // That of the group, where it is the stricter one (since 6.15; before it was that of all memory).
                 _ => at.limit,
             };
