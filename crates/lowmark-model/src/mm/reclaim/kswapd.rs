@@ -5,6 +5,7 @@
 //! zones, and what is remembered between runs are the mechanisms of [`BalancePgdat`] and
 //! [`KswapdClasszone`].
 
+mod class;
 mod node;
 #[cfg(test)]
 mod tests;
@@ -13,17 +14,23 @@ mod zones;
 use crate::ids::{NodeId, ZoneId};
 use crate::kernel::{BalancePgdat, HopelessNode, KswapdClasszone, KswapdWake, NodeWriteback};
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::Node;
+use crate::mm::alloc::mmzone::{Kswapd, Node};
 use crate::mm::reclaim::vmscan::{
     MAX_KSWAPD_FAILURES, ScanControl, Target, age_active_anon, shrink_node,
 };
 use crate::mm::types::{Gfp, Lru, MAX_NR_ZONES, Mark, ZoneType};
 use crate::time::{MSEC, Nanos, SECOND, TaskState};
 use crate::world::{Sys, World};
+use class::ClassMemory;
 use lowmark_record::event::gfp;
 use lowmark_record::{Field, Kind};
 
 impl Mm {
+    /// kswapd balances a node's lists, not those of one zone after the other.
+    fn balances_nodes(&self) -> bool {
+        self.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node
+    }
+
     /// kswapd has given up on the node and leaves it to direct reclaim.
     fn node_hopeless(&self, node: NodeId) -> bool {
         self.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES
@@ -78,9 +85,8 @@ impl World {
     /// `wake_all_kswapds`: tells the kswapd of every node that the allocation could use.
     pub(crate) fn wake_all_kswapds(&mut self, gfp: Gfp, order: u32) {
         // Zone kernels tell one that is awake nothing but a higher order.
-        let mechanisms = &self.mm.kernel.mechanisms;
-        let by_node = mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
-        let told = mechanisms.kswapd.kswapd_wake == KswapdWake::Told;
+        let by_node = self.mm.balances_nodes();
+        let told = self.mm.kernel.mechanisms.kswapd.kswapd_wake == KswapdWake::Told;
         let awake = |node: &Node| node.kswapd.wait.is_empty();
         if !by_node && !told && order == 0 && self.mm.nodes.iter().all(awake) {
             return;
@@ -105,7 +111,7 @@ impl World {
         highest: ZoneType,
     ) {
         let node = self.mm.zones[zone].node;
-        let by_node = self.mm.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
+        let by_node = self.mm.balances_nodes();
         let kswapd = &mut self.mm.nodes[node].kswapd;
         if by_node {
             let class = highest as usize;
@@ -202,7 +208,7 @@ impl World {
     fn prepare_sleep(&mut self, node: NodeId, done: Request) -> bool {
         self.wake_all_pfmemalloc_waiters(node);
         let Request { order, class } = done;
-        if self.mm.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node {
+        if !self.mm.balances_nodes() {
             return self.mm.pgdat_balanced(node, order, class);
         }
         if self.mm.node_hopeless(node) {
@@ -243,7 +249,7 @@ struct Request {
 
 /// The thread (`kswapd`). Never returns.
 pub(crate) async fn kswapd(sys: crate::world::SysRef, node: NodeId) {
-    let by_node = sys.world().mm.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
+    let by_node = sys.world().mm.balances_nodes();
     let mut done = sys.world().mm.first_request(node);
     let mut alloc_order = 0;
     {
@@ -267,66 +273,38 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: NodeId) {
 impl Mm {
     /// What kswapd takes for asked of it before anybody has.
     fn first_request(&self, node: NodeId) -> Request {
-        let class = match self.kernel.mechanisms.kswapd.kswapd_classzone {
-            _ if self.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node => {
-                // pgdat->nr_zones - 1
-                self.highest_zone(node)
-            }
-            KswapdClasszone::Vanilla | KswapdClasszone::Clear => ZoneType::Dma,
-            KswapdClasszone::KeepAwake | KswapdClasszone::Remembers => ZoneType::High,
-        };
         Request {
             order: 0,
-            class: class as usize,
+            class: ClassMemory::of(&self.kernel).first(self.highest_zone(node)),
         }
     }
 
     /// After a run: by what it asks whether it may sleep, and the order that is left to kcompactd. A run that gave up
     /// the order asks by what it has done; one that did not, by what has been asked for meanwhile.
     fn look_again(&self, node: NodeId, request: Request, done: Request) -> (Request, u32) {
-        let by_node = self.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
-        if !by_node || done.order != request.order {
+        if !self.balances_nodes() || done.order != request.order {
             return (done, request.order);
         }
-        let kswapd = &self.nodes[node].kswapd;
-        let class = match (self.kernel.mechanisms.kswapd.kswapd_classzone, kswapd.class) {
-            (KswapdClasszone::KeepAwake, Some(asked)) => asked.max(request.class),
-            (_, Some(asked)) => asked,
-            (KswapdClasszone::KeepAwake | KswapdClasszone::Remembers, None) => request.class,
-            (KswapdClasszone::Vanilla | KswapdClasszone::Clear, None) => 0,
-        };
-        let order = kswapd.order;
+        let Kswapd { order, class, .. } = self.nodes[node].kswapd;
+        let class = ClassMemory::of(&self.kernel).after_run(request.class, class);
         (Request { order, class }, order)
     }
 
     /// A nap was cut short: what kswapd would have slept by is asked for as well.
     fn note_interrupted_nap(&mut self, node: NodeId, done: Request) {
         self.stat.kswapd_low_wmark_hit_quickly += 1;
-        let classzone = self.kernel.mechanisms.kswapd.kswapd_classzone;
-        let by_node = self.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::Node;
+        let memory = ClassMemory::of(&self.kernel);
         let kswapd = &mut self.nodes[node].kswapd;
         kswapd.order = kswapd.order.max(done.order);
-        if by_node {
-            kswapd.class = Some(match kswapd.class {
-                Some(class) if classzone == KswapdClasszone::Remembers => class,
-                Some(class) => class.max(done.class),
-                None => done.class,
-            });
-        }
+        kswapd.class = memory.after_nap(done.class, kswapd.class);
     }
 }
 
 impl World {
-    /// After its sleep kswapd reads what it is asked for, and resets that. If it is nothing, the class is that of its
-    /// last run, zone 0, or with zone lists the highest zone.
+    /// After its sleep kswapd reads what it is asked for, and resets that.
     fn take_request(&mut self, node: NodeId, done: Request) -> Request {
-        let unasked = match self.mm.kernel.mechanisms.kswapd.kswapd_classzone {
-            _ if self.mm.kernel.mechanisms.kswapd.balance_pgdat != BalancePgdat::Node => {
-                self.mm.highest_zone(node) as usize
-            }
-            KswapdClasszone::Remembers => done.class,
-            _ => 0,
-        };
+        let memory = ClassMemory::of(&self.mm.kernel);
+        let unasked = memory.unasked(self.mm.highest_zone(node), done.class);
         let kswapd = &mut self.mm.nodes[node].kswapd;
         let order = std::mem::take(&mut kswapd.order);
         let class = kswapd.class.take().unwrap_or(unasked);
