@@ -6,9 +6,9 @@ use crate::mm::frames::pte::MAX_PAYLOAD;
 use crate::mm::frames::shadow::LRUVECS_MAX;
 use crate::mm::swap::swapfile::MAX_FRAMES;
 use crate::task::{Unsupported, bytes_before, unsupported};
-use lowmark_spec::Scenario;
 use lowmark_spec::machine::{FsKind, PAGE_SIZE};
 use lowmark_spec::workload::SizeDist;
+use lowmark_spec::{Machine, Scenario};
 use std::fmt::Write;
 
 /// Why a scenario cannot be run on the model.
@@ -69,26 +69,38 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     let kernel = Kernel::resolve(&scenario.kernel)?;
     cgroups(scenario, &kernel)?;
     let machine = &scenario.machine;
-    let refuse = |reason: String| {
-        Err(Refusal::Machine {
-            machine: machine.name.clone(),
-            reason,
-        })
-    };
+    let parts = memory(machine)
+        .and_then(|()| swap(machine))
+        .and_then(|()| devices(machine, &kernel));
+    parts.map_err(|reason| Refusal::Machine {
+        machine: machine.name.clone(),
+        reason,
+    })?;
+    files(scenario)?;
+    let statements = unsupported(&scenario.workload);
+    if statements.is_empty() {
+        Ok(())
+    } else {
+        Err(Refusal::Workload(statements))
+    }
+}
+
+/// Why the memory of a machine is not the model's, if it is not.
+fn memory(machine: &Machine) -> Result<(), String> {
     if machine.nodes.is_empty() || machine.cpus == 0 || machine.hz == 0 {
-        return refuse("a machine needs a node, a CPU and a timer".into());
+        return Err("a machine needs a node, a CPU and a timer".into());
     }
     if let Some(version) = machine
         .kernel_costs
         .keys()
         .find(|version| Version::known(version).is_err())
     {
-        return refuse(format!(
+        return Err(format!(
             "kernel_costs.\"{version}\": the model has no such kernel; `lowmark list kernels` names those that it has"
         ));
     }
     if machine.nodes.len() + 2 > ZONES_MAX {
-        return refuse(format!(
+        return Err(format!(
             "{} nodes; the model holds {}",
             machine.nodes.len(),
             ZONES_MAX - 2
@@ -96,7 +108,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     }
     let frames = machine.ram() / PAGE_SIZE;
     if frames > u64::from(MAX_FRAMES) {
-        return refuse(format!(
+        return Err(format!(
             "{frames} pages of RAM; the model holds {MAX_FRAMES} (256 GiB)"
         ));
     }
@@ -105,7 +117,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
         .iter()
         .find(|node| node.ram / PAGE_SIZE < NODE_PAGES_MIN)
     {
-        return refuse(format!(
+        return Err(format!(
             "a node with {} bytes; the least is 4 MiB",
             node.ram
         ));
@@ -115,11 +127,11 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
         .iter()
         .any(|zone| zone.node >= machine.nodes.len())
     {
-        return refuse("a zone refers to a node that the machine does not have".into());
+        return Err("a zone refers to a node that the machine does not have".into());
     }
     let managed: u64 = machine.zones.iter().map(|zone| zone.managed).sum();
     if !machine.zones.is_empty() && machine.occupied / PAGE_SIZE + NODE_PAGES_MIN > managed {
-        return refuse(format!(
+        return Err(format!(
             "occupied takes {} bytes of {managed} managed pages; leave at least 4 MiB",
             machine.occupied
         ));
@@ -128,38 +140,48 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     if machine.zones.is_empty()
         && taken / PAGE_SIZE + NODE_PAGES_MIN > machine.nodes[0].ram / PAGE_SIZE
     {
-        return refuse(format!(
+        return Err(format!(
             "reserved and occupied take {taken} of the {} bytes of node 0; leave at least 4 MiB",
             machine.nodes[0].ram
         ));
     }
+    Ok(())
+}
+
+/// The same of its swap areas.
+fn swap(machine: &Machine) -> Result<(), String> {
     let slots: u64 = machine.swap.iter().map(|area| area.size / PAGE_SIZE).sum();
     if slots > u64::from(MAX_PAYLOAD / 2) {
-        return refuse(format!(
+        return Err(format!(
             "{slots} pages of swap; the model holds {}",
             MAX_PAYLOAD / 2
         ));
     }
     for area in &machine.swap {
         let Some(device) = machine.devices.get(area.device) else {
-            return refuse(format!(
+            return Err(format!(
                 "a swap area refers to device number {}, which the machine does not have",
                 area.device
             ));
         };
         if area.size < 2 * PAGE_SIZE || area.start.saturating_add(area.size) > device.size {
-            return refuse(format!(
+            return Err(format!(
                 "swap of {} bytes at {} does not fit on {} with {} bytes",
                 area.size, area.start, device.name, device.size
             ));
         }
     }
+    Ok(())
+}
+
+/// The same of its devices.
+fn devices(machine: &Machine, kernel: &Kernel) -> Result<(), String> {
     if let Some(device) = machine
         .devices
         .iter()
         .find(|d| d.parallelism == 0 || d.members == 0 || d.nr_requests < 8)
     {
-        return refuse(format!(
+        return Err(format!(
             "{}: parallelism and members must be at least 1, nr_requests at least 8",
             device.name
         ));
@@ -168,24 +190,18 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     if let Some(device) =
         strict.filter(|_| kernel.mechanisms.writeback.strictlimit == Strictlimit::Off)
     {
-        return refuse(format!(
+        return Err(format!(
             "{}: kernel {} has no strictlimit, which came with v3.12; add +strictlimit to the kernel to enable it",
             device.name, kernel.version
         ));
     }
     let shares: u64 = machine.devices.iter().map(|it| it.written_share).sum();
     if shares > 100 {
-        return refuse(format!(
+        return Err(format!(
             "written_share adds up to {shares} % over all devices; the total must not exceed 100 %"
         ));
     }
-    files(scenario)?;
-    let statements = unsupported(&scenario.workload);
-    if statements.is_empty() {
-        Ok(())
-    } else {
-        Err(Refusal::Workload(statements))
-    }
+    Ok(())
 }
 
 /// Looks at the memory cgroups of a workload: whether the kernel has what they need.

@@ -308,3 +308,88 @@ fn rooms_of_memory_import_in_one_order() {
     let listed = listed.map(|room| room.trim_end_matches('/').trim_end_matches(".rs"));
     assert_eq!(listed.collect::<Vec<_>>(), ROOMS);
 }
+
+/// Whoever follows the walks of the page on architecture finds every item where it says.
+#[test]
+fn walks_lead_to_what_is_there() {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).expect("a page");
+    let (_, walks) = page
+        .split_once("### Three walks")
+        .expect("the page has walks");
+    let (walks, _) = walks.split_once("\n### ").expect("the page goes on");
+    let rows = walks.lines().filter(|line| line.starts_with("| `"));
+    let mut steps = 0;
+    let mut missing = Vec::new();
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let file = cells[1].trim_matches('`');
+        let source = root().join("crates/lowmark-model/src").join(file);
+        let source = std::fs::read_to_string(source).unwrap_or_default();
+        for item in cells[2].split(", ").map(|item| item.trim_matches('`')) {
+            steps += 1;
+            if !declares(&source, item) {
+                missing.push(format!("{file}: {item}"));
+            }
+        }
+    }
+    assert_eq!(missing, Vec::<String>::new());
+    assert!(steps > 40, "{steps} steps");
+    assert!(!declares("fn shrink_node_once(", "shrink_node"));
+}
+
+/// Whether a source has a function, type or enum of this name.
+fn declares(source: &str, item: &str) -> bool {
+    ["fn", "struct", "enum"].iter().any(|keyword| {
+        let found = format!("{keyword} {item}");
+        let mut found = source.match_indices(&found);
+        found.any(|(at, text)| {
+            let next = source[at + text.len()..].chars().next();
+            next.is_some_and(|next| !next.is_alphanumeric() && next != '_')
+        })
+    })
+}
+
+/// Longest function, in lines.
+const FUNCTION_LINES_MAX: usize = 80;
+
+/// Functions that are longer, each a list of cases that are nothing but calls: it is read by looking one up.
+const LONG: [&str; 2] = ["handle_mm_fault", "run_stmt"];
+
+#[test]
+fn functions_are_short() {
+    let mut long = Vec::new();
+    for (name, text) in texts().into_iter().filter(|(name, _)| !is_test(name)) {
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or("");
+        let found = functions(code).filter(|(function, lines)| {
+            *lines > FUNCTION_LINES_MAX && !LONG.contains(&function.as_str())
+        });
+        long.extend(found.map(|(function, lines)| format!("{name}: {function}, {lines} lines")));
+    }
+    assert_eq!(long, Vec::<String>::new());
+    let one = "fn f() {\n    a();\n}\n\npub(crate) async fn g(\n    x: u8,\n) {\n}\n";
+    let found: Vec<_> = functions(one).collect();
+    assert_eq!(found, [("f".to_owned(), 3), ("g".to_owned(), 4)]);
+}
+
+/// Functions of a source as `rustfmt` leaves it, with their lengths.
+fn functions(code: &str) -> impl Iterator<Item = (String, usize)> + '_ {
+    let lines: Vec<&str> = code.lines().collect();
+    (0..lines.len()).filter_map(move |first| {
+        let line = lines[first];
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let (before, after) = line.split_once("fn ")?;
+        let words = ["", "pub", "const", "async", "unsafe"];
+        let is_declared = before
+            .split_whitespace()
+            .all(|word| words.contains(&word) || word.starts_with("pub(") || word.ends_with(')'));
+        let name: String = (after.chars())
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect();
+        if !is_declared || name.is_empty() || line.ends_with(['}', ';']) {
+            return None;
+        }
+        let end = format!("{indent}}}");
+        let length = lines[first..].iter().position(|line| *line == end)? + 1;
+        Some((name, length))
+    })
+}

@@ -94,7 +94,7 @@ pub(super) const STABLE: &[(&str, Version)] = &[("one-counter-of-tags", v(6, 1))
 /// The mechanisms that a change alters in the kernel before it.
 pub fn altered_by(change: &Change) -> Vec<&'static str> {
     let before = applied(HISTORY.iter().take_while(|it| it.name != change.name));
-    let mut after = before.clone();
+    let mut after = before;
     change.apply(&mut after);
     let settings = after.settings().into_iter().zip(before.settings());
     let altered = settings.filter(|(after, before)| after != before);

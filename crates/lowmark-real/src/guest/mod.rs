@@ -39,7 +39,7 @@ use lowmark_record::Recording;
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::Arch;
 use outcome::Heard;
-use qemu::{Launch, Watch};
+use qemu::{Ended, Launch, Watch};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -167,6 +167,7 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     let modules = modules::needed(&index).map_err(|error| {
         GuestError::io(options.image.modules.as_deref().unwrap_or(&scratch), error)
     })?;
+    let trace = options.trace.as_ref();
     let job = Job {
         scenario: scenario.clone(),
         modules: modules
@@ -176,14 +177,8 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
         swap: disks.swap,
         mounts: disks.mounts,
         settings: settings(scenario, options),
-        events: options
-            .trace
-            .as_ref()
-            .map_or(Vec::new(), |trace| trace.events.clone()),
-        buffer_kb: options
-            .trace
-            .as_ref()
-            .map_or(BUFFER_KB, |trace| trace.buffer_kb),
+        events: trace.map_or(Vec::new(), |trace| trace.events.clone()),
+        buffer_kb: trace.map_or(BUFFER_KB, |trace| trace.buffer_kb),
         interval_ms: u64::try_from(options.interval.as_millis()).unwrap_or(u64::MAX),
         touches: false,
     };
@@ -215,28 +210,7 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     let wall = started.elapsed();
     let text = fs::read(&results).unwrap_or_default();
     let heard = Heard::read(&String::from_utf8_lossy(&text));
-    let tail = || console::tail(&ended.console);
-    let full = (watch == Watch::DiskFull).then_some("the disk ran full");
-    if let Some(problem) = console::disk_error(&ended.console).or(full) {
-        return Err(GuestError::DisksLost {
-            path: scratch.clone(),
-            problem: problem.to_owned(),
-            available_mb: disks::room(&scratch)? >> 20,
-            console: tail(),
-        });
-    }
-    match watch {
-        Watch::Ended | Watch::DiskFull => {}
-        Watch::TimedOut => {
-            return Err(GuestError::TimedOut {
-                limit: options.timeout,
-                console: tail(),
-            });
-        }
-    }
-    if let Some(error) = ended.failure() {
-        return Err(error);
-    }
+    ended_well(watch, &ended, &scratch, options)?;
     judge(scenario, &heard, &ended.console)?;
     let mut recording = heard.recording(scenario)?;
     let mut system = heard.system(accel);
@@ -259,6 +233,35 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
         trace_bytes: heard.trace_bytes,
         console: ended.console,
     })
+}
+
+/// An error if the guest did not end by itself, or lost a disk that lies in `scratch`.
+fn ended_well(
+    watch: Watch,
+    ended: &Ended,
+    scratch: &Path,
+    options: &GuestOptions,
+) -> Result<(), GuestError> {
+    let tail = || console::tail(&ended.console);
+    let full = (watch == Watch::DiskFull).then_some("the disk ran full");
+    if let Some(problem) = console::disk_error(&ended.console).or(full) {
+        return Err(GuestError::DisksLost {
+            path: scratch.to_owned(),
+            problem: problem.to_owned(),
+            available_mb: disks::room(scratch)? >> 20,
+            console: tail(),
+        });
+    }
+    if watch == Watch::TimedOut {
+        return Err(GuestError::TimedOut {
+            limit: options.timeout,
+            console: tail(),
+        });
+    }
+    match ended.failure() {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
 }
 
 /// Whether what a guest said is a whole result.

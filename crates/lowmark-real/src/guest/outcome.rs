@@ -43,6 +43,19 @@ pub(super) struct Heard {
     pub(super) died: Option<(usize, u32, i32)>,
 }
 
+/// Counters by how much they have grown, and what else vmstat holds as it is in the end.
+fn counted(
+    before: &BTreeMap<String, u64>,
+    after: BTreeMap<String, u64>,
+) -> (BTreeMap<String, u64>, BTreeMap<String, u64>) {
+    let (mut counters, state): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        after.into_iter().partition(|(name, _)| is_counter(name));
+    for (name, value) in &mut counters {
+        *value = value.saturating_sub(before.get(name).copied().unwrap_or(0));
+    }
+    (counters, state)
+}
+
 impl Heard {
     /// Reads the lines; one that is cut off, as a guest that was killed leaves it, ends them.
     pub(super) fn read(text: &str) -> Heard {
@@ -169,18 +182,7 @@ impl Heard {
         };
         let before = vmstat(&self.before).ok_or_else(|| incomplete("first vmstat"))?;
         let after = vmstat(&self.after).ok_or_else(|| incomplete("last vmstat"))?;
-        let (mut counters, mut state) = (BTreeMap::new(), BTreeMap::new());
-        for (name, value) in after {
-            match is_counter(&name) {
-                true => {
-                    let earlier = before.get(&name).copied().unwrap_or(0);
-                    counters.insert(name, value.saturating_sub(earlier));
-                }
-                false => {
-                    state.insert(name, value);
-                }
-            }
-        }
+        let (mut counters, mut state) = counted(&before, after);
         counters.extend(self.cgroup_events(&scenario.workload.cgroups));
         let meminfo = self
             .after

@@ -102,11 +102,25 @@ impl Launch<'_> {
     /// The command line.
     pub(super) fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
+        for option in ["-nodefaults", "-no-user-config", "-no-reboot"] {
+            arguments.push(option.into());
+        }
         let mut add = |option: &str, value: String| {
             arguments.push(option.into());
             arguments.push(value.into());
         };
-        let machine = self.machine;
+        self.processors(&mut add);
+        self.memory(&mut add);
+        add("-display", "none".into());
+        add("-monitor", "none".into());
+        add("-serial", "stdio".into());
+        self.kernel(&mut add);
+        self.drives(&mut add);
+        self.ports(&mut add);
+        arguments
+    }
+
+    fn processors(&self, add: &mut impl FnMut(&str, String)) {
         add(
             "-accel",
             match self.accel {
@@ -122,7 +136,11 @@ impl Launch<'_> {
             Accel::Tcg => "qemu64,-cx16",
         };
         add("-cpu", cpu.into());
-        add("-smp", machine.cpus.to_string());
+        add("-smp", self.machine.cpus.to_string());
+    }
+
+    fn memory(&self, add: &mut impl FnMut(&str, String)) {
+        let machine = self.machine;
         // Whole MiB: QEMU rounds anyway.
         let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
         let total = machine
@@ -156,16 +174,9 @@ impl Launch<'_> {
             ",memory-backend=ram0"
         };
         add("-machine", format!("q35{memory}"));
-        for option in ["-nodefaults", "-no-user-config", "-no-reboot"] {
-            arguments.push(option.into());
-        }
-        let mut add = |option: &str, value: String| {
-            arguments.push(option.into());
-            arguments.push(value.into());
-        };
-        add("-display", "none".into());
-        add("-monitor", "none".into());
-        add("-serial", "stdio".into());
+    }
+
+    fn kernel(&self, add: &mut impl FnMut(&str, String)) {
         add("-kernel", self.kernel.to_string_lossy().into_owned());
         add("-initrd", self.initramfs.to_string_lossy().into_owned());
         let mut append = String::from(
@@ -177,6 +188,9 @@ impl Launch<'_> {
             append.push_str(more);
         }
         add("-append", append);
+    }
+
+    fn drives(&self, add: &mut impl FnMut(&str, String)) {
         for disk in self.disks {
             let (path, serial) = (escaped(&disk.path), &disk.serial);
             let mut drive = format!(
@@ -195,6 +209,9 @@ impl Launch<'_> {
                 format!("virtio-blk-pci,drive={serial},serial={serial}"),
             );
         }
+    }
+
+    fn ports(&self, add: &mut impl FnMut(&str, String)) {
         add("-device", "virtio-serial-pci".into());
         let ports = [(Some(self.results), RESULT_PORT), (self.trace, TRACE_PORT)];
         for (at, (path, name)) in ports.into_iter().enumerate() {
@@ -209,7 +226,6 @@ impl Launch<'_> {
                 );
             }
         }
-        arguments
     }
 
     /// Starts QEMU.

@@ -160,6 +160,19 @@ fn guest() -> io::Result<()> {
     result
 }
 
+/// The trace that the job asks for, if any; events that the kernel does not have are told.
+fn prepare_tracing(job: &Job, port: &Port) -> io::Result<Option<trace::Tracing>> {
+    if job.events.is_empty() {
+        return Ok(None);
+    }
+    let tracing = trace::Tracing::prepare(&job.events, job.buffer_kb)?;
+    for event in &tracing.missing {
+        let text = format!("this kernel has no event {event}");
+        say(port, &GuestLine::Note { text })?;
+    }
+    Ok(Some(tracing))
+}
+
 fn work(job: &Job, port: &Port) -> io::Result<()> {
     let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
     rustix::mm::mlockall(flags)?;
@@ -178,14 +191,7 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
         }
     }
     procfs::set("drop_caches", "3")?;
-    let tracing = match job.events.is_empty() {
-        true => None,
-        false => Some(trace::Tracing::prepare(&job.events, job.buffer_kb)?),
-    };
-    for event in tracing.iter().flat_map(|tracing| &tracing.missing) {
-        let text = format!("this kernel has no event {event}");
-        say(port, &GuestLine::Note { text })?;
-    }
+    let tracing = prepare_tracing(job, port)?;
     let trace_port = match tracing {
         Some(_) => Some(setup::open_port(TRACE_PORT)?),
         None => None,

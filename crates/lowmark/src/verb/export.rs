@@ -2,7 +2,9 @@
 
 use crate::{interrupt, output, traces};
 use lowmark_record::{Event, NoRelease, Recording, Release, Sink, Tables};
-use lowmark_trace::export::{self, Entries, EraFinder, ExportError, Exporter, Format, Options};
+use lowmark_trace::export::{
+    self, Entries, EraFinder, ExportError, Exported, Exporter, Format, Options,
+};
 use miette::{IntoDiagnostic, miette};
 use std::collections::BTreeSet;
 use std::fs;
@@ -102,25 +104,28 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     for doubt in traces::doubts(&args.source, &account) {
         output::remark(args.quiet, &format!("warning: {doubt}"));
     }
-    let mut text = format!("{} events", exported.events);
-    if args.era.is_none() && recording.is_none() && options.release != Release::NEWEST {
-        text += &format!(" in the form of Linux {}", options.release);
-    }
-    for (kind, count) in &exported.not_in_era {
-        text += &format!(
-            "; {count} {kind} left out: {} does not have them",
-            options.release
-        );
-    }
-    for (from, to) in &exported.renamed {
-        text += &format!("; task {from:?} is now {to:?}");
-    }
-    output::remark(args.quiet, &text);
+    let assumed = args.era.is_none() && recording.is_none() && options.release != Release::NEWEST;
+    output::remark(args.quiet, &summary(&exported, options.release, assumed));
     Ok(if traces::is_broken(&account) {
         crate::error::EXIT_STATUS
     } else {
         0
     })
+}
+
+/// What has been written, in a line; the release is named if it was `assumed`.
+fn summary(exported: &Exported, release: Release, assumed: bool) -> String {
+    let mut text = format!("{} events", exported.events);
+    if assumed {
+        text += &format!(" in the form of Linux {release}");
+    }
+    for (kind, count) in &exported.not_in_era {
+        text += &format!("; {count} {kind} left out: {release} does not have them");
+    }
+    for (from, to) in &exported.renamed {
+        text += &format!("; task {from:?} is now {to:?}");
+    }
+    text
 }
 
 /// A release whose texts are known.

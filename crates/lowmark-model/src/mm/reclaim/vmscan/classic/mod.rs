@@ -176,14 +176,8 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
     sys.charge_kernel(cost).await;
 }
 
-/// Takes a batch off the inactive tail, reclaims what it can, puts the rest back at the head.
-async fn shrink_inactive_list(
-    sys: &Sys,
-    target: Target,
-    lru: Lru,
-    take: u64,
-    sc: &mut ScanControl,
-) {
+/// Waits while too many pages are in the hands of other reclaimers. False: there is nothing to scan after that.
+async fn wait_for_isolated(sys: &Sys, target: Target, lru: Lru, sc: &mut ScanControl) -> bool {
     let mut stalled = false;
     while sys.world().mm.too_many_isolated(target, lru, sc) {
         let (wait, throttles) = {
@@ -194,7 +188,7 @@ async fn shrink_inactive_list(
             )
         };
         if wait == IsolatedWait::Once && stalled {
-            return;
+            return false;
         }
         stalled = true;
         match (wait, throttles) {
@@ -207,8 +201,22 @@ async fn shrink_inactive_list(
         }
         if sys.world().sched.current_killed() {
             sc.nr_reclaimed += SWAP_CLUSTER_MAX;
-            return;
+            return false;
         }
+    }
+    true
+}
+
+/// Takes a batch off the inactive tail, reclaims what it can, puts the rest back at the head.
+async fn shrink_inactive_list(
+    sys: &Sys,
+    target: Target,
+    lru: Lru,
+    take: u64,
+    sc: &mut ScanControl,
+) {
+    if !wait_for_isolated(sys, target, lru, sc).await {
+        return;
     }
     let mut batch;
     let (scanned, taken, skip_cost);
