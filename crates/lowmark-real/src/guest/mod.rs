@@ -32,7 +32,7 @@ pub(crate) use accel::kvm_known;
 pub(crate) use disks::mke2fs;
 pub(crate) use runner_files::find as find_runner;
 
-use crate::protocol::{JOB_FILE, Job, MODULES_DIRECTORY, Setting};
+use crate::protocol::{JOB_FILE, Job, MODULES_DIRECTORY, Mount, Setting, SwapDisk};
 use crate::runner::unsupported;
 use directory::Directory;
 use lowmark_record::Recording;
@@ -167,21 +167,8 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     let modules = modules::needed(&index).map_err(|error| {
         GuestError::io(options.image.modules.as_deref().unwrap_or(&scratch), error)
     })?;
-    let trace = options.trace.as_ref();
-    let job = Job {
-        scenario: scenario.clone(),
-        modules: modules
-            .iter()
-            .map(|module| format!("{}.ko", module.name))
-            .collect(),
-        swap: disks.swap,
-        mounts: disks.mounts,
-        settings: settings(scenario, options),
-        events: trace.map_or(Vec::new(), |trace| trace.events.clone()),
-        buffer_kb: trace.map_or(BUFFER_KB, |trace| trace.buffer_kb),
-        interval_ms: u64::try_from(options.interval.as_millis()).unwrap_or(u64::MAX),
-        touches: false,
-    };
+    let notes = disks.notes;
+    let job = job(scenario, options, &modules, (disks.swap, disks.mounts));
     let initramfs = directory.path().join("initramfs");
     let archive = archive(&job, &modules, options.runner.as_deref())?;
     fs::write(&initramfs, archive).map_err(|error| GuestError::io(&initramfs, error))?;
@@ -214,7 +201,7 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     judge(scenario, &heard, &ended.console)?;
     let mut recording = heard.recording(scenario)?;
     let mut system = heard.system(accel);
-    system.notes.splice(0..0, disks.notes);
+    system.notes.splice(0..0, notes);
     if let Some(file) = &trace_file {
         check_trace(file, &heard)?;
         let start_ns = heard.start_ns.unwrap_or(0);
@@ -233,6 +220,28 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
         trace_bytes: heard.trace_bytes,
         console: ended.console,
     })
+}
+
+/// What the guest is to do, with the places of its swap and its file systems.
+fn job(
+    scenario: &Scenario,
+    options: &GuestOptions,
+    modules: &[modules::Module],
+    (swap, mounts): (Vec<SwapDisk>, Vec<Mount>),
+) -> Job {
+    let trace = options.trace.as_ref();
+    let names = modules.iter().map(|module| format!("{}.ko", module.name));
+    Job {
+        scenario: scenario.clone(),
+        modules: names.collect(),
+        swap,
+        mounts,
+        settings: settings(scenario, options),
+        events: trace.map_or(Vec::new(), |trace| trace.events.clone()),
+        buffer_kb: trace.map_or(BUFFER_KB, |trace| trace.buffer_kb),
+        interval_ms: u64::try_from(options.interval.as_millis()).unwrap_or(u64::MAX),
+        touches: false,
+    }
 }
 
 /// An error if the guest did not end by itself, or lost a disk that lies in `scratch`.
