@@ -131,6 +131,21 @@ fn dirty_pages_are_counted(world: &World) {
         NfsUnstable::Writeback => 0,
     };
     assert_eq!(mm.nr_unstable, apart, "unstable pages");
+    let mut by_zone = vec![0_u64; mm.zones.len()];
+    for pfn in 0..mm.pages.len() {
+        let page = &mm.pages[pfn];
+        let dirty = page.has(flag::DIRTY) && !page.has(flag::SWAPBACKED);
+        let counts = !page.has(flag::BUDDY) && (dirty || page.has(flag::WRITEBACK));
+        by_zone[usize::from(mm.pages.zone(pfn))] += u64::from(counts);
+    }
+    for inode in &mm.inodes {
+        let unstable = inode.commit_info.pages();
+        for pfn in unstable.filter_map(|page| inode.pages.page(page)) {
+            by_zone[usize::from(mm.pages.zone(pfn))] += 1;
+        }
+    }
+    let counted: Vec<u64> = mm.zones.iter().map(|zone| zone.dirty).collect();
+    assert_eq!(counted, by_zone, "dirty pages by zone");
     assert_eq!(
         (reclaimable, on_the_way),
         (dirty + apart, writeback + unstable - apart),

@@ -168,6 +168,15 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
+        name: "dirty-pages-by-zone",
+        version: v(3, 3),
+        commit: "a756cf590853",
+        summary: "pages that are about to be written to come from zones that are not too dirty yet",
+        effect: |m| {
+            m.writeback.dirty_spread = DirtySpread::Zone;
+        },
+    },
+    Change {
         name: "think-time",
         version: v(3, 3),
         commit: "83712358ba0a",

@@ -17,6 +17,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "dirty-pages-by-node",
+        version: v(4, 8),
+        commit: "281e37265f28",
+        summary: "what may be dirty is a part of a node's memory, not of a zone's",
+        effect: |m| {
+            m.writeback.dirty_spread = DirtySpread::Node;
+        },
+    },
+    Change {
         name: "no-fair-zone-allocator",
         version: v(4, 8),
         commit: "e6cbd7f2efb4",

@@ -74,6 +74,13 @@ impl Mm {
         let device = file.device;
         let rule = self.kernel.mechanisms.nfs.nfs_unstable;
         self.count_unstable(device, -1, rule);
+        self.count_page_in_zone(inode, page, -1);
+    }
+
+    fn count_page_in_zone(&mut self, inode: InodeId, page: u32, change: i64) {
+        if let Some(pfn) = self.inodes[inode].pages.page(page) {
+            self.count_in_zone(pfn, change);
+        }
     }
 }
 
@@ -88,6 +95,9 @@ impl World {
         let device = file.device;
         let rule = self.mm.kernel.mechanisms.nfs.nfs_unstable;
         self.mm.count_unstable(device, i64::from(pages), rule);
+        for page in first..first + pages {
+            self.mm.count_page_in_zone(inode, page, 1);
+        }
         self.mark_inode_datasync(inode);
     }
 
@@ -146,12 +156,17 @@ impl World {
     pub(super) fn nfs_commit_done(&mut self, inode: InodeId, number: u32) {
         let file = &mut self.mm.inodes[inode];
         let (device, info) = (file.device, &mut file.commit_info);
-        let before = info.pages.len();
-        info.pages.retain(|_, commit| *commit != number);
-        let clean = before - info.pages.len();
+        let done = info.pages.iter().filter(|(_, commit)| **commit == number);
+        let clean: Vec<u32> = done.map(|(page, _)| *page).collect();
+        for page in &clean {
+            info.pages.remove(page);
+        }
         info.rpcs_out -= 1;
         let rule = self.mm.kernel.mechanisms.nfs.nfs_unstable;
-        self.mm.count_unstable(device, -(clean as i64), rule);
+        self.mm.count_unstable(device, -(clean.len() as i64), rule);
+        for page in clean {
+            self.mm.count_page_in_zone(inode, page, -1);
+        }
         if let Some(client) = self.nfs.client(device) {
             client.waiters.wake_all(&mut self.sched);
         }

@@ -53,6 +53,15 @@ macro_rules! writeback {
                     /// It is cut to the write bandwidth.
                     BelowBandwidth = "below-bandwidth" needs(writeback.throttle = Throttle::IoLess | Throttle::PauseControl | Throttle::ThinkTime),
                 }
+                /// Where pages that are about to be written to come from (`zone_dirty_ok`, `node_dirty_ok`).
+                dirty_spread: DirtySpread {
+                    /// From where there is one.
+                    Anywhere = "anywhere",
+                    /// From a zone of which no more than `dirty_ratio` is dirty, as long as there is one.
+                    Zone = "zone",
+                    /// From a node of which no more is.
+                    Node = "node",
+                }
                 /// How far the position of dirty pages moves the rate of writers (`pos_ratio_polynom`).
                 position_ratio: PositionRatio {
                     /// Without bound; divisors are one more than what may be 0.

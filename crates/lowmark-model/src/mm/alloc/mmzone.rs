@@ -29,6 +29,9 @@ pub(crate) struct Zone {
     pub(crate) first_managed: Pfn,
     /// `NR_FREE_PAGES`
     pub(crate) free: u64,
+    /// Its pages that are dirty, on their way to a device or in a server's memory only (`NR_FILE_DIRTY`,
+    /// `NR_WRITEBACK`, `NR_UNSTABLE_NFS`).
+    pub(crate) dirty: u64,
     /// Free blocks by type and order.
     pub(crate) free_area: [[FreeList; MAX_ORDER]; MigrateType::COUNT],
     /// The rules that it works by.
@@ -300,6 +303,7 @@ impl Layout {
                 first_managed: zone_start + kept as Pfn,
                 managed: spec.managed.saturating_sub(spec.initmem),
                 free: 0,
+                dirty: 0,
                 free_area: Default::default(),
                 rules: kernel.mechanisms.zones,
                 pageblocks: Vec::new(),

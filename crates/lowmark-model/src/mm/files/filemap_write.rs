@@ -4,7 +4,7 @@
 //! data there), it gets its bytes and becomes dirty. At the end of each folio, which is a page or, by kernel and
 //! file system, as many as the write fills, the writer looks whether it has to wait.
 
-use crate::kernel::{StablePages, WriteAccess};
+use crate::kernel::{DirtySpread, StablePages, WriteAccess};
 use crate::mm::files::filemap::{OpenFile, page_cache_read};
 use crate::mm::frames::folio::MAX_PAGECACHE_ORDER;
 use crate::mm::io;
@@ -13,6 +13,7 @@ use crate::mm::types::{Gfp, OutOfMemory, Pfn, flag};
 use crate::mm::writeback::page_writeback::{Due, balance_dirty_pages};
 use crate::time::Mode;
 use crate::world::{Sys, World};
+use lowmark_record::event::gfp;
 use lowmark_spec::machine::PAGE_SIZE;
 
 /// Where the folio ends that a write from `at` to `end` begins with (`fgf_set_order`, `__filemap_get_folio`): as large
@@ -68,6 +69,11 @@ pub(crate) async fn write(
     gfp: Gfp,
 ) -> Result<u64, WriteError> {
     let memcg = sys.world().current_memcg();
+    // grab_cache_page_write_begin, since 0faa70cb0f6b (3.3)
+    let gfp = match sys.world().mm.kernel.mechanisms.writeback.dirty_spread {
+        DirtySpread::Anywhere => gfp,
+        DirtySpread::Zone | DirtySpread::Node => gfp.with(gfp::WRITE),
+    };
     let (mut at, mut folio, mut page) = (pos, pos, None);
     sys.return_to_user().await;
     sys.charge_kernel(sys.costs.syscall_ns).await;

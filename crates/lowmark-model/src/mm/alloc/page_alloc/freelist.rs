@@ -13,6 +13,7 @@ use crate::mm::alloc::pcp;
 use crate::mm::frames::page::Pages;
 use crate::mm::types::{Gfp, Mark, MigrateType, Pfn, Reserves};
 use crate::world::World;
+use lowmark_record::event::gfp;
 
 /// Down to where pages are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +88,11 @@ impl Mm {
     #[inline(always)]
     fn walk_zonelist(&mut self, gfp: Gfp, mark: Mark, fair: bool) -> Option<Pfn> {
         debug_assert!(self.may_lie_anywhere(gfp));
+        let spreads = mark == Mark::Low && gfp.has(gfp::WRITE);
         for fallback in &self.nodes[gfp.node].fallbacks {
+            if spreads && !self.dirty_ok(fallback.zone) {
+                continue;
+            }
             let zone = &mut self.zones[fallback.zone];
             if fair && (!fallback.local || zone.alloc_batch <= 0) {
                 continue;
@@ -143,9 +148,14 @@ impl Mm {
             };
         }
         let highest = gfp.highest();
+        let spreads = floor == Floor::Low && gfp.has(gfp::WRITE);
         for at in 0..self.nodes[gfp.node].fallbacks.len() {
             let fallback = &self.nodes[gfp.node].fallbacks[at];
-            let (number, zone) = (fallback.zone, &mut self.zones[fallback.zone]);
+            let number = fallback.zone;
+            if spreads && !self.dirty_ok(number) {
+                continue;
+            }
+            let zone = &mut self.zones[number];
             if zone.kind > highest {
                 continue;
             }

@@ -3,8 +3,10 @@
 use super::position::Position;
 use super::proportions::PropDescriptor;
 use super::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
-use crate::ids::{MemcgId, WbId};
-use crate::kernel::{BdiBackground, DirtyLimitStart, IdleDevices, Proportions, Throttle};
+use crate::ids::{MemcgId, WbId, ZoneId};
+use crate::kernel::{
+    BdiBackground, DirtyLimitStart, DirtySpread, IdleDevices, Proportions, Throttle,
+};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::{Lruvec, Zone};
 use crate::mm::types::{Lru, Mark};
@@ -12,6 +14,7 @@ use crate::mm::writeback::backing_dev::{Bdi, Ratios};
 use crate::time::{Nanos, SECOND};
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
+use lowmark_spec::machine::PAGE_SIZE;
 use typed_index_collections::TiSlice;
 
 /// A ratio of 1 (`BDI_RATIO_SCALE` of a percent).
@@ -74,6 +77,48 @@ impl DirtyLimits {
 }
 
 impl Mm {
+    /// `zone_dirty_ok`, `node_dirty_ok`: whether a page of a zone may be given to a task that is about to write to it.
+    pub(in crate::mm) fn dirty_ok(&self, zone: ZoneId) -> bool {
+        let zone = &self.zones[zone];
+        let zones = match self.kernel.mechanisms.writeback.dirty_spread {
+            DirtySpread::Anywhere => return true,
+            DirtySpread::Zone => std::slice::from_ref(zone),
+            DirtySpread::Node => {
+                let node = &self.nodes[zone.node].zones;
+                match (node.first(), node.last()) {
+                    (Some(&first), Some(&last)) => self.zones[first..=last].as_ref(),
+                    _ => return true,
+                }
+            }
+        };
+        let memory = zones.iter().fold(Memory::default(), |sum, zone| {
+            let on_lists = |lists: [Lru; 2]| self.pages_of_zone(zone, lists);
+            Memory {
+                free: sum.free + zone.free,
+                file: sum.file + on_lists([Lru::InactiveFile, Lru::ActiveFile]),
+                anon: match self.swap.free_slots() {
+                    0 => 0,
+                    _ => sum.anon + on_lists([Lru::InactiveAnon, Lru::ActiveAnon]),
+                },
+                reserve: sum.reserve + kept_back(zone),
+            }
+        });
+        let (sysctl, mechanisms) = (&self.kernel.sysctl, &self.kernel.mechanisms);
+        let available = global_dirtyable_memory(&memory, mechanisms) - 1;
+        let limit = match sysctl.dirty_bytes {
+            0 => sysctl.dirty_ratio * available / 100,
+            bytes => bytes.div_ceil(PAGE_SIZE) * available / self.dirtyable_memory(),
+        };
+        zones.iter().map(|zone| zone.dirty).sum::<u64>() <= limit
+    }
+
+    /// Pages of a zone on lists, those of all groups.
+    fn pages_of_zone(&self, zone: &Zone, lists: [Lru; 2]) -> u64 {
+        let sets = self.lruvec_tree(zone.lruvec);
+        let pages = sets.map(|set| lists.map(|lru| self.lruvecs[set].zone_len(zone.kind, lru)));
+        pages.flatten().sum()
+    }
+
     /// What dirty limits follow from.
     fn dirtyable(&self) -> Memory {
         let on_lists = |lists: &[Lru]| -> u64 {
@@ -93,10 +138,6 @@ impl Mm {
 
     /// `totalreserve_pages` (`dirty_balance_reserve` before 4.5): what the allocator keeps back.
     pub(in crate::mm) fn totalreserve_pages(&self) -> u64 {
-        let kept_back = |zone: &Zone| {
-            let reserve = zone.lowmem_reserve.iter().max().copied().unwrap_or(0);
-            (reserve + zone.unboosted(Mark::High)).min(zone.size())
-        };
         self.zones.iter().map(kept_back).sum()
     }
 
@@ -271,6 +312,12 @@ impl World {
             false => (thresh / shares).max(16),
         };
     }
+}
+
+/// What the allocator keeps back of a zone, pages.
+fn kept_back(zone: &Zone) -> u64 {
+    let reserve = zone.lowmem_reserve.iter().max().copied().unwrap_or(0);
+    (reserve + zone.unboosted(Mark::High)).min(zone.size())
 }
 
 /// `throttle_vm_writeout`: a reclaimer pauses while more is being written than a tenth above the dirty
