@@ -21,11 +21,9 @@
 
 use crate::zoneinfo;
 use lowmark_record::Recording;
-use lowmark_spec::machine::{
-    Costs, Device, DeviceKind, Driver, Elevator, FsKind, MAX_SEGMENTS, Machine, PAGE_SIZE,
-};
+use lowmark_spec::machine::{Costs, Device, Machine, PAGE_SIZE};
+use lowmark_spec::write_machine;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// The workload of probes.
 pub const PROBES: &str = include_str!("probes.toml");
@@ -138,6 +136,11 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         .saturating_sub(times.each("turns-threads", COMMANDS)?);
     let mut machine = base.clone();
     machine.kernel_costs.clear();
+    // What was fitted of them is measured now.
+    let measured = |name: &str| ["costs", "kernel_costs", "device"].contains(&name);
+    machine
+        .fitted
+        .retain(|name, _| !name.split('.').next().is_some_and(measured));
     machine.costs = Costs {
         touch_ns,
         minor_fault_ns,
@@ -179,150 +182,13 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
     Ok(machine)
 }
 
-/// A machine as a machine file, which says of every figure that it comes from `source`.
+/// A machine as a machine file, in which devices and costs come from `source`, unless the machine's description says
+/// where they come from.
 pub fn to_toml(machine: &Machine, source: &str) -> String {
-    let mut text = String::from("# Written by `lowmark calibrate`.\nlowmark = 1\n\n[machine]\n");
-    let mut line = |line: String| {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{line}");
-    };
-    let quoted = |value: &str| toml_text(value);
-    line(format!("description = {}", quoted(&machine.description)));
-    match machine.nodes.as_slice() {
-        [node] => line(format!("ram = \"{}\"", node.ram)),
-        nodes => {
-            let rams: Vec<String> = nodes
-                .iter()
-                .map(|node| format!("\"{}\"", node.ram))
-                .collect();
-            line(format!("nodes = [{}]", rams.join(", ")));
-        }
-    }
-    line(format!("cpus = {}", machine.cpus));
-    line(format!("reserved = \"{}\"", machine.reserved));
-    line(format!("occupied = \"{}\"", machine.occupied));
-    line(format!("hz = {}", machine.hz));
-    line(format!("thp = {}", machine.thp));
-    for device in &machine.devices {
-        line(format!("\n[device.{}]", quoted(&device.name)));
-        line(format!("rotational = {}", device.rotational));
-        line(format!("kind = \"{}\"", device_kind(device)));
-        line(format!("size = \"{}\"", device.size));
-        for (name, ns) in [
-            ("position_read", device.position_read_ns),
-            ("position_write", device.position_write_ns),
-            ("command_read", device.command_read_ns),
-            ("command_write", device.command_write_ns),
-            ("page", device.page_ns),
-            ("page_write", device.page_write_ns),
-        ] {
-            line(format!("{name} = \"{ns}ns\""));
-        }
-        line(format!("queue_depth = {}", device.queue_depth));
-        line(format!("parallelism = {}", device.parallelism));
-        if let Some(bytes) = device.max_request {
-            line(format!("max_request = \"{bytes}\""));
-        }
-        if device.max_segments != MAX_SEGMENTS {
-            line(format!("max_segments = {}", device.max_segments));
-        }
-        if let Some(Driver::VirtioBlk) = device.driver {
-            line("driver = \"virtio-blk\"".into());
-        }
-        line(format!("nr_requests = {}", device.nr_requests));
-        line(format!("elevator = \"{}\"", elevator(device)));
-        if device.erase_block > 0 {
-            line(format!("erase_block = \"{}\"", device.erase_block));
-            line(format!("open_blocks = {}", device.open_blocks));
-        }
-        if device.members > 1 {
-            line(format!("members = {}", device.members));
-            line(format!("chunk = \"{}\"", device.chunk));
-        }
-    }
-    for area in &machine.swap {
-        line("\n[[swap]]".into());
-        let device = machine
-            .devices
-            .get(area.device)
-            .map_or("", |device| &device.name);
-        line(format!("device = {}", quoted(device)));
-        line(format!("start = \"{}\"", area.start));
-        line(format!("size = \"{}\"", area.size));
-    }
-    for file_system in &machine.filesystems {
-        line(format!("\n[filesystem.{}]", quoted(&file_system.name)));
-        line(format!("kind = \"{}\"", kind(file_system.kind)));
-        if let Some(device) = file_system.device.and_then(|at| machine.devices.get(at)) {
-            line(format!("device = {}", quoted(&device.name)));
-        }
-    }
-    let costs = &machine.costs;
-    line("\n[costs]".into());
-    for (name, ns) in [
-        ("touch", costs.touch_ns),
-        ("minor_fault", costs.minor_fault_ns),
-        ("major_fault", costs.major_fault_ns),
-        ("zero_page", costs.zero_page_ns),
-        ("swap_page", costs.swap_page_ns),
-        ("swap_in", costs.swap_in_ns),
-        ("swap_map", costs.swap_map_ns),
-        ("file_page", costs.file_page_ns),
-        ("folio_page", costs.folio_page_ns),
-        ("request", costs.request_ns),
-        ("balance_dirty", costs.balance_dirty_ns),
-        ("list_lock", costs.list_lock_ns),
-        ("move_inode", costs.move_inode_ns),
-        ("create", costs.create_ns),
-        ("write_inode", costs.write_inode_ns),
-        ("scan_page", costs.scan_page_ns),
-        ("context_switch", costs.context_switch_ns),
-        ("switch_mm", costs.switch_mm_ns),
-        ("copy_page", costs.copy_page_ns),
-        ("migrate_page", costs.migrate_page_ns),
-        ("syscall", costs.syscall_ns),
-    ] {
-        line(format!("{name} = \"{ns}ns\""));
-    }
-    line("\n[sources]".into());
-    line(format!("costs = {}", quoted(source)));
-    for device in &machine.devices {
-        line(format!(
-            "device.{} = {}",
-            quoted(&device.name),
-            quoted(source)
-        ));
-    }
-    text
-}
-
-fn toml_text(value: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let value: String = value.chars().map(plain).collect();
-    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-fn device_kind(device: &Device) -> &'static str {
-    match device.kind {
-        DeviceKind::Hdd => "hdd",
-        DeviceKind::Ssd => "ssd",
-    }
-}
-
-fn elevator(device: &Device) -> &'static str {
-    match device.elevator {
-        Elevator::Noop => "noop",
-        Elevator::Deadline => "deadline",
-        Elevator::Cfq => "cfq",
-    }
-}
-
-fn kind(kind: FsKind) -> &'static str {
-    match kind {
-        FsKind::Xfs => "xfs",
-        FsKind::Ext4 => "ext4",
-        FsKind::Tmpfs => "tmpfs",
-    }
+    format!(
+        "# Written by `lowmark calibrate`.\n{}",
+        write_machine(machine, source)
+    )
 }
 
 #[cfg(test)]

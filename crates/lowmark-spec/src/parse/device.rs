@@ -5,51 +5,181 @@ use crate::machine::{
 };
 
 use super::error::{Problem, Result};
-use super::fields::Fields;
-use super::machine::{named, put};
+use super::fields::{Field, Fields, field, keys, lines};
+use super::forms::{
+    COUNT, FLAG, Form, PAGE_OFFSET, PAGES, SIZE, SOME_SIZE, WORK, Word, size_text, time_text,
+    up_to, word,
+};
+use super::machine::{Description, named, put};
 use super::scope::Scope;
 use super::server;
 use super::suggest;
 use super::tree::{Entry, Node, shorten};
+use super::write::{Writer, header, inline};
 
-/// Fields of a device.
-pub(super) const KEYS: [&str; 30] = [
-    "kind",
-    "rotational",
-    "size",
-    "position_read",
-    "position_write",
-    "command_read",
-    "command_write",
-    "page",
-    "rate",
-    "page_write",
-    "rate_write",
-    "skip_pages",
-    "read_ahead",
-    "erase_block",
-    "open_blocks",
-    "queue_depth",
-    "parallelism",
-    "max_request",
-    "max_segments",
-    "driver",
-    "nr_requests",
-    "elevator",
-    "members",
-    "chunk",
-    "min_ratio",
-    "max_ratio",
-    "strictlimit",
-    "written_share",
-    "write_errors",
-    "server",
+impl Word for DeviceKind {
+    const WHAT: &'static str = "a kind of device";
+    const WORDS: &'static [(&'static str, DeviceKind)] =
+        &[("hdd", DeviceKind::Hdd), ("ssd", DeviceKind::Ssd)];
+}
+
+impl Word for Elevator {
+    const WHAT: &'static str = "an elevator";
+    const WORDS: &'static [(&'static str, Elevator)] = &[
+        ("noop", Elevator::Noop),
+        ("deadline", Elevator::Deadline),
+        ("cfq", Elevator::Cfq),
+    ];
+}
+
+impl Word for Driver {
+    const WHAT: &'static str = "a driver";
+    const WORDS: &'static [(&'static str, Driver)] = &[("virtio-blk", Driver::VirtioBlk)];
+}
+
+/// A part in percent.
+const PERCENT: Form<u64> = Form {
+    read: percent,
+    write: COUNT.write,
+};
+/// At least one.
+const SOME: Form<u64> = Form {
+    read: |scope, node| scope.some(node),
+    write: COUNT.write,
+};
+/// The largest request, if there is one.
+const LARGEST: Form<Option<u64>> = Form {
+    read: |scope, node| (PAGES.read)(scope, node).map(Some),
+    write: |bytes| (PAGES.write)(bytes.as_ref()?),
+};
+/// A driver, if one is known.
+const DRIVER: Form<Option<Driver>> = Form {
+    read: |scope, node| (word::<Driver>().read)(scope, node).map(Some),
+    write: |driver| (word::<Driver>().write)(driver.as_ref()?),
+};
+
+/// Shows the field that says how fast reads are.
+const TRANSFER: &str = "page = \"42.4us\", or rate = \"96.5MB/s\"";
+
+/// What a device is. Its kind comes before anything else: what is not said follows from it.
+static KIND: [Field<Device>; 1] = [Field {
+    key: "kind",
+    example: Some("kind = \"hdd\" or \"ssd\""),
+    read: Some(|device, scope, node| {
+        let kind = (word::<DeviceKind>().read)(scope, node)?;
+        *device = Device::bare(&device.name, kind);
+        Ok(())
+    }),
+    write: |device, _| (word::<DeviceKind>().write)(&device.kind),
+}];
+/// How large it is, and what it says of itself.
+static SIZES: [Field<Device>; 2] = [
+    field!("rotational", rotational, FLAG),
+    field!("size", size, SOME_SIZE, needed "size = \"64G\""),
 ];
+/// Times of a command, which have no defaults.
+static TIMES: [Field<Device>; 4] = [
+    field!("position_read", position_read_ns, WORK, needed "position_read = \"7.56ms\""),
+    field!("position_write", position_write_ns, WORK, needed "position_write = \"3.78ms\""),
+    field!("command_read", command_read_ns, WORK, needed "command_read = \"62us\""),
+    field!("command_write", command_write_ns, WORK, needed "command_write = \"62us\""),
+];
+/// How long a page is on its way: [`transfers`]. It is written as a time, which is exact, unless `[fitted]` names the
+/// rate.
+static TRANSFERS: [Field<Device>; 4] = [
+    Field::apart("page", Some(TRANSFER), |device, place| {
+        (!place.is_fitted("rate")).then(|| time_text(device.page_ns))
+    }),
+    Field::apart("rate", Some(TRANSFER), |device, place| {
+        place.is_fitted("rate").then(|| rate_text(device.page_ns))
+    }),
+    Field::apart("page_write", None, |device, place| {
+        (!place.is_fitted("rate_write")).then(|| time_text(device.page_write_ns))
+    }),
+    Field::apart("rate_write", None, |device, place| {
+        let fitted = place.is_fitted("rate_write");
+        fitted.then(|| rate_text(device.page_write_ns))
+    }),
+];
+/// What is left: the medium, the queue, dirty throttling, errors, and the server.
+static OTHERS: [Field<Device>; 19] = [
+    field!("skip_pages", skip_pages, COUNT),
+    field!("read_ahead", read_ahead, PAGES),
+    field!("erase_block", erase_block, PAGES),
+    field!("open_blocks", open_blocks, up_to::<64>()),
+    field!("queue_depth", queue_depth, up_to::<65_536>()),
+    field!("parallelism", parallelism, up_to::<65_536>()),
+    field!("max_request", max_request, LARGEST),
+    // How many there may be depends on the driver: `segments`.
+    Field::apart("max_segments", None, |device, _| {
+        Some(device.max_segments.to_string())
+    }),
+    field!("driver", driver, DRIVER),
+    field!("nr_requests", nr_requests, up_to::<65_536>()),
+    field!("elevator", elevator, word::<Elevator>()),
+    field!("members", members, up_to::<64>()),
+    field!("chunk", chunk, PAGES),
+    field!("min_ratio", min_ratio, PERCENT),
+    field!("max_ratio", max_ratio, PERCENT),
+    field!("strictlimit", strictlimit, FLAG),
+    field!("written_share", written_share, PERCENT),
+    Field {
+        key: "write_errors",
+        example: None,
+        read: Some(|device, scope, node| {
+            device.write_errors = Some(write_errors(node, scope)?);
+            Ok(())
+        }),
+        write: |device, place| {
+            let place = place.inside("write_errors");
+            let errors = device.write_errors.as_ref()?;
+            Some(inline(&WRITE_ERRORS, errors, &EVERY_WRITE, &place))
+        },
+    },
+    Field::apart("server", None, |device, place| {
+        let server = device.server.as_ref()?;
+        Some(server::write(server, &place.inside("server")))
+    }),
+];
+
+/// Which writes fail.
+static WRITE_ERRORS: [Field<WriteErrors>; 5] = [
+    field!("start", start, PAGE_OFFSET),
+    field!("size", size, PAGES),
+    field!("after", after, SIZE),
+    field!("every", every, SOME),
+    field!("count", count, SOME),
+];
+
+/// All of them, which fail if nothing is said.
+const EVERY_WRITE: WriteErrors = WriteErrors {
+    start: 0,
+    size: u64::MAX,
+    after: 0,
+    every: 1,
+    count: u64::MAX,
+};
+
+/// All fields of a device, in the order in which they are written.
+fn fields() -> impl Iterator<Item = &'static Field<Device>> {
+    let of_commands = SIZES.iter().chain(&TIMES).chain(&TRANSFERS);
+    KIND.iter().chain(of_commands).chain(&OTHERS)
+}
+
+/// The keys of a device.
+pub(super) fn device_keys() -> Vec<&'static str> {
+    keys(fields())
+}
 
 /// Reads the devices of a machine. One with a `kind` is described in full: it replaces the one of its name, or is
 /// added. One without changes the fields of that of its name.
-pub(super) fn read_all(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Result<()> {
-    for entry in named(parts, "device")? {
+pub(super) fn read_all(
+    node: &Node,
+    _: Description<'_>,
+    machine: &mut Machine,
+    scope: &Scope<'_>,
+) -> Result<()> {
+    for entry in named(node, "device")? {
         let described = entry.node.get("kind").is_some();
         let mut known = machine.devices.iter();
         let base = known.find(|device| !described && device.name == entry.key);
@@ -72,6 +202,28 @@ pub(super) fn read_all(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -
     Ok(())
 }
 
+/// Writes the devices of a machine.
+pub(super) fn write_all(writer: &mut Writer<'_>) {
+    for device in &writer.machine.devices {
+        let name = format!("device.{}", device.name);
+        let default = Device {
+            page_write_ns: device.page_ns,
+            ..Device::bare(&device.name, device.kind)
+        };
+        let mut said = device.clone();
+        // Neither may be given where it means nothing, see `together`.
+        if device.members == 1 {
+            said.chunk = default.chunk;
+        }
+        if device.erase_block == 0 {
+            said.open_blocks = default.open_blocks;
+        }
+        let lines = lines(fields(), &said, &default, &writer.place(&name));
+        writer.section(&header("device", &device.name), &lines);
+        writer.uncited.push(name);
+    }
+}
+
 fn nothing_to_change(entry: &Entry, devices: &[Device]) -> Problem {
     let names = devices.iter().map(|device| device.name.as_str());
     let known = suggest::help(&entry.key, names);
@@ -87,23 +239,20 @@ fn nothing_to_change(entry: &Entry, devices: &[Device]) -> Problem {
 
 /// One device: what `entry` says, on top of `base` if it changes that.
 fn device(entry: &Entry, base: Option<&Device>, scope: &Scope<'_>) -> Result<Device> {
-    const KINDS: [(&str, DeviceKind); 2] = [("hdd", DeviceKind::Hdd), ("ssd", DeviceKind::Ssd)];
     let owner = format!("the device `{}`", entry.key);
-    let fields = Fields::open(&entry.node, entry.key_span, &owner, &KEYS, scope)?;
+    let fields = Fields::open(&entry.node, entry.key_span, &owner, &device_keys(), scope)?;
+    let new = base.is_none();
     let mut device = match base {
         Some(base) => base.clone(),
-        None => {
-            let kind = fields.need("kind", "kind = \"hdd\" or \"ssd\"", |scope, node| {
-                scope.choice(node, "a kind of device", &KINDS)
-            })?;
-            Device::bare(&entry.key, kind)
-        }
+        None => Device::bare(&entry.key, DeviceKind::Hdd),
     };
-    transfers(&fields, &mut device, base.is_none())?;
-    times(&fields, &mut device, base.is_none())?;
-    sizes(&fields, &mut device, base.is_none())?;
-    queue(&fields, &mut device)?;
-    dirty(&fields, &mut device)?;
+    // This is the order of the messages where several fields are missing.
+    fields.fill(&KIND, &mut device, new)?;
+    transfers(&fields, &mut device, new)?;
+    for fields_of in [&TIMES[..], &SIZES, &OTHERS] {
+        fields.fill(fields_of, &mut device, new)?;
+    }
+    segments(&fields, &mut device)?;
     if let Some(node) = fields.node("server") {
         if base.is_some_and(|base| base.server.is_none()) {
             let help = "describe the device in full, beginning with its kind";
@@ -128,7 +277,7 @@ fn transfers(fields: &Fields<'_, '_>, device: &mut Device, fresh: bool) -> Resul
     match transfer(fields, "page", "rate")? {
         Some(time) => device.page_ns = time,
         None if fresh => {
-            return Err(fields.missing("page", "page = \"42.4us\", or rate = \"96.5MB/s\""));
+            return Err(fields.missing("page", TRANSFER));
         }
         None => {}
     }
@@ -140,78 +289,14 @@ fn transfers(fields: &Fields<'_, '_>, device: &mut Device, fresh: bool) -> Resul
     Ok(())
 }
 
-/// Times of a command, which have no defaults.
-fn times(fields: &Fields<'_, '_>, device: &mut Device, fresh: bool) -> Result<()> {
-    let slots = [
-        ("position_read", "7.56ms", &mut device.position_read_ns),
-        ("position_write", "3.78ms", &mut device.position_write_ns),
-        ("command_read", "62us", &mut device.command_read_ns),
-        ("command_write", "62us", &mut device.command_write_ns),
-    ];
-    for (key, example, slot) in slots {
-        match fields.maybe(key, Scope::work)? {
-            Some(time) => *slot = time,
-            None if fresh => return Err(fields.missing(key, &format!("{key} = \"{example}\""))),
-            None => {}
-        }
-    }
-    Ok(())
-}
-
-/// What the device is made of.
-fn sizes(fields: &Fields<'_, '_>, device: &mut Device, fresh: bool) -> Result<()> {
-    device.size = match fields.maybe("size", Scope::some_size)? {
-        Some(size) => size,
-        None if fresh => return Err(fields.missing("size", "size = \"64G\"")),
-        None => device.size,
-    };
-    device.rotational = fields.or("rotational", Scope::flag, device.rotational)?;
-    device.skip_pages = fields.or("skip_pages", Scope::count, device.skip_pages)?;
-    device.read_ahead = fields.or("read_ahead", Scope::pages, device.read_ahead)?;
-    device.erase_block = fields.or("erase_block", Scope::pages, device.erase_block)?;
-    device.open_blocks = fields.or("open_blocks", up_to::<64>, device.open_blocks)?;
-    device.members = fields.or("members", up_to::<64>, device.members)?;
-    device.chunk = fields.or("chunk", Scope::pages, device.chunk)?;
-    if let Some(errors) = fields.maybe("write_errors", |scope, node| write_errors(node, scope))? {
-        device.write_errors = Some(errors);
-    }
-    Ok(())
-}
-
-/// How requests come to the device.
-fn queue(fields: &Fields<'_, '_>, device: &mut Device) -> Result<()> {
-    const ELEVATORS: [(&str, Elevator); 3] = [
-        ("noop", Elevator::Noop),
-        ("deadline", Elevator::Deadline),
-        ("cfq", Elevator::Cfq),
-    ];
-    const DRIVERS: [(&str, Driver); 1] = [("virtio-blk", Driver::VirtioBlk)];
-    if let Some(node) = fields.node("driver") {
-        device.driver = Some(fields.scope.choice(node, "a driver", &DRIVERS)?);
-    }
-    device.queue_depth = fields.or("queue_depth", up_to::<65_536>, device.queue_depth)?;
-    device.parallelism = fields.or("parallelism", up_to::<65_536>, device.parallelism)?;
-    if let Some(bytes) = fields.maybe("max_request", Scope::pages)? {
-        device.max_request = Some(bytes);
-    }
-    let segments_max = match device.driver {
+/// How many pieces of memory a request has at most.
+fn segments(fields: &Fields<'_, '_>, device: &mut Device) -> Result<()> {
+    let most = match device.driver {
         Some(Driver::VirtioBlk) => VIRTIO_SEGMENTS,
         None => 65_535,
     };
-    let segments = |scope: &Scope<'_>, node: &Node| scope.some_up_to(node, segments_max);
-    device.max_segments = fields.or("max_segments", segments, device.max_segments)?;
-    device.nr_requests = fields.or("nr_requests", up_to::<65_536>, device.nr_requests)?;
-    let elevator = |scope: &Scope<'_>, node: &Node| scope.choice(node, "an elevator", &ELEVATORS);
-    device.elevator = fields.or("elevator", elevator, device.elevator)?;
-    Ok(())
-}
-
-/// What dirty throttling knows of the device.
-fn dirty(fields: &Fields<'_, '_>, device: &mut Device) -> Result<()> {
-    device.min_ratio = fields.or("min_ratio", percent, device.min_ratio)?;
-    device.max_ratio = fields.or("max_ratio", percent, device.max_ratio)?;
-    device.strictlimit = fields.or("strictlimit", Scope::flag, device.strictlimit)?;
-    device.written_share = fields.or("written_share", percent, device.written_share)?;
+    let read = |scope: &Scope<'_>, node: &Node| scope.some_up_to(node, most);
+    device.max_segments = fields.or("max_segments", read, device.max_segments)?;
     Ok(())
 }
 
@@ -249,11 +334,6 @@ fn together(fields: &Fields<'_, '_>, device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// A count from 1 to `MAX`.
-fn up_to<const MAX: u32>(scope: &Scope<'_>, node: &Node) -> Result<u32> {
-    scope.some_up_to(node, MAX)
-}
-
 /// Index of the device that a node names.
 pub(super) fn index(scope: &Scope<'_>, node: &Node, devices: &[Device]) -> Result<usize> {
     let name = scope.text(node)?;
@@ -271,15 +351,11 @@ pub(super) fn index(scope: &Scope<'_>, node: &Node, devices: &[Device]) -> Resul
 
 /// Which writes fail; all of them if nothing is said.
 fn write_errors(node: &Node, scope: &Scope<'_>) -> Result<WriteErrors> {
-    const KEYS: [&str; 5] = ["start", "size", "after", "every", "count"];
-    let fields = Fields::open(node, node.span, "`write_errors`", &KEYS, scope)?;
-    Ok(WriteErrors {
-        start: fields.or("start", Scope::page_offset, 0)?,
-        size: fields.or("size", Scope::pages, u64::MAX)?,
-        after: fields.or("after", Scope::size, 0)?,
-        every: fields.or("every", Scope::some, 1)?,
-        count: fields.or("count", Scope::some, u64::MAX)?,
-    })
+    let keys = keys(&WRITE_ERRORS);
+    let fields = Fields::open(node, node.span, "`write_errors`", &keys, scope)?;
+    let mut errors = EVERY_WRITE;
+    fields.fill(&WRITE_ERRORS, &mut errors, true)?;
+    Ok(errors)
 }
 
 /// A part in percent.
@@ -316,5 +392,21 @@ pub(super) fn transfer(fields: &Fields<'_, '_>, time: &str, rate: &str) -> Resul
             )),
         }
     })?;
-    Ok(rate.map(|rate| PAGE_SIZE * 1_000_000_000 / rate))
+    Ok(rate.map(|rate| PAGE_IN_A_SECOND / rate))
+}
+
+/// The rate, in bytes a second, at which a page takes a nanosecond; and the nanoseconds that it takes at a byte a second.
+const PAGE_IN_A_SECOND: u64 = PAGE_SIZE * 1_000_000_000;
+
+/// A rate at which a page takes this time, if it takes it at any.
+pub(super) fn rate_text(page_ns: u64) -> String {
+    let rate = PAGE_IN_A_SECOND.checked_div(page_ns);
+    let size = size_text(rate.unwrap_or(PAGE_IN_A_SECOND + 1));
+    let size = size.trim_matches('"');
+    let unit = if size.ends_with(char::is_numeric) {
+        "B"
+    } else {
+        ""
+    };
+    format!("\"{size}{unit}/s\"")
 }

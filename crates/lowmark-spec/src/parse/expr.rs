@@ -52,6 +52,24 @@ pub(crate) fn unit(name: &str) -> Option<Quantity> {
     found.map(|&(_, scale, unit)| Quantity::whole(scale, unit))
 }
 
+/// `value` bytes or nanoseconds in the one of the `names` of units in which it is at least one and the exact text is
+/// shortest; of equals in the larger unit. None if it is less than one in all of them.
+pub(crate) fn shortest(value: u64, measures: Unit, names: &[&str]) -> Option<String> {
+    let fits =
+        |name: &str, scale, unit| unit == measures && scale <= value && names.contains(&name);
+    let units = UNITS
+        .iter()
+        .filter(|&&(name, scale, unit)| fits(name, scale, unit));
+    let texts = units.filter_map(|&(name, scale, _)| {
+        let number = Ratio::new(value.into(), scale.into())?.to_string();
+        // What is no decimal is printed as a fraction, which a file would read as a division.
+        (!number.contains('/')).then(|| (format!("{number}{name}"), scale))
+    });
+    texts
+        .min_by_key(|(text, scale)| (text.len(), std::cmp::Reverse(*scale)))
+        .map(|(text, _)| text)
+}
+
 /// Whether a name means a time by itself, as in `20M/s`.
 pub(crate) fn is_time_unit(name: &str) -> bool {
     unit(name).is_some_and(|quantity| quantity.unit == Unit::TIME)

@@ -1,10 +1,93 @@
 //! Reading a table: known keys only, each with its type.
+//!
+//! A table of a machine file is declared as a list of [`Field`]s, from which its known keys, reading it
+//! ([`Fields::fill`]) and writing it ([`lines`]) follow.
 
 use super::error::{Problem, Result};
 use super::scope::Scope;
 use super::source::Span;
 use super::suggest;
 use super::tree::{Entry, Node};
+use super::write::Place;
+
+/// A field of a table that describes a `T`.
+pub(crate) struct Field<T> {
+    /// Its key.
+    pub(crate) key: &'static str,
+    /// What shows the field in the message that it is missing; none if it has a default.
+    pub(crate) example: Option<&'static str>,
+    /// Reads its value. None if the code that reads the table does: it needs more than the value.
+    pub(crate) read: Option<ReadField<T>>,
+    /// Its value in TOML; none if there is nothing to say.
+    pub(crate) write: WriteField<T>,
+}
+
+/// Reads the value of a field into what the table describes.
+pub(crate) type ReadField<T> = fn(&mut T, &Scope<'_>, &Node) -> Result<()>;
+/// The value of a field in TOML, written at a place of a machine file.
+pub(crate) type WriteField<T> = fn(&T, &Place<'_>) -> Option<String>;
+
+impl<T> Field<T> {
+    /// A field that the code which reads the table reads itself.
+    pub(crate) const fn apart(
+        key: &'static str,
+        example: Option<&'static str>,
+        write: WriteField<T>,
+    ) -> Field<T> {
+        Field {
+            key,
+            example,
+            read: None,
+            write,
+        }
+    }
+}
+
+/// `field!(key, member, form)`: the field that a member of the described struct holds, in a form of [`super::forms`].
+/// With `needed EXAMPLE` it has no default.
+macro_rules! field {
+    ($key:literal, $member:ident, $form:expr) => {
+        $crate::parse::fields::Field {
+            key: $key,
+            example: None,
+            read: Some(|described, scope, node| {
+                described.$member = ($form.read)(scope, node)?;
+                Ok(())
+            }),
+            write: |described, _| ($form.write)(&described.$member),
+        }
+    };
+    ($key:literal, $member:ident, $form:expr, needed $example:literal) => {
+        $crate::parse::fields::Field {
+            example: Some($example),
+            ..field!($key, $member, $form)
+        }
+    };
+}
+pub(crate) use field;
+
+/// The keys of a table.
+pub(crate) fn keys<'f, T: 'f>(fields: impl IntoIterator<Item = &'f Field<T>>) -> Vec<&'static str> {
+    fields.into_iter().map(|field| field.key).collect()
+}
+
+/// The lines of a table that describe `described`. What is as in `default`, which is what a file that says nothing means,
+/// is left out, unless `[fitted]` names it.
+pub(crate) fn lines<'f, T: 'f>(
+    fields: impl IntoIterator<Item = &'f Field<T>>,
+    described: &T,
+    default: &T,
+    place: &Place<'_>,
+) -> Vec<String> {
+    let line = |field: &Field<T>| {
+        let value = (field.write)(described, place)?;
+        let said = field.example.is_some()
+            || place.is_fitted(field.key)
+            || (field.write)(default, place).as_ref() != Some(&value);
+        said.then(|| format!("{} = {value}", field.key))
+    };
+    fields.into_iter().filter_map(line).collect()
+}
 
 /// A table whose keys are known to be allowed.
 pub(crate) struct Fields<'t, 's> {
@@ -84,6 +167,24 @@ impl<'t, 's> Fields<'t, 's> {
         read: impl FnOnce(&Scope<'s>, &'t Node) -> Result<T>,
     ) -> Result<T> {
         read(self.scope, self.need_node(key, example)?)
+    }
+
+    /// Reads all fields of a table into `described`. A new one must have those without a default.
+    pub(crate) fn fill<T>(&self, table: &[Field<T>], described: &mut T, new: bool) -> Result<()> {
+        for Field {
+            key, example, read, ..
+        } in table
+        {
+            let Some(read) = read else {
+                continue;
+            };
+            match (self.node(key), example) {
+                (Some(node), _) => read(described, self.scope, node)?,
+                (None, Some(example)) if new => return Err(self.missing(key, example)),
+                (None, _) => {}
+            }
+        }
+        Ok(())
     }
 
     /// An error if a key is there; `why` says why it does not belong.

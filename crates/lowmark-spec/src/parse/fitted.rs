@@ -1,16 +1,22 @@
 //! `[fitted]`: which constants of a machine were fitted to published figures, and to which.
 
 use super::error::{Problem, Result};
+use super::forms::{key, quoted};
+use super::machine::Description;
+use super::scope::Scope;
 use super::source::Span;
 use super::tree::{Node, Value};
+use super::write::Writer;
 use crate::machine::Machine;
 
-/// Reads the section into the machine. `parts` holds it and the other parts of the machine, `scalars` what `[machine]`
-/// says; each constant must stand in one of them.
-pub(super) fn read(parts: &Node, scalars: &Node, machine: &mut Machine) -> Result<()> {
-    let Some(node) = parts.get("fitted") else {
-        return Ok(());
-    };
+/// Reads the section into the machine. Each constant must stand in another part of the machine or in `[machine]`.
+pub(super) fn read(
+    node: &Node,
+    description: Description<'_>,
+    machine: &mut Machine,
+    _: &Scope<'_>,
+) -> Result<()> {
+    let (parts, scalars) = (description.parts, &description.machine.node);
     let mut lists = Vec::new();
     flatten(node, "", &mut lists)?;
     for (name, span, targets) in lists {
@@ -29,6 +35,18 @@ pub(super) fn read(parts: &Node, scalars: &Node, machine: &mut Machine) -> Resul
         machine.fitted.insert(name, targets);
     }
     Ok(())
+}
+
+/// Writes the section.
+pub(super) fn write(writer: &mut Writer<'_>) {
+    let line = |(name, targets): (&String, &Vec<String>)| {
+        let targets: Vec<String> = targets.iter().map(|target| quoted(target)).collect();
+        format!("{} = [{}]", key(name), targets.join(", "))
+    };
+    let lines: Vec<String> = writer.machine.fitted.iter().map(line).collect();
+    if !lines.is_empty() {
+        writer.section("[fitted]", &lines);
+    }
 }
 
 /// Lists of nested tables with their dotted names.

@@ -5,47 +5,141 @@
 //! 3. Devices and file systems of the same name replace the base's, others are added; a `swap` replaces
 //!    all swap areas.
 //! 4. The whole is checked: every device exists, areas fit and do not overlap.
+//!
+//! Fields and parts are declared once, here and in the files of the parts, each with how it is read and how it is
+//! written ([`mod@super::write`]).
 
-use std::collections::BTreeSet;
+use crate::machine::{Arch, FileSystem, FsKind, Machine, Node as NumaNode};
 
-use crate::kernel::version_name;
-use crate::machine::{
-    Arch, Costs, Device, FileSystem, FsKind, Machine, Node as NumaNode, PAGE_SIZE, SwapArea,
-};
-
+use super::cited;
+use super::costs;
 use super::device;
 use super::error::{Problem, Result};
-use super::fields::{Fields, unknown_key};
+use super::fields::{Field, Fields, field, keys, lines, unknown_key};
 use super::fitted;
+use super::forms::{FLAG, PAGE_OFFSET, TEXT, Word, size_text, up_to, word};
 use super::scope::{Scope, identifier};
 use super::source::Span;
-use super::suggest;
-use super::tree::{Entry, Node, Value};
+use super::swap;
+use super::tree::{Entry, Node};
+use super::write::{Writer, header};
 use super::zones;
 
+impl Word for Arch {
+    const WHAT: &'static str = "an architecture";
+    const WORDS: &'static [(&'static str, Arch)] = &[
+        ("x86-64", Arch::X86_64),
+        ("x86-32", Arch::X86_32),
+        ("ppc64", Arch::Ppc64),
+    ];
+}
+
+impl Word for FsKind {
+    const WHAT: &'static str = "a kind of file system";
+    const WORDS: &'static [(&'static str, FsKind)] = &[
+        ("xfs", FsKind::Xfs),
+        ("ext4", FsKind::Ext4),
+        ("tmpfs", FsKind::Tmpfs),
+    ];
+}
+
 /// Fields of `[machine]` that hold one value: those that `--set machine.NAME` can change.
-pub(crate) const SCALARS: [&str; 9] = [
-    "description",
-    "arch",
-    "ram",
-    "cpus",
-    "reserved",
-    "initmem",
-    "occupied",
-    "hz",
-    "thp",
+static SCALARS: [Field<Machine>; 9] = [
+    Field {
+        // Its other lines are `[sources]`.
+        write: |machine, _| (TEXT.write)(&cited::split(machine).0),
+        ..field!("description", description, TEXT)
+    },
+    field!("arch", arch, word::<Arch>()),
+    // RAM follows from this, or from `nodes`: `scalars`.
+    Field::apart("ram", None, |machine, place| {
+        match machine.nodes.as_slice() {
+            [node] if !place.is_fitted("nodes") => Some(size_text(node.ram)),
+            _ => None,
+        }
+    }),
+    field!("cpus", cpus, up_to::<4096>(), needed "cpus = 2"),
+    field!("reserved", reserved, PAGE_OFFSET),
+    field!("initmem", initmem, PAGE_OFFSET),
+    field!("occupied", occupied, PAGE_OFFSET),
+    field!("hz", hz, up_to::<10_000>()),
+    field!("thp", thp, FLAG),
 ];
-/// Parts of a machine: sections of a machine file, keys of `[machine]` in a workload.
-const PARTS: [&str; 8] = [
-    "device",
-    "swap",
-    "filesystem",
-    "zone",
-    "costs",
-    "kernel_costs",
-    "sources",
-    "fitted",
+
+/// RAM of more than one node.
+static NODES: [Field<Machine>; 1] = [Field::apart("nodes", None, |machine, place| {
+    let many = machine.nodes.len() > 1 || place.is_fitted("nodes");
+    let rams = machine.nodes.iter().map(|node| size_text(node.ram));
+    many.then(|| format!("[{}]", rams.collect::<Vec<_>>().join(", ")))
+})];
+
+/// The fields of a file system.
+static FILE_SYSTEM: [Field<FileSystem>; 2] = [
+    field!("kind", kind, word::<FsKind>(), needed "kind = \"xfs\", \"ext4\" or \"tmpfs\""),
+    Field::apart("device", None, |fs, place| place.device(fs.device?)),
 ];
+
+/// A part of a machine: a section of a machine file, a key of `[machine]` in a workload.
+struct Part {
+    name: &'static str,
+    /// Reads its value into the machine.
+    read: fn(&Node, Description<'_>, &mut Machine, &Scope<'_>) -> Result<()>,
+    /// Writes its sections.
+    write: fn(&mut Writer<'_>),
+}
+
+/// All parts, in the order in which they are written; each finds what it speaks of in those before it.
+static PARTS: [Part; 8] = [
+    Part {
+        name: "device",
+        read: device::read_all,
+        write: device::write_all,
+    },
+    Part {
+        name: "swap",
+        read: swap::read,
+        write: swap::write,
+    },
+    Part {
+        name: "filesystem",
+        read: filesystems,
+        write: write_filesystems,
+    },
+    Part {
+        name: "zone",
+        read: zones::read,
+        write: zones::write,
+    },
+    Part {
+        name: "costs",
+        read: costs::read,
+        write: costs::write,
+    },
+    Part {
+        name: "kernel_costs",
+        read: costs::read_of_kernels,
+        write: costs::write_of_kernels,
+    },
+    Part {
+        name: "sources",
+        read: cited::read,
+        write: cited::write,
+    },
+    Part {
+        name: "fitted",
+        read: fitted::read,
+        write: fitted::write,
+    },
+];
+
+/// The keys of [`SCALARS`].
+pub(super) fn scalar_keys() -> Vec<&'static str> {
+    keys(&SCALARS)
+}
+
+fn part_names() -> impl Iterator<Item = &'static str> {
+    PARTS.iter().map(|part| part.name)
+}
 
 /// Where the description of a machine stands.
 #[derive(Clone, Copy)]
@@ -70,14 +164,10 @@ pub(crate) fn read(
         parts,
         file,
     } = description;
-    let mut keys: Vec<&str> = SCALARS.iter().copied().chain(["nodes"]).collect();
+    let mut keys = keys(SCALARS.iter().chain(&NODES));
     if file {
         // A machine file keeps its parts outside of [machine].
-        let sections: Vec<&str> = PARTS
-            .iter()
-            .copied()
-            .chain(["lowmark", "machine"])
-            .collect();
+        let sections: Vec<&str> = part_names().chain(["lowmark", "machine"]).collect();
         if let Some(entry) = parts
             .entries("sections")?
             .iter()
@@ -86,50 +176,51 @@ pub(crate) fn read(
             return Err(unknown_key(entry, "a machine file", &sections));
         }
     } else {
-        keys.extend(PARTS.iter().copied().chain(["use"]));
+        keys.extend(part_names().chain(["use"]));
     }
     let fields = Fields::open(node, *key_span, "[machine]", &keys, scope)?;
     let fresh = base.is_none();
-    let mut machine = base.unwrap_or_else(|| Machine {
-        name: name.to_owned(),
-        nodes: Vec::new(),
-        devices: Vec::new(),
-        swap: Vec::new(),
-        ..Machine::small(0, 0)
-    });
+    let mut machine = base.unwrap_or_else(|| empty(name));
     scalars(&fields, &mut machine, fresh)?;
-    device::read_all(parts, &mut machine, scope)?;
-    filesystems(parts, &mut machine, scope)?;
-    if let Some(swap) = parts.get("swap") {
-        machine.swap = swap_areas(swap, &machine.devices, scope)?;
-    }
-    if let Some(zones) = parts.get("zone") {
-        let rams: Vec<u64> = machine.nodes.iter().map(|node| node.ram).collect();
-        machine.zones = zones::read(zones, &rams, scope)?;
-    }
-    if let Some(costs) = parts.get("costs") {
-        read_costs(costs, "[costs]", &mut machine.costs, scope)?;
-        // What is said of all kernels holds for those that are named in the base, too.
-        for others in machine.kernel_costs.values_mut() {
-            read_costs(costs, "[costs]", others, scope)?;
+    // Where file systems and swap areas name a device that is missing, the error is about the file systems.
+    let (first, others): (Vec<&Part>, Vec<&Part>) = PARTS
+        .iter()
+        .partition(|part| ["device", "filesystem"].contains(&part.name));
+    for part in first.into_iter().chain(others) {
+        if let Some(node) = parts.get(part.name) {
+            (part.read)(node, description, &mut machine, scope)?;
         }
     }
-    kernel_costs(parts, &mut machine, scope)?;
-    fitted::read(parts, node, &mut machine)?;
-    let cited = sources(parts, &mut machine)?;
     if file {
-        every_source_cited(parts, &cited)?;
+        cited::check(parts, &machine)?;
     }
     check_memory(&machine, *key_span)?;
     Ok(machine)
 }
 
+/// A machine of which nothing is said.
+fn empty(name: &str) -> Machine {
+    Machine {
+        name: name.to_owned(),
+        nodes: Vec::new(),
+        devices: Vec::new(),
+        swap: Vec::new(),
+        ..Machine::small(0, 0)
+    }
+}
+
+/// Writes a machine file.
+pub(super) fn write(writer: &mut Writer<'_>) {
+    let machine = writer.machine;
+    let fields = SCALARS.iter().chain(&NODES);
+    let lines = lines(fields, machine, &empty(&machine.name), &writer.place(""));
+    writer.section("[machine]", &lines);
+    for part in &PARTS {
+        (part.write)(writer);
+    }
+}
+
 fn scalars(fields: &Fields<'_, '_>, machine: &mut Machine, fresh: bool) -> Result<()> {
-    const ARCHES: [(&str, Arch); 3] = [
-        ("x86-64", Arch::X86_64),
-        ("x86-32", Arch::X86_32),
-        ("ppc64", Arch::Ppc64),
-    ];
     const RAM_MIN: u64 = 1 << 20;
     const NODES_MAX: usize = 64;
     fields.either("ram", "nodes")?;
@@ -167,30 +258,7 @@ fn scalars(fields: &Fields<'_, '_>, machine: &mut Machine, fresh: bool) -> Resul
     if machine.nodes.is_empty() {
         return Err(fields.missing("ram", "ram = \"900M\", or nodes = [\"32G\", \"32G\"]"));
     }
-    machine.description = fields.or("description", Scope::text, machine.description.clone())?;
-    machine.arch = fields.or(
-        "arch",
-        |scope, node| scope.choice(node, "an architecture", &ARCHES),
-        machine.arch,
-    )?;
-    machine.cpus = fields.or(
-        "cpus",
-        |scope, node| scope.some_up_to(node, 4096),
-        machine.cpus,
-    )?;
-    machine.reserved = fields.or("reserved", Scope::page_offset, machine.reserved)?;
-    machine.initmem = fields.or("initmem", Scope::page_offset, machine.initmem)?;
-    machine.occupied = fields.or("occupied", Scope::page_offset, machine.occupied)?;
-    machine.hz = fields.or(
-        "hz",
-        |scope, node| scope.some_up_to(node, 10_000),
-        machine.hz,
-    )?;
-    machine.thp = fields.or("thp", Scope::flag, machine.thp)?;
-    if fresh {
-        fields.need_node("cpus", "cpus = 2")?;
-    }
-    Ok(())
+    fields.fill(&SCALARS, machine, fresh)
 }
 
 fn check_memory(machine: &Machine, span: Span) -> Result<()> {
@@ -216,10 +284,7 @@ fn check_memory(machine: &Machine, span: Span) -> Result<()> {
 }
 
 /// The named tables of a section such as `[device.NAME]`.
-pub(super) fn named<'t>(parts: &'t Node, section: &str) -> Result<&'t [Entry]> {
-    let Some(node) = parts.get(section) else {
-        return Ok(&[]);
-    };
+pub(super) fn named<'t>(node: &'t Node, section: &str) -> Result<&'t [Entry]> {
     let entries = node.entries(&format!("one table for each {section}"))?;
     for entry in entries {
         identifier(&entry.key, entry.key_span, &format!("a {section}"))?;
@@ -235,38 +300,25 @@ pub(super) fn put<T>(items: &mut Vec<T>, item: T, same: impl Fn(&T) -> bool) {
     }
 }
 
-fn filesystems(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Result<()> {
-    const KINDS: [(&str, FsKind); 3] = [
-        ("xfs", FsKind::Xfs),
-        ("ext4", FsKind::Ext4),
-        ("tmpfs", FsKind::Tmpfs),
-    ];
-    for entry in named(parts, "filesystem")? {
+fn filesystems(
+    node: &Node,
+    _: Description<'_>,
+    machine: &mut Machine,
+    scope: &Scope<'_>,
+) -> Result<()> {
+    for entry in named(node, "filesystem")? {
         let owner = format!("the file system `{}`", entry.key);
-        let fields = Fields::open(
-            &entry.node,
-            entry.key_span,
-            &owner,
-            &["kind", "device"],
-            scope,
-        )?;
-        let kind = fields.need(
-            "kind",
-            "kind = \"xfs\", \"ext4\" or \"tmpfs\"",
-            |scope, node| scope.choice(node, "a kind of file system", &KINDS),
-        )?;
-        let device = if kind == FsKind::Tmpfs {
+        let keys = keys(&FILE_SYSTEM);
+        let fields = Fields::open(&entry.node, entry.key_span, &owner, &keys, scope)?;
+        let mut filesystem = no_filesystem(&entry.key);
+        fields.fill(&FILE_SYSTEM, &mut filesystem, true)?;
+        filesystem.device = if filesystem.kind == FsKind::Tmpfs {
             fields.refuse("device", "but tmpfs lives in memory", "remove `device`")?;
             None
         } else {
             let index =
                 |scope: &Scope<'_>, node: &Node| device::index(scope, node, &machine.devices);
             Some(fields.need("device", "device = \"sda\"", index)?)
-        };
-        let filesystem = FileSystem {
-            name: entry.key.clone(),
-            kind,
-            device,
         };
         put(&mut machine.filesystems, filesystem, |other| {
             other.name == entry.key
@@ -275,272 +327,19 @@ fn filesystems(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Result
     Ok(())
 }
 
-fn swap_areas(node: &Node, devices: &[Device], scope: &Scope<'_>) -> Result<Vec<SwapArea>> {
-    const AREAS_MAX: usize = 32;
-    let one = std::slice::from_ref(node);
-    let nodes = if let Value::Array(nodes) = &node.value {
-        nodes
-    } else {
-        one
-    };
-    if nodes.len() > AREAS_MAX {
-        let message = format!(
-            "expected at most {AREAS_MAX} swap areas, found {}",
-            nodes.len()
-        );
-        return Err(Problem::new(
-            node.span,
-            message,
-            "the kernel has room for no more",
-        ));
+/// A file system of which nothing is said.
+fn no_filesystem(name: &str) -> FileSystem {
+    FileSystem {
+        name: name.to_owned(),
+        kind: FsKind::Tmpfs,
+        device: None,
     }
-    let mut areas: Vec<SwapArea> = Vec::with_capacity(nodes.len());
-    let mut automatic = 0;
-    for node in nodes {
-        let area = swap_area(node, devices, scope, &mut automatic)?;
-        let end = area.start + area.size;
-        if areas.iter().any(|other| {
-            other.device == area.device
-                && other.start < end
-                && area.start < other.start + other.size
-        }) {
-            return Err(Problem::new(
-                node.span,
-                "expected swap areas side by side, found one that overlaps an earlier one",
-                "give it another `start` or another `device`",
-            ));
-        }
-        areas.push(area);
-    }
-    Ok(areas)
 }
 
-fn swap_area(
-    node: &Node,
-    devices: &[Device],
-    scope: &Scope<'_>,
-    automatic: &mut i32,
-) -> Result<SwapArea> {
-    const SIZE_MIN: u64 = 10 * PAGE_SIZE;
-    const KEYS: [&str; 4] = ["device", "start", "size", "priority"];
-    let fields = Fields::open(node, node.span, "a swap area", &KEYS, scope)?;
-    let device = fields.need("device", "device = \"sda\"", |scope, node| {
-        device::index(scope, node, devices)
-    })?;
-    if devices
-        .get(device)
-        .is_some_and(|device| device.server.is_some())
-    {
-        let span = fields
-            .node("device")
-            .map_or(node.span, |device| device.span);
-        return Err(Problem::new(
-            span,
-            "expected a device of the machine itself, found one in a server",
-            "swap to a disk of its own: the model does not swap over a network",
-        ));
+fn write_filesystems(writer: &mut Writer<'_>) {
+    for fs in &writer.machine.filesystems {
+        let place = writer.place(&format!("filesystem.{}", fs.name));
+        let lines = lines(&FILE_SYSTEM, fs, &no_filesystem(&fs.name), &place);
+        writer.section(&header("filesystem", &fs.name), &lines);
     }
-    let start = fields.or("start", Scope::page_offset, 0)?;
-    let size = fields.need("size", "size = \"1G\"", Scope::page_offset)?;
-    let span = fields.node("size").map_or(node.span, |size| size.span);
-    if size < SIZE_MIN {
-        return Err(Problem::new(
-            span,
-            format!("expected a swap area of at least 10 pages, found {size} bytes"),
-            "swapon(8) refuses anything smaller",
-        ));
-    }
-    let device_size = devices.get(device).map_or(0, |device| device.size);
-    if start.checked_add(size).is_none_or(|end| end > device_size) {
-        return Err(Problem::new(
-            span,
-            format!(
-                "expected a swap area within the device's {device_size} bytes, found {start} + {size}"
-            ),
-            "lower `start` or `size`, or use a larger device",
-        ));
-    }
-    let priority = match fields.maybe("priority", priority)? {
-        Some(priority) => priority,
-        None => {
-            *automatic -= 1;
-            *automatic
-        }
-    };
-    Ok(SwapArea {
-        device,
-        start,
-        size,
-        priority,
-    })
-}
-
-/// The priority of a swap area, as `swapon -p` takes it.
-fn priority(scope: &Scope<'_>, node: &Node) -> Result<i32> {
-    let value = scope.count(node)?;
-    i32::try_from(value)
-        .ok()
-        .filter(|&priority| priority <= 32_767)
-        .ok_or_else(|| {
-            let message = format!("expected a priority from 0 to 32767, found {value}");
-            Problem::new(
-                node.span,
-                message,
-                "leave it out for the kernel's own -1, -2, …",
-            )
-        })
-}
-
-/// `[kernel_costs."v6.1"]`: what costs something else than `[costs]` says under a kernel.
-fn kernel_costs(parts: &Node, machine: &mut Machine, scope: &Scope<'_>) -> Result<()> {
-    const SECTION: &str = "kernel_costs";
-    let Some(node) = parts.get(SECTION) else {
-        return Ok(());
-    };
-    for Entry {
-        key,
-        key_span,
-        node,
-    } in node.entries("one table for each kernel")?
-    {
-        let Some(version) = version_name(key) else {
-            return Err(Problem::new(
-                *key_span,
-                format!("expected the version of a kernel, found \"{key}\""),
-                "write it as in `[kernel]`, such as [kernel_costs.\"v6.1\"]",
-            ));
-        };
-        let known = machine.kernel_costs.get(&version);
-        let mut costs = known.unwrap_or(&machine.costs).clone();
-        read_costs(node, &format!("[{SECTION}.\"{key}\"]"), &mut costs, scope)?;
-        machine.kernel_costs.insert(version, costs);
-    }
-    Ok(())
-}
-
-fn read_costs(node: &Node, section: &str, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
-    let slots: [(&str, &mut u64); 21] = [
-        ("touch", &mut costs.touch_ns),
-        ("minor_fault", &mut costs.minor_fault_ns),
-        ("major_fault", &mut costs.major_fault_ns),
-        ("zero_page", &mut costs.zero_page_ns),
-        ("swap_page", &mut costs.swap_page_ns),
-        ("swap_in", &mut costs.swap_in_ns),
-        ("swap_map", &mut costs.swap_map_ns),
-        ("migrate_page", &mut costs.migrate_page_ns),
-        ("scan_page", &mut costs.scan_page_ns),
-        ("context_switch", &mut costs.context_switch_ns),
-        ("switch_mm", &mut costs.switch_mm_ns),
-        ("copy_page", &mut costs.copy_page_ns),
-        ("file_page", &mut costs.file_page_ns),
-        ("folio_page", &mut costs.folio_page_ns),
-        ("request", &mut costs.request_ns),
-        ("balance_dirty", &mut costs.balance_dirty_ns),
-        ("list_lock", &mut costs.list_lock_ns),
-        ("move_inode", &mut costs.move_inode_ns),
-        ("create", &mut costs.create_ns),
-        ("write_inode", &mut costs.write_inode_ns),
-        ("syscall", &mut costs.syscall_ns),
-    ];
-    let keys: Vec<&str> = slots.iter().map(|(key, _)| *key).collect();
-    let fields = Fields::open(node, node.span, section, &keys, scope)?;
-    for (key, slot) in slots {
-        *slot = fields.or(key, Scope::work, *slot)?;
-    }
-    // Whoever does not tell the two apart means both.
-    let said = |key| fields.maybe(key, Scope::work);
-    if let (Some(both), None) = (said("swap_page")?, said("swap_in")?) {
-        costs.swap_in_ns = both;
-    }
-    Ok(())
-}
-
-/// Reads `[sources]` into the description and gives the names that are cited, such as `device.sda`.
-fn sources(parts: &Node, machine: &mut Machine) -> Result<BTreeSet<String>> {
-    let mut cited = BTreeSet::new();
-    let Some(node) = parts.get("sources") else {
-        return Ok(cited);
-    };
-    let mut known: Vec<String> = SCALARS
-        .iter()
-        .chain(&["nodes", "swap", "zone", "costs", "kernel_costs"])
-        .map(|&name| name.to_owned())
-        .collect();
-    known.extend(
-        machine
-            .devices
-            .iter()
-            .map(|device| format!("device.{}", device.name)),
-    );
-    known.extend(
-        machine
-            .filesystems
-            .iter()
-            .map(|fs| format!("filesystem.{}", fs.name)),
-    );
-    let mut texts = Vec::new();
-    flatten(node, "", &mut texts)?;
-    for (name, span, text) in texts {
-        if text.trim().is_empty() {
-            let message = format!("expected where `{name}` comes from, found an empty text");
-            return Err(Problem::new(
-                span,
-                message,
-                "cite a mail, a data sheet or a measurement",
-            ));
-        }
-        // `device.sda.page` is about `device.sda`.
-        let about = known.iter().find(|&known| {
-            name.strip_prefix(known.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        });
-        let Some(about) = about else {
-            return Err(Problem::new(
-                span,
-                format!("found a source for `{name}`, which the machine does not have"),
-                suggest::help(&name, known.iter().map(String::as_str)),
-            ));
-        };
-        cited.insert(about.clone());
-        machine
-            .description
-            .push_str(&format!("\n{name}: {}", text.trim()));
-    }
-    Ok(cited)
-}
-
-/// Strings of nested tables with their dotted names.
-fn flatten<'t>(
-    node: &'t Node,
-    prefix: &str,
-    texts: &mut Vec<(String, Span, &'t str)>,
-) -> Result<()> {
-    for entry in node.entries("one text for each figure")? {
-        let name = format!("{prefix}{}", entry.key);
-        match &entry.node.value {
-            Value::Text(text) => texts.push((name, entry.node.span, text)),
-            _ => flatten(&entry.node, &format!("{name}."), texts)?,
-        }
-    }
-    Ok(())
-}
-
-fn every_source_cited(parts: &Node, cited: &BTreeSet<String>) -> Result<()> {
-    let costs = parts
-        .entries("sections")?
-        .iter()
-        .filter(|entry| ["costs", "kernel_costs"].contains(&entry.key.as_str()));
-    let costs = costs.map(|entry| (entry.key.clone(), entry.key_span));
-    let devices = named(parts, "device")?.iter();
-    let devices = devices.map(|entry| (format!("device.{}", entry.key), entry.key_span));
-    for (name, span) in costs.chain(devices) {
-        if !cited.contains(&name) {
-            return Err(Problem::new(
-                span,
-                format!("expected a source for `{name}`, found none"),
-                format!("add to [sources]: {name} = \"where the figures come from\""),
-            ));
-        }
-    }
-    Ok(())
 }

@@ -5,10 +5,13 @@
 //!    parameters.
 //! 3. For each: the [`machine`], the `let` values ([`scope`], [`expr`], [`values`]), the [`objects`] and the
 //!    [`task`]s with their [`statement`]s; [`check`] looks at all of them together.
-//! 4. Everything wrong becomes a [`SpecError`] ([`error`]); [`budget`] bounds what a file can ask for.
+//! 4. The tables of a [`machine`] are declared as lists of [`fields`], from which [`mod@write`] makes a machine file again.
+//! 5. Everything wrong becomes a [`SpecError`] ([`error`]); [`budget`] bounds what a file can ask for.
 
 mod budget;
 mod check;
+mod cited;
+mod costs;
 mod device;
 mod document;
 mod error;
@@ -16,6 +19,7 @@ mod exact;
 mod expr;
 mod fields;
 mod fitted;
+mod forms;
 mod kernel;
 mod library;
 mod machine;
@@ -27,10 +31,12 @@ mod server;
 mod source;
 mod statement;
 mod suggest;
+mod swap;
 mod sysctl;
 mod task;
 mod tree;
 mod values;
+mod write;
 mod zones;
 
 use crate::{Machine, Scenario};
@@ -40,6 +46,7 @@ pub use library::{BuiltIn, Directory, Library};
 pub use overrides::Overrides;
 pub use source::{SOURCE_BYTES_MAX, Source};
 pub use statement::STATEMENTS;
+pub use write::write_machine;
 
 use error::{Problem, Problems, Result};
 use scope::Scope;

@@ -2,9 +2,9 @@
 
 use crate::kernel::{SYSCTLS, setting_name};
 
-use super::device;
+use super::device::device_keys;
 use super::error::{Problem, Problems, Result};
-use super::machine::SCALARS;
+use super::machine::scalar_keys;
 use super::source::{Sources, Span};
 use super::suggest;
 use super::tree::{Entry, Node, Value, shorten};
@@ -109,10 +109,10 @@ fn target<'t>(name: &'t str, names: &Names<'_>, span: Span) -> Result<Target<'t>
         return device_target(name, path, span);
     }
     if let Some(field) = name.strip_prefix("machine.") {
-        if SCALARS.contains(&field) {
+        if scalar_keys().contains(&field) {
             return Ok(Target::Machine(field));
         }
-        return Err(unknown(name, span, suggest::help(field, SCALARS)));
+        return Err(unknown(name, span, suggest::help(field, scalar_keys())));
     }
     if let Some(sysctl) = name.strip_prefix("kernel.sysctl.") {
         if let Some(sysctl) = setting_name(sysctl) {
@@ -133,7 +133,7 @@ fn target<'t>(name: &'t str, names: &Names<'_>, span: Span) -> Result<Target<'t>
     if let Some(sysctl) = setting_name(name).filter(is_sysctl) {
         return Ok(Target::Sysctl(sysctl));
     }
-    if SCALARS.contains(&name) {
+    if scalar_keys().contains(&name) {
         return Ok(Target::Machine(name));
     }
     let keys = |entries: &'_ [Entry]| {
@@ -146,7 +146,7 @@ fn target<'t>(name: &'t str, names: &Names<'_>, span: Span) -> Result<Target<'t>
     let known = defined
         .iter()
         .map(String::as_str)
-        .chain(SCALARS)
+        .chain(scalar_keys())
         .chain(SYSCTLS);
     let help = match name.strip_prefix("devices.") {
         Some(rest) => format!("did you mean `device.{}`?", shorten(rest)),
@@ -161,8 +161,8 @@ fn device_target<'t>(name: &str, path: &'t str, span: Span) -> Result<Target<'t>
         let help = "write device.NAME.FIELD, for example device.sda.nr_requests=64";
         return Err(unknown(name, span, help));
     };
-    if !device::KEYS.contains(&field) {
-        return Err(unknown(name, span, suggest::help(field, device::KEYS)));
+    if !device_keys().contains(&field) {
+        return Err(unknown(name, span, suggest::help(field, device_keys())));
     }
     Ok(Target::Device(device, field))
 }

@@ -2,11 +2,13 @@
 
 use crate::machine::Server;
 
-use super::device::transfer;
+use super::device::{rate_text, transfer};
 use super::error::Result;
-use super::fields::Fields;
+use super::fields::{Field, Fields, field, keys};
+use super::forms::{PAGES, SOME_SIZE, WORK, time_text, up_to};
 use super::scope::Scope;
 use super::tree::Node;
+use super::write::{Place, inline};
 
 /// Fields of a device that are about its request queue or its members; the disk of a server has neither.
 const OF_LOCAL_DEVICES: [&str; 7] = [
@@ -18,6 +20,34 @@ const OF_LOCAL_DEVICES: [&str; 7] = [
     "members",
     "write_errors",
 ];
+
+/// Shows the field that says how fast the network is.
+const TRANSFER: &str = "rate = \"117MB/s\", or page = \"35us\"";
+
+/// The fields of `server`.
+static FIELDS: [Field<Server>; 7] = [
+    field!("round_trip", round_trip_ns, WORK, needed "round_trip = \"300us\""),
+    Field::apart("page", Some(TRANSFER), |server, place| {
+        (!place.is_fitted("rate")).then(|| time_text(server.page_ns))
+    }),
+    Field::apart("rate", Some(TRANSFER), |server, place| {
+        place.is_fitted("rate").then(|| rate_text(server.page_ns))
+    }),
+    field!("slots", slots, up_to::<65_536>()),
+    field!("wsize", wsize, PAGES),
+    field!("threads", threads, up_to::<4096>()),
+    field!("ram", ram, SOME_SIZE, needed "ram = \"4G\""),
+];
+
+/// What a server is of which nothing is said.
+const BARE: Server = Server {
+    round_trip_ns: 0,
+    page_ns: 0,
+    slots: 16,
+    wsize: 1 << 20,
+    threads: 8,
+    ram: 0,
+};
 
 /// Refuses what the disk of a server does not have; `device` are the fields of the device.
 pub(super) fn refuse_local(device: &Fields<'_, '_>) -> Result<()> {
@@ -34,26 +64,16 @@ pub(super) fn refuse_local(device: &Fields<'_, '_>) -> Result<()> {
 
 /// Reads `server`.
 pub(super) fn read(node: &Node, scope: &Scope<'_>) -> Result<Server> {
-    const KEYS: [&str; 7] = [
-        "round_trip",
-        "page",
-        "rate",
-        "slots",
-        "wsize",
-        "threads",
-        "ram",
-    ];
-    let fields = Fields::open(node, node.span, "`server`", &KEYS, scope)?;
-    let page_ns = match transfer(&fields, "page", "rate")? {
-        Some(time) => time,
-        None => return Err(fields.missing("rate", "rate = \"117MB/s\", or page = \"35us\"")),
+    let fields = Fields::open(node, node.span, "`server`", &keys(&FIELDS), scope)?;
+    let Some(page_ns) = transfer(&fields, "page", "rate")? else {
+        return Err(fields.missing("rate", TRANSFER));
     };
-    Ok(Server {
-        round_trip_ns: fields.need("round_trip", "round_trip = \"300us\"", Scope::work)?,
-        page_ns,
-        slots: fields.or("slots", |scope, node| scope.some_up_to(node, 65_536), 16)?,
-        wsize: fields.or("wsize", Scope::pages, 1 << 20)?,
-        threads: fields.or("threads", |scope, node| scope.some_up_to(node, 4096), 8)?,
-        ram: fields.need("ram", "ram = \"4G\"", Scope::some_size)?,
-    })
+    let mut server = Server { page_ns, ..BARE };
+    fields.fill(&FIELDS, &mut server, true)?;
+    Ok(server)
+}
+
+/// Writes `server`, the field at `place`.
+pub(super) fn write(server: &Server, place: &Place<'_>) -> String {
+    inline(&FIELDS, server, &BARE, place)
 }

@@ -1,21 +1,89 @@
 //! The zones of a machine, where a machine file gives them: `[[zone]]`.
 
-use crate::machine::{FRAGMENT_ORDERS, Fragments, PAGE_SIZE, Zone, ZoneKind};
+use crate::machine::{FRAGMENT_ORDERS, Fragments, Machine, PAGE_SIZE, Zone, ZoneKind};
 
 use super::error::{Problem, Result};
-use super::fields::Fields;
+use super::fields::{Field, Fields, field, keys};
+use super::forms::{Form, Word, word};
+use super::machine::Description;
 use super::scope::Scope;
 use super::tree::{Node, Value};
+use super::write::Writer;
 
-const KINDS: [(&str, ZoneKind); 4] = [
-    ("DMA", ZoneKind::Dma),
-    ("DMA32", ZoneKind::Dma32),
-    ("Normal", ZoneKind::Normal),
-    ("HighMem", ZoneKind::HighMem),
+impl Word for ZoneKind {
+    const WHAT: &'static str = "a zone";
+    const WORDS: &'static [(&'static str, ZoneKind)] = &[
+        ("DMA", ZoneKind::Dma),
+        ("DMA32", ZoneKind::Dma32),
+        ("Normal", ZoneKind::Normal),
+        ("HighMem", ZoneKind::HighMem),
+    ];
+}
+
+/// The fields of a zone.
+static FIELDS: [Field<Zone>; 6] = [
+    field!("node", node, NODE),
+    field!("kind", kind, word::<ZoneKind>(), needed "kind = \"DMA32\""),
+    field!("present", present, FRAMES, needed "present = \"130944p\""),
+    field!("managed", managed, FRAMES, needed "managed = \"120000p\""),
+    field!("initmem", initmem, FRAMES),
+    field!("fragments", fragments, FRAGMENTS),
 ];
 
+/// What a zone is of which nothing is said.
+const BARE: Zone = Zone {
+    node: 0,
+    kind: ZoneKind::Normal,
+    present: 0,
+    managed: 0,
+    initmem: 0,
+    fragments: [0; FRAGMENT_ORDERS],
+};
+
+/// Number of a node.
+const NODE: Form<usize> = Form {
+    read: |scope, node| Ok(usize::try_from(scope.count(node)?).unwrap_or(usize::MAX)),
+    write: |number| Some(number.to_string()),
+};
+
+/// A size that is counted in pages, as in `/proc/zoneinfo`.
+const FRAMES: Form<u64> = Form {
+    read: |scope, node| Ok(scope.page_offset(node)? / PAGE_SIZE),
+    write: |pages| Some(format!("\"{pages}p\"")),
+};
+
+/// Numbers of free blocks, order 0 first; those that are left out are 0.
+const FRAGMENTS: Form<Fragments> = Form {
+    read: fragments,
+    write: |counts| {
+        let used = counts
+            .iter()
+            .rposition(|&count| count > 0)
+            .map_or(0, |last| last + 1);
+        let used: Vec<String> = counts.iter().take(used).map(u64::to_string).collect();
+        Some(format!("[{}]", used.join(", ")))
+    },
+};
+
+/// Reads `[[zone]]`, which replaces all zones of the machine.
+pub(super) fn read(
+    node: &Node,
+    _: Description<'_>,
+    machine: &mut Machine,
+    scope: &Scope<'_>,
+) -> Result<()> {
+    let rams: Vec<u64> = machine.nodes.iter().map(|node| node.ram).collect();
+    machine.zones = zones(node, &rams, scope)?;
+    Ok(())
+}
+
+/// Writes `[[zone]]`.
+pub(super) fn write(writer: &mut Writer<'_>) {
+    writer.list("zone", &FIELDS, &writer.machine.zones, &BARE);
+}
+
 /// Reads zones; `rams` is the RAM of each node, bytes.
-pub(super) fn read(node: &Node, rams: &[u64], scope: &Scope<'_>) -> Result<Vec<Zone>> {
+fn zones(node: &Node, rams: &[u64], scope: &Scope<'_>) -> Result<Vec<Zone>> {
     let one = std::slice::from_ref(node);
     let nodes = match &node.value {
         Value::Array(nodes) => nodes.as_slice(),
@@ -54,19 +122,9 @@ pub(super) fn read(node: &Node, rams: &[u64], scope: &Scope<'_>) -> Result<Vec<Z
 }
 
 fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
-    const KEYS: [&str; 6] = ["node", "kind", "present", "managed", "initmem", "fragments"];
-    let fields = Fields::open(node, node.span, "a zone", &KEYS, scope)?;
-    let pages = |scope: &Scope<'_>, node: &Node| Ok(scope.page_offset(node)? / PAGE_SIZE);
-    let zone = Zone {
-        node: usize::try_from(fields.or("node", Scope::count, 0)?).unwrap_or(usize::MAX),
-        kind: fields.need("kind", "kind = \"DMA32\"", |scope, node| {
-            scope.choice(node, "a zone", &KINDS)
-        })?,
-        present: fields.need("present", "present = \"130944p\"", pages)?,
-        managed: fields.need("managed", "managed = \"120000p\"", pages)?,
-        initmem: fields.or("initmem", pages, 0)?,
-        fragments: fields.or("fragments", fragments, Fragments::default())?,
-    };
+    let fields = Fields::open(node, node.span, "a zone", &keys(&FIELDS), scope)?;
+    let mut zone = BARE;
+    fields.fill(&FIELDS, &mut zone, true)?;
     if zone.node >= nodes {
         return Err(Problem::new(
             node.span,
@@ -115,7 +173,6 @@ fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
     Ok(zone)
 }
 
-/// Numbers of blocks, order 0 first; those that are left out are 0.
 fn fragments(scope: &Scope<'_>, node: &Node) -> Result<Fragments> {
     let counts = node.elements("numbers of blocks by order")?;
     let mut fragments = Fragments::default();
