@@ -171,12 +171,6 @@ pub const ABSENT: &[Subject] = &[
         "`memory.low` (241994ed8649) and `memory.min` of memory cgroups, `memory.swap.max`, `memory.reclaim`, and groups below groups.",
     ),
     absent(
-        "zone_dirty_limits",
-        v(3, 3),
-        None,
-        "Pages for writing come from zones, later nodes, with few dirty pages first (a756cf5908530).",
-    ),
-    absent(
         "compaction_ready",
         v(3, 3),
         None,
