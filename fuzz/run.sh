@@ -29,7 +29,7 @@ fi
 failed=()
 for target in ${*:-$TARGETS}; do
   echo "== $target, $seconds s"
-  build "$target"
+  build "$target" $(faster "$target")
   fuzz "$target" -max_total_time="$seconds" || failed+=("$target")
 done
 if [ ${#failed[@]} -gt 0 ]; then

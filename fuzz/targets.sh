@@ -32,6 +32,23 @@ build() {
   cargo +nightly fuzz build --fuzz-dir . --sanitizer "$SANITIZER" "$@" "$target"
 }
 
+# Options that make the targets of reports faster, which spend their time on what is printed and not on what is read:
+# a faster allocator, and comparisons that are not recorded. The readers have targets of their own that record them;
+# canary.sh builds without, and so does who asks for a sanitizer, which watches the usual allocator.
+faster() {
+  case $1-$SANITIZER in
+    report-none | export-none | recording-none) echo --no-trace-compares --features mimalloc ;;
+  esac
+}
+
+# The committed inputs that a target begins with: whole traces are also those of their readers.
+seeds() {
+  case $1 in
+    report | export) echo corpus/{"$1",text_line,stream,trace_dat,perf_data} ;;
+    *) echo "corpus/$1" ;;
+  esac
+}
+
 # Longest execution of a target, s.
 time_max() {
   case $1 in
@@ -46,7 +63,7 @@ fuzz() {
   shift
   found=${FOUND:-${CARGO_TARGET_DIR:-target}/found}/$target
   mkdir -p "$found" "artifacts/$target"
-  "${CARGO_TARGET_DIR:-target}/$(host)/release/$target" "$found" "corpus/$target" \
+  "${CARGO_TARGET_DIR:-target}/$(host)/release/$target" "$found" $(seeds "$target") \
     -max_len="$(length_max "$target")" -dict="dictionaries/$target.dict" \
     -rss_limit_mb=$MEMORY_MAX_MB -timeout="$(time_max "$target")" -artifact_prefix="artifacts/$target/" \
     -print_final_stats=1 "$@"

@@ -4,6 +4,14 @@ pub mod harness;
 pub mod numbers;
 pub mod reports;
 
+/// A report is made of many small texts.
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// One in so many inputs is reported on a second time. The tests do it with all.
+pub const SECOND_TIME_EVERY: u8 = 8;
+
 /// One execution of a target.
 pub fn run(target: harness::Target, data: &[u8]) {
     target(data, &mut look);

@@ -14,6 +14,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// Every input is reported on a second time.
+const SECOND_TIME_EVERY: u8 = 1;
+
 /// Longest execution of an input of some kilobytes, with room for a loaded machine.
 const TIME_MAX: Duration = Duration::from_secs(10);
 
