@@ -208,8 +208,9 @@ impl Ftrace {
         let end = 2 + self.era.columns;
         columns[end] = b' ';
         out.extend_from_slice(&columns[..end + usize::from(self.era.columns > 0)]);
-        // `ns2usecs` rounds to the nearest.
-        let usec = event.time_ns / 1_000 + u64::from(event.time_ns % 1_000 >= 500);
+        // `ns2usecs` rounds to the nearest; the last microsecond in 64 bits of nanoseconds is never rounded up, as no
+        // reader could take the next.
+        let usec = event.time_ns.saturating_add(500) / 1_000;
         let (second, mut usec) = (usec / 1_000_000, usec % 1_000_000);
         if second != self.second.0 {
             self.second.0 = second;
