@@ -135,12 +135,7 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         .each("turns-processes", COMMANDS)?
         .saturating_sub(times.each("turns-threads", COMMANDS)?);
     let mut machine = base.clone();
-    machine.kernel_costs.clear();
-    // What was fitted of them is measured now.
-    let measured = |name: &str| ["costs", "kernel_costs", "device"].contains(&name);
-    machine
-        .fitted
-        .retain(|name, _| !name.split('.').next().is_some_and(measured));
+    forget_costs(&mut machine);
     machine.costs = Costs {
         touch_ns,
         minor_fault_ns,
@@ -180,6 +175,15 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         };
     }
     Ok(machine)
+}
+
+/// What was measured under single kernels, and fitted of costs and devices, is no longer so: they are measured now.
+fn forget_costs(machine: &mut Machine) {
+    machine.kernel_costs.clear();
+    let measured = |name: &str| ["costs", "kernel_costs", "device"].contains(&name);
+    machine
+        .fitted
+        .retain(|name, _| !name.split('.').next().is_some_and(measured));
 }
 
 /// A machine as a machine file, in which devices and costs come from `source`, unless the machine's description says
