@@ -80,6 +80,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "flushers-by-dirty-batch",
+        version: v(4, 11),
+        commit: "726d061fbd36",
+        summary: "a batch of nothing but dirty pages wakes the flushers, not what direct reclaim has scanned",
+        effect: |m| {
+            m.writeback.flusher_wakeup = FlusherWakeup::DirtyBatch;
+        },
+    },
+    Change {
         name: "write-what-was-seen-twice",
         version: v(4, 11),
         commit: "4eda48235011",

@@ -212,6 +212,13 @@ macro_rules! writeback {
                     /// Only on devices that need it, of which the model has none.
                     Device = "device",
                 }
+                /// When reclaim wakes the flushers (`wakeup_flusher_threads`).
+                flusher_wakeup: FlusherWakeup {
+                    /// When direct reclaim has scanned half as much again as it wants, for as many pages.
+                    Scanned = "scanned",
+                    /// When a whole batch is dirty and nobody writes it, for all dirty pages.
+                    DirtyBatch = "dirty-batch",
+                }
                 /// Which reclaimers write dirty file pages from the end of the LRU lists (`shrink_page_list`).
                 reclaim_file_writes: ReclaimFileWrites {
                     /// Every reclaimer (before ee72886d8ed5, 3.2).

@@ -4,7 +4,7 @@
 use super::page_list::{Fate, Outcome};
 use super::{DEF_PRIORITY, ScanControl, Target};
 use crate::device::{Dir, Io};
-use crate::kernel::{DirtyCount, ReclaimFileWrites};
+use crate::kernel::{DirtyCount, FlusherWakeup, ReclaimFileWrites};
 use crate::mm::Mm;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
 use crate::world::World;
@@ -152,9 +152,7 @@ impl World {
         if outcome.unqueued == taken {
             let node = self.mm.root_lruvec(target.lruvec);
             self.mm.lruvecs[node].tail_dirty |= by_batch;
-            if self.mm.kernel.mechanisms.writeback.reclaim_file_writes
-                == ReclaimFileWrites::SeenTwice
-            {
+            if self.mm.kernel.mechanisms.writeback.flusher_wakeup == FlusherWakeup::DirtyBatch {
                 self.wakeup_flusher_threads(None);
             }
         }

@@ -18,7 +18,7 @@ pub(crate) use classic::age_active_anon;
 pub(crate) use node::shrink_node;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
-use crate::kernel::{DirectWait, HopelessNode, LruUnit, ReclaimFileWrites};
+use crate::kernel::{DirectWait, FlusherWakeup, HopelessNode, LruUnit};
 use crate::mm::Mm;
 use crate::mm::types::{Gfp, Lru, Pfn, SWAP_CLUSTER_MAX, ZoneType};
 use crate::time::SECOND;
@@ -212,7 +212,7 @@ async fn go_through_priorities(
         // From 3.11 on the wait is in shrink_inactive_list, from 4.11 on what wakes the flushers.
         let mechanisms = &world.mm.kernel.mechanisms;
         let waits = mechanisms.reclaim.direct_wait == DirectWait::Priority;
-        let wakes = mechanisms.writeback.reclaim_file_writes != ReclaimFileWrites::SeenTwice;
+        let wakes = mechanisms.writeback.flusher_wakeup == FlusherWakeup::Scanned;
         (world.mm.preferred_zone(gfp), waits, wakes)
     };
     let mut total_scanned = 0;
