@@ -177,12 +177,6 @@ pub const ABSENT: &[Subject] = &[
         "Direct reclaim for a large block ends as soon as compaction could go on (e0887c19b2da).",
     ),
     absent(
-        "no_file_writes_by_reclaim",
-        v(6, 16),
-        None,
-        "Reclaim writes no pages of files any more; in the model kswapd still does.",
-    ),
-    absent(
         "mlock",
         OLDEST,
         None,

@@ -169,6 +169,15 @@ pub(super) const SINCE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "no-file-writes-by-reclaim",
+        version: v(6, 16),
+        commit: "84798514db50",
+        summary: "reclaim writes shared and anonymous pages alone, never those of files",
+        effect: |m| {
+            m.writeback.reclaim_file_writes = ReclaimFileWrites::Nobody;
+        },
+    },
+    Change {
         name: "large-folios-in-ext4",
         version: v(6, 16),
         commit: "7ac67301e82f",

@@ -229,6 +229,8 @@ macro_rules! writeback {
                     TailDirty = "tail-dirty" needs(reclaim.dirty_count = DirtyCount::All),
                     /// The same, and only pages that it meets for the second time; others are moved out of the way.
                     SeenTwice = "seen-twice" needs(reclaim.dirty_count = DirtyCount::All),
+                    /// None: dirty pages are moved out of the way and left to the flushers.
+                    Nobody = "nobody",
                 }
             }
         }

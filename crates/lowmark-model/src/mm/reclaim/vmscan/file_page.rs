@@ -18,13 +18,17 @@ impl Mm {
         let page = &self.pages[pfn];
         let lists = &self.lruvecs[self.zones[self.pages.zone(pfn)].lruvec];
         let seen = page.has(flag::RECLAIM);
+        let met_again = sc.kswapd && lists.tail_dirty && seen;
         let (writes, fate) = match self.kernel.mechanisms.writeback.reclaim_file_writes {
             ReclaimFileWrites::Anybody => (true, Fate::Keep),
             ReclaimFileWrites::KswapdLate => {
                 (sc.kswapd && sc.priority < DEF_PRIORITY - 2, Fate::Keep)
             }
             ReclaimFileWrites::TailDirty => (sc.kswapd && lists.tail_dirty, Fate::Keep),
-            ReclaimFileWrites::SeenTwice => (sc.kswapd && lists.tail_dirty && seen, Fate::Activate),
+            ReclaimFileWrites::SeenTwice => (met_again, Fate::Activate),
+            // pageout() turns it away.
+            ReclaimFileWrites::Nobody if met_again => return Some(Fate::Activate),
+            ReclaimFileWrites::Nobody => (false, Fate::Activate),
         };
         if writes {
             return None;
@@ -155,6 +159,35 @@ impl World {
             if self.mm.kernel.mechanisms.writeback.flusher_wakeup == FlusherWakeup::DirtyBatch {
                 self.wakeup_flusher_threads(None);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{LruvecId, NodeId};
+    use crate::mm::types::{Gfp, SWAP_CLUSTER_MAX, ZoneType};
+
+    /// What kswapd does with a dirty page of a file that it meets for the second time where all is dirty: `None` is to
+    /// write it.
+    #[test]
+    fn nobody_writes_pages_of_files_from_6_16_on() {
+        for (version, writes) in [("v4.10", true), ("v6.15", true), ("v6.16", false)] {
+            let mut world = World::of_version(version);
+            let pfn = world.alloc_page_fast(Gfp::user(NodeId::FIRST)).unwrap();
+            world.mm.pages[pfn].set(flag::DIRTY | flag::RECLAIM);
+            world.mm.lruvecs[LruvecId::from(0)].tail_dirty = true;
+            let sc = ScanControl::new(true, SWAP_CLUSTER_MAX, 0, ZoneType::High);
+            let fate = world.mm.left_to_flusher(pfn, &sc);
+            assert_eq!(fate.is_none(), writes, "{version}");
+            assert!(writes || matches!(fate, Some(Fate::Activate)));
+            assert_eq!(world.mm.stat.nr_vmscan_immediate_reclaim, 0);
+            // The first time it is marked and left.
+            world.mm.pages[pfn].clear(flag::RECLAIM);
+            let marked = world.mm.left_to_flusher(pfn, &sc).is_some();
+            assert_eq!(marked, version != "v4.10", "{version}");
+            assert_eq!(world.mm.pages[pfn].has(flag::RECLAIM), marked);
         }
     }
 }
