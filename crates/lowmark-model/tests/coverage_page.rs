@@ -24,7 +24,7 @@ fn every_subject_is_told_once() {
     }
     // The model has them from 5.0 on, and kernels always.
     assert!(page.contains("| `swap_bios` | no | no | no | no | no | yes | yes | yes | yes |"));
-    // 6.16 stopped writing: only the last column.
-    let line = "| `no_file_writes_by_reclaim` |  |  |  |  |  |  |  |  | no |";
+    // Generations came with 6.1: only the last columns.
+    let line = "| `lru_gen` |  |  |  |  |  |  | no | no | no |";
     assert!(page.contains(line), "{page}");
 }

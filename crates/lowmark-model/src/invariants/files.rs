@@ -134,9 +134,13 @@ fn dirty_pages_are_counted(world: &World) {
     let mut by_zone = vec![0_u64; mm.zones.len()];
     for pfn in 0..mm.pages.len() {
         let page = &mm.pages[pfn];
+        if page.has(flag::BUDDY) {
+            continue;
+        }
+        // A page that was written to while it is on its way is both.
         let dirty = page.has(flag::DIRTY) && !page.has(flag::SWAPBACKED);
-        let counts = !page.has(flag::BUDDY) && (dirty || page.has(flag::WRITEBACK));
-        by_zone[usize::from(mm.pages.zone(pfn))] += u64::from(counts);
+        let on_the_way = page.has(flag::WRITEBACK);
+        by_zone[usize::from(mm.pages.zone(pfn))] += u64::from(dirty) + u64::from(on_the_way);
     }
     for inode in &mm.inodes {
         let unstable = inode.commit_info.pages();
