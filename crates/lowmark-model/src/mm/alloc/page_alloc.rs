@@ -91,6 +91,11 @@ impl Mm {
         order: usize,
         list: MigrateType,
     ) {
+        debug_assert_eq!(self.pages.zone(pfn), zone, "a block of another zone");
+        debug_assert!(
+            !self.pages[pfn].has(flag::LRU) && !self.pages[pfn].has(flag::BUDDY),
+            "a block that is on a list is freed"
+        );
         let zone = &mut self.zones[zone];
         zone.free += 1 << order;
         let first = zone.first_managed;

@@ -136,6 +136,7 @@ impl Lruvec {
     /// (`lruvec_add_folio`); `kind` is the type of its zone.
     #[inline]
     pub(crate) fn add(&mut self, chunks: &mut Chunks, page: &mut Page, pfn: Pfn, kind: ZoneType) {
+        debug_assert!(!page.has_any(flag::LRU) && !page.has(flag::BUDDY));
         page.set(flag::LRU);
         let lru = page.lru();
         self.count_in(page, kind, lru);
@@ -152,6 +153,7 @@ impl Lruvec {
         kind: ZoneType,
     ) {
         let page = &mut pages[pfn];
+        debug_assert!(page.has(flag::LRU), "a page that is on no list leaves it");
         page.clear(flag::LRU);
         let lru = page.lru();
         self.count_out(page, kind, lru);

@@ -87,6 +87,11 @@ async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
     sc.found = Found::default();
     let groups = {
         let mut world = sys.world();
+        debug_assert_eq!(
+            world.mm.zones[target.zone].lruvec,
+            world.mm.root_lruvec(target.lruvec),
+            "lists that are not those of their zone"
+        );
         let whole = Target {
             lruvec: world.mm.memcg_lruvec(target.lruvec, sc.memcg),
             ..target
