@@ -1,4 +1,4 @@
-//! The mechanisms of reclaim and swap, one enum each.
+//! The mechanisms, one enum each, in groups with a file each.
 //!
 //! A variant's text says what the kernel does with it. Variants that were never merged say where they
 //! were posted; for merged ones commit and version stand in [`super::versions::HISTORY`].
