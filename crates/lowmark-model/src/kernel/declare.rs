@@ -1,5 +1,5 @@
 //! How mechanisms are declared: one entry gives the enum, its field in its group of `Mechanisms`, its names on the
-//! command line, its text in lists, and what it works with.
+//! command line, its text in lists, and the variants of other mechanisms that it works with.
 //!
 //! `group: Group { field: Name [within subject] { Variant = "name" [needs(group.other = Pattern, …)], … } … }`
 //!

@@ -20,7 +20,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "dirty-pages-by-node",
         version: v(4, 8),
         commit: "281e37265f28",
-        summary: "what may be dirty is a part of a node's memory, not of a zone's",
+        summary: "dirty pages are limited to a part of each node's memory, not of each zone's",
         effect: |m| {
             m.writeback.dirty_spread = DirtySpread::Node;
         },

@@ -74,12 +74,12 @@ impl Mm {
         let device = file.device;
         let rule = self.kernel.mechanisms.nfs.nfs_unstable;
         self.count_unstable(device, -1, rule);
-        self.count_page_in_zone(inode, page, -1);
+        self.count_file_page_in_zone(inode, page, -1);
     }
 
-    fn count_page_in_zone(&mut self, inode: InodeId, page: u32, change: i64) {
+    fn count_file_page_in_zone(&mut self, inode: InodeId, page: u32, change: i64) {
         if let Some(pfn) = self.inodes[inode].pages.page(page) {
-            self.count_in_zone(pfn, change);
+            self.count_dirty_in_zone(pfn, change);
         }
     }
 }
@@ -96,7 +96,7 @@ impl World {
         let rule = self.mm.kernel.mechanisms.nfs.nfs_unstable;
         self.mm.count_unstable(device, i64::from(pages), rule);
         for page in first..first + pages {
-            self.mm.count_page_in_zone(inode, page, 1);
+            self.mm.count_file_page_in_zone(inode, page, 1);
         }
         self.mark_inode_datasync(inode);
     }
@@ -165,7 +165,7 @@ impl World {
         let rule = self.mm.kernel.mechanisms.nfs.nfs_unstable;
         self.mm.count_unstable(device, -(clean.len() as i64), rule);
         for page in clean {
-            self.mm.count_page_in_zone(inode, page, -1);
+            self.mm.count_file_page_in_zone(inode, page, -1);
         }
         if let Some(client) = self.nfs.client(device) {
             client.waiters.wake_all(&mut self.sched);

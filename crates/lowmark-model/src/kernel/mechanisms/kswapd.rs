@@ -1,10 +1,10 @@
-//! kswapd: when it wakes, what it balances, when it waits and gives up.
+//! kswapd: when kswapd wakes, which zones it balances, when it waits and when it gives up on a node.
 
 macro_rules! kswapd {
     ($next:ident $($others:ident)*; $($before:tt)*) => {
         $next! { $($others)*;
             $($before)*
-            /// kswapd: when it wakes, what it balances, when it waits and gives up.
+            /// kswapd: when kswapd wakes, which zones it balances, when it waits and when it gives up on a node.
             kswapd: Kswapd {
                 /// When kswapd gives up on a node and leaves it to direct reclaim.
                 hopeless_node: HopelessNode {

@@ -171,7 +171,7 @@ macro_rules! writeback {
                     /// It keeps them.
                     Kept = "kept",
                 }
-                /// Pages that a flusher writes of an inode in its turn (`writeback_chunk_size`).
+                /// How many pages of one inode a flusher writes before it goes on to the next (`writeback_chunk_size`).
                 writeback_slice: WritebackSlice {
                     /// 1024 (before 1a12d8bd7b29, 3.1).
                     Fixed = "fixed",

@@ -29,7 +29,7 @@ impl Zone {
         self.watermark_ok_with(self.free, order, mark, class)
     }
 
-    /// The same if so many pages were free.
+    /// [`watermark_ok`](Self::watermark_ok) as if `free` pages were free.
     #[inline]
     pub(super) fn watermark_ok_with(
         &self,

@@ -138,7 +138,7 @@ impl Mm {
         let pages = self.pages[pfn].folio_nr_pages();
         self.stat.pgactivate += pages;
         let lruvec = self.lruvec_of(pfn);
-        self.lruvecs[lruvec].classic().note_activation(file, pages);
+        self.lruvecs[lruvec].note_activation(file, pages);
     }
 
     /// `readpage` of a page that has just entered the page cache: the read that it needs, for which it is

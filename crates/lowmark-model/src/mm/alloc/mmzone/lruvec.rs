@@ -66,8 +66,7 @@ pub(crate) struct Classic {
 }
 
 impl Classic {
-    /// Pages of a kind, anon or file, were activated outside of reclaim (`update_page_reclaim_stat`).
-    pub(crate) fn note_activation(&mut self, file: bool, pages: u64) {
+    fn note_activation(&mut self, file: bool, pages: u64) {
         self.recent_scanned[usize::from(file)] += pages;
         self.recent_rotated[usize::from(file)] += pages;
     }
@@ -79,6 +78,13 @@ impl Lruvec {
     pub(crate) fn classic(&mut self) -> &mut Classic {
         let Policy::Classic(classic) = &mut self.policy;
         classic
+    }
+
+    /// Pages of a kind, anon or file, were activated outside of reclaim (`update_page_reclaim_stat`).
+    pub(crate) fn note_activation(&mut self, file: bool, pages: u64) {
+        match &mut self.policy {
+            Policy::Classic(classic) => classic.note_activation(file, pages),
+        }
     }
 
     #[inline]
@@ -213,7 +219,8 @@ impl Lruvec {
         }
     }
 
-    /// The rest is no longer counted on the list: pages by type of their zone, of which so many are tails of folios.
+    /// Pages that were taken and not given back are no longer counted on the list: `by_zone` pages by type of their zone,
+    /// `tails` of which are tails of folios.
     pub(crate) fn count_taken(&mut self, lru: Lru, by_zone: &ByZone, tails: u64) {
         for (on_list, taken) in self.zone_pages.iter_mut().zip(by_zone) {
             on_list[lru as usize] -= taken;
@@ -248,7 +255,7 @@ impl Lruvec {
         }
     }
 
-    /// It no longer is.
+    /// The page, with its folio, has left the list.
     #[inline]
     fn count_out(&mut self, page: &Page, kind: ZoneType, lru: Lru) {
         let (kind, lru) = (kind as usize, lru as usize);

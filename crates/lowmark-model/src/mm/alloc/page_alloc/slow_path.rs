@@ -1,11 +1,11 @@
 //! The slow path (`__alloc_pages_slowpath`), for blocks of every order and with all flags.
 //!
 //! 1. The kswapds of the zonelist are woken, and zones give down to the floor that the flags allow.
-//! 2. An allocation that must not wait ends here. So does one that no zone can help.
+//! 2. An allocation without `__GFP_DIRECT_RECLAIM` ends here.
 //! 3. Compaction comes first for a costly block (above `PAGE_ALLOC_COSTLY_ORDER`), as there may be memory enough in pieces. If
 //!    compaction has nothing to work with, or has failed lately, an allocation that gives up soon is at its end.
 //! 4. Reclaim, and another attempt; what was reclaimed may be on the lists of CPUs, which are drained for a last one.
-//! 5. Compaction for a block that is not to be had yet, now in earnest.
+//! 5. If there is still no block of the order, zones are compacted, synchronously unless the allocation is to give up soon.
 //! 6. `__GFP_NORETRY` ends here, and so does a costly block without `__GFP_RETRY_MAYFAIL`. All others begin again at 1 as
 //!    long as there is hope; up to 4.6 they wait first.
 
@@ -117,7 +117,10 @@ async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutO
         let zone = {
             let world = &mut *sys.world();
             if !world.mm.may_retry(gfp, order, &rounds) {
-                world.out_of_memory(order as u32);
+                // The OOM killer frees no costly blocks (`__alloc_pages_may_oom`).
+                if !costly {
+                    world.out_of_memory(order as u32);
+                }
                 return Err(OutOfMemory);
             }
             world.mm.preferred_zone(gfp)

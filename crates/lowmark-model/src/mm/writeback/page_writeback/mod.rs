@@ -97,7 +97,7 @@ impl Dirtying {
 
 impl Mm {
     /// A page has become dirty, or is neither that nor on its way any more.
-    pub(crate) fn count_in_zone(&mut self, pfn: Pfn, change: i64) {
+    pub(crate) fn count_dirty_in_zone(&mut self, pfn: Pfn, change: i64) {
         let zone = self.pages.zone(pfn);
         let dirty = &mut self.zones[zone].dirty;
         *dirty = dirty.wrapping_add_signed(change);
@@ -161,7 +161,7 @@ impl World {
         self.mm.nfs_clear_commit(inode, index);
         self.mm.pages[pfn].set(flag::DIRTY);
         self.mm.nr_dirty += 1;
-        self.mm.count_in_zone(pfn, 1);
+        self.mm.count_dirty_in_zone(pfn, 1);
         self.mm.memcontrol.count_dirty(pfn);
         self.mm.stat.nr_dirtied += 1;
         let bdi = &mut self.mm.bdis[wb];
@@ -263,7 +263,7 @@ impl World {
         file.pages.clear_tag(index, Tag::Dirty);
         let wb = file.wb();
         self.mm.nr_dirty -= 1;
-        self.mm.count_in_zone(pfn, -1);
+        self.mm.count_dirty_in_zone(pfn, -1);
         self.mm.memcontrol.uncount_dirty(pfn);
         self.mm.nr_cancelled += 1;
         self.mm.bdis[wb].reclaimable -= 1;

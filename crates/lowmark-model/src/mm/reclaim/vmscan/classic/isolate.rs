@@ -100,8 +100,8 @@ impl Mm {
         self.age_by_put_back(target.lruvec, active);
     }
 
-    /// `too_many_isolated`: so many pages are in the hands of other reclaimers that this one has to
-    /// wait.
+    /// `too_many_isolated`: other reclaimers have isolated more pages than are left on the list, or an eighth of that, so that
+    /// this reclaimer waits.
     pub(in crate::mm::reclaim::vmscan) fn too_many_isolated(
         &self,
         target: Target,
