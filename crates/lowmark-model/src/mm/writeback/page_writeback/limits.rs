@@ -5,7 +5,7 @@ use super::proportions::PropDescriptor;
 use super::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
 use crate::ids::{MemcgId, WbId, ZoneId};
 use crate::kernel::{
-    BdiBackground, DirtyLimitStart, DirtySpread, IdleDevices, Proportions, Throttle,
+    BdiBackground, DirtyLimitStart, DirtyReserve, DirtySpread, IdleDevices, Proportions, Throttle,
 };
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::{Lruvec, Zone};
@@ -91,6 +91,25 @@ impl Mm {
                 }
             }
         };
+        let dirty = zones.iter().map(|zone| zone.dirty).sum();
+        self.surely_allows(zone, dirty) || dirty <= self.dirty_limit_of(zones)
+    }
+
+    /// Whether as many dirty pages are within the limit of a zone, or of its node, for its file pages alone that belong to no
+    /// group. They are most of what the limit follows from, and two numbers; the limit itself is a sum over zones, lists
+    /// and groups, which is much for every page that is written to.
+    #[inline]
+    fn surely_allows(&self, zone: &Zone, dirty: u64) -> bool {
+        let lruvec = &self.lruvecs[zone.lruvec];
+        let file = lruvec.len(Lru::InactiveFile) + lruvec.len(Lru::ActiveFile);
+        let (sysctl, mechanisms) = (&self.kernel.sysctl, &self.kernel.mechanisms.writeback);
+        mechanisms.dirty_reserve != DirtyReserve::Balance
+            && sysctl.dirty_bytes == 0
+            && dirty <= sysctl.dirty_ratio * file / 100
+    }
+
+    /// `zone_dirty_limit`, `node_dirty_limit`: how many pages of the zones may be dirty.
+    fn dirty_limit_of(&self, zones: &[Zone]) -> u64 {
         let memory = zones.iter().fold(Memory::default(), |sum, zone| {
             let on_lists = |lists: [Lru; 2]| self.pages_of_zone(zone, lists);
             Memory {
@@ -105,11 +124,10 @@ impl Mm {
         });
         let (sysctl, mechanisms) = (&self.kernel.sysctl, &self.kernel.mechanisms);
         let available = global_dirtyable_memory(&memory, mechanisms) - 1;
-        let limit = match sysctl.dirty_bytes {
+        match sysctl.dirty_bytes {
             0 => sysctl.dirty_ratio * available / 100,
             bytes => bytes.div_ceil(PAGE_SIZE) * available / self.dirtyable_memory(),
-        };
-        zones.iter().map(|zone| zone.dirty).sum::<u64>() <= limit
+        }
     }
 
     /// Pages of a zone on lists, those of all groups.
