@@ -43,7 +43,10 @@ fn pages_are_conserved(mm: &Mm) {
 /// pageblock of that type.
 fn free_on(mm: &Mm, zone: ZoneId, list: MigrateType, order: usize, area: &FreeList) -> u64 {
     let state = &mm.zones[zone];
-    let strays = matches!(state.rules.migrate_types, MigrateTypes::Stolen);
+    let strict = matches!(
+        state.rules.migrate_types,
+        MigrateTypes::Claimed | MigrateTypes::ClaimedFirst
+    );
     let mut blocks = 0;
     for pfn in area.iter(&mm.pages) {
         let page = &mm.pages[pfn];
@@ -62,7 +65,7 @@ fn free_on(mm: &Mm, zone: ZoneId, list: MigrateType, order: usize, area: &FreeLi
             "a block is on the list of another zone"
         );
         assert!(
-            strays || state.pageblock_type(pfn) == list,
+            !strict || state.pageblock_type(pfn) == list,
             "a block is on a list that its pageblock denies"
         );
         blocks += 1;

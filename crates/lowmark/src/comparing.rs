@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_not_taken_back() {
         let version = |text| Version::known(text).expect("a version");
-        let mut scenarios = [scenario(&version("v5.13")), scenario(&version("v6.1"))];
-        let setting = format!("{PREFIX}pcp_lists");
+        let mut scenarios = [scenario(&version("v5.8")), scenario(&version("v6.1"))];
+        let setting = format!("{PREFIX}compaction");
         scenarios[1]
             .kernel
             .sysctl

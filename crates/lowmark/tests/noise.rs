@@ -131,15 +131,15 @@ fn columns_have_in_common_what_the_model_has_of_one() {
             .for_each(|kernel| arguments.extend(["--kernel", kernel]));
         place.lowmark(&arguments).json()
     };
-    let step = compare(["v5.13", "v5.14"]);
+    let step = compare(["v6.16", "v6.17"]);
     let title = step["comparisons"][0]["title"].as_str().expect("a title");
-    assert!(title.ends_with("left-out=pcp_lists"), "{title}");
+    assert!(title.ends_with("left-out=read_folios"), "{title}");
     assert!(
         judged(&step).iter().all(|(_, different)| !different),
         "{step}"
     );
     // What is made apart is what it is, and the comparison says that it differs.
-    for kernel in ["v5.13", "v5.14"] {
+    for kernel in ["v6.16", "v6.17"] {
         place
             .lowmark(&[
                 "run",
@@ -156,7 +156,7 @@ fn columns_have_in_common_what_the_model_has_of_one() {
     let text = place.lowmark(&["compare", "apart"]).good();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        text.contains("v5.13: the model leaves out pcp_lists, which other columns have"),
+        text.contains("v6.16: the model leaves out read_folios, which other columns have"),
         "{text}"
     );
 }

@@ -85,12 +85,6 @@ macro_rules! switched {
 const OLDEST: Version = v2_6(37);
 
 switched! {
-    /// Direct reclaimers wait for kswapd while less than half of the min watermarks is free
-    /// (`throttle_direct_reclaim`, 5515061d22f0).
-    direct_throttle: v(3, 6), Some(v(4, 8)), Some(v(3, 6));
-    /// Free blocks are grouped by what can be done about their pages (`MIGRATE_UNMOVABLE`, …). Without it all blocks
-    /// are movable, and watermarks are never boosted.
-    pageblocks: OLDEST, Some(v(5, 0)), Some(v(5, 0));
     /// A region has a page of page tables, which cannot be moved, for each 2 MiB in use (`pte_alloc`). Without it they
     /// are a part of what the machine file calls `occupied`.
     page_tables: OLDEST, Some(v(5, 0)), Some(v(5, 0));
@@ -105,9 +99,6 @@ switched! {
     /// Pages are moved so that larger blocks become free: in the background (`kcompactd`, 698b1b30642f, 4.6), and by
     /// tasks that need a block and can wait (`compact_zone`, 748446bb6b5a, 2.6.35). The model has it as of 5.1 to 6.6.
     compaction: OLDEST, Some(v(5, 9)), Some(v(5, 1));
-    /// Each CPU keeps free pages to itself (`struct per_cpu_pages`). The model has the sizes of these lists as of 5.14:
-    /// fewer pages while kswapd is at work (c49c2c47dab6).
-    pcp_lists: OLDEST, Some(v(5, 14)), Some(v(5, 14));
     /// Files are read into large folios on file systems that write in them (`page_cache_ra_order`, 793917d997df). The
     /// model has the rules of 6.17, where readahead remembers the order of its folios (c4602f9fa77f) and ends windows
     /// where they end (5a9236b33d51). Without it files are read into single pages.
@@ -169,12 +160,6 @@ pub const ABSENT: &[Subject] = &[
         v(4, 0),
         None,
         "`memory.low` (241994ed8649) and `memory.min` of memory cgroups, `memory.swap.max`, `memory.reclaim`, and groups below groups.",
-    ),
-    absent(
-        "compaction_ready",
-        v(3, 3),
-        None,
-        "Direct reclaim for a large block ends as soon as compaction could go on (e0887c19b2da).",
     ),
     absent(
         "mlock",

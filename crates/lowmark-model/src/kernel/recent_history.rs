@@ -33,6 +33,15 @@ pub(super) const SINCE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "atomic-reserve-in-large-zones",
+        version: v(6, 8),
+        commit: "9cd20f3fe045",
+        summary: "no pageblock is kept for allocations that cannot wait in a zone of which a hundredth is less than one",
+        effect: |m| {
+            m.zones.atomic_reserve = AtomicReserve::LargeZones;
+        },
+    },
+    Change {
         name: "writers-read-old-counters",
         version: v(6, 9),
         commit: "d9b3ce8769e3",

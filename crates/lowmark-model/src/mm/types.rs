@@ -120,24 +120,30 @@ pub(crate) enum MigrateType {
     Movable,
     /// It can be given up: caches of inodes and the like.
     Reclaimable,
+    /// Kept for allocations of several pages that cannot wait (`MIGRATE_HIGHATOMIC`; up to 4.3 `MIGRATE_RESERVE`).
+    HighAtomic,
 }
 
 impl MigrateType {
     /// How many there are.
-    pub(crate) const COUNT: usize = 3;
+    pub(crate) const COUNT: usize = 4;
     /// All of them, by their numbers.
     pub(crate) const ALL: [MigrateType; MigrateType::COUNT] = [
         MigrateType::Unmovable,
         MigrateType::Movable,
         MigrateType::Reclaimable,
+        MigrateType::HighAtomic,
     ];
+    /// How many of them allocations belong to, the first ones (`MIGRATE_PCPTYPES`).
+    pub(crate) const PCPTYPES: usize = 3;
 
     /// Whose blocks are taken when there are none of this type, in order (`fallbacks`).
-    pub(crate) fn fallbacks(self) -> [MigrateType; MigrateType::COUNT - 1] {
+    pub(crate) fn fallbacks(self) -> &'static [MigrateType] {
         match self {
-            MigrateType::Unmovable => [MigrateType::Reclaimable, MigrateType::Movable],
-            MigrateType::Movable => [MigrateType::Reclaimable, MigrateType::Unmovable],
-            MigrateType::Reclaimable => [MigrateType::Unmovable, MigrateType::Movable],
+            MigrateType::Unmovable => &[MigrateType::Reclaimable, MigrateType::Movable],
+            MigrateType::Movable => &[MigrateType::Reclaimable, MigrateType::Unmovable],
+            MigrateType::Reclaimable => &[MigrateType::Unmovable, MigrateType::Movable],
+            MigrateType::HighAtomic => &[],
         }
     }
 }

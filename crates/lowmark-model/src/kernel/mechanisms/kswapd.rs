@@ -78,6 +78,18 @@ macro_rules! kswapd {
                     /// while it works or naps counts even if it is lower.
                     Remembers = "remembers" needs(reclaim.lru_unit = LruUnit::Node),
                 }
+                /// Whether direct reclaimers wait for kswapd while less than half of the min watermarks is free
+                /// (`throttle_direct_reclaim`).
+                direct_throttle: DirectThrottle {
+                    /// They do not.
+                    Off = "off",
+                    /// They wait, and a kswapd that would sleep wakes them and does not sleep.
+                    KeepsAwake = "keeps-awake",
+                    /// They wait until kswapd has freed enough or goes to sleep.
+                    On = "on",
+                    /// The same; zones with nothing to reclaim do not count.
+                    Reclaimable = "reclaimable",
+                }
             }
         }
     };

@@ -63,17 +63,41 @@ macro_rules! zones {
                     All = "all",
                 }
                 /// What an allocation takes when there are no free blocks of its type (`__rmqueue_fallback`).
-                migrate_types: MigrateTypes within pageblocks {
-                    /// A page of the largest block of another type, with all that is free in its pageblock; movable pages
-                    /// come from the smallest one, with the rest of it.
+                migrate_types: MigrateTypes {
+                    /// The largest block of another type. If it has 16 pages or more, or if the allocation is reclaimable,
+                    /// all that is free in its pageblock changes its type, and the pageblock does so if that is half of it.
+                    Moved = "moved",
+                    /// The same, and the rest of a smaller block changes its type, too.
+                    RestTaken = "rest-taken",
+                    /// The rest of a block changes its type only with its pageblock.
+                    RestLeft = "rest-left",
+                    /// The rest of a block changes its type always, and unmovable allocations take what is free in a pageblock
+                    /// as reclaimable ones do.
+                    UnmovableToo = "unmovable-too",
+                    /// A pageblock also changes its type for its pages in use that are like those of the allocation; what
+                    /// is split then is the smallest block that changed its type.
+                    Alike = "alike",
+                    /// The same, but movable pages that cannot take a pageblock come from the smallest block.
                     Stolen = "stolen",
                     /// The same, but what is free changes its type only with its pageblock.
                     Claimed = "claimed",
                     /// A pageblock to claim is looked for among all blocks; else a page comes from the smallest one.
                     ClaimedFirst = "claimed-first",
                 }
+                /// Pageblocks kept for allocations of several pages that cannot wait.
+                atomic_reserve: AtomicReserve {
+                    /// Two of each zone from booting on, which other allocations use when nothing else is free
+                    /// (`MIGRATE_RESERVE`).
+                    AtBoot = "at-boot",
+                    /// Those from which such an allocation got a block, as long as they are not more than a hundredth of the
+                    /// zone; an allocation that reclaimed and found nothing gives one back (`MIGRATE_HIGHATOMIC`).
+                    OnDemand = "on-demand",
+                    /// The same; none in a zone of which a hundredth is less than a pageblock
+                    /// (`reserve_highatomic_pageblock`).
+                    LargeZones = "large-zones",
+                }
                 /// Whether kswapd is to free more when blocks change their type (`boost_watermark`).
-                watermark_boost: WatermarkBoost within pageblocks {
+                watermark_boost: WatermarkBoost {
                     /// It is not.
                     Off = "off",
                     /// Watermarks are a pageblock higher until kswapd has reclaimed for them.
@@ -122,8 +146,13 @@ macro_rules! zones {
                     Bounded = "bounded" needs(reclaim.lru_unit = LruUnit::Node),
                 }
                 /// How many free pages the lists of each CPU hold (`struct per_cpu_pages`).
-                pcp_lists: PcpLists within pcp_lists {
-                    /// Up to a CPU's share of the low watermark, four batches while kswapd is at work.
+                pcp_lists: PcpLists {
+                    /// Single pages, up to six batches of a quarter of a thousandth of the zone, 31 pages at most.
+                    SixBatches = "six-batches",
+                    /// The same, but batches are up to 63 pages.
+                    LargeBatches = "large-batches",
+                    /// Small blocks and huge pages too, up to a CPU's share of the low watermark, four batches while kswapd is
+                    /// at work.
                     Fixed = "fixed",
                     /// Up to an eighth of the zone, as far as allocations and frees in a row let them grow; batches grow
                     /// as well.

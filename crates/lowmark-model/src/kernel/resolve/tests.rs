@@ -1,7 +1,7 @@
 //! Tests of kernels by name.
 
 use super::*;
-use crate::kernel::{FairClass, MigrateTypes, RequestTags, SwapinReadahead};
+use crate::kernel::{FairClass, RequestTags, SwapinReadahead, WatermarkBoost};
 use std::collections::BTreeMap;
 
 /// A kernel with differences from its version and settings.
@@ -73,9 +73,11 @@ fn the_step_to_node_lists_is_one_change() {
 
 #[test]
 fn what_the_model_leaves_out_cannot_be_switched() {
-    for toggle in [set("migrate_types", "claimed"), apply("watermark-boost")] {
-        refused("v4.17", &[toggle], &["pageblocks", "from v5.0 on"]);
-    }
+    refused(
+        "v4.17",
+        &[set("virtio_memory", "extras")],
+        &["virtio_memory", "from v5.0 on"],
+    );
     refused(
         "v6.18",
         &[set("swap_cache_index", "trees")],
@@ -180,13 +182,13 @@ fn a_mechanism_without_a_variant_is_told_from_an_unknown_change() {
     refused(
         "v3.6",
         &[set("migrate_types", "x")],
-        &["no variant x", "stolen"],
+        &["no variant x", "moved"],
     );
 }
 
 #[test]
 fn released_kernels_have_the_first_variants_of_what_came_later() {
     let kernel = Kernel::released(Version::known("v3.6").unwrap());
-    assert_eq!(kernel.mechanisms.zones.migrate_types, MigrateTypes::Stolen);
-    assert!(!kernel.coverage.pageblocks);
+    assert_eq!(kernel.mechanisms.zones.watermark_boost, WatermarkBoost::Off);
+    assert!(!kernel.coverage.swap_bios);
 }

@@ -36,8 +36,10 @@ pub(crate) struct Zone {
     pub(crate) free_area: [[FreeList; MAX_ORDER]; MigrateType::COUNT],
     /// The rules that it works by.
     pub(crate) rules: Zones,
-    /// Type of each pageblock; none where blocks are not grouped, and all are movable.
+    /// Type of each pageblock; none on machines so small that blocks are not grouped, and all are movable.
     pub(crate) pageblocks: Vec<MigrateType>,
+    /// `nr_reserved_highatomic`: pages of the pageblocks that are kept for allocations that cannot wait, from 4.4 on.
+    pub(crate) reserved_highatomic: u64,
     /// min, low, high in pages, without boost.
     pub(crate) watermark: [u64; 3],
     /// `watermark_boost`: pages that all watermarks are higher for a while.
@@ -57,7 +59,7 @@ pub(crate) struct Zone {
     /// ZONE_CONGESTED, PGDAT_CONGESTED: all dirty file pages of a batch were on congested devices.
     pub(crate) congested: bool,
     /// Free pages that CPUs keep to themselves.
-    pub(crate) pcp: Option<Pcp>,
+    pub(crate) pcp: Pcp,
     /// `NR_ALLOC_BATCH`: pages until it is another zone's turn.
     pub(crate) alloc_batch: i64,
     /// What compaction remembers of it.
@@ -281,19 +283,11 @@ impl Layout {
                 LruUnit::Zone => LruvecId::from(index),
                 LruUnit::Node => LruvecId::from(spec.node),
             };
-            let grouped = kernel.coverage.pageblocks;
             // Zones begin and end with a pageblock; what the kernel keeps lies at their beginning, where it
             // was loaded, but for what booting took from the end.
-            let (align, block) = match grouped {
-                true => (1 << (MAX_ORDER - 1), u64::from(PAGEBLOCK_PAGES)),
-                false => (1, 1),
-            };
-            let zone_start = Pfn::next_multiple_of(start, align);
-            let spanned = spec.present.next_multiple_of(block);
-            let kept = match grouped {
-                true => spanned.saturating_sub(spec.managed + self.pages_at_end(index, spanned)),
-                false => 0,
-            };
+            let zone_start = Pfn::next_multiple_of(start, 1 << (MAX_ORDER - 1));
+            let spanned = spec.present.next_multiple_of(u64::from(PAGEBLOCK_PAGES));
+            let kept = spanned.saturating_sub(spec.managed + self.pages_at_end(index, spanned));
             zones.push(Zone {
                 node: NodeId::from(spec.node),
                 kind: spec.kind.into(),
@@ -307,6 +301,7 @@ impl Layout {
                 free_area: Default::default(),
                 rules: kernel.mechanisms.zones,
                 pageblocks: Vec::new(),
+                reserved_highatomic: 0,
                 watermark: [0; 3],
                 watermark_boost: 0,
                 boost_max: 0,
@@ -316,7 +311,7 @@ impl Layout {
                 pages_scanned: 0,
                 all_unreclaimable: false,
                 congested: false,
-                pcp: None,
+                pcp: Pcp::default(),
                 alloc_batch: 0,
                 compaction: ZoneCompaction::default(),
             });
@@ -325,7 +320,7 @@ impl Layout {
         self.boot(zones.as_mut(), kernel);
         self.set_pageblocks(zones.as_mut(), kernel);
         for zone in &mut zones {
-            zone.pcp = Pcp::new(zone, self.cpus, self.cpus_of(zone.node), kernel);
+            zone.pcp = Pcp::new(zone, self.cpus, self.cpus_of(zone.node));
         }
         let last = zones.iter().map(|zone| usize::from(zone.lruvec)).max();
         let nodes = (0..self.nodes).map(|node| build_node(&zones, node, self.nodes));

@@ -3,12 +3,13 @@
 //! The first zone of the zonelist that keeps its low watermark gives the block ([`freelist`]); where none does, it is
 //! reclaimed, compacted or done without ([`slow_path`]).
 //!
-//! Up to 5.13 per-CPU lists of free pages ([`crate::mm::alloc::pcp`]) are left out. Counters are exact.
+//! Each CPU keeps free pages to itself ([`crate::mm::alloc::pcp`]). Counters are exact.
 
 mod boost;
 mod boot;
 mod fallback;
 mod freelist;
+mod reserve;
 mod slow_path;
 
 use crate::ids::ZoneId;
@@ -26,7 +27,7 @@ impl Zone {
     /// 2^order pages?
     #[inline]
     pub(crate) fn watermark_ok(&self, order: usize, mark: u64, class: ZoneType) -> bool {
-        self.watermark_ok_with(self.free, order, mark, class)
+        self.watermark_ok_with(self.free_without_reserve(), order, mark, class)
     }
 
     /// [`watermark_ok`](Self::watermark_ok) as if `free` pages were free.
@@ -42,7 +43,14 @@ impl Zone {
         if after <= mark + self.lowmem_reserve[class as usize] {
             return false;
         }
-        order == 0 || self.order_ok(order, mark, after)
+        order == 0 || self.order_ok(order, mark, after, MigrateType::PCPTYPES)
+    }
+
+    /// The same for an allocation that may take from what is kept for those that cannot wait.
+    pub(super) fn watermark_ok_atomic(&self, order: usize, mark: u64, class: ZoneType) -> bool {
+        let after = (self.free + 1).saturating_sub(1 << order);
+        let enough = after > mark + self.lowmem_reserve[class as usize];
+        enough && (order == 0 || self.order_ok(order, mark, after, MigrateType::COUNT))
     }
 
     /// One page that is to be of a type, if need be of another.
@@ -54,11 +62,13 @@ impl Zone {
         }
     }
 
-    fn order_ok(&self, order: usize, mark: u64, after: u64) -> bool {
+    /// Whether there is a block for the order; those on the lists of the first `types` types count.
+    fn order_ok(&self, order: usize, mark: u64, after: u64, types: usize) -> bool {
         match self.rules.watermark_order {
             WatermarkOrder::FreeBlock => {
-                let large = self.free_area.iter().flat_map(|areas| &areas[order..]);
-                large.into_iter().any(|area| area.len() > 0)
+                let lists = self.free_area[..types].iter();
+                let mut large = lists.flat_map(|areas| &areas[order..]);
+                large.any(|area| area.len() > 0)
             }
             WatermarkOrder::Decay => {
                 let (mut free, mut mark) = (after, mark);
@@ -97,6 +107,8 @@ impl Mm {
             "a block that is on a list is freed"
         );
         let zone = &mut self.zones[zone];
+        zone.pages_scanned = 0;
+        zone.all_unreclaimable = false;
         zone.free += 1 << order;
         let first = zone.first_managed;
         let managed_end = first + zone.managed as Pfn;
@@ -127,13 +139,8 @@ impl Mm {
         debug_assert!(!page.has(flag::LRU) && !page.is_mapped());
         page.reset();
         self.memcontrol.uncharge(pfn);
-        let zone = &mut self.zones[self.pages.zone(pfn)];
-        zone.pages_scanned = 0;
-        zone.all_unreclaimable = false;
         self.stat.pgfree += 1;
-        if !self.free_to_pcp(pfn, 0) {
-            self.free_block(pfn, 0);
-        }
+        self.free_to_pcp(pfn, 0);
     }
 
     /// The first zone of the zonelist that the request could use.

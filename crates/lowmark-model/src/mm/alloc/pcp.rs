@@ -6,11 +6,13 @@
 //!    short, but it still has to reclaim as much more as fills them; and a batch taken for one CPU can bring
 //!    the zone below its marks at once.
 //!
-//! Lists are as long as a share of the low watermark; from 6.7 on they and the batches grow with what is
-//! allocated and freed in a row.
+//! Up to 5.13 the lists hold single pages, six batches at most. From 5.14 on they hold small blocks, too, and are as long as
+//! a share of the low watermark; from 6.7 on they and the batches grow with what is allocated and freed in a row.
+//!
+//! Up to 4.14 pages that reclaim frees are the last ones of the list to be allocated (`cold`); here they are the first.
 
 use crate::ids::ZoneId;
-use crate::kernel::{Kernel, MigrateTypes, PcpLists};
+use crate::kernel::{MigrateTypes, PcpLists};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::alloc::page_alloc::RmqueueMode;
@@ -28,7 +30,7 @@ const HIGH_FRACTION: u64 = 8;
 /// Orders of the blocks on the lists: small ones, and huge pages (`NR_PCP_THP`).
 const LIST_ORDERS: [usize; PAGE_ALLOC_COSTLY_ORDER + 2] = [0, 1, 2, 3, PAGEBLOCK_ORDER];
 /// Lists of a CPU, one for each order and type.
-const LISTS: usize = LIST_ORDERS.len() * MigrateType::COUNT;
+const LISTS: usize = LIST_ORDERS.len() * MigrateType::PCPTYPES;
 
 /// The lists of a CPU.
 #[derive(Debug, Clone, Default)]
@@ -47,28 +49,29 @@ struct List {
     freed_high: bool,
 }
 
-/// `pcp_allowed_order`: whether blocks of an order are on the lists.
-pub(super) fn has_list(order: usize) -> bool {
-    LIST_ORDERS.contains(&order)
-}
-
-/// `order_to_pindex`
+/// `order_to_pindex`. Blocks that are kept for allocations that cannot wait are on the lists of movable ones.
 fn list_index(order: usize, migrate_type: MigrateType) -> usize {
-    order.min(PAGE_ALLOC_COSTLY_ORDER + 1) * MigrateType::COUNT + migrate_type as usize
+    let list = match migrate_type {
+        MigrateType::HighAtomic => MigrateType::Movable,
+        list => list,
+    };
+    order.min(PAGE_ALLOC_COSTLY_ORDER + 1) * MigrateType::PCPTYPES + list as usize
 }
 
 impl List {
     fn pop_oldest(&mut self, index: usize) -> Option<Pfn> {
         let oldest = self.blocks[index].pop_front()?;
-        self.count -= 1 << LIST_ORDERS[index / MigrateType::COUNT];
+        self.count -= 1 << LIST_ORDERS[index / MigrateType::PCPTYPES];
         Some(oldest)
     }
 }
 
 /// The lists of a zone.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Pcp {
     lists: Vec<List>,
+    /// Single pages are on the lists and no blocks.
+    pages_alone: bool,
     batch: u32,
     high_min: u32,
     /// Equal to `high_min` where lists do not grow.
@@ -81,36 +84,49 @@ pub(crate) struct Pcp {
 
 impl Pcp {
     /// The lists of `cpus` CPUs, of which `local` share what the zone allows
-    /// (`zone_set_pageset_high_and_batch`); none if the kernel's are left out.
-    pub(super) fn new(zone: &Zone, cpus: u32, local: u32, kernel: &Kernel) -> Option<Pcp> {
-        let variant = kernel.mechanisms.zones.pcp_lists;
-        if !kernel.coverage.pcp_lists {
-            return None;
-        }
-        let local = u64::from(local.max(1));
-        // zone_batchsize
-        let share = (zone.managed >> 10).min((1 << 20) / PAGE_SIZE) / 4;
+    /// (`zone_batchsize`, `zone_set_pageset_high_and_batch`).
+    pub(super) fn new(zone: &Zone, cpus: u32, local: u32) -> Pcp {
+        let variant = zone.rules.pcp_lists;
+        let bytes_max = match variant {
+            PcpLists::SixBatches => 512 << 10,
+            _ => 1 << 20,
+        };
+        let share = (zone.size() >> 10).min(bytes_max / PAGE_SIZE) / 4;
         let share = share.max(1);
-        let batch = (1 << (share + share / 2).ilog2()) - 1;
-        let batch: u64 = batch.max(1);
-        let high = |pages: u64| (pages / local).max(batch << 2) as u32;
-        let high_min = high(zone.mark(Mark::Low));
+        let wanted: u64 = (1 << (share + share / 2).ilog2()) - 1;
+        let batch = wanted.max(1);
+        let local = u64::from(local.max(1));
+        let share_of = |pages: u64| (pages / local).max(batch << 2) as u32;
+        let high_min = match variant {
+            PcpLists::SixBatches | PcpLists::LargeBatches => 6 * wanted as u32,
+            PcpLists::Fixed | PcpLists::Tuned => share_of(zone.mark(Mark::Low)),
+        };
         let high_max = match variant {
-            PcpLists::Tuned => high(zone.managed / HIGH_FRACTION).max(high_min),
+            PcpLists::Tuned => share_of(zone.managed / HIGH_FRACTION).max(high_min),
             _ => high_min,
         };
         let list = List {
             high: high_min,
             ..List::default()
         };
-        Some(Pcp {
+        Pcp {
             lists: vec![list; cpus.max(1) as usize],
+            pages_alone: matches!(variant, PcpLists::SixBatches | PcpLists::LargeBatches),
             batch: batch as u32,
             high_min,
             high_max,
             below_high: false,
             reclaim_active: false,
-        })
+        }
+    }
+
+    /// `pcp_allowed_order`: whether blocks of an order are on the lists.
+    #[inline]
+    pub(super) fn has_list(&self, order: usize) -> bool {
+        match self.pages_alone {
+            true => order == 0,
+            false => LIST_ORDERS.contains(&order),
+        }
     }
 
     fn tuned(&self) -> bool {
@@ -121,6 +137,13 @@ impl Pcp {
     #[cfg(test)]
     fn len(&self) -> u64 {
         self.lists.iter().map(|list| u64::from(list.count)).sum()
+    }
+
+    /// From now on what is freed goes to the zone at once, as it does on lists of small zones of old kernels.
+    #[cfg(test)]
+    pub(crate) fn keep_nothing(&mut self) {
+        (self.pages_alone, self.batch) = (true, 1);
+        self.lists.iter_mut().for_each(|list| list.high = 0);
     }
 
     /// An allocation finds the zone below its high watermark.
@@ -162,9 +185,13 @@ impl Pcp {
     /// A block is freed on the CPU (`free_frozen_page_commit`): how many pages to give back to the zone.
     fn push(&mut self, cpu: usize, pfn: Pfn, order: usize, migrate_type: MigrateType) -> u32 {
         let (batch, tuned) = (self.batch, self.tuned());
+        let pages_alone = self.pages_alone;
         let list = &mut self.lists[cpu];
         list.blocks[list_index(order, migrate_type)].push_back(pfn);
         list.count += 1 << order;
+        if pages_alone {
+            return if list.count >= list.high { batch } else { 0 };
+        }
         list.alloc_factor >>= 1;
         let in_a_row = match tuned {
             true => list.freed_high && list.freed >= batch + self.high_min / 2,
@@ -246,7 +273,7 @@ impl Zone {
         order: usize,
         migrate_type: MigrateType,
     ) -> Option<Pfn> {
-        let list = &mut self.pcp.as_mut()?.lists[cpu];
+        let list = &mut self.pcp.lists[cpu];
         list.freed >>= 1;
         match list.blocks[list_index(order, migrate_type)].pop_back() {
             Some(pfn) => {
@@ -265,63 +292,70 @@ impl Zone {
         order: usize,
         migrate_type: MigrateType,
     ) -> Option<Pfn> {
-        let mut pcp = self.pcp.take()?;
-        let wanted = pcp.blocks_to_fill(cpu, order);
+        let wanted = self.pcp.blocks_to_fill(cpu, order);
         let index = list_index(order, migrate_type);
-        let list = &mut pcp.lists[cpu];
+        let mut blocks = std::mem::take(&mut self.pcp.lists[cpu].blocks[index]);
         let mut mode = RmqueueMode::Normal;
         for _ in 0..wanted {
             let Some(pfn) = self.rmqueue(pages, order, migrate_type, &mut mode) else {
                 break;
             };
-            list.blocks[index].push_front(pfn);
-            list.count += 1 << order;
+            blocks.push_front(pfn);
         }
-        let block = list.blocks[index].pop_back();
-        list.count -= u32::from(block.is_some()) << order;
-        self.pcp = Some(pcp);
+        let block = blocks.pop_back();
+        let list = &mut self.pcp.lists[cpu];
+        list.count += (blocks.len() as u32) << order;
+        list.blocks[index] = blocks;
         block
     }
 
     /// kswapd begins or ends to reclaim for the zone (`set_reclaim_active`).
     pub(crate) fn set_reclaim_active(&mut self, active: bool) {
-        if let Some(pcp) = &mut self.pcp {
-            pcp.reclaim_active = active;
-        }
+        self.pcp.reclaim_active = active;
     }
 }
 
 impl Mm {
-    /// Puts a free block on the list of the current CPU. False: its zone has no such lists.
+    /// Puts a free block on the list of the current CPU (`free_frozen_page_commit`).
     #[inline]
-    pub(super) fn free_to_pcp(&mut self, pfn: Pfn, order: usize) -> bool {
-        let zone = self.pages.zone(pfn);
-        match self.zones[zone].pcp.is_some() {
-            true => {
-                self.commit_to_pcp(zone, pfn, order);
-                true
-            }
-            false => false,
+    pub(super) fn free_to_pcp(&mut self, pfn: Pfn, order: usize) {
+        let (zone, cpu) = (self.pages.zone(pfn), self.cpu);
+        let state = &mut self.zones[zone];
+        let migrate_type = state.pageblock_type(pfn);
+        let count = state.pcp.push(cpu, pfn, order, migrate_type);
+        if count > 0 {
+            self.give_back(zone, count, list_index(order, migrate_type));
         }
     }
 
-    fn commit_to_pcp(&mut self, zone: ZoneId, pfn: Pfn, order: usize) {
-        let cpu = self.cpu;
-        let migrate_type = self.zones[zone].pageblock_type(pfn);
-        let count = match &mut self.zones[zone].pcp {
-            Some(pcp) => pcp.push(cpu, pfn, order, migrate_type),
-            None => 0,
-        };
-        if count == 0 {
-            return;
+    /// A list is too long.
+    fn give_back(&mut self, zone: ZoneId, count: u32, first: usize) {
+        match self.zones[zone].pcp.pages_alone {
+            true => self.free_pages_in_turn(zone, count),
+            false => self.free_pcppages_bulk(zone, self.cpu, count, first),
         }
-        self.free_pcppages_bulk(zone, cpu, count, list_index(order, migrate_type));
         let zone = &mut self.zones[zone];
         let enough = zone.mark(Mark::High) + zone.lowmem_reserve[ZoneType::High as usize];
-        if zone.free > enough
-            && let Some(pcp) = &mut zone.pcp
-        {
-            pcp.below_high = false;
+        if zone.free > enough {
+            zone.pcp.below_high = false;
+        }
+    }
+
+    /// `free_pcppages_bulk` up to 5.17: the oldest pages of the lists of each type in turn, one more from each the longer
+    /// it takes, and all that is left from the only list that has any.
+    fn free_pages_in_turn(&mut self, zone: ZoneId, count: u32) {
+        let cpu = self.cpu;
+        let mut left = count.min(self.zones[zone].pcp.lists[cpu].count);
+        let (mut index, mut in_a_row) = (0, 0);
+        while left > 0 {
+            in_a_row += 1;
+            index = (index + 1) % MigrateType::PCPTYPES;
+            for _ in 0..in_a_row {
+                if left == 0 || !self.free_oldest(zone, cpu, index) {
+                    break;
+                }
+                left -= 1;
+            }
         }
     }
 
@@ -329,24 +363,29 @@ impl Mm {
     fn free_pcppages_bulk(&mut self, zone: ZoneId, cpu: usize, count: u32, first: usize) {
         let mut left = count;
         for index in (0..LISTS).cycle().skip(first).take(LISTS) {
-            let order = LIST_ORDERS[index / MigrateType::COUNT];
-            let migrate_type = index % MigrateType::COUNT;
-            while left > 0 {
-                let oldest = match &mut self.zones[zone].pcp {
-                    Some(pcp) => pcp.lists[cpu].pop_oldest(index),
-                    None => None,
-                };
-                let Some(pfn) = oldest else { break };
-                // Up to 6.9 a block keeps the type that its pageblock had when it was freed.
-                match self.kernel.mechanisms.zones.migrate_types {
-                    MigrateTypes::Stolen => {
-                        self.free_block_to(zone, pfn, order, MigrateType::ALL[migrate_type]);
-                    }
-                    _ => self.free_block(pfn, order),
-                }
-                left = left.saturating_sub(1 << order);
+            let pages = 1 << LIST_ORDERS[index / MigrateType::PCPTYPES];
+            while left > 0 && self.free_oldest(zone, cpu, index) {
+                left = left.saturating_sub(pages);
             }
         }
+    }
+
+    /// The oldest block of a list goes back to the zone. False: the list is empty.
+    fn free_oldest(&mut self, zone: ZoneId, cpu: usize, index: usize) -> bool {
+        let state = &mut self.zones[zone];
+        let Some(pfn) = state.pcp.lists[cpu].pop_oldest(index) else {
+            return false;
+        };
+        let order = LIST_ORDERS[index / MigrateType::PCPTYPES];
+        let now = state.pageblock_type(pfn);
+        // Up to 6.9 a block keeps the type that its pageblock had when it was freed.
+        let list = match state.rules.migrate_types {
+            MigrateTypes::Claimed | MigrateTypes::ClaimedFirst => now,
+            _ if now == MigrateType::HighAtomic => now,
+            _ => MigrateType::ALL[index % MigrateType::PCPTYPES],
+        };
+        self.free_block_to(zone, pfn, order, list);
+        true
     }
 
     /// `drain_all_pages`: everything goes back to the zones.
@@ -358,8 +397,7 @@ impl Mm {
 
     /// The same of one zone.
     pub(in crate::mm) fn drain_zone(&mut self, zone: ZoneId) {
-        let cpus = self.zones[zone].pcp.as_ref().map_or(0, |p| p.lists.len());
-        for cpu in 0..cpus {
+        for cpu in 0..self.zones[zone].pcp.lists.len() {
             self.free_pcppages_bulk(zone, cpu, u32::MAX, 0);
         }
     }
@@ -378,7 +416,7 @@ mod tests {
     use crate::mm::Mm;
     use crate::mm::alloc::page_alloc::RmqueueMode;
     use crate::mm::types::Gfp;
-    use crate::mm::types::{Mark, MigrateType};
+    use crate::mm::types::{Mark, MigrateType, flag};
     use lowmark_spec::{KernelSpec, Machine};
 
     fn machine(cpus: u32) -> Machine {
@@ -410,13 +448,69 @@ mod tests {
             zones[ZoneId::FIRST].watermark = [22, 27, 32];
             zones[ZoneId::from(1)].managed = 114_592;
             zones[ZoneId::from(1)].watermark[Mark::Low as usize] = 2 * low;
-            let dma = super::Pcp::new(&zones[ZoneId::FIRST], 2, 2, &kernel).unwrap();
-            let dma32 = super::Pcp::new(&zones[ZoneId::from(1)], 2, 2, &kernel).unwrap();
+            let dma = super::Pcp::new(&zones[ZoneId::FIRST], 2, 2);
+            let dma32 = super::Pcp::new(&zones[ZoneId::from(1)], 2, 2);
             assert_eq!((dma.batch, dma.high_min), (1, 13));
             assert_eq!((dma32.batch, dma32.high_min), (31, low as u32));
             let tuned = kernel.mechanisms.zones.pcp_lists == PcpLists::Tuned;
             assert_eq!(dma.high_max, if tuned { 240 } else { 13 });
         }
+    }
+
+    /// `/proc/zoneinfo` of a 3.x kernel, of a zone of 2 GB: batch 31, high 186; of ZONE_DMA batch 1, high 0. Batches of 63
+    /// since 4.19.
+    #[test]
+    fn old_lists_hold_six_batches_of_single_pages() {
+        for (version, batch) in [("v2.6.37", 31), ("v4.18", 31), ("v4.19", 63), ("v5.13", 63)] {
+            let kernel = kernel(version);
+            let layout = Layout::of(&machine(2), &kernel);
+            let Built { mut zones, .. } = layout.build(&kernel);
+            for (zone, pages) in zones.iter_mut().zip([3976, 2 << 18]) {
+                (zone.present, zone.managed) = (pages, pages);
+            }
+            let dma = super::Pcp::new(&zones[ZoneId::FIRST], 2, 2);
+            let dma32 = super::Pcp::new(&zones[ZoneId::from(1)], 2, 2);
+            assert_eq!((dma.batch, dma.high_min), (1, 0), "{version}");
+            assert_eq!(
+                (dma32.batch, dma32.high_min),
+                (batch, 6 * batch),
+                "{version}"
+            );
+            assert_eq!(
+                [0, 1, 9].map(|order| dma32.has_list(order)),
+                [true, false, false]
+            );
+        }
+    }
+
+    /// A list that is full gives a batch back, of each type in turn, the oldest first.
+    #[test]
+    fn old_lists_give_back_a_batch_of_all_types() {
+        let mut mm = Mm::new(&machine(1), kernel("v3.6"));
+        let zone = mm.nodes[NodeId::FIRST].zonelist[0];
+        let take = |mm: &mut Mm, list| {
+            let mut mode = RmqueueMode::Normal;
+            mm.zones[zone]
+                .rmqueue(&mut mm.pages, 0, list, &mut mode)
+                .unwrap()
+        };
+        let of_types = [MigrateType::Movable, MigrateType::Unmovable];
+        let used: Vec<u32> = (0..186).map(|at| take(&mut mm, of_types[at % 2])).collect();
+        let free = mm.zones[zone].free;
+        for &pfn in &used[..185] {
+            mm.free_page(pfn);
+        }
+        assert_eq!((mm.zones[zone].pcp.len(), mm.zones[zone].free), (185, free));
+        mm.free_page(used[185]);
+        assert_eq!(
+            (mm.zones[zone].pcp.len(), mm.zones[zone].free),
+            (155, free + 31)
+        );
+        let left = used
+            .iter()
+            .filter(|&&pfn| mm.pages[pfn].has(flag::BUDDY))
+            .count();
+        assert!(left > 0, "the first page of a free block is marked");
     }
 
     /// Pages are neither lost nor made, and each CPU gets its own back first.
@@ -426,7 +520,7 @@ mod tests {
             let kernel = kernel(version);
             let mut mm = Mm::new(&machine(2), kernel);
             let in_zones = |mm: &Mm| {
-                let held = |z: &super::Zone| z.free + z.pcp.as_ref().map_or(0, super::Pcp::len);
+                let held = |z: &super::Zone| z.free + z.pcp.len();
                 mm.zones.iter().map(held).sum::<u64>()
             };
             let all = in_zones(&mm);
@@ -494,15 +588,10 @@ mod tests {
             }
             for pfn in pages {
                 mm.free_page(pfn);
-                let longest = mm.zones.iter().filter_map(|z| z.pcp.as_ref());
-                let longest = longest.map(super::Pcp::len).max().unwrap();
+                let longest = mm.zones.iter().map(|z| z.pcp.len()).max().unwrap();
                 assert!(longest <= 4096, "{version}: {longest}");
             }
-            let left: Vec<u64> = mm
-                .zones
-                .iter()
-                .filter_map(|zone| zone.pcp.as_ref().map(super::Pcp::len))
-                .collect();
+            let left: Vec<u64> = mm.zones.iter().map(|zone| zone.pcp.len()).collect();
             assert!(left.iter().all(|&len| len <= 4 * 31), "{version}: {left:?}");
         }
     }

@@ -206,7 +206,9 @@ impl World {
     /// `prepare_kswapd_sleep` (`sleeping_prematurely`): may it sleep now? If so, what reclaim has seen of the node's
     /// writeback is forgotten.
     fn prepare_sleep(&mut self, node: NodeId, done: Request) -> bool {
-        self.wake_all_pfmemalloc_waiters(node);
+        if !self.release_pfmemalloc_waiters(node) {
+            return false;
+        }
         let Request { order, class } = done;
         if !self.mm.balances_nodes() {
             return self.mm.pgdat_balanced(node, order, class);

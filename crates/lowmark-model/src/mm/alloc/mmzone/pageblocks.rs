@@ -34,11 +34,10 @@ impl Zone {
 }
 
 impl Layout {
-    /// Types of all pageblocks, if the kernel groups them.
+    /// Types of all pageblocks, if the machine is large enough to group them.
     pub(super) fn set_pageblocks(&self, zones: &mut [Zone], kernel: &Kernel) {
         let managed: u64 = zones.iter().map(|zone| zone.managed).sum();
-        let left_out = !kernel.coverage.pageblocks;
-        if left_out || managed < GROUPED_PAGES_MIN {
+        if managed < GROUPED_PAGES_MIN {
             return;
         }
         for zone in zones.iter_mut() {

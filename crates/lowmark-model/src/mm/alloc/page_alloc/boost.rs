@@ -15,8 +15,8 @@ impl Mm {
         self.update_fallbacks(zone);
     }
 
-    /// What allocations have to leave in a zone follows its watermarks.
-    fn update_fallbacks(&mut self, zone: ZoneId) {
+    /// What allocations have to leave in a zone follows its watermarks and what is kept for those that cannot wait.
+    pub(super) fn update_fallbacks(&mut self, zone: ZoneId) {
         let marks = [Mark::Min, Mark::Low, Mark::High].map(|mark| self.zones[zone].mark(mark));
         let fallbacks = self.nodes.iter_mut().flat_map(|node| {
             let class = node.class;
@@ -25,7 +25,8 @@ impl Mm {
                 .map(move |fallback| (class, fallback))
         });
         for (class, fallback) in fallbacks.filter(|(_, fallback)| fallback.zone == zone) {
-            let reserve = self.zones[zone].lowmem_reserve[class];
+            let zone = &self.zones[zone];
+            let reserve = zone.lowmem_reserve[class] + zone.reserved_highatomic;
             fallback.keeps = marks.map(|mark| mark + reserve);
         }
     }

@@ -1,7 +1,7 @@
 //! Memory as booting leaves it: what is free, and what is in use before the workload begins.
 
 use crate::ids::{NodeId, ZoneId};
-use crate::kernel::DmaPool;
+use crate::kernel::{AtomicReserve, DmaPool};
 use crate::mm::Mm;
 use crate::mm::types::{
     MAX_ORDER, Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, ZoneType,
@@ -41,6 +41,11 @@ impl Mm {
                     .min((end - first).ilog2() as usize);
                 end -= 1 << order;
                 self.free_block(end, order);
+            }
+        }
+        if self.kernel.mechanisms.zones.atomic_reserve == AtomicReserve::AtBoot {
+            for zone in &mut self.zones {
+                zone.set_boot_reserve(&mut self.pages);
             }
         }
     }

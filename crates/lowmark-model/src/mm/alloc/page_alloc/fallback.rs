@@ -5,9 +5,11 @@
 //! 2. A smaller one boosts the zone's watermarks. If enough of its pageblock is free or of the same kind, the
 //!    whole pageblock changes its type, with all that is free in it.
 //! 3. Else a page is taken from it and the type stays. For movable pages, which can be moved away again, the
-//!    smallest free block is good enough.
+//!    smallest free block is good enough from 4.13 on.
+//!
+//! How much of a pageblock comes along with the block has changed often: `impl MigrateTypes` says what of it each era has.
 
-use crate::kernel::MigrateTypes;
+use crate::kernel::{AtomicReserve, MigrateTypes};
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::frames::page::Pages;
 use crate::mm::types::{MAX_ORDER, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, flag};
@@ -19,6 +21,45 @@ pub(crate) enum RmqueueMode {
     Normal,
     /// There is no block of the type left and none to claim.
     Steal,
+}
+
+impl MigrateTypes {
+    /// Whether a block of this order is reason enough to take what is free in its pageblock (`can_steal_fallback`,
+    /// `should_try_claim_block`).
+    fn may_claim(self, order: usize, list: MigrateType) -> bool {
+        let small_too = match list {
+            MigrateType::Reclaimable => true,
+            MigrateType::Unmovable => !matches!(
+                self,
+                MigrateTypes::Moved | MigrateTypes::RestTaken | MigrateTypes::RestLeft
+            ),
+            MigrateType::Movable | MigrateType::HighAtomic => false,
+        };
+        order >= PAGEBLOCK_ORDER / 2 || small_too
+    }
+
+    /// Whether pages in use that are like those of the allocation count for it when half a pageblock is asked for, and
+    /// whether the smallest of the blocks that changed their type is split then (02aa0cdd7248, 3bc48f96cf11, 4.12).
+    fn counts_alike(self) -> bool {
+        let before = matches!(
+            self,
+            MigrateTypes::Moved
+                | MigrateTypes::RestTaken
+                | MigrateTypes::RestLeft
+                | MigrateTypes::UnmovableToo
+        );
+        !before
+    }
+
+    /// Whether free blocks change their type although their pageblock does not.
+    fn moves_unclaimed(self) -> bool {
+        !matches!(self, MigrateTypes::Claimed | MigrateTypes::ClaimedFirst)
+    }
+
+    /// Whether movable pages that cannot take a pageblock come from the smallest block (7a8f58f39188, 4.13).
+    fn prefers_smallest(self) -> bool {
+        matches!(self, MigrateTypes::Stolen | MigrateTypes::Claimed)
+    }
 }
 
 /// What is in a pageblock (`prep_move_freepages_block`).
@@ -90,20 +131,23 @@ impl Zone {
                 _ => self.rmqueue_smallest(pages, order, MigrateType::Movable),
             };
         }
-        match self.rules.migrate_types {
-            MigrateTypes::Stolen | MigrateTypes::Claimed => {
-                self.rmqueue_largest(pages, order, list)
+        let found = match self.rules.migrate_types {
+            MigrateTypes::ClaimedFirst if *mode == RmqueueMode::Normal => {
+                let claimed = self.rmqueue_claim(pages, order, list);
+                claimed.or_else(|| {
+                    *mode = RmqueueMode::Steal;
+                    self.rmqueue_steal(pages, order, list)
+                })
             }
-            MigrateTypes::ClaimedFirst => {
-                if *mode == RmqueueMode::Normal
-                    && let Some(pfn) = self.rmqueue_claim(pages, order, list)
-                {
-                    return Some(pfn);
-                }
-                let pfn = self.rmqueue_steal(pages, order, list)?;
-                *mode = RmqueueMode::Steal;
-                Some(pfn)
+            MigrateTypes::ClaimedFirst => self.rmqueue_steal(pages, order, list),
+            _ => self.rmqueue_largest(pages, order, list),
+        };
+        match self.rules.atomic_reserve {
+            // Rather than fail.
+            AtomicReserve::AtBoot => {
+                found.or_else(|| self.rmqueue_smallest(pages, order, MigrateType::HighAtomic))
             }
+            _ => found,
         }
     }
 
@@ -116,7 +160,10 @@ impl Zone {
     ) -> Option<Pfn> {
         let mut orders = (order..MAX_ORDER).rev();
         let largest = orders.find(|&high| self.find_suitable_fallback(high, list).is_some())?;
-        let smallest = !may_claim(largest, list) && list == MigrateType::Movable;
+        let rules = self.rules.migrate_types;
+        let smallest = rules.prefers_smallest()
+            && !rules.may_claim(largest, list)
+            && list == MigrateType::Movable;
         let high = match smallest {
             true => (order..MAX_ORDER)
                 .find(|&high| self.find_suitable_fallback(high, list).is_some())?,
@@ -140,16 +187,23 @@ impl Zone {
             return self.take_ownership(pages, order, high, from, list);
         }
         self.boost_watermark();
-        let stolen = self.rules.migrate_types == MigrateTypes::Stolen;
-        if may_claim(high, list) {
-            let claimed = self.claim(pages, pfn, list);
-            if claimed || stolen {
+        let rules = self.rules.migrate_types;
+        let (mut claimed, mut moved) = (false, false);
+        if rules.may_claim(high, list) {
+            claimed = self.claim(pages, pfn, list);
+            moved = claimed || rules.moves_unclaimed();
+            if moved && rules.counts_alike() {
                 return self.rmqueue_smallest(pages, order, list);
             }
         }
-        // What is left of the block goes to the other type's lists, or stays where it was.
-        self.free_area[from as usize][high].remove(pages, pfn);
-        let rest = if stolen { list } else { from };
+        let on = if moved { list } else { from };
+        self.free_area[on as usize][high].remove(pages, pfn);
+        let rest = match rules {
+            MigrateTypes::Moved => on,
+            MigrateTypes::RestLeft if claimed => list,
+            MigrateTypes::RestLeft | MigrateTypes::Claimed | MigrateTypes::ClaimedFirst => from,
+            _ => list,
+        };
         self.expand(pages, pfn, order, high, rest);
         Some(pfn)
     }
@@ -157,7 +211,7 @@ impl Zone {
     /// `__rmqueue_claim`
     fn rmqueue_claim(&mut self, pages: &mut Pages, order: usize, list: MigrateType) -> Option<Pfn> {
         for high in (order..MAX_ORDER).rev() {
-            if !may_claim(high, list) {
+            if !self.rules.migrate_types.may_claim(high, list) {
                 break;
             }
             let Some(from) = self.find_suitable_fallback(high, list) else {
@@ -186,9 +240,8 @@ impl Zone {
 
     /// The type that has a free block of this order, the preferred one first.
     fn find_suitable_fallback(&self, order: usize, list: MigrateType) -> Option<MigrateType> {
-        let fallbacks = list.fallbacks().into_iter();
-        let mut found = fallbacks.filter(|&from| self.free_area[from as usize][order].len() > 0);
-        found.next()
+        let mut fallbacks = list.fallbacks().iter().copied();
+        fallbacks.find(|&from| self.free_area[from as usize][order].len() > 0)
     }
 
     /// The first free block of this order and type, pageblocks in whole, becomes another type's.
@@ -210,8 +263,10 @@ impl Zone {
     /// it. What is free in it goes to the type's lists with it; up to 6.9 in any case.
     fn claim(&mut self, pages: &mut Pages, pfn: Pfn, list: MigrateType) -> bool {
         let start = pfn & !(PAGEBLOCK_PAGES - 1);
+        let rules = self.rules.migrate_types;
         let Census { free, movable } = census(pages, start);
         let alike = match list {
+            _ if !rules.counts_alike() => 0,
             MigrateType::Movable => movable,
             // What is in use and cannot be moved may be of either type.
             _ if self.pageblock_type(pfn) == MigrateType::Movable => {
@@ -220,7 +275,7 @@ impl Zone {
             _ => 0,
         };
         let claimed = free + alike >= PAGEBLOCK_PAGES / 2;
-        if claimed || self.rules.migrate_types == MigrateTypes::Stolen {
+        if claimed || rules.moves_unclaimed() {
             self.move_freepages(pages, start, list);
         }
         if claimed {
@@ -230,7 +285,7 @@ impl Zone {
     }
 
     /// `__move_freepages_block`
-    fn move_freepages(&mut self, pages: &mut Pages, start: Pfn, list: MigrateType) {
+    pub(super) fn move_freepages(&mut self, pages: &mut Pages, start: Pfn, list: MigrateType) {
         let mut pfn = start;
         while pfn < start + PAGEBLOCK_PAGES {
             if !pages[pfn].has(flag::BUDDY) {
@@ -257,7 +312,7 @@ impl Zone {
     ) {
         let from = pages[buddy].buddy_list();
         self.free_area[from][order].remove(pages, buddy);
-        if order >= PAGEBLOCK_ORDER && self.rules.migrate_types != MigrateTypes::Stolen {
+        if order >= PAGEBLOCK_ORDER && !self.rules.migrate_types.moves_unclaimed() {
             self.change_pageblock_range(buddy, order, list);
         }
     }
@@ -271,11 +326,6 @@ impl Zone {
             }
         }
     }
-}
-
-/// `can_steal_fallback`, `should_try_claim_block`: a small block is not worth it for movable pages.
-fn may_claim(order: usize, list: MigrateType) -> bool {
-    order >= PAGEBLOCK_ORDER / 2 || list != MigrateType::Movable
 }
 
 fn census(pages: &Pages, start: Pfn) -> Census {

@@ -6,10 +6,9 @@
 
 use super::RmqueueMode;
 use crate::ids::NodeId;
-use crate::kernel::FairZones;
+use crate::kernel::{AtomicReserve, FairZones};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
-use crate::mm::alloc::pcp;
 use crate::mm::frames::page::Pages;
 use crate::mm::types::{Gfp, Mark, MigrateType, Pfn, Reserves};
 use crate::world::World;
@@ -49,7 +48,8 @@ impl Floor {
 }
 
 impl Zone {
-    /// A block of an order, of the CPU's list if that has such blocks.
+    /// `rmqueue`: a block of an order, of the CPU's list if that has such blocks. One for an allocation that cannot wait
+    /// comes from what is kept for those first.
     #[inline]
     fn take_block(
         &mut self,
@@ -57,11 +57,19 @@ impl Zone {
         pages: &mut Pages,
         order: usize,
         list: MigrateType,
+        atomic: bool,
     ) -> Option<Pfn> {
-        match self.pcp.is_some() && pcp::has_list(order) {
-            true => self.take_from_pcp(cpu, pages, order, list),
-            false => self.rmqueue(pages, order, list, &mut RmqueueMode::Normal),
+        if self.pcp.has_list(order) {
+            let found = self.take_from_pcp(cpu, pages, order, list);
+            return match atomic && order > 0 && found.is_none() {
+                true => self.rmqueue_smallest(pages, order, MigrateType::HighAtomic),
+                false => found,
+            };
         }
+        if atomic && let Some(pfn) = self.rmqueue_smallest(pages, order, MigrateType::HighAtomic) {
+            return Some(pfn);
+        }
+        self.rmqueue(pages, order, list, &mut RmqueueMode::Normal)
     }
 }
 
@@ -98,20 +106,12 @@ impl Mm {
                 continue;
             }
             let enough = zone.free > fallback.keeps[mark as usize];
-            let page = match &mut zone.pcp {
-                None if enough => zone.take(&mut self.pages, gfp.migrate_type()),
-                None => None,
-                Some(pcp) => {
-                    if zone.free <= fallback.keeps[Mark::High as usize] {
-                        pcp.note_below_high();
-                    }
-                    match enough {
-                        true => {
-                            zone.take_from_pcp(self.cpu, &mut self.pages, 0, gfp.migrate_type())
-                        }
-                        false => None,
-                    }
-                }
+            if zone.free <= fallback.keeps[Mark::High as usize] {
+                zone.pcp.note_below_high();
+            }
+            let page = match enough {
+                true => zone.take_from_pcp(self.cpu, &mut self.pages, 0, gfp.migrate_type()),
+                false => None,
             };
             if let Some(pfn) = page {
                 zone.alloc_batch -= 1;
@@ -140,7 +140,7 @@ impl Mm {
     }
 
     /// The same for any block, down to any floor.
-    fn get_block(&mut self, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
+    pub(super) fn get_block(&mut self, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {
         if let (0, Some(mark), true) = (order, floor.mark(), self.may_lie_anywhere(gfp)) {
             return match mark {
                 Mark::Low => self.get_page_fast(gfp),
@@ -149,6 +149,9 @@ impl Mm {
         }
         let highest = gfp.highest();
         let spreads = floor == Floor::Low && gfp.has(gfp::WRITE);
+        // ALLOC_HARDER, ALLOC_HIGHATOMIC
+        let atomic = floor == Floor::Min(Reserves::Atomic)
+            && self.kernel.mechanisms.zones.atomic_reserve != AtomicReserve::AtBoot;
         for at in 0..self.nodes[gfp.node].fallbacks.len() {
             let fallback = &self.nodes[gfp.node].fallbacks[at];
             let number = fallback.zone;
@@ -159,25 +162,28 @@ impl Mm {
             if zone.kind > highest {
                 continue;
             }
-            let enough = floor
-                .of(zone)
-                .is_none_or(|mark| zone.watermark_ok(order, mark, highest));
-            if zone.free <= fallback.keeps[Mark::High as usize]
-                && let Some(pcp) = &mut zone.pcp
-            {
-                pcp.note_below_high();
+            let enough = floor.of(zone).is_none_or(|mark| match atomic {
+                true => zone.watermark_ok_atomic(order, mark, highest),
+                false => zone.watermark_ok(order, mark, highest),
+            });
+            if zone.free <= fallback.keeps[Mark::High as usize] {
+                zone.pcp.note_below_high();
             }
             if !enough {
                 continue;
             }
-            let Some(pfn) = zone.take_block(self.cpu, &mut self.pages, order, gfp.migrate_type())
-            else {
+            let list = gfp.migrate_type();
+            let found = zone.take_block(self.cpu, &mut self.pages, order, list, atomic);
+            let Some(pfn) = found else {
                 continue;
             };
             zone.alloc_batch -= 1 << order;
             self.stat.pgalloc[zone.kind as usize] += 1 << order;
             if zone.boosted_watermark {
                 self.note_boost(number);
+            }
+            if atomic && order > 0 {
+                self.keep_for_atomic(number, pfn);
             }
             return Some(pfn);
         }
@@ -194,8 +200,9 @@ impl Mm {
     pub(in crate::mm) fn free_pages(&mut self, pfn: Pfn, order: usize) {
         self.pages[pfn].reset();
         self.stat.pgfree += 1 << order;
-        if !pcp::has_list(order) || !self.free_to_pcp(pfn, order) {
-            self.free_block(pfn, order);
+        match self.zones[self.pages.zone(pfn)].pcp.has_list(order) {
+            true => self.free_to_pcp(pfn, order),
+            false => self.free_block(pfn, order),
         }
     }
 }

@@ -203,7 +203,8 @@ impl World {
         }
         let found = self.take_down_to_min(gfp, order);
         Ok(found.or_else(|| {
-            // What was reclaimed may be on the lists of CPUs.
+            // What was reclaimed may be on the lists of CPUs, or in what is kept for those that cannot wait.
+            self.mm.unreserve_highatomic_pageblock(gfp, false);
             self.mm.drain_all_pages();
             self.take_down_to_min(gfp, order)
         }))
@@ -231,14 +232,16 @@ impl World {
 
 impl Mm {
     /// Whether an allocation that found nothing in its rounds so far tries again.
-    fn may_retry(&self, gfp: Gfp, order: usize, rounds: &Rounds) -> bool {
+    fn may_retry(&mut self, gfp: Gfp, order: usize, rounds: &Rounds) -> bool {
         match self.kernel.mechanisms.zones.alloc_retry {
             AllocRetry::Always if order > PAGE_ALLOC_COSTLY_ORDER => rounds.reclaimed < 1 << order,
             AllocRetry::Always => {
                 rounds.no_progress == 0 && rounds.without_a_page < HOPELESS_ROUNDS
             }
             AllocRetry::Bounded => {
-                rounds.no_progress <= MAX_RECLAIM_RETRIES && self.reclaim_could_help(gfp, order)
+                let hope = rounds.no_progress <= MAX_RECLAIM_RETRIES
+                    && self.reclaim_could_help(gfp, order);
+                hope || self.unreserve_highatomic_pageblock(gfp, true)
             }
         }
     }
@@ -251,7 +254,7 @@ impl Mm {
         let zonelist = self.nodes[gfp.node].zonelist.iter();
         let mut zones = zonelist.map(|&zone| &self.zones[zone]);
         zones.any(|zone| {
-            let available = zone.free + self.tree_reclaimable(zone.lruvec, swap);
+            let available = zone.free_without_reserve() + self.tree_reclaimable(zone.lruvec, swap);
             zone.kind <= gfp.highest()
                 && zone.watermark_ok_with(available, order, zone.mark(Mark::Min), class)
         })

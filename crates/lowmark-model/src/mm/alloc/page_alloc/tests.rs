@@ -5,12 +5,13 @@ use crate::kernel::Kernel;
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::alloc::page_alloc::RmqueueMode;
+use crate::mm::alloc::page_alloc::freelist::Floor;
 use crate::mm::frames::page::FreeList;
-use crate::mm::types::{Gfp, MigrateType, PAGEBLOCK_PAGES, Pfn, flag};
+use crate::mm::types::{Gfp, MigrateType, PAGEBLOCK_PAGES, Pfn, Reserves, flag};
 use crate::world::World;
-use MigrateType::{Movable, Reclaimable, Unmovable};
+use MigrateType::{HighAtomic, Movable, Reclaimable, Unmovable};
 use lowmark_record::event::gfp;
-use lowmark_spec::machine::{PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
+use lowmark_spec::machine::{Arch, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
 use lowmark_spec::{KernelSpec, Machine};
 
 /// Pageblocks of the machine's one zone.
@@ -44,7 +45,7 @@ fn memory(version: &str, free: &[(Pfn, u32)]) -> Mm {
     };
     let mut mm = Mm::new(&machine, kernel(version, 15_000));
     mm.zones[ZoneId::FIRST].pageblocks.fill(Movable);
-    for list in [Unmovable, Movable, Reclaimable] {
+    for list in MigrateType::ALL {
         while mm.zones[ZoneId::FIRST].free_area[list as usize]
             .iter()
             .any(|area| area.len() > 0)
@@ -166,6 +167,123 @@ fn movable_pages_come_from_the_smallest_block() {
         assert_eq!(take(&mut mm, Movable), Some(512), "{version}");
         // No order is large enough to be claimed, so nothing is tried.
         assert_eq!(mm.zones[ZoneId::FIRST].watermark_boost, boost, "{version}");
+    }
+}
+
+/// Blocks of 8 and 128 pages are free in two movable pageblocks, 8 more pages beside each, and all others on LRU lists. What
+/// an unmovable page takes with it, by era: (free pages of each type, with a larger block and with none).
+#[test]
+fn what_comes_along_depends_on_the_era() {
+    for (version, from_large, from_small) in [
+        // Free pages of the pageblock with blocks of 16 and more, and the rest of the block with them.
+        ("v2.6.37", [135, 16, 0], [0, 15, 0]),
+        // The rest of smaller blocks, too.
+        ("v3.5", [135, 16, 0], [7, 8, 0]),
+        // The rest of the block only with its pageblock.
+        ("v3.12", [8, 143, 0], [0, 15, 0]),
+        // Whatever the size of the block.
+        ("v4.0", [135, 16, 0], [15, 0, 0]),
+        ("v4.12", [135, 16, 0], [15, 0, 0]),
+        ("v6.1", [135, 16, 0], [15, 0, 0]),
+        // Only pages of a pageblock that changes its type.
+        ("v6.12", [0, 151, 0], [0, 15, 0]),
+    ] {
+        let small = [(512, 8), (544, 8)];
+        let large = [(1024, 128), (1024 + 256, 8)];
+        let with = |free: &[(Pfn, u32)]| {
+            let mut mm = memory(version, free);
+            for pfn in 512..1536 {
+                if free
+                    .iter()
+                    .all(|&(first, n)| pfn < first || pfn >= first + n)
+                {
+                    mm.pages[pfn].set(flag::LRU);
+                }
+            }
+            take(&mut mm, Unmovable).expect("there is a page");
+            assert_eq!(mm.zones[ZoneId::FIRST].pageblocks[1..3], [Movable; 2]);
+            free_of(&mm.zones[ZoneId::FIRST])
+        };
+        assert_eq!(with(&[small, large].concat()), from_large, "{version}");
+        assert_eq!(with(&small), from_small, "{version}");
+    }
+}
+
+/// To 4.11 half a pageblock has to be free; to 4.12 movable pages come from the largest block.
+#[test]
+fn old_kernels_count_free_pages_alone_and_take_the_largest() {
+    for (version, claimed) in [("v2.6.37", false), ("v4.11", false), ("v4.12", true)] {
+        let mut mm = memory(version, &[(512, 128)]);
+        assert_eq!(take(&mut mm, Reclaimable), Some(512), "{version}");
+        let now = mm.zones[ZoneId::FIRST].pageblocks[1];
+        assert_eq!(now == Reclaimable, claimed, "{version}");
+    }
+    for (version, first) in [("v2.6.37", 1024), ("v4.12", 1024), ("v4.13", 512)] {
+        let mut mm = memory(version, &[]);
+        mm.zones[ZoneId::FIRST].pageblocks[1..3].fill(Unmovable);
+        for pfn in (512..514).chain(1024..1024 + 8) {
+            mm.free_block(pfn, 0);
+        }
+        assert_eq!(take(&mut mm, Movable), Some(first), "{version}");
+    }
+}
+
+/// Two pageblocks are kept to 4.3, and given when nothing else is free; they count for watermarks like all others.
+#[test]
+fn pageblocks_are_kept_from_booting_on() {
+    let kept = |mm: &Mm| {
+        let blocks = mm.zones[ZoneId::FIRST].pageblocks.iter();
+        blocks.filter(|&&list| list == HighAtomic).count()
+    };
+    let machine = Machine {
+        arch: Arch::Ppc64,
+        ..Machine::small(1 << 30, 0)
+    };
+    for version in ["v2.6.37", "v4.3", "v4.4"] {
+        let mut mm = Mm::new(&machine, kernel(version, 15_000));
+        let blocks = if version == "v4.4" { 0 } else { 2 };
+        assert_eq!(kept(&mm), blocks, "{version}");
+        let zone = &mm.zones[ZoneId::FIRST];
+        assert_eq!(zone.free_without_reserve(), zone.free, "{version}");
+        let mut last = Vec::new();
+        while let Some(pfn) = take(&mut mm, Movable) {
+            last.push(mm.zones[ZoneId::FIRST].pageblock_type(pfn));
+        }
+        let of_reserve = last.iter().filter(|&&list| list == HighAtomic).count();
+        assert_eq!(of_reserve, 512 * blocks, "{version}");
+        let last = &last[last.len() - 512 * blocks..];
+        assert!(last.iter().all(|&list| list == HighAtomic), "{version}");
+    }
+}
+
+/// From 4.4 on the pageblock is kept from which a block came that could not be waited for. Other allocations do not count
+/// its pages as free, and get it back when they are out of memory.
+#[test]
+fn pageblocks_are_kept_for_allocations_that_cannot_wait() {
+    for (version, keeps) in [
+        ("v4.3", false),
+        ("v4.4", true),
+        ("v6.1", true),
+        ("v6.18", false),
+    ] {
+        let mut mm = memory(version, &[(1024, 512)]);
+        let zone = &mut mm.zones[ZoneId::FIRST];
+        zone.watermark = [64, 80, 96];
+        let atomic = Gfp::kernel(NodeId::FIRST).nowait(Reserves::Atomic);
+        let floor = Floor::Min(Reserves::Atomic);
+        assert_eq!(mm.get_block(atomic, 4, floor), Some(1024), "{version}");
+        // A hundredth of this zone is less than a pageblock.
+        let reserved = mm.zones[ZoneId::FIRST].reserved_highatomic;
+        assert_eq!(reserved, if keeps { 512 } else { 0 }, "{version}");
+        let min = Floor::Min(Reserves::None);
+        let user = Gfp::user(NodeId::FIRST);
+        assert_eq!(mm.get_block(user, 0, min).is_none(), keeps, "{version}");
+        if keeps {
+            assert_eq!(mm.get_block(atomic, 4, floor), Some(1040), "{version}");
+            assert!(!mm.unreserve_highatomic_pageblock(user, false), "{version}");
+            assert!(mm.unreserve_highatomic_pageblock(user, true), "{version}");
+            assert!(mm.get_block(user, 0, min).is_some(), "{version}");
+        }
     }
 }
 

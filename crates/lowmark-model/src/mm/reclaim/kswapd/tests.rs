@@ -358,8 +358,11 @@ fn fill(world: &mut World, kind: ZoneType, pages: usize, flags: u16) {
     }
 }
 
-/// A run of kswapd over zone lists for allocations that could use all zones.
-fn zone_run(world: World) -> Rc<Sys> {
+/// A run of kswapd over zone lists for allocations that could use all zones. What is freed counts at once.
+fn zone_run(mut world: World) -> Rc<Sys> {
+    for zone in &mut world.mm.zones {
+        zone.pcp.keep_nothing();
+    }
     let sys = Sys::new(world);
     let task = Rc::clone(&sys);
     let body = Box::pin(async move {

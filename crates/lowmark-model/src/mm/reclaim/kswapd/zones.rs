@@ -40,6 +40,7 @@ pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> 
             }
             let pass = balance_pass(sys, node, end_zone, request, &mut sc, era).await;
             total_scanned += pass.scanned;
+            sys.world().wake_pfmemalloc_waiters(node);
             if sys.world().mm.zones_done(node, request, &pass) {
                 return request;
             }

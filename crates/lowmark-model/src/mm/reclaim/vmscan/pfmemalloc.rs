@@ -5,6 +5,7 @@
 //! boost counts for the watermarks, that is half of the boosts, too.
 
 use crate::ids::NodeId;
+use crate::kernel::DirectThrottle;
 use crate::mm::reclaim::vmscan::throttle::MAX_KSWAPD_FAILURES;
 use crate::mm::types::{Gfp, Lru, Mark, ZoneType};
 use crate::time::SECOND;
@@ -15,7 +16,7 @@ use lowmark_record::event::gfp;
 pub(super) async fn throttle_direct_reclaim(sys: &Sys, gfp: Gfp) -> bool {
     let node = {
         let world = &mut *sys.world();
-        if !world.mm.kernel.coverage.direct_throttle {
+        if world.mm.kernel.mechanisms.kswapd.direct_throttle == DirectThrottle::Off {
             return false;
         }
         let zone = world.mm.preferred_zone(gfp);
@@ -43,12 +44,14 @@ pub(super) async fn throttle_direct_reclaim(sys: &Sys, gfp: Gfp) -> bool {
 }
 
 impl World {
-    /// `allow_direct_reclaim`: more than half of the min watermarks of zones with something to reclaim is free, or kswapd
-    /// has given up. If not, it is woken for what the kernel itself can use.
+    /// `allow_direct_reclaim` (`pfmemalloc_watermark_ok`): more than half of the min watermarks is free, from 4.2 on of zones
+    /// with something to reclaim, or kswapd has given up. If not, it is woken for what the kernel itself can use.
     fn allow_direct_reclaim(&mut self, node: NodeId) -> bool {
         if self.mm.nodes[node].kswapd.failures >= MAX_KSWAPD_FAILURES {
             return true;
         }
+        let all_zones =
+            self.mm.kernel.mechanisms.kswapd.direct_throttle != DirectThrottle::Reclaimable;
         let swap = self.mm.swap.free_slots() > 0;
         let (mut reserve, mut free) = (0, 0);
         for &zone in &self.mm.nodes[node].zones {
@@ -58,7 +61,8 @@ impl World {
                 (lru.is_file() || swap)
                     && sets.any(|set| self.mm.lruvecs[set].zone_len(zone.kind, lru) > 0)
             };
-            if zone.kind <= ZoneType::Normal && Lru::EVICTABLE.into_iter().any(found) {
+            let counts = || all_zones || Lru::EVICTABLE.into_iter().any(found);
+            if zone.kind <= ZoneType::Normal && counts() {
                 reserve += zone.mark(Mark::Min);
                 free += zone.free;
             }
@@ -93,8 +97,16 @@ impl World {
         }
     }
 
-    /// kswapd goes to sleep: nobody is to wait for it.
-    pub(in crate::mm) fn wake_all_pfmemalloc_waiters(&mut self, node: NodeId) {
+    /// kswapd would go to sleep: nobody is to wait for it. False: to 3.18 it does not sleep if a task waited.
+    pub(in crate::mm) fn release_pfmemalloc_waiters(&mut self, node: NodeId) -> bool {
+        let keeps_awake =
+            self.mm.kernel.mechanisms.kswapd.direct_throttle == DirectThrottle::KeepsAwake;
+        let waited = !self.mm.nodes[node].pfmemalloc_wait.is_empty();
+        self.wake_all_pfmemalloc_waiters(node);
+        !(keeps_awake && waited)
+    }
+
+    fn wake_all_pfmemalloc_waiters(&mut self, node: NodeId) {
         let wait = &mut self.mm.nodes[node].pfmemalloc_wait;
         wait.wake_all(&mut self.sched);
     }
