@@ -54,6 +54,8 @@ pub(crate) struct ScanControl {
     pub(crate) nr_scanned: u64,
     /// Pages reclaimed.
     pub(crate) nr_reclaimed: u64,
+    /// Compaction could go on in some zone without more being reclaimed.
+    compaction_ready: bool,
     /// What has been decided for the pass over the node.
     plan: node::Plan,
     /// What the pass over the node has found.
@@ -79,6 +81,7 @@ impl ScanControl {
             may_writepage: true,
             nr_scanned: 0,
             nr_reclaimed: 0,
+            compaction_ready: false,
             plan: Default::default(),
             found: Default::default(),
         }
@@ -185,6 +188,9 @@ async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 
         let done = go_through_priorities(sys, gfp, &targets, sc).await;
         sys.world().mm.snapshot_refaults(&targets, sc.memcg);
         sys.world().forget_congestion(&targets, sc);
+        if sc.compaction_ready {
+            return sc.nr_reclaimed.max(1);
+        }
         if done || sc.nr_reclaimed > 0 {
             return sc.nr_reclaimed;
         }
@@ -200,7 +206,7 @@ async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 
     )
 }
 
-/// One round of direct reclaim. True: enough is reclaimed, or the task is killed.
+/// One round of direct reclaim. True: enough is reclaimed, compaction can go on, or the task is killed.
 async fn go_through_priorities(
     sys: &Sys,
     gfp: Gfp,
@@ -223,12 +229,16 @@ async fn go_through_priorities(
             if priority != DEF_PRIORITY && sys.world().mm.zones[target.zone].all_unreclaimable {
                 continue;
             }
+            if sys.world().mm.leaves_to_compaction(target, gfp, sc) {
+                continue;
+            }
             shrink_node(sys, target, sc).await;
         }
         if let Some(first) = targets.first() {
             throttle::consider_reclaim_throttle(sys, *first, sc).await;
         }
-        if sc.nr_reclaimed >= sc.nr_to_reclaim || sys.world().sched.current_killed() {
+        let enough = sc.nr_reclaimed >= sc.nr_to_reclaim || sc.compaction_ready;
+        if enough || sys.world().sched.current_killed() {
             return true;
         }
         total_scanned += sc.nr_scanned;

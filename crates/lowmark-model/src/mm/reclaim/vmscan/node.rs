@@ -10,8 +10,9 @@ use super::{DEF_PRIORITY, ScanControl, Target, throttle};
 use crate::ids::MemcgId;
 use crate::kernel::{HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
 use crate::mm::Mm;
+use crate::mm::alloc::mmzone::Zone;
 use crate::mm::compaction::compact_gap;
-use crate::mm::types::{Lru, Mark, PAGE_ALLOC_COSTLY_ORDER};
+use crate::mm::types::{Gfp, Lru, Mark, PAGE_ALLOC_COSTLY_ORDER};
 use crate::world::Sys;
 
 /// What is decided before a pass; anon first, then file.
@@ -112,6 +113,38 @@ async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
 }
 
 impl Mm {
+    /// Whether a direct reclaimer for a costly block passes over lists, as compaction can go on in every zone whose pages
+    /// they have. Noted is whether it can in any (`shrink_zones`).
+    pub(super) fn leaves_to_compaction(
+        &self,
+        target: Target,
+        gfp: Gfp,
+        sc: &mut ScanControl,
+    ) -> bool {
+        let costly = sc.order as usize > PAGE_ALLOC_COSTLY_ORDER;
+        if !costly || sc.cgroup_reclaim() || !self.kernel.coverage.compaction {
+            return false;
+        }
+        let zones = self.nodes[gfp.node].zonelist.iter();
+        let zones = zones.map(|&zone| &self.zones[zone]);
+        let of_lists = |zone: &&Zone| zone.lruvec == target.lruvec && zone.kind <= sc.reclaim_idx;
+        let (mut any, mut all) = (false, true);
+        for zone in zones.filter(of_lists) {
+            let ready = self.compaction_ready(zone, sc);
+            (any, all) = (any || ready, all && ready);
+        }
+        sc.compaction_ready |= any;
+        all
+    }
+
+    /// `compaction_ready`: there is a block, or room enough above the high watermark to make one.
+    fn compaction_ready(&self, zone: &Zone, sc: &ScanControl) -> bool {
+        let (order, class) = (sc.order as usize, sc.reclaim_idx);
+        let roomy = zone.mark(Mark::High) + compact_gap(order);
+        zone.watermark_ok(order, zone.mark(Mark::Min), class)
+            || self.compaction_suitable(zone, order, class) && zone.watermark_ok(0, roomy, class)
+    }
+
     /// `should_continue_reclaim`: a block is wanted, the last pass has freed something, there is neither a block nor
     /// room to make one in any zone, and there are inactive pages enough for that.
     fn should_continue_reclaim(&self, target: Target, reclaimed: u64, sc: &ScanControl) -> bool {
@@ -180,6 +213,55 @@ impl Mm {
         if by_failures && self.kernel.mechanisms.reclaim.lru_unit == LruUnit::Node {
             let node = self.zones[target.zone].node;
             self.nodes[node].kswapd.failures = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{LruvecId, NodeId};
+    use crate::mm::reclaim::vmscan::ScanControl;
+    use crate::mm::types::{PAGEBLOCK_ORDER, Pfn, ZoneType};
+    use crate::world::World;
+
+    /// Every page is in use but every second one, as many in each zone as its high watermark and `more` besides.
+    fn fragmented(more: u64) -> World {
+        let mut world = World::of_version("v6.1");
+        let mm = &mut world.mm;
+        mm.drain_all_pages();
+        let list = Gfp::user(NodeId::FIRST).migrate_type();
+        for at in mm.zones.keys() {
+            let mut used: Vec<Pfn> = Vec::new();
+            while let Some(pfn) = mm.zones[at].take(&mut mm.pages, list) {
+                used.push(pfn);
+            }
+            let free = (mm.zones[at].mark(Mark::High) + more) as usize;
+            used.sort_unstable();
+            for &pfn in used.iter().step_by(2).take(free) {
+                mm.free_block(pfn, 0);
+            }
+        }
+        world
+    }
+
+    /// For a huge page nothing is reclaimed where compaction has the high watermark and twice the block to work with; for a
+    /// small block it is reclaimed as ever.
+    #[test]
+    fn reclaim_for_a_huge_page_leaves_it_to_compaction_where_that_has_room() {
+        let gfp = Gfp::user(NodeId::FIRST);
+        let gap = compact_gap(PAGEBLOCK_ORDER);
+        for (more, order, leaves) in [(gap + 1, 9, true), (gap / 2, 9, false), (gap + 1, 3, false)]
+        {
+            let world = fragmented(more);
+            let zone = world.mm.nodes[NodeId::FIRST].zonelist[0];
+            let lruvec = LruvecId::from(0);
+            let mut sc = ScanControl::new(false, 32, order, ZoneType::High);
+            // ZONE_DMA is too small for so much to be free in it: the zone above it decides what is noted.
+            world
+                .mm
+                .leaves_to_compaction(Target { lruvec, zone }, gfp, &mut sc);
+            assert_eq!(sc.compaction_ready, leaves, "order {order}, {more}");
         }
     }
 }
