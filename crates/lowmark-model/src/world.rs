@@ -155,7 +155,8 @@ impl World {
                     mm: costs.switch_mm_ns,
                 },
                 mechanisms.sched,
-            ),
+            )
+            .with_nodes(machine.nodes.len()),
             mm,
             block,
             mounts: Mounts::new(machine, mechanisms.files.xfs_ahead),

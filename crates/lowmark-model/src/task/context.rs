@@ -1,7 +1,6 @@
 //! What a running instance of a task holds.
 
 use super::files::Turn;
-use crate::ids::NodeId;
 use crate::mm::fault::memory::FaultError;
 use crate::mm::files::filemap::OpenFile;
 use crate::mm::files::filemap_write::WriteError;
@@ -80,8 +79,6 @@ pub(super) struct Context {
     pub(super) thread: u64,
     /// Its process.
     pub(super) space: usize,
-    /// Node that its allocations prefer.
-    pub(super) node: NodeId,
     /// Regions by their number in the task.
     pub(super) maps: Vec<Option<u32>>,
     /// Files that stay open, by their number.

@@ -234,7 +234,7 @@ async fn blocks(
     if units == 0 && way != Way::Append {
         return Ok(());
     }
-    let gfp = Gfp::user(context.node);
+    let gfp = Gfp::user(sys.world().sched.current_node());
     let mut pace = io.rate.map(|rate| Pace::new(rate, sys.world().sched.now()));
     let mut visit = (way != Way::Append).then(|| Visit::new(io.order, units, &mut context.stream));
     for _ in 0..total {
@@ -293,7 +293,7 @@ async fn copy(context: &mut Context, from: usize, to: usize, block: u64) -> Resu
         return Ok(());
     };
     truncate::truncate(&sys, target.inode, 0).await;
-    let gfp = Gfp::user(context.node);
+    let gfp = Gfp::user(sys.world().sched.current_node());
     let mut offset = 0;
     let result = loop {
         let read = match filemap::read(&sys, &mut source, offset, offset + block, gfp).await {

@@ -115,7 +115,6 @@ fn start_instances(sys: &SysRef, program: &Rc<Program>, task: usize, count: u64)
             instance,
             thread: 0,
             space: own,
-            node: NodeId::FIRST,
             maps: vec![None; spec.maps.len()],
             open: Default::default(),
             picks: Default::default(),
@@ -228,7 +227,9 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             sys.charge_kernel(sys.costs.syscall_ns).await;
         }
         Op::Node { node } => {
-            context.node = NodeId::from(*node as usize % sys.world().mm.nodes.len());
+            let world = &mut *sys.world();
+            let node = NodeId::from(*node as usize % world.mm.nodes.len());
+            world.sched.prefer_node(node);
         }
         Op::Sleep(duration) | Op::Think(duration) => {
             let time = duration.draw(&mut context.stream);

@@ -44,7 +44,6 @@ pub(super) async fn map_region(
             world.mm.vmas.push(Vma {
                 backing,
                 space: context.space,
-                node: context.node,
                 ptes: vec![Pte::default(); pages],
                 tables,
                 first,

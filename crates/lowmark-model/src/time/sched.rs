@@ -7,6 +7,7 @@
 
 use super::fair::Fair;
 use super::{Nanos, TIME_MAX};
+use crate::ids::NodeId;
 use crate::kernel::Sched as Rules;
 use crate::world::Interrupt;
 use std::cmp::Ordering;
@@ -61,6 +62,8 @@ pub(crate) struct Task {
     pub(crate) state: TaskState,
     /// CPU it runs on, or ran on last.
     pub(crate) cpu: u32,
+    /// Node whose memory its allocations prefer (`numa_mem_id`, or the node that its policy names).
+    pub(crate) node: NodeId,
     /// Time spent in user mode.
     pub(crate) user: Nanos,
     /// Time spent in the kernel.
@@ -149,6 +152,7 @@ pub(crate) struct Sched {
     ready: VecDeque<TaskId>,
     current: TaskId,
     live: u32,
+    nodes: usize,
     switch: SwitchCosts,
     last_on_cpu: Vec<Option<TaskId>>,
     /// Whose memory each CPU sees (`cpu_tlbstate.loaded_mm`): kernel threads leave it as it is.
@@ -164,6 +168,8 @@ pub(crate) struct SwitchCosts {
     pub(crate) mm: Nanos,
 }
 
+mod nodes;
+
 impl Sched {
     /// `cpus` CPUs with `hz` ticks a second, on which another task costs `switch`.
     pub(crate) fn new(cpus: u32, hz: u32, switch: SwitchCosts, rules: Rules) -> Sched {
@@ -178,6 +184,7 @@ impl Sched {
             ready: VecDeque::new(),
             current: TaskId(0),
             live: 0,
+            nodes: 1,
             switch,
             last_on_cpu: vec![None; cpus as usize],
             mm_on_cpu: vec![None; cpus as usize],
@@ -230,11 +237,16 @@ impl Sched {
     /// Registers a task and makes it runnable; its body is the executor's.
     pub(crate) fn add(&mut self, name: String, kthread: bool) -> TaskId {
         let id = TaskId(self.tasks.len() as u32);
+        let node = match kthread {
+            true => NodeId::FIRST,
+            false => self.idlest_node(),
+        };
         self.tasks.push(Task {
             name,
             kthread,
             state: TaskState::Blocked,
             cpu: 0,
+            node,
             user: 0,
             system: 0,
             start: self.now,

@@ -26,7 +26,6 @@ fn fragmented(version: &str) -> (World, ZoneId) {
     world.mm.vmas.push(Vma {
         backing: Backing::Anon,
         space: 0,
-        node: NodeId::FIRST,
         ptes: vec![Pte::default(); length],
         tables: Vec::new(),
         first,

@@ -175,7 +175,7 @@ impl World {
         if advice != ReadAdvice::Random || file.extents.find(offset).is_some() {
             return Step::Miss;
         }
-        let Some(pfn) = self.fault_page(fault.vma, page) else {
+        let Some(pfn) = self.fault_page(page) else {
             return Step::Allocate;
         };
         if !self.add_to_page_cache(fault.inode, offset, pfn) {
@@ -228,7 +228,7 @@ impl World {
 
     /// `do_cow_fault`: a private page takes the place of the file's.
     fn copy_on_write(&mut self, fault: FileFault, page: &mut Option<Pfn>) -> Step {
-        let Some(copy) = self.fault_page(fault.vma, page) else {
+        let Some(copy) = self.fault_page(page) else {
             return Step::Allocate;
         };
         let pte = &mut self.mm.vmas[fault.vma as usize].ptes[fault.index as usize];

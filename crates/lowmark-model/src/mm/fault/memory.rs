@@ -1,6 +1,6 @@
 //! Mapped regions, page tables, page faults (`mm/memory.c`).
 
-use crate::ids::{InodeId, NodeId};
+use crate::ids::InodeId;
 use crate::kernel::NewAnon;
 use crate::mm::Mm;
 use crate::mm::fault::filemap_fault::{self, FileFault, MappedFile};
@@ -33,8 +33,6 @@ pub(crate) struct Vma {
     pub(crate) backing: Backing,
     /// Its process (index of the `mmap_sem` that guards it).
     pub(crate) space: usize,
-    /// Node whose zonelist its pages are allocated from.
-    pub(crate) node: NodeId,
     /// One entry per page; empty after munmap.
     pub(crate) ptes: Vec<Pte>,
     /// Pages that its tables are in (`crate::mm::fault::pgtable`).
@@ -107,7 +105,8 @@ pub(crate) async fn handle_mm_fault(
     let (space, gfp, memcg) = {
         let world = sys.world();
         let region = &world.mm.vmas[vma as usize];
-        (region.space, Gfp::user(region.node), world.current_memcg())
+        let gfp = Gfp::user(world.sched.current_node());
+        (region.space, gfp, world.current_memcg())
     };
     let mut begun = begun;
     let mut page = None;
@@ -410,9 +409,9 @@ impl World {
 
     /// The page that a fault has brought, or one of the fast path.
     #[inline]
-    pub(super) fn fault_page(&mut self, vma: u32, page: &mut Option<Pfn>) -> Option<Pfn> {
+    pub(super) fn fault_page(&mut self, page: &mut Option<Pfn>) -> Option<Pfn> {
         page.take().or_else(|| {
-            let gfp = Gfp::user(self.mm.vmas[vma as usize].node);
+            let gfp = Gfp::user(self.sched.current_node());
             self.alloc_charged_fast(gfp, self.current_memcg())
         })
     }
@@ -433,7 +432,7 @@ impl World {
                 .set_pte(vma, index, Pte::mapped(ZERO_FRAME, false, false));
             return Step::Done { cost: 0 };
         }
-        let Some(pfn) = self.fault_page(vma, page) else {
+        let Some(pfn) = self.fault_page(page) else {
             return Step::Allocate;
         };
         self.mm.map_anon(vma, index, pfn, true, true);
@@ -508,7 +507,7 @@ impl World {
                 pfn
             }
             ShmemEntry::Hole => {
-                let Some(pfn) = self.fault_page(vma, page) else {
+                let Some(pfn) = self.fault_page(page) else {
                     return Step::Allocate;
                 };
                 self.add_shmem_entry(inode, index, pfn);

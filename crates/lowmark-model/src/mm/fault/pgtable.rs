@@ -59,7 +59,7 @@ impl World {
 
     #[cold]
     fn alloc_table_fast(&mut self, vma: u32, index: u32) -> bool {
-        let node = self.mm.vmas[vma as usize].node;
+        let node = self.sched.current_node();
         let page = self.alloc_charged_fast(Gfp::kernel(node), self.current_memcg());
         if let Some(pfn) = page {
             self.mm.set_table(vma, index, pfn);
@@ -75,7 +75,7 @@ pub(super) async fn alloc_table(
     index: u32,
     memcg: MemcgId,
 ) -> Result<(), OutOfMemory> {
-    let node = sys.world().mm.vmas[vma as usize].node;
+    let node = sys.world().sched.current_node();
     let pfn = alloc_charged(sys, Gfp::kernel(node), memcg).await?;
     sys.world().mm.set_table(vma, index, pfn);
     Ok(())
