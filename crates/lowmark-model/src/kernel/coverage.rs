@@ -82,7 +82,7 @@ macro_rules! switched {
 }
 
 /// The oldest kernel of the model.
-const OLDEST: Version = v2_6(37);
+const OLDEST: Version = v2_6(36);
 
 switched! {
     /// Direct reclaimers wait for kswapd while less than half of the min watermarks is free
