@@ -158,6 +158,14 @@ impl World {
         errors
     }
 
+    /// `/proc/PID/io` of all tasks together, in a workload with files.
+    fn task_io(&self) -> BTreeMap<String, u64> {
+        let (read, written) = (self.workload.rchar, self.workload.wchar);
+        let fields = [("io/rchar", read), ("io/wchar", written)];
+        let any = fields.into_iter().filter(|_| read + written > 0);
+        any.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
     /// `/proc/lock_stat` of the lock over the lists of dirty inodes, if anybody took it.
     fn lock_stat(&self) -> BTreeMap<String, u64> {
         let stat = self.list_locks.stat();
@@ -291,6 +299,7 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
             counters.extend(world.errors(&scenario.machine));
             counters.extend(world.mountstats(&scenario.machine));
             counters.extend(world.lock_stat());
+            counters.extend(world.task_io());
             counters
         },
         state: world.state(),

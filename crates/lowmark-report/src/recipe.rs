@@ -18,10 +18,11 @@ use crate::claim::{Claim, ClaimError};
 use crate::evaluation::{Evaluation, ProseFigure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 pub use embedded::{get, ids};
 pub use evidence::{Evidence, Watch};
-pub use metric::{DEVICE, LIST_LOCK, Measure, Metric, Of};
+pub use metric::{DEVICE, Grouped, IO, LIST_LOCK, Measure, Metric, Of};
 
 /// Parameters of a workload by name, as text.
 pub type Settings = BTreeMap<String, String>;
@@ -96,6 +97,8 @@ pub struct RecipeTable {
     pub set: Settings,
     /// Its rows, if the table is not in print and does not have all of them.
     pub rows: Vec<String>,
+    /// What of a run its cells are, unless a row says otherwise. A printed table with one has all of its rows.
+    pub metric: Option<Metric>,
 }
 
 /// A row of the published tables.
@@ -162,6 +165,8 @@ impl ProseTest {
 /// How an evaluation is run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recipe {
+    /// Its file, as errors name it.
+    pub file: String,
     /// Id of the evaluation.
     pub evaluation: String,
     /// Workload, a file under `workloads/`.
@@ -184,6 +189,8 @@ pub struct Recipe {
     pub rows: Vec<RecipeRow>,
     /// Judgement of figures in prose.
     pub prose: Vec<ProseTest>,
+    /// Lines of the file by what stands there: `row Seq`, `claim dd50`.
+    lines: BTreeMap<String, usize>,
 }
 
 /// A run of the model or of a real kernel; cells with equal runs share one recording.
@@ -212,6 +219,36 @@ pub struct CellPlan {
     pub printed: bool,
 }
 
+/// Where in a recipe something is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// File.
+    pub file: String,
+    /// Line, from 1; none where all of the file is meant.
+    pub line: Option<usize>,
+}
+
+impl Place {
+    /// The line of a field such as `row Seq: metric`, or of the section that it is in.
+    fn of(file: &str, lines: &BTreeMap<String, usize>, field: &str) -> Place {
+        let section = field.split(&[':', ','][..]).next().unwrap_or(field);
+        let line = lines.get(field).or_else(|| lines.get(section));
+        Place {
+            file: file.to_owned(),
+            line: line.copied(),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}", self.file),
+            None => write!(f, "{}", self.file),
+        }
+    }
+}
+
 /// Why a recipe cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RecipeError {
@@ -224,30 +261,30 @@ pub enum RecipeError {
         source: Box<toml::de::Error>,
     },
     /// A value is not what it must be.
-    #[error("{file}: {field}: {problem}")]
+    #[error("{place}: {field}: {problem}")]
     Invalid {
-        /// File.
-        file: String,
+        /// File and line.
+        place: Place,
         /// Where in the file.
         field: String,
         /// What was expected.
         problem: String,
     },
     /// An expression cannot be parsed.
-    #[error("{file}: {field}: {source}")]
+    #[error("{place}: {field}: {source}")]
     Claim {
-        /// File.
-        file: String,
+        /// File and line.
+        place: Place,
         /// Where in the file.
         field: String,
         /// What is wrong with it.
         source: Box<ClaimError>,
     },
-    /// It does not fit its evaluation.
-    #[error("recipe of {evaluation}: {field}: {problem}")]
+    /// It does not fit its evaluation, or is asked for what it does not have.
+    #[error("{place}: {field}: {problem}")]
     Mismatch {
-        /// Id of the evaluation.
-        evaluation: String,
+        /// File and line.
+        place: Place,
         /// Where in the recipe.
         field: String,
         /// What was expected.
@@ -424,15 +461,20 @@ impl Recipe {
         Ok(())
     }
 
-    /// What of a run a row's cells are.
-    pub fn metric_of<'r>(&'r self, row: &'r RecipeRow) -> &'r Metric {
-        row.metric.as_ref().unwrap_or(&self.metric)
+    /// What of a run the cells of a row are.
+    pub fn metric_of<'r>(&'r self, table: &'r RecipeTable, row: &str) -> &'r Metric {
+        let row = self.rows.iter().find(|r| r.id == row);
+        let own = row.and_then(|row| row.metric.as_ref());
+        own.or(table.metric.as_ref()).unwrap_or(&self.metric)
     }
 
     /// The plan of a cell, if its table, row and column are in the recipe.
     fn plan(&self, cell: CellId, variant: &Variant) -> Option<CellPlan> {
         let table = self.tables.iter().find(|t| t.id == cell.table)?;
-        let row = self.rows.iter().find(|r| r.id == cell.row)?;
+        let row = self.rows.iter().find(|r| r.id == cell.row);
+        if row.is_none() && table.metric.is_none() {
+            return None;
+        }
         let column = self.columns.iter().find(|c| c.id == cell.column);
         let (kernel, column_set) = match column {
             Some(column) => (&column.kernel, &column.set),
@@ -442,7 +484,14 @@ impl Recipe {
             }
         };
         let mut set = Settings::new();
-        for settings in [&table.set, column_set, &row.set, &variant.set] {
+        let row_set = row.map(|row| &row.set);
+        let settings = [
+            Some(&table.set),
+            Some(column_set),
+            row_set,
+            Some(&variant.set),
+        ];
+        for settings in settings.into_iter().flatten() {
             set.extend(settings.iter().map(|(k, v)| (k.clone(), v.clone())));
         }
         let run = RunPlan {
@@ -451,7 +500,7 @@ impl Recipe {
             kernel: kernel.clone(),
             set,
         };
-        let metric = self.metric_of(row).clone();
+        let metric = self.metric_of(table, &cell.row).clone();
         Some(CellPlan {
             cell,
             run,
@@ -461,18 +510,22 @@ impl Recipe {
     }
 
     fn units_fit(&self, evaluation: &Evaluation) -> Result<(), RecipeError> {
-        for table in evaluation
-            .tables
-            .iter()
-            .filter(|t| self.tables.iter().any(|r| r.id == t.id))
-        {
+        for own in &self.tables {
+            let Some(table) = evaluation.table(&own.id) else {
+                continue;
+            };
             for row in &table.rows {
-                let Some(own) = self.rows.iter().find(|r| r.id == row.name) else {
+                let mentioned = self.rows.iter().any(|r| r.id == row.name);
+                if !mentioned && own.metric.is_none() {
                     continue;
-                };
-                let metric = self.metric_of(own);
-                if let Some(problem) = metric.contradicts(&row.unit) {
-                    return Err(self.mismatch(format!("row {}", row.name), problem));
+                }
+                let metric = self.metric_of(own, &row.name);
+                if let Some(problem) = metric.contradicts(&row.name, &row.unit) {
+                    let field = match mentioned {
+                        true => format!("row {}", row.name),
+                        false => format!("table {}: row {}", own.id, row.name),
+                    };
+                    return Err(self.mismatch(field, problem));
                 }
             }
         }
@@ -497,9 +550,10 @@ impl Recipe {
     }
 
     fn mismatch(&self, field: impl Into<String>, problem: impl Into<String>) -> RecipeError {
+        let field = field.into();
         RecipeError::Mismatch {
-            evaluation: self.evaluation.clone(),
-            field: field.into(),
+            place: Place::of(&self.file, &self.lines, &field),
+            field,
             problem: problem.into(),
         }
     }

@@ -328,7 +328,11 @@ fn own_tables(evaluation: &Evaluation, recipe: &Recipe, model: &CellValues) -> V
         let row = |row: &RecipeRow| {
             let cell = |column| figure(model, &CellId::new(&table.id, &row.id, column));
             let values = columns.iter().map(cell).collect();
-            (row.id.clone(), recipe.metric_of(row).unit_text(), values)
+            (
+                row.id.clone(),
+                recipe.metric_of(table, &row.id).unit_text(),
+                values,
+            )
         };
         OwnTable {
             id: table.id.clone(),

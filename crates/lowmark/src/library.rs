@@ -21,6 +21,7 @@ workload_files![
     "dd-rsync",
     "fs-mark",
     "mapped-file-stream",
+    "mapped-file-write",
     "postmark",
     "simoop",
     "stress-highalloc",

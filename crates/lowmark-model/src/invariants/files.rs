@@ -132,6 +132,7 @@ fn dirty_pages_are_counted(world: &World) {
     };
     assert_eq!(mm.nr_unstable, apart, "unstable pages");
     let mut by_zone = vec![0_u64; mm.zones.len()];
+    let mut writeback_by_zone = vec![0_u64; mm.zones.len()];
     for pfn in 0..mm.pages.len() {
         let page = &mm.pages[pfn];
         if page.has(flag::BUDDY) {
@@ -141,6 +142,7 @@ fn dirty_pages_are_counted(world: &World) {
         let dirty = page.has(flag::DIRTY) && !page.has(flag::SWAPBACKED);
         let on_the_way = page.has(flag::WRITEBACK);
         by_zone[usize::from(mm.pages.zone(pfn))] += u64::from(dirty) + u64::from(on_the_way);
+        writeback_by_zone[usize::from(mm.pages.zone(pfn))] += u64::from(on_the_way);
     }
     for inode in &mm.inodes {
         let unstable = inode.commit_info.pages();
@@ -150,6 +152,8 @@ fn dirty_pages_are_counted(world: &World) {
     }
     let counted: Vec<u64> = mm.zones.iter().map(|zone| zone.dirty).collect();
     assert_eq!(counted, by_zone, "dirty pages by zone");
+    let counted: Vec<u64> = mm.zones.iter().map(|zone| zone.writeback).collect();
+    assert_eq!(counted, writeback_by_zone, "pages under writeback by zone");
     assert_eq!(
         (reclaimable, on_the_way),
         (dirty + apart, writeback + unstable - apart),

@@ -82,7 +82,7 @@ macro_rules! switched {
 }
 
 /// The oldest kernel of the model.
-const OLDEST: Version = v2_6(37);
+const OLDEST: Version = v2_6(36);
 
 switched! {
     /// A region has a page of page tables, which cannot be moved, for each 2 MiB in use (`pte_alloc`). Without it they

@@ -102,7 +102,7 @@ macro_rules! mechanisms {
         }, )* )* ];
 
         impl Mechanisms {
-            /// Those of the oldest kernel of the model, 2.6.37: the first variant of each.
+            /// Those of the oldest kernel of the model, 2.6.36: the first variant of each.
             pub fn oldest() -> Mechanisms {
                 Mechanisms { $( $group: $gname { $( $field: $name::VARIANTS[0].1 ),* } ),* }
             }

@@ -6,6 +6,17 @@ use super::mechanisms::*;
 /// Every change before 4.8, oldest first.
 pub(super) const BEFORE_4_8: &[Change] = &[
     Change {
+        name: "wait-iff-congested",
+        version: v2_6(37),
+        commit: "0e093d99763e",
+        summary: "allocations and direct reclaimers wait for congestion only where there is some",
+        effect: |m| {
+            m.zones.alloc_wait = AllocWait::MarkedZone;
+            m.reclaim.direct_wait = DirectWait::Priority;
+            m.reclaim.congested_zone = CongestedZone::Dirty;
+        },
+    },
+    Change {
         name: "wake-only-asleep",
         version: v2_6(38),
         commit: "88f5acf88ae6",
@@ -601,6 +612,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         summary: "allocation gives up after sixteen rounds without progress",
         effect: |m| {
             m.zones.alloc_retry = AllocRetry::Bounded;
+            m.zones.alloc_wait = AllocWait::None;
         },
     },
 ];

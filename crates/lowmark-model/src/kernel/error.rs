@@ -7,7 +7,7 @@ use super::Version;
 pub enum KernelError {
     /// No such version.
     #[error(
-        "the model has no kernel {found}; it has every release from v2.6.37 to v6.18, written for example v3.6, 6.1 or, \
+        "the model has no kernel {found}; it has every release from v2.6.36 to v6.18, written for example v3.6, 6.1 or, \
          with what stable kernels took over, 6.1.192"
     )]
     UnknownVersion {

@@ -34,9 +34,9 @@ const fn joined() -> [Change; CHANGES] {
 /// Releases from the oldest to the newest kernel of the model: major number, first and last minor number.
 const RELEASES: [(u32, u32, u32); 4] = [(3, 0, 19), (4, 0, 20), (5, 0, 19), (6, 0, 18)];
 /// Those of 2.6.
-const RELEASES_OF_2_6: std::ops::RangeInclusive<u32> = 37..=39;
+const RELEASES_OF_2_6: std::ops::RangeInclusive<u32> = 36..=39;
 
-/// Releases that the model has, oldest first: every one from 2.6.37 to 6.18.
+/// Releases that the model has, oldest first: every one from 2.6.36 to 6.18.
 pub fn versions() -> &'static [Version] {
     static ALL: OnceLock<Vec<Version>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -153,12 +153,12 @@ mod tests {
 
     #[test]
     fn versions_of_2_6_have_three_numbers() {
-        let oldest = Version::known("v2.6.37").unwrap();
-        assert_eq!(oldest.to_string(), "v2.6.37");
-        assert_eq!(oldest.release(), Release::v2_6(37));
+        let oldest = Version::known("v2.6.36").unwrap();
+        assert_eq!(oldest.to_string(), "v2.6.36");
+        assert_eq!(oldest.release(), Release::v2_6(36));
         assert!(versions().is_sorted());
         for unknown in [
-            "v2.6", "v2.6.36", "2.37", "v3.20", "v6.19", "v6", "v6.1.2.3", "six", "",
+            "v2.6", "v2.6.35", "2.37", "v3.20", "v6.19", "v6", "v6.1.2.3", "six", "",
         ] {
             assert!(Version::known(unknown).is_err(), "{unknown}");
         }

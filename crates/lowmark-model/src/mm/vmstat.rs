@@ -1,7 +1,7 @@
 //! `/proc/vmstat`.
 
 use crate::kernel::{Kernel, Version, v};
-use crate::mm::types::{MAX_NR_ZONES, ZoneType};
+use crate::mm::types::{ByZone, ZoneType};
 use std::collections::BTreeMap;
 
 macro_rules! counters {
@@ -10,11 +10,21 @@ macro_rules! counters {
         #[derive(Debug, Default, Clone, PartialEq, Eq)]
         pub(crate) struct VmStat { $( $(#[$doc])* pub(crate) $field: u64, )*
             /// pgalloc_*, by zone type
-            pub(crate) pgalloc: [u64; MAX_NR_ZONES],
+            pub(crate) pgalloc: ByZone,
             /// allocstall_*: direct reclaims by the highest zone type that the allocation could use
-            pub(crate) allocstall: [u64; MAX_NR_ZONES],
+            pub(crate) allocstall: ByZone,
             /// pgskip_*: pages set aside because their zone is above the one asked for
-            pub(crate) pgskip: [u64; MAX_NR_ZONES],
+            pub(crate) pgskip: ByZone,
+            /// pgrefill: active pages scanned, by the zone type of the lists; of a node's lists that of its highest zone
+            pub(crate) pgrefill: ByZone,
+            /// pgscan_kswapd: inactive pages scanned by kswapd, by zone type as pgrefill
+            pub(crate) pgscan_kswapd: ByZone,
+            /// pgscan_direct: inactive pages scanned by direct reclaim
+            pub(crate) pgscan_direct: ByZone,
+            /// pgsteal_kswapd: pages reclaimed by kswapd
+            pub(crate) pgsteal_kswapd: ByZone,
+            /// pgsteal_direct: pages reclaimed by direct reclaim
+            pub(crate) pgsteal_direct: ByZone,
             /// pgscan_anon, pgscan_file
             pub(crate) pgscan_kind: [u64; 2],
             /// pgsteal_anon, pgsteal_file
@@ -60,18 +70,8 @@ counters! {
     pgdeactivate
     /// Pages put at the inactive tail when their writeback ended
     pgrotated
-    /// Active pages scanned
-    pgrefill
-    /// Inactive pages scanned by kswapd
-    pgscan_kswapd
-    /// Inactive pages scanned by direct reclaim
-    pgscan_direct
     /// Times that a task waited before it reclaimed directly, as too little was free
     pgscan_direct_throttle
-    /// Pages reclaimed by kswapd
-    pgsteal_kswapd
-    /// Pages reclaimed by direct reclaim
-    pgsteal_direct
     /// Balancing runs of kswapd
     pageoutrun
     /// kswapd slept less than a full nap because the low watermark was hit
@@ -124,6 +124,12 @@ const LARGE_BLOCKS: [&str; 3] = ["compact_", "pgmigrate_", "thp_"];
 /// over zones and the counters of later kernels that they have always had.
 const ERA_NAMES: Version = v(4, 13);
 
+/// Reclaim is counted by zone before 599d0c954f91 (4.8).
+const BY_NODE: Version = v(4, 8);
+/// What kswapd and direct reclaim have reclaimed is counted apart since 904249aa6895 (3.4): before, there are all pages by
+/// zone, and those of kswapd.
+const STEAL_APART: Version = v(3, 4);
+
 /// Counters of anon and file pages came with commit 497a6c1b0990 (5.8), those of anon refaults with
 /// 170b04b7ae49 (5.9).
 const BY_KIND: Version = v(5, 9);
@@ -150,7 +156,8 @@ impl VmStat {
             })
             .map(|(name, value)| (name.to_owned(), value))
             .collect();
-        let mut by_zone = |prefix: &str, values: &[u64; MAX_NR_ZONES], highest: &str| {
+        counters.extend(self.reclaim_sums(version));
+        let mut by_zone = |prefix: &str, values: &ByZone, highest: &str| {
             for (zone, value) in ZoneType::ALL.iter().zip(values) {
                 let suffix = match zone {
                     ZoneType::High => highest,
@@ -159,6 +166,9 @@ impl VmStat {
                 counters.insert(format!("{prefix}_{suffix}"), *value);
             }
         };
+        for (prefix, values) in self.reclaim_by_zone(version) {
+            by_zone(prefix, &values, ZoneType::High.name());
+        }
         if version < ERA_NAMES {
             by_zone("pgalloc", &self.pgalloc, ZoneType::High.name());
             counters.insert("allocstall".into(), self.allocstall.iter().sum());
@@ -186,5 +196,110 @@ impl VmStat {
             }
         }
         counters
+    }
+
+    /// What reclaim has done by zone, where the kernel counts it so.
+    fn reclaim_by_zone(&self, version: Version) -> Vec<(&'static str, ByZone)> {
+        if version >= BY_NODE {
+            return Vec::new();
+        }
+        let mut counters = vec![
+            ("pgrefill", self.pgrefill),
+            ("pgscan_kswapd", self.pgscan_kswapd),
+            ("pgscan_direct", self.pgscan_direct),
+        ];
+        if version < STEAL_APART {
+            let both = self.pgsteal_kswapd.iter().zip(self.pgsteal_direct);
+            let mut all = ByZone::default();
+            for (all, (kswapd, direct)) in all.iter_mut().zip(both) {
+                *all = kswapd + direct;
+            }
+            counters.push(("pgsteal", all));
+        } else {
+            counters.push(("pgsteal_kswapd", self.pgsteal_kswapd));
+            counters.push(("pgsteal_direct", self.pgsteal_direct));
+        }
+        counters
+    }
+
+    /// What reclaim has done in all zones together, where the kernel counts it so.
+    fn reclaim_sums(&self, version: Version) -> Vec<(String, u64)> {
+        let sum = |name: &str, values: ByZone| (name.to_owned(), values.iter().sum());
+        if version < STEAL_APART {
+            vec![sum("kswapd_steal", self.pgsteal_kswapd)]
+        } else if version < BY_NODE {
+            Vec::new()
+        } else {
+            vec![
+                sum("pgrefill", self.pgrefill),
+                sum("pgscan_kswapd", self.pgscan_kswapd),
+                sum("pgscan_direct", self.pgscan_direct),
+                sum("pgsteal_kswapd", self.pgsteal_kswapd),
+                sum("pgsteal_direct", self.pgsteal_direct),
+            ]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lowmark_spec::KernelSpec;
+
+    /// Names of what a kernel counts of reclaim, and their values, of which each zone has another.
+    fn named(version: &str) -> Vec<(String, u64)> {
+        let stat = VmStat {
+            pgscan_kswapd: [1, 20, 300, 4000],
+            pgsteal_kswapd: [2, 30, 400, 5000],
+            pgsteal_direct: [3, 40, 500, 6000],
+            ..VmStat::default()
+        };
+        let spec = KernelSpec::parse(version).expect("a kernel");
+        let kernel = Kernel::resolve(&spec).expect("one that the model has");
+        let counters = stat.by_name(&kernel, "movable");
+        let own = counters.into_iter().filter(|(name, count)| {
+            *count > 0 && (name.contains("steal") || name.starts_with("pgscan_kswapd"))
+        });
+        own.collect()
+    }
+
+    fn expected(list: &[(&str, u64)]) -> Vec<(String, u64)> {
+        let pair = |&(name, count): &(&str, u64)| (name.to_owned(), count);
+        list.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn reclaim_is_counted_by_zone_before_4_8() {
+        let scans = [
+            ("pgscan_kswapd_dma", 1),
+            ("pgscan_kswapd_dma32", 20),
+            ("pgscan_kswapd_high", 4000),
+            ("pgscan_kswapd_normal", 300),
+        ];
+        for version in ["v2.6.36", "v3.3"] {
+            let steals = [
+                ("pgsteal_dma", 5),
+                ("pgsteal_dma32", 70),
+                ("pgsteal_high", 11_000),
+                ("pgsteal_normal", 900),
+            ];
+            let all = [&[("kswapd_steal", 5432)][..], &scans, &steals].concat();
+            assert_eq!(named(version), expected(&all), "{version}");
+        }
+        for version in ["v3.4", "v4.7"] {
+            let names: Vec<String> = named(version).into_iter().map(|(name, _)| name).collect();
+            assert_eq!(names.len(), 12, "{version}");
+            assert!(
+                names.contains(&"pgsteal_direct_dma32".to_owned()),
+                "{version}"
+            );
+        }
+        let sums = [
+            ("pgscan_kswapd", 4321),
+            ("pgsteal_direct", 6543),
+            ("pgsteal_kswapd", 5432),
+        ];
+        assert_eq!(named("v4.8"), expected(&sums));
+        assert_eq!(named("v6.18"), expected(&sums));
     }
 }

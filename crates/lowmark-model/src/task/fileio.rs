@@ -250,7 +250,8 @@ async fn blocks(
         }
         let end = start.saturating_add(length);
         if way == Way::Read {
-            filemap::read(&sys, open, start, end, gfp).await?;
+            let read = filemap::read(&sys, open, start, end, gfp).await?;
+            sys.world().workload.rchar += read;
         } else {
             write(&sys, open, start, end, io.sync, gfp).await?;
         }
@@ -271,6 +272,7 @@ async fn write(
     gfp: Gfp,
 ) -> Result<(), Stop> {
     filemap_write::write(sys, open, start, end, gfp).await?;
+    sys.world().workload.wchar += end - start;
     if sync && end > start {
         let range = Range {
             first: (start / PAGE_SIZE) as u32,

@@ -38,6 +38,9 @@ pub(crate) struct Shared {
     pub(crate) until_kswapd_idle: bool,
     /// Touches done, for showing progress.
     pub(crate) touches: u64,
+    /// Bytes that tasks have read and written by system calls (`rchar` and `wchar` of `/proc/PID/io`).
+    pub(crate) rchar: u64,
+    pub(crate) wchar: u64,
     /// Files.
     pub(crate) files: Files,
     /// Every touch in order, if they are wanted.

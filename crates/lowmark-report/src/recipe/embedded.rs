@@ -13,8 +13,13 @@ macro_rules! files {
 
 files! {
     "ioless-dirty-2011",
+    "lumpy-removal-2012-fs_mark",
+    "lumpy-removal-2012-micro",
+    "lumpy-removal-2012-postmark",
     "swap-readahead",
     "swap-readahead-shaohua-2014",
+    "vmscan-2010-ppc64-micro-mapped-file-stream",
+    "vmscan-2010-x86_64-micro-mapped-file-stream",
 }
 
 /// Names of the evaluations that have a recipe, in alphabetical order.

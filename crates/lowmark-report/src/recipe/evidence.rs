@@ -5,12 +5,15 @@
 
 use crate::dirty::{DirtyFigures, DirtyReport};
 use crate::identities::{Identity, Sums, identities_of};
+use crate::reclaim::{ReclaimFigures, ReclaimReport, RunContext};
+use lowmark_record::stream::Account;
 use lowmark_record::{Event, Recording, Sink, Tables};
 
 /// Looks at the events of a run as they go by.
 #[derive(Debug, Default)]
 pub struct Watch {
     dirty: DirtyReport,
+    reclaim: ReclaimReport,
     sums: Sums,
 }
 
@@ -18,6 +21,7 @@ impl Sink for Watch {
     #[inline]
     fn event(&mut self, event: &Event, tables: &Tables) {
         self.dirty.event(event, tables);
+        self.reclaim.event(event, tables);
         self.sums.event(event, tables);
     }
 }
@@ -27,6 +31,7 @@ impl Sink for Watch {
 pub struct Evidence {
     recording: Recording,
     dirty: Option<DirtyFigures>,
+    reclaim: Option<Box<ReclaimFigures>>,
     identities: Vec<Identity>,
 }
 
@@ -37,6 +42,7 @@ impl Evidence {
         Evidence {
             recording,
             dirty: None,
+            reclaim: None,
             identities: Vec::new(),
         }
     }
@@ -51,8 +57,11 @@ impl Evidence {
     /// A run whose events went by `watch`.
     pub fn watched(recording: Recording, mut watch: Watch) -> Evidence {
         watch.dirty.gauges(&recording);
+        let context = RunContext::of(&recording);
+        let reclaim = (watch.reclaim).finish(&Tables::default(), Account::default(), context);
         Evidence {
             dirty: Some(watch.dirty.figures()),
+            reclaim: Some(Box::new(reclaim)),
             identities: identities_of(&recording, &watch.sums),
             ..Evidence::without_events(recording)
         }
@@ -71,6 +80,11 @@ impl Evidence {
     /// Figures of dirty throttling; none if nobody looked at the events.
     pub fn dirty(&self) -> Option<&DirtyFigures> {
         self.dirty.as_ref()
+    }
+
+    /// Figures of reclaim; none if nobody looked at the events.
+    pub fn reclaim(&self) -> Option<&ReclaimFigures> {
+        self.reclaim.as_deref()
     }
 
     /// What its events must have added up to; empty if nobody looked at them.

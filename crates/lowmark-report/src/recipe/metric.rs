@@ -1,48 +1,101 @@
-//! Which figure of a recording is a cell.
+//! Which figure of a run is a cell.
+
+mod raw;
+mod series;
 
 use super::Evidence;
 use crate::dirty::DirtyFigures;
-use crate::{stats, vmstat};
+use crate::vmstat;
 use lowmark_record::{Outcome, Recording, Unit};
 use serde::{Deserialize, Serialize};
+
+pub(super) use raw::RawMetric;
+pub use series::Grouped;
 
 const NANOSECONDS_PER_SECOND: f64 = 1e9;
 
 /// Kind of figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// Time from start to end.
+    /// Time from start to end, of the run or of a phase.
     Elapsed,
     /// User time of the workload's tasks.
     User,
     /// System time of the workload's tasks.
     System,
+    /// Both together.
+    UserSystem,
     /// Change of a `/proc/vmstat` field.
     Counter,
     /// A row of "MMTests Statistics: vmstat".
     Vmstat,
+    /// A row of "FTrace Reclaim Statistics: vmscan".
+    Vmscan,
+    /// A row of "FTrace Reclaim Statistics: congestion_wait".
+    Congestion,
+    /// A row of "FTrace Reclaim Statistics: mm_vmscan_writepage".
+    Writepage,
     /// System time of all tasks and kernel threads, in percent of one CPU.
     Cpu,
     /// What all devices together have written, see [`DEVICE`].
     Device,
+    /// What tasks have read and written, see [`IO`].
+    Io,
     /// The lock over the lists of dirty inodes, see [`LIST_LOCK`].
     Lock,
     /// A series of samples.
     Series,
+    /// How many samples of a series there are in a second.
+    Rate,
     /// A figure of dirty throttling, by its name in JSON ([`DirtyFigures`]).
     Dirty,
 }
 
 /// Which figure of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Of {
     /// Arithmetic mean.
     #[default]
     Mean,
+    /// Harmonic mean.
+    Hmean,
+    /// Standard deviation, as mmtests computes it since 2017.
+    Stddev,
+    /// Standard deviation of the samples as all that there is, as mmtests computed it before.
+    StddevOfAll,
+    /// Smallest sample.
+    Min,
+    /// A quarter of the samples is below it, by the rule of the tables of 2016.
+    #[serde(rename = "1st-qrtle")]
+    FirstQuartile,
+    /// Half of the samples.
+    #[serde(rename = "2nd-qrtle")]
+    SecondQuartile,
+    /// Three quarters of them.
+    #[serde(rename = "3rd-qrtle")]
+    ThirdQuartile,
+    /// 90 % of them.
+    #[serde(rename = "max-90")]
+    Max90,
+    /// 93 % of them.
+    #[serde(rename = "max-93")]
+    Max93,
+    /// 95 % of them.
+    #[serde(rename = "max-95")]
+    Max95,
+    /// 99 % of them.
+    #[serde(rename = "max-99")]
+    Max99,
     /// Largest sample.
     Max,
+    /// Half of the samples is up to it, by the rule of mmtests today.
+    P50,
+    /// 95 % of them.
+    P95,
+    /// 99 % of them.
+    P99,
     /// Number of samples.
     Count,
 }
@@ -53,6 +106,9 @@ pub const DEVICE: [(&str, &str); 3] = [
     ("write-seeks", "per GB"),
     ("write-requests", "per GB"),
 ];
+
+/// Figures of what tasks have read and written by system calls, from the page cache or not, with their units.
+pub const IO: [(&str, &str); 2] = [("read-rate", "MB/s"), ("write-rate", "MB/s")];
 
 /// Figures of the lock over the lists of dirty inodes with their units: how often it was taken and found taken, the
 /// share of the latter, CPUs that spin and that hold it, and how long it is held in the mean.
@@ -66,12 +122,6 @@ pub const LIST_LOCK: [(&str, &str); 6] = [
 ];
 
 const BYTES_PER_SECTOR: f64 = 512.0;
-
-impl Measure {
-    fn is_time(self) -> bool {
-        matches!(self, Measure::Elapsed | Measure::User | Measure::System)
-    }
-}
 
 /// A figure of what all devices together have written; none if that is nothing.
 fn device(recording: &Recording, name: &str) -> Option<f64> {
@@ -89,6 +139,18 @@ fn device(recording: &Recording, name: &str) -> Option<f64> {
         _ => return None,
     };
     Some(figure).filter(|figure| figure.is_finite())
+}
+
+/// A figure of what tasks have read and written (`rchar` and `wchar` of `/proc/PID/io`); none if that is not known.
+fn io(recording: &Recording, name: &str) -> Option<f64> {
+    let field = match name {
+        "read-rate" => "io/rchar",
+        "write-rate" => "io/wchar",
+        _ => return None,
+    };
+    let bytes = *recording.counters.get(field)? as f64;
+    let seconds = recording.elapsed_ns as f64 / NANOSECONDS_PER_SECOND;
+    Some(bytes / 1e6 / seconds).filter(|rate| rate.is_finite())
 }
 
 /// A figure of the lock over the lists of dirty inodes; none if nobody took it.
@@ -115,104 +177,35 @@ fn list_lock(recording: &Recording, name: &str) -> Option<f64> {
 pub struct Metric {
     /// What it is.
     pub value: Measure,
-    /// Field of `/proc/vmstat` or name of a vmstat row; the row's own name if absent.
+    /// Field of `/proc/vmstat`, name of a row or of a series; the row's own name if absent.
     pub name: Option<String>,
     /// Unit of a time.
     pub unit: Option<Unit>,
-    /// Which figure of a series.
+    /// Which figure of a series or of rates.
     pub of: Of,
+    /// Part of the run, from the mark of this label to the next one; all of it if absent.
+    pub phase: Option<String>,
+    /// Length of the windows that a series is reported by, ns.
+    pub window_ns: Option<u64>,
+    /// How a series was printed.
+    pub group: Option<Grouped>,
+    /// Series whose samples are the times of which rates, or sums of samples, are.
+    pub each: Option<String>,
 }
 
-/// A metric as written.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawMetric {
-    value: Measure,
-    name: Option<String>,
-    unit: Option<String>,
-    #[serde(default)]
-    of: Of,
-}
-
-const UNITS: [Unit; 5] = [
-    Unit::Nanoseconds,
-    Unit::Microseconds,
-    Unit::Milliseconds,
-    Unit::Centiseconds,
-    Unit::Seconds,
-];
-
-/// Names that published tables use for a unit.
-fn published_names(unit: Unit) -> &'static [&'static str] {
-    match unit {
-        Unit::Nanoseconds => &["ns", "nanoseconds"],
-        Unit::Microseconds => &["us", "microseconds"],
-        Unit::Milliseconds => &["ms", "milliseconds"],
-        Unit::Centiseconds => &["cs", "centiseconds"],
-        Unit::Seconds => &["s", "seconds"],
-    }
-}
-
-impl RawMetric {
-    /// The metric, or what is wrong with it.
-    pub(super) fn check(self) -> Result<Metric, String> {
-        let unit = match &self.unit {
-            None => None,
-            Some(symbol) => {
-                Some(*UNITS.iter().find(|u| u.symbol() == symbol).ok_or_else(|| {
-                    let known: Vec<&str> = UNITS.iter().map(|u| u.symbol()).collect();
-                    format!(
-                        "unit: expected one of {}, found `{symbol}`",
-                        known.join(", ")
-                    )
-                })?)
-            }
-        };
-        let named = matches!(
-            self.value,
-            Measure::Device | Measure::Lock | Measure::Series | Measure::Dirty
-        );
-        let counts = self.of == Of::Count;
-        match (self.value, unit, &self.name) {
-            (value, None, _) if value.is_time() => Err("a time needs a unit".to_owned()),
-            (value, _, Some(_)) if value.is_time() => Err("a time has no name".to_owned()),
-            (Measure::Series, None, _) if !counts => Err("a series needs a unit".to_owned()),
-            (value, Some(_), _) if !value.is_time() && (value != Measure::Series || counts) => {
-                Err("only a time has a unit".to_owned())
-            }
-            (_, _, None) if named => Err("name: which figure is it?".to_owned()),
-            (value, ..) if value != Measure::Series && self.of != Of::Mean => {
-                Err("of: only a series has several figures".to_owned())
-            }
-            (value, _, Some(name)) => match known(value) {
-                Some(known) if !known.contains(&name.as_str()) => Err(format!(
-                    "name: expected one of {}, found `{name}`",
-                    known.join(", ")
-                )),
-                _ => Ok(self.metric(unit)),
-            },
-            _ => Ok(self.metric(unit)),
-        }
-    }
-
-    fn metric(self, unit: Option<Unit>) -> Metric {
+impl Metric {
+    /// A figure of all of a run, without a name.
+    pub fn of_run(value: Measure, unit: Option<Unit>) -> Metric {
         Metric {
-            value: self.value,
-            name: self.name,
+            value,
+            name: None,
             unit,
-            of: self.of,
+            of: Of::Mean,
+            phase: None,
+            window_ns: None,
+            group: None,
+            each: None,
         }
-    }
-}
-
-/// Names of the figures of a kind; none if any may be meant.
-fn known(value: Measure) -> Option<Vec<&'static str>> {
-    match value {
-        Measure::Device => Some(DEVICE.map(|(name, _)| name).to_vec()),
-        Measure::Lock => Some(LIST_LOCK.map(|(name, _)| name).to_vec()),
-        Measure::Dirty => Some(DirtyFigures::NAMES.map(|(name, _)| name).to_vec()),
-        Measure::Cpu => Some(Vec::new()),
-        _ => None,
     }
 }
 
@@ -228,9 +221,16 @@ impl Metric {
         let name = self.name.as_deref().unwrap_or(row);
         let tasks = || recording.tasks.iter().filter(|t| !t.kthread);
         match self.value {
-            Measure::Elapsed => self.in_unit(recording.elapsed_ns as f64),
+            Measure::Elapsed => {
+                let (from, to) = series::stretch(recording, self.phase.as_deref())?;
+                self.in_unit((to - from) as f64)
+            }
             Measure::User => self.in_unit(tasks().map(|t| t.user_ns as f64).sum()),
             Measure::System => self.in_unit(tasks().map(|t| t.system_ns as f64).sum()),
+            Measure::UserSystem => {
+                let both = tasks().map(|t| (t.user_ns + t.system_ns) as f64);
+                self.in_unit(both.sum())
+            }
             Measure::Counter => recording.counters.get(name).map(|&count| count as f64),
             Measure::Vmstat => {
                 let elapsed_s = recording.elapsed_ns as f64 / NANOSECONDS_PER_SECOND;
@@ -242,25 +242,23 @@ impl Metric {
                 Some(100.0 * system as f64 / recording.elapsed_ns as f64)
             }
             Measure::Device => device(recording, name),
+            Measure::Io => io(recording, name),
             Measure::Lock => list_lock(recording, name),
             Measure::Series => self.series(recording, name),
+            Measure::Rate => self.rate(recording, name),
+            Measure::Vmscan => run.reclaim()?.vmscan_row(name),
+            Measure::Congestion => run.reclaim()?.congestion_row(name),
+            Measure::Writepage => run.reclaim()?.writepage_row(name),
             Measure::Dirty => run.dirty()?.get(name),
-        }
-    }
-
-    fn series(&self, recording: &Recording, name: &str) -> Option<f64> {
-        let series = recording.series.iter().find(|s| s.name == name)?;
-        let values: Vec<f64> = series.samples.iter().map(|(_, v)| *v as f64).collect();
-        match self.of {
-            Of::Count => Some(values.len() as f64),
-            Of::Mean => self.in_unit(stats::amean(&values)?),
-            Of::Max => self.in_unit(stats::max(&values)?),
         }
     }
 
     /// Whether it comes from the events of a run.
     pub fn needs_events(&self) -> bool {
-        self.value == Measure::Dirty
+        matches!(
+            self.value,
+            Measure::Vmscan | Measure::Congestion | Measure::Writepage | Measure::Dirty
+        )
     }
 
     /// Its unit, for the reader.
@@ -272,7 +270,9 @@ impl Metric {
         match (self.value, self.unit) {
             (_, Some(unit)) => unit.symbol(),
             (Measure::Cpu, _) => "% of a CPU",
+            (Measure::Rate, _) => "/s",
             (Measure::Device, _) => named(&DEVICE),
+            (Measure::Io, _) => named(&IO),
             (Measure::Lock, _) => named(&LIST_LOCK),
             (Measure::Dirty, _) => named(&DirtyFigures::NAMES),
             _ => "",
@@ -281,19 +281,5 @@ impl Metric {
 
     fn in_unit(&self, ns: f64) -> Option<f64> {
         self.unit.map(|unit| ns / unit.nanoseconds() as f64)
-    }
-
-    /// What is wrong if the published unit is another one.
-    pub(super) fn contradicts(&self, published: &str) -> Option<String> {
-        let unit = self.unit?;
-        let other = UNITS
-            .iter()
-            .find(|u| published_names(**u).contains(&published))?;
-        (*other != unit).then(|| {
-            format!(
-                "unit: the published figures are {published}, the metric is {}",
-                unit.symbol()
-            )
-        })
     }
 }

@@ -2,40 +2,44 @@
 
 use super::metric::RawMetric;
 use super::{
-    Compare, DEFAULT_VARIANT, Extra, Measured, Metric, ProseTest, Recipe, RecipeColumn,
+    Compare, DEFAULT_VARIANT, Extra, Measured, Metric, Place, ProseTest, Recipe, RecipeColumn,
     RecipeError, RecipeRow, RecipeTable, Settings, Variant,
 };
 use crate::cell::CellId;
 use crate::claim::Claim;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use toml::Spanned;
 
 /// The version of the format that is understood.
 const SCHEMA: u64 = 1;
 
+/// Sections by name, with where they stand.
+type Keyed<T> = BTreeMap<Spanned<String>, T>;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawRecipe {
-    lowmark: u64,
+    lowmark: Spanned<u64>,
     evaluation: String,
     workload: String,
-    metric: RawMetric,
+    metric: Spanned<RawMetric>,
     #[serde(default)]
     compare: Compare,
     #[serde(default)]
     notes: Vec<String>,
     #[serde(default)]
-    variant: BTreeMap<String, RawVariant>,
+    variant: Keyed<RawVariant>,
     /// Order of columns that are not in print.
+    columns: Option<Spanned<Vec<String>>>,
+    column: Keyed<RawColumn>,
     #[serde(default)]
-    columns: Vec<String>,
-    column: BTreeMap<String, RawColumn>,
+    extra: Keyed<RawExtra>,
+    table: Keyed<RawTable>,
     #[serde(default)]
-    extra: BTreeMap<String, RawExtra>,
-    table: BTreeMap<String, RawTable>,
-    row: BTreeMap<String, RawRow>,
+    row: Keyed<RawRow>,
     #[serde(default)]
-    claim: BTreeMap<String, RawClaim>,
+    claim: Keyed<RawClaim>,
 }
 
 #[derive(Deserialize)]
@@ -76,6 +80,7 @@ struct RawTable {
     set: RawSettings,
     #[serde(default)]
     rows: Vec<String>,
+    metric: Option<Spanned<RawMetric>>,
 }
 
 #[derive(Deserialize)]
@@ -83,7 +88,7 @@ struct RawTable {
 struct RawRow {
     #[serde(default)]
     set: RawSettings,
-    metric: Option<RawMetric>,
+    metric: Option<Spanned<RawMetric>>,
 }
 
 #[derive(Deserialize)]
@@ -128,6 +133,8 @@ fn settings(raw: RawSettings) -> Settings {
 /// One file being read.
 struct Reader<'a> {
     file: &'a str,
+    /// Lines by what stands there.
+    lines: BTreeMap<String, usize>,
 }
 
 pub(super) fn parse(file: &str, text: &str) -> Result<Recipe, RecipeError> {
@@ -135,48 +142,100 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Recipe, RecipeError> {
         file: file.to_owned(),
         source: Box::new(e),
     })?;
-    Reader { file }.recipe(raw)
+    let lines = raw.lines(text);
+    Reader { file, lines }.recipe(raw)
+}
+
+impl RawRecipe {
+    /// Lines of a text by what stands there: sections as `row Seq`, and values of which errors speak.
+    fn lines(&self, text: &str) -> BTreeMap<String, usize> {
+        let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+        fn sections<T>(kind: &str, keyed: &Keyed<T>) -> Vec<(String, usize)> {
+            let name =
+                |key: &Spanned<String>| (format!("{kind} {}", key.as_ref()), key.span().start);
+            keyed.keys().map(name).collect()
+        }
+        let metrics = |kind: &str, key: &Spanned<String>, metric: &Option<Spanned<RawMetric>>| {
+            let metric = metric.as_ref()?;
+            Some((
+                format!("{kind} {}: metric", key.as_ref()),
+                metric.span().start,
+            ))
+        };
+        let of_rows = self
+            .row
+            .iter()
+            .filter_map(|(key, row)| metrics("row", key, &row.metric));
+        let tables = self.table.iter();
+        let of_tables = tables.filter_map(|(key, table)| metrics("table", key, &table.metric));
+        let columns = self.columns.iter();
+        let values = [
+            ("lowmark".to_owned(), self.lowmark.span().start),
+            ("metric".to_owned(), self.metric.span().start),
+        ];
+        let places = [
+            values.to_vec(),
+            columns
+                .map(|c| ("columns".to_owned(), c.span().start))
+                .collect(),
+            sections("variant", &self.variant),
+            sections("column", &self.column),
+            sections("extra", &self.extra),
+            sections("table", &self.table),
+            sections("row", &self.row),
+            sections("claim", &self.claim),
+            of_rows.chain(of_tables).collect(),
+        ];
+        let places = places.into_iter().flatten();
+        places.map(|(name, at)| (name, line(at))).collect()
+    }
+}
+
+/// Sections by name alone.
+fn plain<T>(keyed: Keyed<T>) -> BTreeMap<String, T> {
+    let pairs = keyed.into_iter();
+    pairs
+        .map(|(key, value)| (key.into_inner(), value))
+        .collect()
 }
 
 impl Reader<'_> {
-    fn recipe(&self, raw: RawRecipe) -> Result<Recipe, RecipeError> {
-        if raw.lowmark != SCHEMA {
-            let problem = format!("expected {SCHEMA}, found {}", raw.lowmark);
+    fn recipe(self, raw: RawRecipe) -> Result<Recipe, RecipeError> {
+        let version = *raw.lowmark.as_ref();
+        if version != SCHEMA {
+            let problem = format!("expected {SCHEMA}, found {version}");
             return Err(self.invalid("lowmark", problem));
         }
-        self.not_empty("column", raw.column.is_empty())?;
+        let (column, extra) = (plain(raw.column), plain(raw.extra));
+        self.not_empty("column", column.is_empty())?;
         self.not_empty("table", raw.table.is_empty())?;
-        self.not_empty("row", raw.row.is_empty())?;
-        if let Some(both) = raw.extra.keys().find(|id| raw.column.contains_key(*id)) {
+        let named = raw.table.values().all(|table| table.metric.is_none());
+        self.not_empty("row", named && raw.row.is_empty())?;
+        if let Some(both) = extra.keys().find(|id| column.contains_key(*id)) {
             return Err(self.invalid(format!("extra {both}"), "is a column already"));
         }
-        let extras = raw.extra.into_iter().map(|(id, e)| self.extra(id, e));
-        let rows = raw.row.into_iter().map(|(id, r)| self.row(id, r));
-        let prose = raw.claim.into_iter().map(|(id, c)| self.prose(id, c));
-        let columns = self.in_order(raw.columns, raw.column)?;
+        let extras = extra.into_iter().map(|(id, e)| self.extra(id, e));
+        let rows = plain(raw.row).into_iter().map(|(id, r)| self.row(id, r));
+        let tables = plain(raw.table).into_iter();
+        let tables = tables.map(|(id, t)| self.table(id, t));
+        let prose = plain(raw.claim)
+            .into_iter()
+            .map(|(id, c)| self.prose(id, c));
+        let order = raw.columns.map_or_else(Vec::new, Spanned::into_inner);
         Ok(Recipe {
-            metric: self.metric("metric", raw.metric)?,
+            metric: self.metric("metric", raw.metric.into_inner())?,
             extras: extras.collect::<Result<_, _>>()?,
             rows: rows.collect::<Result<_, _>>()?,
             prose: prose.collect::<Result<_, _>>()?,
-            variants: self.variants(raw.variant)?,
-            columns,
-            tables: raw
-                .table
-                .into_iter()
-                .map(|(id, t)| RecipeTable {
-                    id,
-                    title: t.title,
-                    workload: t.workload,
-                    machine: t.machine,
-                    set: settings(t.set),
-                    rows: t.rows,
-                })
-                .collect(),
+            variants: self.variants(plain(raw.variant))?,
+            columns: self.in_order(order, column)?,
+            tables: tables.collect::<Result<_, _>>()?,
             evaluation: raw.evaluation,
             workload: raw.workload,
             compare: raw.compare,
             notes: raw.notes,
+            file: self.file.to_owned(),
+            lines: self.lines,
         })
     }
 
@@ -285,9 +344,25 @@ impl Reader<'_> {
         })
     }
 
+    fn table(&self, id: String, raw: RawTable) -> Result<RecipeTable, RecipeError> {
+        let field = format!("table {id}: metric");
+        let metric = raw.metric.map(Spanned::into_inner);
+        let metric = metric.map(|m| self.metric(&field, m)).transpose()?;
+        Ok(RecipeTable {
+            id,
+            title: raw.title,
+            workload: raw.workload,
+            machine: raw.machine,
+            set: settings(raw.set),
+            rows: raw.rows,
+            metric,
+        })
+    }
+
     fn row(&self, id: String, raw: RawRow) -> Result<RecipeRow, RecipeError> {
         let field = format!("row {id}: metric");
-        let metric = raw.metric.map(|m| self.metric(&field, m)).transpose()?;
+        let metric = raw.metric.map(Spanned::into_inner);
+        let metric = metric.map(|m| self.metric(&field, m)).transpose()?;
         Ok(RecipeRow {
             id,
             set: settings(raw.set),
@@ -301,7 +376,7 @@ impl Reader<'_> {
 
     fn claim(&self, field: &str, expr: &str) -> Result<Claim, RecipeError> {
         Claim::parse(expr).map_err(|e| RecipeError::Claim {
-            file: self.file.to_owned(),
+            place: self.place(field),
             field: field.to_owned(),
             source: Box::new(e),
         })
@@ -315,10 +390,15 @@ impl Reader<'_> {
         }
     }
 
+    fn place(&self, field: &str) -> Place {
+        Place::of(self.file, &self.lines, field)
+    }
+
     fn invalid(&self, field: impl Into<String>, problem: impl Into<String>) -> RecipeError {
+        let field = field.into();
         RecipeError::Invalid {
-            file: self.file.to_owned(),
-            field: field.into(),
+            place: self.place(&field),
+            field,
             problem: problem.into(),
         }
     }

@@ -2,7 +2,11 @@
 
 use super::*;
 use crate::evaluation;
-use lowmark_record::{Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
+use crate::reclaim::ReclaimFigures;
+use lowmark_record::event::{RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
+use lowmark_record::{
+    Event, Field, Kind, Outcome, Phase, Recording, RunInfo, Series, TaskTimes, Unit,
+};
 use std::path::Path;
 
 const SMALL: &str = r#"
@@ -142,7 +146,7 @@ fn wrong_recipes_are_refused_with_their_place() {
         (
             "lowmark = 1",
             "lowmark = 2",
-            "small.toml: lowmark: expected 1, found 2",
+            "small.toml:2: lowmark: expected 1, found 2",
         ),
         (
             "workload = \"w\"",
@@ -153,7 +157,7 @@ fn wrong_recipes_are_refused_with_their_place() {
         (
             "unit = \"s\"",
             "unit = \"m\"",
-            "metric: unit: expected one of ns, us, ms, cs, s, found `m`",
+            "small.toml:5: metric: unit: expected one of ns, us, ms, cs, s, found `m`",
         ),
         (", unit = \"s\"", "", "metric: a time needs a unit"),
         (
@@ -303,17 +307,10 @@ fn recording() -> Recording {
 
 #[test]
 fn metrics_of_a_recording() {
-    let time = |value, unit| Metric {
-        value,
-        name: None,
-        unit: Some(unit),
-        of: Of::Mean,
-    };
+    let time = |value, unit| Metric::of_run(value, Some(unit));
     let count = |value, name: Option<&str>| Metric {
-        value,
         name: name.map(str::to_owned),
-        unit: None,
-        of: Of::Mean,
+        ..Metric::of_run(value, None)
     };
     let mut recording = recording();
     for (metric, row, expected) in [
@@ -399,6 +396,242 @@ fn figures_of_devices_and_series() {
     assert_eq!(figure("{ value = \"dirty\", name = \"mean_share\" }"), None);
 }
 
+/// A recording with a phase of two seconds after half a second, and a series `op` with these samples: time of
+/// completion and length, ms.
+fn with_samples(samples: &[(u64, u64)]) -> Recording {
+    let mark = |label: &str, ms: u64| Phase {
+        label: label.to_owned(),
+        task: "w".to_owned(),
+        time_ns: ms * 1_000_000,
+    };
+    let series = |name: &str, samples: &[(u64, u64)]| Series {
+        name: name.to_owned(),
+        unit: Unit::Milliseconds,
+        samples: samples
+            .iter()
+            .map(|(at, ns)| (at * 1_000_000, ns * 1_000_000))
+            .collect(),
+    };
+    Recording {
+        phases: vec![mark("run", 500), mark("run", 700), mark("end", 2500)],
+        series: vec![
+            series("op", samples),
+            series("round", &[(1500, 1000), (2500, 1000)]),
+        ],
+        ..recording()
+    }
+}
+
+/// What a metric is of a recording.
+fn measured(recording: &Recording, metric: &str) -> Option<f64> {
+    let text = SMALL.replace("{ value = \"elapsed\", unit = \"s\" }", metric);
+    let recipe = Recipe::parse("small.toml", &text).expect("a recipe");
+    recipe.metric.measure(&evidence(recording), "Seq")
+}
+
+#[test]
+fn statistics_of_series() {
+    let samples: Vec<(u64, u64)> = (1..=10).map(|ms| (ms, ms * ms)).collect();
+    let recording = with_samples(&samples);
+    let of = |of: &str| {
+        let metric =
+            format!("{{ value = \"series\", name = \"op\", of = \"{of}\", unit = \"ms\" }}");
+        measured(&recording, &metric).expect(of)
+    };
+    let expected = [
+        ("min", 1.0),
+        ("1st-qrtle", 9.0),
+        ("2nd-qrtle", 36.0),
+        ("3rd-qrtle", 64.0),
+        ("max-90", 81.0),
+        ("max-99", 100.0),
+        ("max", 100.0),
+        ("mean", 38.5),
+        ("p50", 25.0),
+        ("p95", 81.0),
+    ];
+    for (name, value) in expected {
+        assert_eq!(of(name), value, "{name}");
+    }
+    assert!((of("stddev-of-all") - 32.4199).abs() < 1e-3);
+    assert!((of("stddev") - 34.1736).abs() < 1e-3);
+    assert!((of("hmean") - 10.0 / 1.549_767_7).abs() < 1e-3);
+    let empty = with_samples(&[]);
+    for statistic in ["mean", "p50", "max-99", "stddev"] {
+        let metric =
+            format!("{{ value = \"series\", name = \"op\", of = \"{statistic}\", unit = \"ms\" }}");
+        assert_eq!(measured(&empty, &metric), None, "{statistic}");
+    }
+}
+
+#[test]
+fn figures_of_phases_windows_groups_and_rates() {
+    // One sample before the phase, one after it; in the phase 600 ms with two, 600 ms with one, and one late.
+    let recording = with_samples(&[
+        (400, 90),
+        (600, 10),
+        (1000, 30),
+        (1200, 50),
+        (2400, 70),
+        (2600, 5),
+    ]);
+    let figure = |metric: &str| measured(&recording, metric);
+    assert_eq!(
+        figure("{ value = \"elapsed\", unit = \"ms\", phase = \"run\" }"),
+        Some(2000.0)
+    );
+    assert_eq!(
+        figure("{ value = \"elapsed\", unit = \"ms\", phase = \"end\" }"),
+        Some(0.0)
+    );
+    assert_eq!(
+        figure("{ value = \"elapsed\", unit = \"ms\", phase = \"else\" }"),
+        None
+    );
+    let series = |rest: &str| {
+        figure(&format!(
+            "{{ value = \"series\", name = \"op\", unit = \"ms\", {rest} }}"
+        ))
+    };
+    assert_eq!(series("phase = \"run\""), Some(40.0));
+    // Windows of 600 ms from the mark on: (10, 30), 50 and 70 in the fourth; the third has none.
+    assert_eq!(
+        series("phase = \"run\", window = \"600ms\", of = \"max\""),
+        Some(50.0)
+    );
+    assert_eq!(
+        series("phase = \"run\", window = \"10s\", of = \"max\""),
+        Some(70.0)
+    );
+    // Below 60 ms two by two: (10, 30) as two of their mean, 50 waits for one more; 90 and 70 by themselves. The last
+    // sample comes after the end.
+    let grouped = "group = { count = 2, below = \"60ms\" }";
+    assert_eq!(series(&format!("{grouped}, of = \"min\"")), Some(20.0));
+    assert_eq!(
+        series(&format!("{grouped}, of = \"mean\"")),
+        Some((90.0 + 40.0 + 70.0) / 4.0)
+    );
+    let rest = "group = { count = 4, below = \"60ms\" }, of = \"mean\", phase = \"run\"";
+    assert_eq!(series(rest), Some(70.0), "three of four are not printed");
+    let rate = |rest: &str| figure(&format!("{{ value = \"rate\", name = \"op\"{rest} }}"));
+    // All but the one after the end of the run.
+    assert_eq!(rate(""), Some(2.0));
+    assert_eq!(rate(", phase = \"run\""), Some(2.0));
+    // Rounds from 500 to 1500 ms and from there to 2500.
+    assert_eq!(rate(", each = \"round\", of = \"max\""), Some(3.0));
+    assert_eq!(rate(", each = \"round\", of = \"min\""), Some(1.0));
+    assert_eq!(rate(", each = \"nothing\""), None);
+    // What the samples in each round come to.
+    let sums = |of: &str| series(&format!("each = \"round\", of = \"{of}\""));
+    assert_eq!((sums("min"), sums("max")), (Some(70.0), Some(90.0)));
+}
+
+/// kswapd and a task wait, kswapd reclaims and writes.
+#[test]
+fn rows_of_the_blocks_of_a_trace() {
+    let mut recording = recording();
+    let event = |task, kind, time_ns, fields: &[(Field, u64)]| {
+        let mut event = Event::new(kind, time_ns, 0, task);
+        fields
+            .iter()
+            .for_each(|(field, value)| event.set(*field, *value));
+        event
+    };
+    let wait = |usec| [(Field::UsecTimeout, 100_000), (Field::UsecDelayed, usec)];
+    let events = [
+        event(1, Kind::KswapdWake, 0, &[(Field::Nid, 0)]),
+        event(0, Kind::DirectReclaimBegin, 1000, &[(Field::Order, 0)]),
+        event(0, Kind::CongestionWait, 2000, &wait(100_000)),
+        event(0, Kind::WaitIffCongested, 3000, &wait(0)),
+        event(
+            0,
+            Kind::DirectReclaimEnd,
+            500_001_000,
+            &[(Field::NrReclaimed, 4)],
+        ),
+        event(
+            1,
+            Kind::LruShrinkInactive,
+            600_000_000,
+            &[(Field::NrScanned, 32), (Field::NrReclaimed, 8)],
+        ),
+        event(
+            1,
+            Kind::Writepage,
+            700_000_000,
+            &[(Field::Flags, RECLAIM_WB_FILE | RECLAIM_WB_ASYNC)],
+        ),
+        event(1, Kind::KswapdSleep, 1_000_000_000, &[(Field::Nid, 0)]),
+    ];
+    events.iter().for_each(|event| recording.events.push(event));
+    let run = Evidence::of(recording.clone());
+    let figure = |kind: &str, row: &str| {
+        let metric = format!("{{ value = \"{kind}\" }}");
+        let text = SMALL.replace("{ value = \"elapsed\", unit = \"s\" }", &metric);
+        let recipe = Recipe::parse("small.toml", &text).expect("a recipe");
+        assert!(recipe.metric.needs_events());
+        let nobody_looked = recipe.metric.measure(&evidence(&recording), row);
+        assert_eq!(nobody_looked, None);
+        recipe.metric.measure(&run, row)
+    };
+    for (row, expected) in [
+        ("Direct reclaims", 1.0),
+        ("Time stalled direct reclaim (seconds)", 0.5),
+        ("Time kswapd awake (seconds)", 1.0),
+        ("Kswapd pages scanned", 32.0),
+        ("%age total pages scanned/reclaimed", 25.0),
+        ("Kswapd reclaim write file async I/O", 1.0),
+        // 0.5 of 1.5 s of user and system time and 0.5 s of stall; 1 of 2.5 s.
+        ("Percentage Time Spent Direct Reclaim", 25.0),
+        ("Percentage Time kswapd Awake", 40.0),
+    ] {
+        assert_eq!(figure("vmscan", row), Some(expected), "{row}");
+    }
+    assert_eq!(
+        figure("congestion", "Direct time congest waited"),
+        Some(100.0)
+    );
+    assert_eq!(
+        figure("congestion", "Direct full congest waited"),
+        Some(1.0)
+    );
+    assert_eq!(
+        figure("congestion", "Direct number conditional waited"),
+        Some(1.0)
+    );
+    assert_eq!(
+        figure("congestion", "KSwapd number congest waited"),
+        Some(0.0)
+    );
+    assert_eq!(figure("writepage", "KSwapd writes file async"), Some(1.0));
+    assert_eq!(figure("writepage", "Direct writes anon sync"), Some(0.0));
+}
+
+/// The names by which recipes are checked are those of the published blocks.
+#[test]
+fn names_of_rows_are_those_in_print() {
+    for id in ids() {
+        let evaluation = evaluation::get(id).expect("embedded");
+        let recipe = get(id).expect("embedded");
+        recipe.check(&evaluation).expect("every row has a figure");
+    }
+    let evaluation = evaluation::get("vmscan-2010-x86_64-stress-highalloc").expect("embedded");
+    let rows = |table: &str| {
+        let table = evaluation.table(table).expect("a table");
+        table
+            .rows
+            .iter()
+            .map(|row| row.name.clone())
+            .collect::<Vec<String>>()
+    };
+    assert_eq!(ReclaimFigures::vmscan_names(), rows("ftrace-vmscan"));
+    assert_eq!(
+        ReclaimFigures::congestion_names()[..12],
+        rows("congestion-wait")[..12]
+    );
+    assert_eq!(ReclaimFigures::writepage_names().len(), 12);
+}
+
 #[test]
 fn figures_that_there_are_not() {
     for (metric, problem) in [
@@ -420,11 +653,76 @@ fn figures_that_there_are_not() {
             "only a time has a unit",
         ),
         ("{ value = \"counter\", of = \"max\" }", "only a series"),
+        (
+            "{ value = \"vmscan\", name = \"Direct reclaim\" }",
+            "small.toml:5: metric: name: expected one of Direct reclaims, ",
+        ),
+        (
+            "{ value = \"congestion\", name = \"x\" }",
+            "expected one of Direct number congest waited, ",
+        ),
+        (
+            "{ value = \"writepage\", name = \"x\" }",
+            "expected one of Direct writes anon sync, ",
+        ),
+        (
+            "{ value = \"vmstat\", name = \"Swaps\" }",
+            "expected one of Page Ins, ",
+        ),
+        ("{ value = \"rate\" }", "name: which figure is it?"),
+        (
+            "{ value = \"rate\", name = \"a\", of = \"max\" }",
+            "of: only a series, and a rate with `each`",
+        ),
+        (
+            "{ value = \"rate\", name = \"a\", window = \"1s\" }",
+            "window: only a series",
+        ),
+        (
+            "{ value = \"cpu\", phase = \"p\" }",
+            "phase: only elapsed, series and rate",
+        ),
+        (
+            "{ value = \"cpu\", each = \"p\" }",
+            "each: only a rate or a series",
+        ),
+        (
+            "{ value = \"series\", name = \"a\", unit = \"s\", window = \"1 s\" }",
+            "window: expected a time like 60s or 5ms, found `1 s`",
+        ),
+        (
+            "{ value = \"series\", name = \"a\", unit = \"s\", window = \"0s\" }",
+            "window: expected a time",
+        ),
+        (
+            "{ value = \"series\", name = \"a\", unit = \"s\", group = { count = 0, below = \"5ms\" } }",
+            "group: count: expected a number above 0",
+        ),
+        (
+            "{ value = \"series\", of = \"p90\" }",
+            "unknown variant `p90`",
+        ),
     ] {
         let text = SMALL.replace("{ value = \"elapsed\", unit = \"s\" }", metric);
         let error = Recipe::parse("small.toml", &text).expect_err(metric);
         assert!(error.to_string().contains(problem), "{error}");
     }
+    // A row without a metric of its own is one of those of the recipe's.
+    let text = SMALL.replace(
+        "{ value = \"elapsed\", unit = \"s\" }",
+        "{ value = \"vmscan\" }",
+    );
+    let recipe = Recipe::parse("small.toml", &text).expect("TOML");
+    let error = recipe
+        .check(&shaohua())
+        .expect_err("no such row")
+        .to_string();
+    assert!(
+        error.starts_with(
+            "small.toml:23: row Seq: metric: the row's name: expected one of Direct reclaims, "
+        ),
+        "{error}"
+    );
     let either = SMALL.to_owned() + "\n[claim.x]\nnote = \"neither\"\n";
     let error = Recipe::parse("small.toml", &either).expect_err("neither");
     assert!(

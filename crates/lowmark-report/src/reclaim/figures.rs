@@ -16,7 +16,7 @@ use super::sink::{Group, MEMCGS_MAX, PageCounts, ReclaimReport, Waits};
 use super::slices::Slices;
 use super::tasks::{Kswapd, ORDERS, Pairs, Span};
 use lowmark_record::stream::Account;
-use lowmark_record::{Kind, Tables};
+use lowmark_record::{Kind, Recording, Tables};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -31,6 +31,23 @@ pub struct RunContext {
     pub user_s: Option<f64>,
     /// System time of the test, s.
     pub system_s: Option<f64>,
+}
+
+impl RunContext {
+    /// What a recording says of its run: its counters, and times as time(1) has them, without kernel threads.
+    pub fn of(recording: &Recording) -> RunContext {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let tasks = || recording.tasks.iter().filter(|task| !task.kthread);
+        RunContext {
+            vmstat: Some(VmstatChange {
+                counters: recording.counters.clone(),
+                fell: Vec::new(),
+            }),
+            elapsed_s: Some(seconds(recording.elapsed_ns)),
+            user_s: Some(seconds(tasks().map(|task| task.user_ns).sum())),
+            system_s: Some(seconds(tasks().map(|task| task.system_ns).sum())),
+        }
+    }
 }
 
 /// Pages of one actor.

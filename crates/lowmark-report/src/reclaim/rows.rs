@@ -12,7 +12,7 @@
 
 use super::figures::{ReclaimFigures, Totals};
 use super::pages::{Actor, Writes};
-use super::sink::Waits;
+use super::sink::{ReclaimReport, Waits};
 use super::tasks::Span;
 use crate::comparison::{BlockInput, Comparison, Measured, Rows};
 use crate::stats::Preference;
@@ -307,9 +307,14 @@ impl ReclaimFigures {
 
     fn congestion_rows(&self) -> Rows {
         let congestion = self.congestion.as_flattened();
-        if congestion.iter().all(|waits| waits.number == 0) {
-            return Rows::new();
+        match congestion.iter().all(|waits| waits.number == 0) {
+            true => Rows::new(),
+            false => self.all_congestion_rows(),
         }
+    }
+
+    /// The block also if nobody waited.
+    fn all_congestion_rows(&self) -> Rows {
         let mut rows = Rows::new();
         for (class, waits) in ["Direct", "KSwapd"].iter().zip(&self.congestion) {
             for (kind, waits) in ["congest", "conditional"].iter().zip(waits) {
@@ -333,9 +338,14 @@ impl ReclaimFigures {
     }
 
     fn writepage_rows(&self) -> Rows {
-        if self.writes.iter().all(|writes| writes.total() == 0) {
-            return Rows::new();
+        match self.writes.iter().all(|writes| writes.total() == 0) {
+            true => Rows::new(),
+            false => self.all_writepage_rows(),
         }
+    }
+
+    /// The block also if nothing was written.
+    fn all_writepage_rows(&self) -> Rows {
         let mut rows = Rows::new();
         for (class, w) in ["Direct", "KSwapd"].iter().zip(&self.writes) {
             let kinds = [
@@ -397,6 +407,91 @@ impl ReclaimFigures {
         let rows = vmstat.rows(self.context.elapsed_s);
         rows.into_iter().map(Measured::from).collect()
     }
+}
+
+/// Rows of the blocks by name, as recipes ask for them.
+impl ReclaimFigures {
+    /// Names of the rows of the vmscan block in the order of the tables of 2010.
+    pub fn vmscan_names() -> Vec<String> {
+        let writes =
+            |actor: &str| WRITE_KINDS.map(|kind| format!("{actor} reclaim write {kind} I/O"));
+        let named = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
+        [
+            named(&[
+                "Direct reclaims",
+                "Direct reclaim pages scanned",
+                "Direct reclaim pages reclaimed",
+            ]),
+            writes("Direct").to_vec(),
+            named(&[
+                "Wake kswapd requests",
+                "Kswapd wakeups",
+                "Kswapd pages scanned",
+                "Kswapd pages reclaimed",
+            ]),
+            writes("Kswapd").to_vec(),
+            named(&[
+                "Time stalled direct reclaim (seconds)",
+                "Time kswapd awake (seconds)",
+                "Total pages scanned",
+                "Total pages reclaimed",
+                "%age total pages scanned/reclaimed",
+                "%age total pages scanned/written",
+                "%age file pages scanned/written",
+                "Percentage Time Spent Direct Reclaim",
+                "Percentage Time kswapd Awake",
+            ]),
+        ]
+        .concat()
+    }
+
+    /// Names of the rows of the congestion_wait block.
+    pub fn congestion_names() -> Vec<String> {
+        let nobody = ReclaimReport::default().finish(
+            &Default::default(),
+            Default::default(),
+            Default::default(),
+        );
+        let rows = nobody.all_congestion_rows().into_iter();
+        rows.map(|row| row.name).collect()
+    }
+
+    /// Names of the rows of the mm_vmscan_writepage block.
+    pub fn writepage_names() -> Vec<String> {
+        let nobody = ReclaimReport::default().finish(
+            &Default::default(),
+            Default::default(),
+            Default::default(),
+        );
+        let rows = nobody.all_writepage_rows().into_iter();
+        rows.map(|row| row.name).collect()
+    }
+
+    /// A row of the vmscan block; none if it is not known.
+    pub fn vmscan_row(&self, name: &str) -> Option<f64> {
+        value(self.vmscan_rows(), name)
+    }
+
+    /// A row of the congestion_wait block, 0 if nobody waited.
+    pub fn congestion_row(&self, name: &str) -> Option<f64> {
+        value(self.all_congestion_rows(), name)
+    }
+
+    /// A row of the mm_vmscan_writepage block, 0 if nothing was written.
+    pub fn writepage_row(&self, name: &str) -> Option<f64> {
+        value(self.all_writepage_rows(), name)
+    }
+}
+
+fn value(rows: Rows, name: &str) -> Option<f64> {
+    rows.into_iter()
+        .find(|row| row.name == name)
+        .map(|r| r.value)
 }
 
 fn wait_rows(class: &str, kind: &str, waits: &Waits) -> Rows {

@@ -548,3 +548,30 @@ Seq  published              100          50
 ";
     assert_eq!(result.page("<!-- written -->"), expected);
 }
+
+/// Percentages follow from the model's figures by the rule of their table: of 2010 over the new value, of rates and
+/// overheads as gains. Of printed figures they are those in print.
+#[test]
+fn percentages_are_those_of_the_tables() {
+    for (id, row, percent) in [
+        (
+            "vmscan-2010-x86_64-micro-mapped-file-stream",
+            "pgalloc_dma ",
+            "-145.73%",
+        ),
+        ("lumpy-removal-2012-fs_mark", "Overhead mean", "-79.83%"),
+        ("lumpy-removal-2012-postmark", "Transactions per", "25.00%"),
+    ] {
+        let evaluation = get(id);
+        let result = Reproduction::new(&evaluation, None, &scaled(&evaluation, 1.0));
+        let text = result.text(&PlainStyle, None);
+        let lines: Vec<&str> = text.lines().collect();
+        let at = lines.iter().position(|line| line.starts_with(row));
+        let rows = &lines[at.expect(row)..][..6];
+        let of = |name: &str| rows.iter().find(|line| line.trim_start().starts_with(name));
+        for name in ["published %", "model %"] {
+            let line = of(name).expect(name);
+            assert!(line.contains(percent), "{line}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::{CellResult, ClaimResult, ClaimSummary, ErrorSummary, OwnTable, Reproduction, Verdict};
 use crate::claim::{Compared, Side};
-use crate::evaluation::Table;
+use crate::evaluation::{Printed, Row, Table};
 use crate::recipe::Compare;
 use crate::table::{Align, Field, Role, Style, TextTable};
 
@@ -90,6 +90,7 @@ impl Reproduction {
                 .collect();
             if cells.iter().any(|c| c.model.is_some()) {
                 self.row_lines(&mut text, &row.name, &cells);
+                percent_lines(&mut text, table, row, &cells);
             }
         }
         let title = format!("{} ({})", table.name, table.unit);
@@ -201,6 +202,30 @@ fn own_table(own: &OwnTable, style: &dyn Style, width: Option<usize>) -> String 
     }
     let title = style.paint(Role::Title, &own.title);
     format!("{title}\n{}", text.render(style, width))
+}
+
+/// The percentages printed beside a row, and those of the model by the same rule.
+fn percent_lines(text: &mut TextTable, table: &Table, row: &Row, cells: &[&CellResult]) {
+    let (Some(rule), Some(printed)) = (table.pct_rule, &row.pct) else {
+        return;
+    };
+    let field = |percent: Option<f64>, decimals: usize| match percent.filter(|p| !p.is_nan()) {
+        Some(percent) => Field::from(format!("{percent:.decimals$}%")),
+        None => unknown(),
+    };
+    let decimals = |percent: &Printed| percent.decimals.unwrap_or(0);
+    let names = |name: &str| [Field::from(""), Field::from(name)].into_iter();
+    let published = printed.iter().map(|p| field(Some(p.value), decimals(p)));
+    text.row(names("published %").chain(published));
+    let baseline = cells.first().and_then(|cell| cell.model);
+    let model = cells.iter().zip(printed).map(|(cell, p)| {
+        let percent = cell.model.zip(baseline);
+        field(
+            percent.map(|(value, baseline)| rule.percent(value, baseline)),
+            decimals(p),
+        )
+    });
+    text.row(names("model %").chain(model));
 }
 
 fn unknown() -> Field {

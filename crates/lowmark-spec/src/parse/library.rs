@@ -22,13 +22,16 @@ macro_rules! machine_files {
 }
 
 /// The files of `machines/`; a test keeps this list complete.
-const MACHINES: [(&str, &str); 11] = machine_files![
+const MACHINES: [(&str, &str); 14] = machine_files![
     "desktop-2g-usb",
     "desktop-3g-hdd",
+    "desktop-7g-hdd",
     "desktop-900m-hdd",
     "desktop-900m-ssd",
     "guest-256m",
     "guest-512m",
+    "phenom-3g-hdd",
+    "ppc970-3g-hdd",
     "raid0-12",
     "server-16g-nvme",
     "server-32g-nfs",

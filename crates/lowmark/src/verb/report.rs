@@ -183,18 +183,13 @@ pub(crate) fn figures(target: &str, context: RunContext) -> miette::Result<Read>
     let mut context = context;
     if let Some(recording) = &recording {
         dirty.gauges(recording);
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        let user: u64 = recording.tasks.iter().map(|task| task.user_ns).sum();
-        let system: u64 = recording.tasks.iter().map(|task| task.system_ns).sum();
-        context
-            .elapsed_s
-            .get_or_insert(seconds(recording.elapsed_ns));
-        context.user_s.get_or_insert(seconds(user));
-        context.system_s.get_or_insert(seconds(system));
-        context.vmstat.get_or_insert_with(|| VmstatChange {
-            counters: recording.counters.clone(),
-            fell: Vec::new(),
-        });
+        let own = RunContext::of(recording);
+        context = RunContext {
+            vmstat: context.vmstat.or(own.vmstat),
+            elapsed_s: context.elapsed_s.or(own.elapsed_s),
+            user_s: context.user_s.or(own.user_s),
+            system_s: context.system_s.or(own.system_s),
+        };
     }
     Ok(Read {
         not_modelled: recording.map_or_else(Vec::new, |recording| recording.not_modelled),

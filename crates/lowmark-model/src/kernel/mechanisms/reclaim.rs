@@ -155,13 +155,28 @@ macro_rules! reclaim {
                     /// It is scanned; a batch at least where kswapd had given up.
                     Forced = "forced",
                 }
-                /// Whether a direct reclaimer waits, while a queue is congested, between two priorities
+                /// Whether a direct reclaimer waits between two priorities, below priority 10
                 /// (`do_try_to_free_pages`).
                 direct_wait: DirectWait {
-                    /// It waits, below priority 10.
+                    /// It waits for congestion to pass, whether there is any or not (before 0e093d99763e, 2.6.37).
+                    Always = "always",
+                    /// It waits while a queue is congested, if that zone is marked as congested which has the most
+                    /// pages under writeback. As posted: Mel Gorman, linux-mm, 15 September 2010, patch 8 of 8.
+                    BusiestZone = "busiest-zone" needs(reclaim.congested_zone = CongestedZone::NoneLeft | CongestedZone::Dirty),
+                    /// It waits while a queue is congested, if the first zone of the allocation is marked as congested.
                     Priority = "priority",
                     /// It does not wait.
                     None = "none",
+                }
+                /// When a zone is marked as congested (`ZONE_CONGESTED`). The mark goes when kswapd finds the zone balanced.
+                congested_zone: CongestedZone {
+                    /// Never (before 0e093d99763e, 2.6.37).
+                    Never = "never",
+                    /// When no dirty page of a batch could be written for congestion, also if there was none in it. As
+                    /// posted: Mel Gorman, linux-mm, 15 September 2010, patch 8 of 8.
+                    NoneLeft = "none-left",
+                    /// The same, if there was a dirty page.
+                    Dirty = "dirty",
                 }
                 /// Which pages of files that a reclaimer meets count as dirty (`shrink_page_list`).
                 dirty_count: DirtyCount {

@@ -216,6 +216,10 @@ macro_rules! writeback {
                 flusher_wakeup: FlusherWakeup {
                     /// When direct reclaim has scanned half as much again as it wants, for as many pages.
                     Scanned = "scanned",
+                    /// The same, and whenever a batch has dirty pages of files: for 32 times as many, 1024 at most. As posted:
+                    /// Mel Gorman, linux-mm, July to September 2010, "Kick flusher threads to clean pages when reclaim is
+                    /// encountering dirty pages".
+                    ScannedOrDirty = "scanned-or-dirty",
                     /// When a whole batch is dirty and nobody writes it, for all dirty pages.
                     DirtyBatch = "dirty-batch",
                 }
@@ -223,6 +227,9 @@ macro_rules! writeback {
                 reclaim_file_writes: ReclaimFileWrites {
                     /// Every reclaimer (before ee72886d8ed5, 3.2).
                     Anybody = "anybody",
+                    /// kswapd. As posted: Mel Gorman, linux-mm, July to September 2010, "Do not writeback filesystem pages in
+                    /// direct reclaim".
+                    Kswapd = "kswapd",
                     /// kswapd, below priority 10.
                     KswapdLate = "kswapd-late",
                     /// kswapd, after a batch of nothing but dirty pages.

@@ -165,6 +165,18 @@ macro_rules! zones {
                     /// `managed_pages`.
                     Managed = "managed",
                 }
+                /// What an allocation that is to be tried again waits for, 20 ms at most (`__alloc_pages_slowpath`).
+                alloc_wait: AllocWait {
+                    /// For congestion to pass, whether there is any or not (before 0e093d99763e, 2.6.37).
+                    Always = "always",
+                    /// The same while a queue is congested. As posted: Mel Gorman, linux-mm, 15 September 2010, patch 7
+                    /// of 8.
+                    AnyQueue = "any-queue",
+                    /// The same while a queue is congested, if the first zone of the allocation is marked as congested.
+                    MarkedZone = "marked-zone",
+                    /// For nothing.
+                    None = "none",
+                }
                 /// When a failed allocation stops trying (`__alloc_pages_slowpath`).
                 alloc_retry: AllocRetry {
                     /// Small orders retry for ever; out of memory only when reclaim found nothing.

@@ -32,6 +32,8 @@ pub(crate) struct Zone {
     /// Its pages that are dirty, on their way to a device or in a server's memory only (`NR_FILE_DIRTY`,
     /// `NR_WRITEBACK`, `NR_UNSTABLE_NFS`).
     pub(crate) dirty: u64,
+    /// Those of them that are on their way to a device (`NR_WRITEBACK`).
+    pub(crate) writeback: u64,
     /// Free blocks by type and order.
     pub(crate) free_area: [[FreeList; MAX_ORDER]; MigrateType::COUNT],
     /// The rules that it works by.
@@ -298,6 +300,7 @@ impl Layout {
                 managed: spec.managed.saturating_sub(spec.initmem),
                 free: 0,
                 dirty: 0,
+                writeback: 0,
                 free_area: Default::default(),
                 rules: kernel.mechanisms.zones,
                 pageblocks: Vec::new(),

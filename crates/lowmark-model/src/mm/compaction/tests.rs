@@ -146,7 +146,10 @@ fn who_wants_a_large_block_compacts_for_it() {
         // The daemon had no part in it, and nobody reclaimed.
         assert!(stat.compact_migrate_scanned > 0 && stat.pgmigrate_success > 0);
         assert_eq!(
-            (stat.compact_daemon_migrate_scanned, stat.pgsteal_direct),
+            (
+                stat.compact_daemon_migrate_scanned,
+                stat.pgsteal_direct.iter().sum::<u64>()
+            ),
             (0, 0)
         );
         world.mm.free_pages(pfn, order);

@@ -33,6 +33,7 @@ impl World {
     fn end_page_writeback(&mut self, pfn: Pfn, failed: bool) {
         self.mm.memcontrol.uncount_writeback(pfn);
         self.mm.count_dirty_in_zone(pfn, -1);
+        self.mm.count_writeback_in_zone(pfn, -1);
         let zone = self.mm.pages.zone(pfn);
         let page = &mut self.mm.pages[pfn];
         page.clear(flag::WRITEBACK);

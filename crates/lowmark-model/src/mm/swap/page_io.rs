@@ -13,6 +13,7 @@ impl World {
         self.mm.stat.pgpgout += PAGE_SIZE / 1024;
         self.mm.nr_writeback += 1;
         self.mm.count_dirty_in_zone(pfn, 1);
+        self.mm.count_writeback_in_zone(pfn, 1);
         self.mm.memcontrol.count_writeback(pfn);
         let (device, position) = self.mm.swap.location(self.mm.pages[pfn].slot());
         Io {

@@ -3,8 +3,8 @@
 //!
 //! `congestion_wait` sleeps until some async request ends on a queue that is not nearly full, on any
 //! device, or until the timeout; with nothing being written that is the whole timeout.
-//! `wait_iff_congested` does so only when a queue is congested *and* the zone has been marked so;
-//! otherwise it merely lets others run.
+//! `wait_iff_congested` does so only when a queue is congested *and* the zone has been marked so, if it is asked about
+//! one; otherwise it merely lets others run.
 
 use crate::ids::{DeviceId, InodeId, WbId, ZoneId};
 use crate::kernel::Strictlimit;
@@ -174,11 +174,12 @@ impl Sys {
         self.trace_wait(Kind::CongestionWait, timeout, delayed);
     }
 
-    /// `wait_iff_congested(zone, BLK_RW_ASYNC, timeout)`
-    pub(crate) async fn wait_iff_congested(&self, zone: ZoneId, timeout: Nanos) {
+    /// `wait_iff_congested(zone, BLK_RW_ASYNC, timeout)`; as it was posted first there was no zone to it.
+    pub(crate) async fn wait_iff_congested(&self, zone: Option<ZoneId>, timeout: Nanos) {
         let congested = {
             let world = self.world();
-            world.block.any_congested(false) && world.mm.zones[zone].congested
+            let marked = zone.is_none_or(|zone| world.mm.zones[zone].congested);
+            world.block.any_congested(false) && marked
         };
         let delayed = if congested {
             self.sleep_on_congestion(timeout).await

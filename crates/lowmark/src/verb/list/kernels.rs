@@ -69,7 +69,7 @@ pub(super) fn text(page: &Page, which: super::Which<'_>) -> miette::Result<Strin
             table.row([heading.as_str()]);
         }
     }
-    let note = "Every release from v2.6.37 to v6.18 is a kernel of the model; one that is not listed is, for the model, \
+    let note = "Every release from v2.6.36 to v6.18 is a kernel of the model; one that is not listed is, for the model, \
         the one before it. A change can be applied alone to an older kernel (--kernel v3.6+swapin_nr_pages) or taken \
         out of a newer one (--kernel v3.14-swapin_nr_pages).";
     Ok(table.render(page.style.as_ref(), page.width) + "\n" + &page.paragraph(note, 0))

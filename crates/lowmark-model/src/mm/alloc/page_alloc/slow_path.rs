@@ -15,7 +15,6 @@ use crate::mm::Mm;
 use crate::mm::types::{
     CompactPriority, Gfp, Mark, OutOfMemory, PAGE_ALLOC_COSTLY_ORDER, Pfn, Reserves,
 };
-use crate::time::SECOND;
 use crate::world::{Sys, World};
 use lowmark_record::event::gfp;
 
@@ -114,7 +113,7 @@ async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutO
         if gfp.has(gfp::NORETRY) || costly && !gfp.has(gfp::RETRY_MAYFAIL) {
             return Err(OutOfMemory);
         }
-        let zone = {
+        {
             let world = &mut *sys.world();
             if !world.mm.may_retry(gfp, order, &rounds) {
                 // The OOM killer frees no costly blocks (`__alloc_pages_may_oom`).
@@ -123,13 +122,8 @@ async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutO
                 }
                 return Err(OutOfMemory);
             }
-            world.mm.preferred_zone(gfp)
-        };
-        // should_reclaim_retry() lets the allocation try again at once.
-        let waits = sys.world().mm.kernel.mechanisms.zones.alloc_retry == AllocRetry::Always;
-        if waits {
-            sys.wait_iff_congested(zone, SECOND / 50).await;
         }
+        sys.wait_before_retry(gfp).await;
         let found = sys.world().wake_and_take(gfp, order);
         if let Some(pfn) = found {
             return Ok(pfn);

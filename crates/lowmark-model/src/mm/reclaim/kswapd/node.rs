@@ -184,7 +184,11 @@ mod tests {
         let world = sys.world();
         let boost = world.mm.zones[zone].watermark_boost;
         let failures = world.mm.nodes[NodeId::FIRST].kswapd.failures;
-        (world.mm.stat.pgscan_kswapd, boost, failures)
+        (
+            world.mm.stat.pgscan_kswapd.iter().sum::<u64>(),
+            boost,
+            failures,
+        )
     }
 
     /// Twice the pages of a block are enough: whether there is one is left to who wants it.
@@ -192,9 +196,15 @@ mod tests {
     fn blocks_are_given_up_for_pages() {
         let (sys, done) = run_of(world(), -100, 3);
         assert_eq!(done.order, 0);
-        assert!(sys.world().mm.stat.pgsteal_kswapd >= 16);
+        assert!(sys.world().mm.stat.pgsteal_kswapd.iter().sum::<u64>() >= 16);
         let (sys, done) = run_of(world(), 100, 3);
-        assert_eq!((done.order, sys.world().mm.stat.pgscan_kswapd), (3, 0));
+        assert_eq!(
+            (
+                done.order,
+                sys.world().mm.stat.pgscan_kswapd.iter().sum::<u64>()
+            ),
+            (3, 0)
+        );
     }
 
     /// Pages of other zones are gone past and counted, but are no work done: the next pass goes deeper.
@@ -223,7 +233,10 @@ mod tests {
         sys.world().spawn("kswapd".into(), false, body);
         run_until_idle(&sys, &mut |_| {});
         assert!((1..=1000 >> 6).contains(&scanned.get()));
-        assert_eq!(sys.world().mm.stat.pgscan_kswapd, 1000 + scanned.get());
+        assert_eq!(
+            sys.world().mm.stat.pgscan_kswapd.iter().sum::<u64>(),
+            1000 + scanned.get()
+        );
     }
 
     #[test]

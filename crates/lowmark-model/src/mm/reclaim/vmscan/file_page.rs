@@ -4,7 +4,7 @@
 use super::page_list::{Fate, Outcome};
 use super::{DEF_PRIORITY, ScanControl, Target};
 use crate::device::{Dir, Io};
-use crate::kernel::{DirtyCount, FlusherWakeup, ReclaimFileWrites};
+use crate::kernel::{CongestedZone, DirtyCount, FlusherWakeup, ReclaimFileWrites};
 use crate::mm::Mm;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
 use crate::world::World;
@@ -21,6 +21,9 @@ impl Mm {
         let met_again = sc.kswapd && lists.tail_dirty && seen;
         let (writes, fate) = match self.kernel.mechanisms.writeback.reclaim_file_writes {
             ReclaimFileWrites::Anybody => (true, Fate::Keep),
+            // There was no mark for such pages yet.
+            ReclaimFileWrites::Kswapd if !sc.kswapd => return Some(Fate::Keep),
+            ReclaimFileWrites::Kswapd => (true, Fate::Keep),
             ReclaimFileWrites::KswapdLate => {
                 (sc.kswapd && sc.priority < DEF_PRIORITY - 2, Fate::Keep)
             }
@@ -145,13 +148,21 @@ impl World {
     /// What a batch says of the device behind its pages: that it is congested, or that flushers do not keep
     /// up (`shrink_inactive_list`).
     pub(super) fn note_dirty_pages(&mut self, target: Target, taken: u64, outcome: &Outcome) {
+        // Those that throttle judge by the whole pass.
+        let by_batch = !self.mm.throttles();
+        let marks = match self.mm.kernel.mechanisms.reclaim.congested_zone {
+            CongestedZone::Never => false,
+            CongestedZone::NoneLeft => true,
+            CongestedZone::Dirty => outcome.dirty > 0,
+        };
+        if by_batch && marks && outcome.dirty == outcome.congested {
+            self.mm.zones[target.zone].congested = true;
+        }
         if outcome.dirty == 0 {
             return;
         }
-        // Those that throttle judge by the whole pass.
-        let by_batch = !self.mm.throttles();
-        if by_batch && outcome.dirty == outcome.congested {
-            self.mm.zones[target.zone].congested = true;
+        if self.mm.kernel.mechanisms.writeback.flusher_wakeup == FlusherWakeup::ScannedOrDirty {
+            self.wakeup_flusher_threads(Some((32 * outcome.dirty).min(1024)));
         }
         if outcome.unqueued == taken {
             let node = self.mm.root_lruvec(target.lruvec);
@@ -166,8 +177,72 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{LruvecId, NodeId};
+    use crate::ids::{LruvecId, NodeId, ZoneId};
+    use crate::kernel::Kernel;
     use crate::mm::types::{Gfp, SWAP_CLUSTER_MAX, ZoneType};
+    use crate::trace::Trace;
+    use lowmark_spec::{KernelSpec, Machine};
+
+    fn kernel(text: &str) -> Kernel {
+        let spec = KernelSpec::parse(text).expect("a kernel");
+        Kernel::resolve(&spec).expect("one that the model has")
+    }
+
+    /// Whether a batch marks its zone as congested that found so many dirty pages, and could not write so many of them.
+    fn marks(text: &str, dirty: u64, congested: u64) -> bool {
+        let machine = Machine::small(64 << 20, 64 << 20);
+        let mut world = World::new(&machine, kernel(text), Trace::new(None));
+        let target = Target {
+            lruvec: LruvecId::from(0),
+            zone: ZoneId::FIRST,
+        };
+        let mut outcome = Outcome::default();
+        (outcome.dirty, outcome.congested) = (dirty, congested);
+        world.note_dirty_pages(target, 32, &outcome);
+        world.mm.zones[ZoneId::FIRST].congested
+    }
+
+    #[test]
+    fn a_batch_without_dirty_pages_marks_its_zone_as_patch_8_was_posted() {
+        let posted = "v2.6.37+direct_wait=busiest-zone+congested_zone=none-left";
+        for (text, expected) in [
+            ("v2.6.36", [false, false, false]),
+            (posted, [true, true, false]),
+            ("v2.6.37", [false, true, false]),
+            ("v4.7", [false, true, false]),
+        ] {
+            let found =
+                [(0, 0), (8, 8), (8, 7)].map(|(dirty, refused)| marks(text, dirty, refused));
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    /// Patch 9 of the series that was tested in September 2010, beside 2.6.36 and 3.2.
+    #[test]
+    fn kswapd_alone_writes_pages_of_files_with_nodirect() {
+        let nodirect = "v2.6.36+reclaim_file_writes=kswapd+flusher_wakeup=scanned-or-dirty";
+        for (text, direct, kswapd) in [
+            ("v2.6.36", [true, true], [true, true]),
+            (nodirect, [false, false], [true, true]),
+            ("v3.2", [false, false], [false, true]),
+        ] {
+            let machine = Machine::small(64 << 20, 64 << 20);
+            let mut world = World::new(&machine, kernel(text), Trace::new(None));
+            let pfn = world.alloc_page_fast(Gfp::user(NodeId::FIRST)).unwrap();
+            world.mm.pages[pfn].set(flag::DIRTY);
+            let mut writes = |by_kswapd| {
+                [DEF_PRIORITY, 1].map(|priority| {
+                    let mut sc = ScanControl::new(by_kswapd, SWAP_CLUSTER_MAX, 0, ZoneType::High);
+                    sc.priority = priority;
+                    world.mm.left_to_flusher(pfn, &sc).is_none()
+                })
+            };
+            assert_eq!((writes(false), writes(true)), (direct, kswapd), "{text}");
+            // The posted patch neither marks pages nor counts them.
+            let marked = world.mm.stat.nr_vmscan_immediate_reclaim > 0;
+            assert_eq!(marked, text == "v3.2", "{text}");
+        }
+    }
 
     /// What kswapd does with a dirty page of a file that it meets for the second time where all is dirty: `None` is to
     /// write it.

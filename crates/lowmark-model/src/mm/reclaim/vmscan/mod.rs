@@ -7,6 +7,7 @@
 //! 3. Everything that can sleep is an `.await`; between two batches others run.
 
 mod classic;
+mod congestion;
 mod file_page;
 mod node;
 mod page_list;
@@ -18,10 +19,9 @@ pub(crate) use classic::age_active_anon;
 pub(crate) use node::shrink_node;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
-use crate::kernel::{DirectWait, FlusherWakeup, HopelessNode, LruUnit};
+use crate::kernel::{FlusherWakeup, HopelessNode, LruUnit};
 use crate::mm::Mm;
 use crate::mm::types::{Gfp, Lru, Pfn, SWAP_CLUSTER_MAX, ZoneType};
-use crate::time::SECOND;
 use crate::world::Sys;
 use lowmark_record::{Field, Kind};
 
@@ -213,13 +213,10 @@ async fn go_through_priorities(
     targets: &[Target],
     sc: &mut ScanControl,
 ) -> bool {
-    let (preferred, waits, wakes) = {
-        let world = sys.world();
-        // From 3.11 on the wait is in shrink_inactive_list, from 4.11 on what wakes the flushers.
-        let mechanisms = &world.mm.kernel.mechanisms;
-        let waits = mechanisms.reclaim.direct_wait == DirectWait::Priority;
-        let wakes = mechanisms.writeback.flusher_wakeup == FlusherWakeup::Scanned;
-        (world.mm.preferred_zone(gfp), waits, wakes)
+    let wakes = {
+        // From 4.11 on what wakes the flushers is in shrink_inactive_list.
+        let rule = sys.world().mm.kernel.mechanisms.writeback.flusher_wakeup;
+        matches!(rule, FlusherWakeup::Scanned | FlusherWakeup::ScannedOrDirty)
     };
     let mut total_scanned = 0;
     for priority in (0..=DEF_PRIORITY).rev() {
@@ -245,8 +242,8 @@ async fn go_through_priorities(
         if wakes && total_scanned > SWAP_CLUSTER_MAX + SWAP_CLUSTER_MAX / 2 {
             sys.world().wakeup_flusher_threads(Some(total_scanned));
         }
-        if waits && sc.nr_scanned > 0 && priority < DEF_PRIORITY - 2 {
-            sys.wait_iff_congested(preferred, SECOND / 10).await;
+        if sc.nr_scanned > 0 && priority < DEF_PRIORITY - 2 {
+            congestion::wait_between_priorities(sys, gfp, targets).await;
         }
     }
     false

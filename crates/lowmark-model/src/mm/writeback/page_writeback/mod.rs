@@ -103,6 +103,13 @@ impl Mm {
         *dirty = dirty.wrapping_add_signed(change);
     }
 
+    /// A page is on its way to a device, or is no more.
+    pub(crate) fn count_writeback_in_zone(&mut self, pfn: Pfn, change: i64) {
+        let zone = self.pages.zone(pfn);
+        let writeback = &mut self.zones[zone].writeback;
+        *writeback = writeback.wrapping_add_signed(change);
+    }
+
     /// `clear_page_dirty_for_io` and `set_page_writeback`: the page is taken for writing, and stores to it
     /// fault again.
     pub(crate) fn begin_page_writeback(&mut self, pfn: Pfn) {
@@ -113,6 +120,7 @@ impl Mm {
             self.for_each_file_pte(pfn, page, |pte| pte.mkclean());
         }
         let (inode, index) = self.file_of(&page);
+        self.count_writeback_in_zone(pfn, 1);
         self.pages[pfn].clear(flag::DIRTY);
         self.pages[pfn].set(flag::WRITEBACK);
         let file = &mut self.inodes[inode];

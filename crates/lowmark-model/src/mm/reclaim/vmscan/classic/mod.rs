@@ -137,7 +137,8 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
             skipped,
             taken,
         } = world.isolate(target, lru, take, sc, &mut batch);
-        world.mm.stat.pgrefill += scanned;
+        let zone = world.mm.zones[target.zone].kind as usize;
+        world.mm.stat.pgrefill[zone] += scanned;
         let mut referenced = 0;
         // Since 264e90cc07f1 (5.8) only those count that stay, executable mappings, of which there are none here.
         let counts = world.mm.kernel.mechanisms.reclaim.scan_balance == ScanBalance::Rotated;
@@ -230,10 +231,11 @@ async fn shrink_inactive_list(
         for zone in world.mm.zones.iter_mut().filter(|zone| zone.lruvec == root) {
             zone.pages_scanned += scanned;
         }
+        let zone = world.mm.zones[target.zone].kind as usize;
         match sc.kswapd {
-            true => world.mm.stat.pgscan_kswapd += scanned,
+            true => world.mm.stat.pgscan_kswapd[zone] += scanned,
             false if sc.cgroup_reclaim() => {}
-            false => world.mm.stat.pgscan_direct += scanned,
+            false => world.mm.stat.pgscan_direct[zone] += scanned,
         }
         world.mm.stat.pgscan_kind[usize::from(lru.is_file())] += scanned;
     }
@@ -250,10 +252,11 @@ async fn shrink_inactive_list(
     sc.nr_reclaimed += outcome.reclaimed;
     {
         let world = &mut *sys.world();
+        let zone = world.mm.zones[target.zone].kind as usize;
         match sc.kswapd {
-            true => world.mm.stat.pgsteal_kswapd += outcome.reclaimed,
+            true => world.mm.stat.pgsteal_kswapd[zone] += outcome.reclaimed,
             false if sc.cgroup_reclaim() => {}
-            false => world.mm.stat.pgsteal_direct += outcome.reclaimed,
+            false => world.mm.stat.pgsteal_direct[zone] += outcome.reclaimed,
         }
         world.mm.stat.pgsteal_kind[usize::from(lru.is_file())] += outcome.reclaimed;
         world.mm.put_back(target, lru, &batch, taken);
@@ -331,7 +334,7 @@ async fn stall_on_writeback(
         BatchStall::Priority => {
             let enough = taken >> (DEF_PRIORITY - sc.priority);
             if outcome.writeback > 0 && outcome.writeback >= enough {
-                sys.wait_iff_congested(target.zone, SECOND / 10).await;
+                sys.wait_iff_congested(Some(target.zone), SECOND / 10).await;
             }
         }
         // Pages seen again before their writeback ended, else every direct reclaimer.
@@ -345,7 +348,7 @@ async fn stall_on_writeback(
                 sys.congestion_wait(SECOND / 10).await;
             }
             if !sc.kswapd {
-                sys.wait_iff_congested(target.zone, SECOND / 10).await;
+                sys.wait_iff_congested(Some(target.zone), SECOND / 10).await;
             }
         }
     }
