@@ -18,6 +18,7 @@ mod history;
 pub mod mechanisms;
 mod recent_history;
 mod resolve;
+mod shrinker_history;
 mod sysctl;
 pub mod versions;
 
