@@ -61,6 +61,8 @@ ids! {
     QueueId(u32)
     /// A file, in `Mm::inodes`; numbers are not used again.
     InodeId(u32)
+    /// A name that a file of the workload has or gets, in `Shrinkers::dentries`.
+    NameId(u32)
     /// A memory cgroup, in `Memcontrol::groups`: one byte, as every frame and every swap slot has one.
     MemcgId(u8)
 }

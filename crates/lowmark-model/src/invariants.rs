@@ -2,6 +2,7 @@
 
 mod files;
 mod objects;
+mod shrinkers;
 
 use crate::ids::ZoneId;
 use crate::kernel::MigrateTypes;
@@ -20,6 +21,7 @@ pub(crate) fn check(world: &World) {
     objects::requests_have_their_tables(world);
     objects::io_has_bios(world);
     files::check(world);
+    shrinkers::check(&world.mm);
 }
 
 /// Every managed frame is free or in use, and each zone counts its free ones right.

@@ -25,10 +25,16 @@ pub(crate) fn remarks(scenario: &Scenario, kernel: &Kernel) -> Vec<Remark> {
             text: text.into(),
         });
     }
-    for task in &scenario.workload.tasks {
-        for stmt in task.instances.iter().flatten() {
-            collect(stmt, &mut found);
-        }
+    // With shrinkers every statement has its effect.
+    let tasks = match kernel.coverage.shrinkers {
+        true => &[][..],
+        false => &scenario.workload.tasks[..],
+    };
+    for stmt in tasks
+        .iter()
+        .flat_map(|task| task.instances.iter().flatten())
+    {
+        collect(stmt, &mut found);
     }
     found.sort_by_key(|remark| remark.line);
     found
@@ -49,14 +55,14 @@ fn collect(stmt: &Stmt, found: &mut Vec<Remark>) {
     }
 }
 
-/// What of a statement has no effect; none if all of it has.
+/// What of a statement has no effect without shrinkers; none if all of it has.
 fn left_out(op: &Op) -> Option<String> {
     match op {
         Op::DropCaches { what } if what & DROP_SLAB != 0 => Some(format!(
-            "slab caches are not modelled: `drop_caches = {what}` shrinks none"
+            "shrinkers are left out: `drop_caches = {what}` shrinks none"
         )),
         Op::StatWalk { .. } => Some(
-            "slab caches are not modelled: `stat_walk` takes its time, but leaves no inodes and dentries behind"
+            "shrinkers are left out: `stat_walk` takes its time, but leaves no inodes and dentries behind"
                 .into(),
         ),
         _ => None,

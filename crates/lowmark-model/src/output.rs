@@ -98,7 +98,13 @@ impl World {
         } else {
             "movable"
         };
-        self.mm.stat.by_name(&self.mm.kernel, highest)
+        let mut counters = self.mm.stat.by_name(&self.mm.kernel, highest);
+        if self.mm.shrinkers.is_on() {
+            let of_slab = self.mm.shrinkers.stat.by_name(self.mm.kernel.version);
+            let of_slab = of_slab.into_iter();
+            counters.extend(of_slab.map(|(name, value)| (name.to_owned(), value)));
+        }
+        counters
     }
 
     /// Work done by the devices, as in `/proc/diskstats`, with the repositionings that only a model
@@ -203,15 +209,16 @@ impl World {
             ("nr_dirty_background_threshold", background),
             ("swap_used", self.mm.swap.in_use()),
         ];
-        // Kernels whose objects are left out have no such counters.
+        // Runs without objects of the kind have no such counters.
+        let (nodes, files) = (self.mm.slub.is_on(), self.mm.shrinkers.is_on());
+        let pages = |kind| self.mm.slub.pages(kind);
         let slab = [
-            ("nr_slab_reclaimable", MigrateType::Reclaimable),
-            ("nr_slab_unreclaimable", MigrateType::Unmovable),
+            (nodes || files).then(|| ("nr_slab_reclaimable", pages(MigrateType::Reclaimable))),
+            nodes.then(|| ("nr_slab_unreclaimable", pages(MigrateType::Unmovable))),
+            (files && self.mm.counts_shadow_nodes())
+                .then(|| ("workingset_nodes", self.mm.shadow_nodes())),
         ];
-        let slab = slab
-            .into_iter()
-            .filter(|_| self.mm.slub.is_on())
-            .map(|(name, objects)| (name, self.mm.slub.pages(objects)));
+        let slab = slab.into_iter().flatten();
         fields
             .into_iter()
             .chain(slab)

@@ -416,6 +416,7 @@ fn what_is_left_out_is_named() {
     let place = Place::new();
     let text = common::SMALL
         .replace("occupied", "thp = true\noccupied")
+        .replace("\"v3.6\"", "\"v3.6,model.shrinkers=off\"")
         .replace(
             "  { touch = \"m\", access = \"write\" },\n",
             "  { touch = \"m\", access = \"write\" },\n  { repeat = 2, do = [{ drop_caches = 3 }] },\n",
@@ -425,8 +426,7 @@ fn what_is_left_out_is_named() {
         .position(|line| line.contains("drop_caches"))
         .expect("a line");
     place.write("left-out.toml", &text);
-    let slab =
-        format!("note: line {line}: slab caches are not modelled: `drop_caches = 3` shrinks none");
+    let slab = format!("note: line {line}: shrinkers are left out: `drop_caches = 3` shrinks none");
     let thp = "note: transparent huge pages are not modelled: private mappings get 4 KiB pages;";
     let args = ["left-out.toml", "--set", "order=seq", "--repeat", "2"];
     for verb in ["run", "compare"] {
@@ -438,7 +438,7 @@ fn what_is_left_out_is_named() {
     let expected = serde_json::json!([
         { "text": "transparent huge pages are not modelled: private mappings get 4 KiB pages; \
                    `thp = true` of the machine only raises the watermarks" },
-        { "line": line, "text": "slab caches are not modelled: `drop_caches = 3` shrinks none" },
+        { "line": line, "text": "shrinkers are left out: `drop_caches = 3` shrinks none" },
     ]);
     let json = ["--format", "json"];
     let run = place.lowmark(&[&["run"], &args[..], &json, &["--events", "--out", "out"]].concat());

@@ -94,7 +94,7 @@ impl World {
     /// Drivers get memory for the requests that their devices have just taken.
     #[inline]
     pub(crate) fn map_requests(&mut self) {
-        if self.mm.slub.has_slabs() {
+        if self.mm.slub.is_of_drivers() {
             self.map_taken();
         }
     }
@@ -128,7 +128,7 @@ impl World {
     /// `detach_buf_split`, `virtblk_unmap_data`: a request is done.
     #[inline]
     pub(crate) fn unmap_request(&mut self, queue: QueueId, id: RequestId) {
-        if !self.mm.slub.has_slabs() {
+        if !self.mm.slub.is_of_drivers() {
             return;
         }
         let mut tables = std::mem::take(self.block.tables(queue, id));

@@ -16,6 +16,20 @@ pub struct Version {
 }
 
 impl Version {
+    /// Whether it is older, for constants.
+    pub(super) const fn is_before(self, other: Version) -> bool {
+        let both = [
+            (self.major, other.major),
+            (self.minor, other.minor),
+            (self.patch, other.patch),
+        ];
+        let mut at = 0;
+        while at < both.len() - 1 && both[at].0 == both[at].1 {
+            at += 1;
+        }
+        both[at].0 < both[at].1
+    }
+
     /// The same as a release, by which events are written.
     pub(crate) fn release(self) -> Release {
         match self.major {

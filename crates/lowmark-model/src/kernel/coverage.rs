@@ -91,6 +91,10 @@ switched! {
     /// Nodes of the trees in which files, shared memory and swap find their pages take memory (`mm/slub.c`). Without it
     /// they are a part of `occupied`.
     slab_pages: OLDEST, None, Some(v(5, 0));
+    /// Reclaim also shrinks caches (`shrink_slab`). The model has those of dentries, inodes and nodes of trees with shadows
+    /// alone, in slabs; directories and what file systems cache besides are a part of `occupied`. Without it files leave
+    /// nothing behind but pages.
+    shrinkers: OLDEST, Some(OLDEST), Some(OLDEST);
     /// Each page that swap writes or reads needs a bio from a slab, and a task that finds none waits for I/O to end
     /// (`bio_alloc`).
     swap_bios: OLDEST, Some(v(5, 0)), Some(v(5, 0));
@@ -136,12 +140,6 @@ pub const ABSENT: &[Subject] = &[
         v2_6(38),
         None,
         "Private mappings get transparent huge pages (71e3aac0724f), with defrag modes, splitting and khugepaged. The model maps 4 KiB pages; `thp = true` on a machine raises watermarks only.",
-    ),
-    absent(
-        "shrinkers",
-        OLDEST,
-        None,
-        "Reclaim also shrinks the caches of dentries, inodes and other objects (`shrink_slab`). The model has no such caches.",
     ),
     absent(
         "lru_gen",

@@ -233,15 +233,6 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
-        name: "rest-of-a-stolen-block",
-        version: v(3, 5),
-        commit: "47118af076f6",
-        summary: "what is left of a block of another type changes its type, always",
-        effect: |m| {
-            m.zones.migrate_types = MigrateTypes::RestTaken;
-        },
-    },
-    Change {
         name: "swapin-plug",
         version: v(3, 6),
         commit: "3fb5c298b04e",
@@ -407,15 +398,6 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
-        name: "rest-stays-unclaimed",
-        version: v(3, 12),
-        commit: "fef903efcf0c",
-        summary: "what is left of a block of another type changes its type only with its pageblock",
-        effect: |m| {
-            m.zones.migrate_types = MigrateTypes::RestLeft;
-        },
-    },
-    Change {
         name: "strictlimit",
         version: v(3, 12),
         commit: "5a53748568f7",
@@ -498,15 +480,6 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
-        name: "unmovable-steals",
-        version: v(4, 0),
-        commit: "9c0415eb8cbf",
-        summary: "unmovable allocations take what is free in a pageblock; the rest of a block always changes its type (99592d598eca)",
-        effect: |m| {
-            m.zones.migrate_types = MigrateTypes::UnmovableToo;
-        },
-    },
-    Change {
         name: "odd-divisors",
         version: v(4, 1),
         commit: "464d1387acb9",
@@ -558,15 +531,6 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         summary: "one free block is enough for a high order",
         effect: |m| {
             m.zones.watermark_order = WatermarkOrder::FreeBlock;
-        },
-    },
-    Change {
-        name: "highatomic-on-demand",
-        version: v(4, 4),
-        commit: "0aaa29a56e4f",
-        summary: "pageblocks are kept for allocations that cannot wait when such an allocation was met, not from booting on (974a786e63c9)",
-        effect: |m| {
-            m.zones.atomic_reserve = AtomicReserve::OnDemand;
         },
     },
     Change {

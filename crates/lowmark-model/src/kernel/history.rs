@@ -152,24 +152,6 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
-        name: "alike-pages-count",
-        version: v(4, 12),
-        commit: "02aa0cdd7248",
-        summary: "pages in use that are like those of an allocation count when it takes a pageblock; the smallest block is split then (3bc48f96cf11)",
-        effect: |m| {
-            m.zones.migrate_types = MigrateTypes::Alike;
-        },
-    },
-    Change {
-        name: "smallest-movable-fallback",
-        version: v(4, 13),
-        commit: "7a8f58f39188",
-        summary: "movable pages that cannot take a pageblock come from the smallest block of another type",
-        effect: |m| {
-            m.zones.migrate_types = MigrateTypes::Stolen;
-        },
-    },
-    Change {
         name: "errseq",
         version: v(4, 13),
         commit: "5660e13d2fd6",
@@ -212,15 +194,6 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         summary: "a file opened after an error is told of it, if no caller was before",
         effect: |m| {
             m.writeback.writeback_errors = WritebackErrors::EveryOpenFile;
-        },
-    },
-    Change {
-        name: "double-pcp-batch",
-        version: v(4, 19),
-        commit: "d8a759b57035",
-        summary: "the free pages that a CPU keeps, and its batches, may be twice as many",
-        effect: |m| {
-            m.zones.pcp_lists = PcpLists::LargeBatches;
         },
     },
     Change {
@@ -349,15 +322,6 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         summary: "the first megabyte of a PC is never managed",
         effect: |m| {
             m.zones.first_megabyte = FirstMegabyte::All;
-        },
-    },
-    Change {
-        name: "pcp-high-by-watermark",
-        version: v(5, 14),
-        commit: "b92ca18e8ca5",
-        summary: "the free pages that a CPU keeps follow the low watermark, with small blocks (44042b449872), and are few while kswapd is at work (c49c2c47dab6)",
-        effect: |m| {
-            m.zones.pcp_lists = PcpLists::Fixed;
         },
     },
     Change {

@@ -9,6 +9,7 @@ mod kswapd;
 mod nfs;
 mod reclaim;
 mod sched;
+mod shrinker;
 mod swap;
 mod writeback;
 mod zones;
@@ -21,9 +22,10 @@ use kswapd::kswapd;
 use nfs::nfs;
 use reclaim::reclaim;
 use sched::sched;
+use shrinker::shrinker;
 use swap::swap;
 use writeback::writeback;
 use zones::zones;
 
 // Each part hands what there is so far, with its own behind it, to the next.
-swap! { reclaim kswapd zones block writeback files nfs sched mechanisms; }
+swap! { reclaim shrinker kswapd zones block writeback files nfs sched mechanisms; }

@@ -14,10 +14,12 @@ pub mod coverage;
 mod declare;
 mod early_history;
 mod error;
+mod free_page_history;
 mod history;
 pub mod mechanisms;
 mod recent_history;
 mod resolve;
+mod shrinker_history;
 mod sysctl;
 pub mod versions;
 

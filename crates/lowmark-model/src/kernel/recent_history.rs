@@ -24,39 +24,12 @@ pub(super) const SINCE_6_6: &[Change] = &[
         },
     },
     Change {
-        name: "pcp-high-auto-tuning",
-        version: v(6, 7),
-        commit: "51a755c56dc0",
-        summary: "the free pages that a CPU keeps, and its batches, grow with use (c0a242394cb9, 57c0419c5f0e)",
-        effect: |m| {
-            m.zones.pcp_lists = PcpLists::Tuned;
-        },
-    },
-    Change {
-        name: "atomic-reserve-in-large-zones",
-        version: v(6, 8),
-        commit: "9cd20f3fe045",
-        summary: "no pageblock is kept for allocations that cannot wait in a zone of which a hundredth is less than one",
-        effect: |m| {
-            m.zones.atomic_reserve = AtomicReserve::LargeZones;
-        },
-    },
-    Change {
         name: "writers-read-old-counters",
         version: v(6, 9),
         commit: "d9b3ce8769e3",
         summary: "writers of a memory cgroup do not bring its counters up to date",
         effect: |m| {
             m.writeback.group_dirty_stats = GroupDirtyStats::Periodic;
-        },
-    },
-    Change {
-        name: "pageblocks-by-type",
-        version: v(6, 10),
-        commit: "c0cd6f557b90",
-        summary: "free blocks are on lists of their pageblock's type, always (e6cf9e1c4cde)",
-        effect: |m| {
-            m.zones.migrate_types = MigrateTypes::Claimed;
         },
     },
     Change {
@@ -148,15 +121,6 @@ pub(super) const SINCE_6_6: &[Change] = &[
         summary: "slices are 0.7 ms, so that a tick does not come just before their end",
         effect: |m| {
             m.sched.base_slice = BaseSlice::Short;
-        },
-    },
-    Change {
-        name: "claim-or-smallest",
-        version: v(6, 15),
-        commit: "c2f6ea38fc1b",
-        summary: "single pages come from the smallest block of another type (90abee6d7895)",
-        effect: |m| {
-            m.zones.migrate_types = MigrateTypes::ClaimedFirst;
         },
     },
     Change {

@@ -29,6 +29,8 @@ pub struct Sysctl {
     pub extfrag_threshold: u64,
     /// 0: maps that are obviously too large are refused; 1: none is. 2, strict accounting, is not modelled.
     pub overcommit_memory: u32,
+    /// How much dentries and inodes are shrunk, percent of what pages are; 0 for not at all.
+    pub vfs_cache_pressure: u64,
     /// Percent of dirtyable memory at which writers are throttled.
     pub dirty_ratio: u64,
     /// Percent of dirtyable memory at which background writeback begins.
@@ -54,6 +56,7 @@ impl Default for Sysctl {
             compaction_proactiveness: 20,
             extfrag_threshold: 500,
             overcommit_memory: 0,
+            vfs_cache_pressure: 100,
             dirty_ratio: 20,
             dirty_background_ratio: 10,
             dirty_bytes: 0,
@@ -132,6 +135,9 @@ settings! {
     overcommit_memory, 0, 1, None,
         "0: maps that are obviously too large are refused; 1: none is",
         |s| Some(s.overcommit_memory.into()), |s, n| s.overcommit_memory = n as u32;
+    vfs_cache_pressure, 0, 1 << 31, None,
+        "how much dentries and inodes are shrunk, percent of what pages are; 0 for not at all",
+        |s| Some(s.vfs_cache_pressure), |s, n| s.vfs_cache_pressure = n;
     // Bytes put a ratio out of force, and the other way round.
     dirty_ratio, 1, 100, None,
         "dirty pages at which writers are throttled, percent of dirtyable memory",

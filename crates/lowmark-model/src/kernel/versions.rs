@@ -4,28 +4,47 @@ use super::KernelError;
 pub use super::change::{Change, Version};
 use super::change::{v, v2_6};
 use super::early_history::BEFORE_4_8;
+use super::free_page_history::FREE_PAGES;
 use super::history::BEFORE_6_6;
 use super::mechanisms::*;
 use super::recent_history::SINCE_6_6;
+use super::shrinker_history::SHRINKERS;
 use std::sync::OnceLock;
 
-const CHANGES: usize = BEFORE_4_8.len() + BEFORE_6_6.len() + SINCE_6_6.len();
+/// Every change between the oldest and the newest kernel of the model, in parts that are sorted by version each.
+const PARTS: [&[Change]; 5] = [BEFORE_4_8, BEFORE_6_6, SINCE_6_6, FREE_PAGES, SHRINKERS];
+
+const CHANGES: usize = {
+    let (mut part, mut changes) = (0, 0);
+    while part < PARTS.len() {
+        changes += PARTS[part].len();
+        part += 1;
+    }
+    changes
+};
 
 /// Every change between the oldest and the newest kernel of the model, oldest first.
 pub const HISTORY: &[Change] = &joined();
 
+/// The parts as one list; what one version changed is in the order of the parts.
 const fn joined() -> [Change; CHANGES] {
     let mut all = [BEFORE_4_8[0]; CHANGES];
+    let mut taken = [0; PARTS.len()];
     let mut at = 0;
     while at < CHANGES {
-        let later = at.saturating_sub(BEFORE_4_8.len());
-        all[at] = if at < BEFORE_4_8.len() {
-            BEFORE_4_8[at]
-        } else if later < BEFORE_6_6.len() {
-            BEFORE_6_6[later]
-        } else {
-            SINCE_6_6[later - BEFORE_6_6.len()]
-        };
+        let mut oldest = PARTS.len();
+        let mut part = 0;
+        while part < PARTS.len() {
+            if taken[part] < PARTS[part].len() {
+                let next = PARTS[part][taken[part]].version;
+                if oldest == PARTS.len() || next.is_before(PARTS[oldest][taken[oldest]].version) {
+                    oldest = part;
+                }
+            }
+            part += 1;
+        }
+        all[at] = PARTS[oldest][taken[oldest]];
+        taken[oldest] += 1;
         at += 1;
     }
     all
@@ -89,7 +108,11 @@ pub fn at(version: Version) -> Mechanisms {
 
 /// Changes that stable kernels of earlier releases took over, with the release; from which of its stable kernels on is not
 /// known here.
-pub(super) const STABLE: &[(&str, Version)] = &[("one-counter-of-tags", v(6, 1))];
+pub(super) const STABLE: &[(&str, Version)] = &[
+    ("one-counter-of-tags", v(6, 1)),
+    ("free-inode-at-once", v(6, 1)),
+    ("free-inode-at-once", v(6, 6)),
+];
 
 /// The mechanisms that a change alters in the kernel before it.
 pub fn altered_by(change: &Change) -> Vec<&'static str> {

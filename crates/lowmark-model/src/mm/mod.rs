@@ -8,6 +8,7 @@ pub(crate) mod frames;
 pub(crate) mod io;
 pub(crate) mod memcontrol;
 pub(crate) mod reclaim;
+pub(crate) mod shrinker;
 pub(crate) mod swap;
 pub(crate) mod types;
 pub(crate) mod vmstat;
@@ -26,7 +27,7 @@ use frames::mapping::Mappings;
 use frames::page::Pages;
 use lowmark_spec::Machine;
 use memcontrol::Memcontrol;
-use std::collections::VecDeque;
+use shrinker::Shrinkers;
 use swap::swapfile::Swap;
 use typed_index_collections::TiVec;
 use vmstat::VmStat;
@@ -66,8 +67,8 @@ pub(crate) struct Mm {
     pub(crate) devices: usize,
     /// What is remembered of the dirty limits: of all memory, then of each memory cgroup but the root (`cgwb_domain`).
     pub(crate) limits: TiVec<MemcgId, DirtyLimits>,
-    /// Leaves of files in which there are shadows alone, or were when they were noted, the oldest first.
-    pub(crate) shadow_nodes: VecDeque<(InodeId, u32)>,
+    /// Caches that reclaim can shrink.
+    pub(crate) shrinkers: Shrinkers,
     /// The kernel's own objects.
     pub(crate) slub: Slub,
     /// Swap areas and slots.
@@ -112,6 +113,7 @@ impl Mm {
         let end = |zone: &Zone| zone.start + zone.spanned as Pfn;
         let starts: Vec<Pfn> = zones.iter().skip(1).map(|zone| zone.start).collect();
         let pages = Pages::new(zones.last().map_or(0, end), &starts);
+        let shrinkers = Shrinkers::new(machine, &kernel, nodes.len());
         let high = zones.iter().any(|zone| zone.kind == ZoneType::High);
         let mut mm = Mm {
             pages,
@@ -132,7 +134,7 @@ impl Mm {
                 .collect(),
             devices: machine.devices.len(),
             limits: TiVec::from(vec![DirtyLimits::default()]),
-            shadow_nodes: VecDeque::new(),
+            shrinkers,
             slub: Slub::new(&kernel, machine, high),
             swap: Swap::new(machine, &kernel, high),
             stat: VmStat::default(),

@@ -5,6 +5,7 @@ use crate::ids::InodeId;
 use crate::mm::files::filemap::{self, OpenFile};
 use crate::mm::files::filemap_write;
 use crate::mm::files::truncate;
+use crate::mm::shrinker::{d_lookup, drop_slab};
 use crate::mm::types::Gfp;
 use crate::mm::writeback::fs_writeback::{self, Range};
 use crate::world::Sys;
@@ -29,25 +30,9 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
         Op::Write(io) => return transfer(context, stmt, io, Way::Write).await,
         Op::Append(io) => return transfer(context, stmt, io, Way::Append).await,
         Op::Copy { from, to, block } => return copy(context, *from, *to, *block).await,
-        Op::Fsync { file: target, .. } => {
-            let file = pick(context, stmt, *target);
-            if let Some(inode) = existing(context, file, *target)? {
-                // A file that is not open is opened for that.
-                let open = context.open.get_mut(&file);
-                let mut open = open.filter(|open| open.inode == inode);
-                let mut told = match &open {
-                    Some(open) => open.told,
-                    None => sys.world().mm.sample_errors(inode),
-                };
-                fs_writeback::fsync_range(&sys, inode, Range::ALL).await;
-                sys.world().mm.report_error(inode, &mut told);
-                if let Some(open) = &mut open {
-                    open.told = told;
-                }
-            }
-        }
+        Op::Fsync { file: target, .. } => fsync(context, stmt, *target).await?,
         Op::SyncRange { file, range } => {
-            if let Some(inode) = existing(context, *file, FileRef::File(*file))? {
+            if let Some(inode) = existing(context, *file, FileRef::File(*file)).await? {
                 let end = range
                     .offset
                     .saturating_add(range.length)
@@ -60,42 +45,82 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
                 fs_writeback::writepages(&sys, inode, range, &mut u64::MAX.clone(), false).await;
                 fs_writeback::wait_on_writeback(&sys, inode, range).await;
                 sys.world().mm.report_flag(inode);
+                put_name(&sys, *file);
             }
         }
         Op::Sync => fs_writeback::sync(&sys).await,
         Op::Create { file } => {
             let file = pick(context, stmt, *file);
             forget(context, file).await;
-            let inode = open_or_create(&sys, file).await;
-            truncate::truncate(&sys, inode, 0).await;
+            if let Some(inode) = look_up(context, file, true).await? {
+                truncate::truncate(&sys, inode, 0).await;
+                put_name(&sys, file);
+            }
         }
         Op::Delete { file: target } => {
             let file = pick(context, stmt, *target);
             forget(context, file).await;
-            let inode = sys.world().workload.files.unname(file);
-            match inode {
-                Some(inode) => truncate::unlink(&sys, inode).await,
-                None => unless_missing(*target)?,
+            if existing(context, file, *target).await?.is_some() {
+                let named = sys.world().workload.files.unname(file);
+                if let Some(inode) = named {
+                    truncate::unlink(&sys, inode).await;
+                }
             }
         }
         Op::Truncate { file: target, size } => {
             let file = pick(context, stmt, *target);
-            if let Some(inode) = existing(context, file, *target)? {
+            if let Some(inode) = existing(context, file, *target).await? {
                 truncate::truncate(&sys, inode, *size).await;
+                put_name(&sys, file);
             }
         }
-        Op::StatWalk { set } => {
-            let files = sys.world().workload.files.set_len(*set);
-            sys.charge_kernel(files * sys.costs.syscall_ns).await;
-        }
+        Op::StatWalk { set } => stat_walk(context, *set).await?,
         Op::DropCaches { what } => {
             if what & 1 != 0 {
                 truncate::drop_pagecache(&sys).await;
+            }
+            if what & 2 != 0 {
+                drop_slab(&sys).await;
             }
         }
         _ => debug_assert!(false, "{} is not about files", stmt.op.name()),
     }
     sys.charge_kernel(sys.costs.syscall_ns).await;
+    Ok(())
+}
+
+/// fsync(2), by a file that the instance has open or opens for that.
+async fn fsync(context: &mut Context, stmt: &Stmt, target: FileRef) -> Result<(), Stop> {
+    let sys = context.sys.clone();
+    let file = pick(context, stmt, target);
+    let Some(inode) = existing(context, file, target).await? else {
+        return Ok(());
+    };
+    let open = context.open.get_mut(&file);
+    let mut open = open.filter(|open| open.inode == inode);
+    let mut told = match &open {
+        Some(open) => open.told,
+        None => sys.world().mm.sample_errors(inode),
+    };
+    fs_writeback::fsync_range(&sys, inode, Range::ALL).await;
+    sys.world().mm.report_error(inode, &mut told);
+    if let Some(open) = &mut open {
+        open.told = told;
+    }
+    put_name(&sys, file);
+    Ok(())
+}
+
+/// stat(2) of every file of a set; of one that is missing, the name is looked up all the same.
+async fn stat_walk(context: &mut Context, set: usize) -> Result<(), Stop> {
+    let sys = context.sys.clone();
+    let files = sys.world().workload.files.set_len(set);
+    for at in 0..files {
+        let file = sys.world().workload.files.of_set(set, at);
+        look_up(context, file, false).await?;
+        put_name(&sys, file);
+        sys.charge_kernel(sys.costs.syscall_ns).await;
+    }
     Ok(())
 }
 
@@ -107,13 +132,43 @@ fn unless_missing(target: FileRef) -> Result<(), Stop> {
     }
 }
 
-/// The inode of the file that `target` came to.
-fn existing(context: &Context, file: usize, target: FileRef) -> Result<Option<InodeId>, Stop> {
-    let inode = context.sys.world().workload.files.inode(file);
+/// The inode of the file that `target` came to: it and its name are in memory until the name is put.
+async fn existing(
+    context: &Context,
+    file: usize,
+    target: FileRef,
+) -> Result<Option<InodeId>, Stop> {
+    let inode = look_up(context, file, false).await?;
     if inode.is_none() {
+        put_name(&context.sys, file);
         unless_missing(target)?;
     }
     Ok(inode)
+}
+
+/// Looks up the name of a file, which is made if it is to be: the file, if there is one.
+async fn look_up(context: &Context, file: usize, create: bool) -> Result<Option<InodeId>, Stop> {
+    let sys = &context.sys;
+    loop {
+        if create {
+            open_or_create(sys, file).await;
+        }
+        let name = sys.world().workload.files.name(file);
+        d_lookup(sys, name).await?;
+        // Whoever waited for memory may find that the file is gone.
+        let inode = sys.world().workload.files.inode(file);
+        if inode.is_some() || !create {
+            return Ok(inode);
+        }
+    }
+}
+
+/// A name that was looked up is not needed any more.
+fn put_name(sys: &Sys, file: usize) {
+    let world = &mut *sys.world();
+    if let Some(name) = world.workload.files.name(file) {
+        world.mm.dput(name);
+    }
 }
 
 /// The file that a statement works on this time.
@@ -145,17 +200,16 @@ fn pick(context: &mut Context, stmt: &Stmt, file: FileRef) -> usize {
 }
 
 /// O_CREAT: the file of this number, made if there is none.
-async fn open_or_create(sys: &Sys, file: usize) -> InodeId {
-    let existing = sys.world().workload.files.inode(file);
-    if let Some(inode) = existing {
-        return inode;
+async fn open_or_create(sys: &Sys, file: usize) {
+    let exists = |sys: &Sys| sys.world().workload.files.inode(file).is_some();
+    if exists(sys) {
+        return;
     }
-    // It is there when it has been paid for, or before if somebody else was faster; nobody takes it away before the
-    // caller has it.
+    // It is there when it has been paid for, or before if somebody else was faster.
     sys.charge_kernel(sys.costs.create_ns).await;
-    let world = &mut *sys.world();
-    let existing = world.workload.files.inode(file);
-    existing.unwrap_or_else(|| world.create(file))
+    if !exists(sys) {
+        sys.world().create(file);
+    }
 }
 
 /// Opens the file of the workload that `target` came to; one of its own stays open in the instance. None: it is
@@ -170,8 +224,8 @@ async fn open(
         return Ok(Some(open));
     }
     let inode = match create {
-        true => Some(open_or_create(&context.sys, file).await),
-        false => existing(context, file, target)?,
+        true => look_up(context, file, true).await?,
+        false => existing(context, file, target).await?,
     };
     let world = &mut *context.sys.world();
     Ok(inode.map(|inode| {

@@ -1,8 +1,8 @@
 //! The files of a workload: which there are before it begins, and their names.
 
 use crate::fs::{Extents, Request};
-use crate::ids::InodeId;
-use crate::mm::files::inode::Inode;
+use crate::ids::{InodeId, NameId};
+use crate::mm::files::inode::{Cached, Inode};
 use crate::mm::files::page_tree::PageTree;
 use crate::mm::writeback::backing_dev::InodeWriteback;
 use crate::world::World;
@@ -22,6 +22,8 @@ struct Named {
     /// Size that it has or gets.
     size: u64,
     inode: Option<InodeId>,
+    /// Its place in the cache of dentries; none for a file that never has a name, or if that cache is left out.
+    name: Option<NameId>,
 }
 
 /// A set of files.
@@ -62,12 +64,17 @@ impl Files {
                 directory: 0,
                 size: file.size,
                 inode: None,
+                name: None,
             };
+            if !file.unlinked {
+                named.name = world.mm.add_name(named.fs);
+            }
             if file.exists || file.unlinked {
                 let inode = world.new_inode(named.fs, named.directory);
                 let size = if file.exists { file.size } else { 0 };
                 world.fill(inode, size, file.kind);
                 named.inode = Some(inode);
+                world.mm.d_instantiate(named.name, inode);
                 if file.unlinked {
                     let unnamed = &mut world.mm.inodes[inode];
                     (unnamed.linked, unnamed.users) = (false, 1);
@@ -93,9 +100,11 @@ impl Files {
             let size = size_in(set, at, seed);
             // The root has the number 0.
             let directory = 1 + at / set.files.max(1);
+            let name = world.mm.add_name(fs);
             let inode = set.exists.then(|| {
                 let inode = world.new_inode(fs, directory);
                 world.fill(inode, size, set.kind);
+                world.mm.d_instantiate(name, inode);
                 inode
             });
             self.files.push(Named {
@@ -103,6 +112,7 @@ impl Files {
                 directory,
                 size,
                 inode,
+                name,
             });
         }
     }
@@ -120,6 +130,11 @@ impl Files {
     /// The file of this number, if there is one now.
     pub(super) fn inode(&self, file: usize) -> Option<InodeId> {
         self.files[file].inode
+    }
+
+    /// Its place in the cache of dentries.
+    pub(super) fn name(&self, file: usize) -> Option<NameId> {
+        self.files[file].name
     }
 
     /// The size that it is planned to have.
@@ -146,6 +161,8 @@ impl World {
     fn new_inode(&mut self, fs: usize, directory: u64) -> InodeId {
         let mount = self.mounts.get(fs);
         let inode = Inode {
+            name: None,
+            cached: Cached::default(),
             fs,
             device: mount.device,
             home: mount.home(directory),
@@ -164,11 +181,16 @@ impl World {
     }
 
     /// Makes the file of this number.
-    pub(super) fn create(&mut self, file: usize) -> InodeId {
-        let Named { fs, directory, .. } = self.workload.files.files[file];
+    pub(super) fn create(&mut self, file: usize) {
+        let Named {
+            fs,
+            directory,
+            name,
+            ..
+        } = self.workload.files.files[file];
         let inode = self.new_inode(fs, directory);
+        self.mm.d_instantiate(name, inode);
         self.workload.files.files[file].inode = Some(inode);
-        inode
     }
 
     /// Gives a new file its size, and unless it is sparse its places, as long as there is room.

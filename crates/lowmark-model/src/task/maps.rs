@@ -11,6 +11,7 @@ use crate::mm::fault::shmem::{ShmemInode, ShmemSlot};
 use crate::mm::files::filemap::OpenFile;
 use crate::mm::files::truncate;
 use crate::mm::frames::pte::Pte;
+use crate::mm::shrinker::d_lookup;
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::workload::{Advice, MapKind, Touch};
@@ -27,6 +28,10 @@ pub(super) async fn map_region(
     unmap(context, map).await;
     let sys = context.sys.clone();
     sys.down_write(context.space).await;
+    if let MapKind::FileShared(file) | MapKind::FilePrivate(file) = kind {
+        let name = sys.world().workload.files.name(file);
+        d_lookup(&sys, name).await?;
+    }
     let mapped = {
         let world = &mut *sys.world();
         let pages = length.div_ceil(PAGE_SIZE) as usize;

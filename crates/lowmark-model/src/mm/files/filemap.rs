@@ -10,7 +10,7 @@
 //! Pages that are there are read in one loop up to the next event, as touches are.
 
 use crate::device::{Dir, Io};
-use crate::ids::InodeId;
+use crate::ids::{InodeId, NodeId};
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
 use crate::mm::alloc::xarray::CHUNK_SHIFT;
@@ -66,10 +66,14 @@ impl World {
     pub(crate) fn add_to_page_cache(&mut self, inode: InodeId, index: u32, head: Pfn) -> bool {
         let mut shadow = None;
         for (index, pfn) in (index..).zip(self.mm.pages.folio(head)) {
+            let leaf = index >> CHUNK_SHIFT;
             if self.mm.slub.is_on() {
-                self.add_file_nodes(inode, index, pfn);
+                self.add_file_nodes(inode, leaf, pfn);
             }
             let mm = &mut self.mm;
+            if mm.inodes[inode].pages.is_shadow_leaf(leaf) {
+                mm.remove_shadow_node(inode, leaf);
+            }
             let file = &mut mm.inodes[inode];
             // A folio lies within a block of numbers.
             let Some((owner, left)) = file.pages.insert(&mut mm.mappings, inode, index, pfn) else {
@@ -87,9 +91,8 @@ impl World {
     }
 
     /// The nodes that lead to a page which is about to enter the tree of its file.
-    fn add_file_nodes(&mut self, inode: InodeId, index: u32, pfn: Pfn) {
+    fn add_file_nodes(&mut self, inode: InodeId, leaf: u32, pfn: Pfn) {
         let file = &mut self.mm.inodes[inode];
-        let leaf = index >> CHUNK_SHIFT;
         if file.pages.has_leaf(leaf) {
             return;
         }
@@ -105,24 +108,25 @@ impl World {
 impl Mm {
     /// `__delete_from_page_cache` of a folio that is neither dirty nor mapped nor under I/O.
     pub(crate) fn delete_from_page_cache(&mut self, head: Pfn, shadow: Option<Shadow>) {
+        let (inode, _) = self.file_of(&self.pages[head]);
+        let node = self.node_of(head);
         for pfn in self.pages.folio(head) {
-            let (inode, index) = self.file_of(&self.pages[pfn]);
+            let (_, index) = self.file_of(&self.pages[pfn]);
             let file = &mut self.inodes[inode];
             file.pages.remove(&mut self.mappings, index, shadow);
-            if self.slub.is_on() {
-                self.remove_file_nodes(inode, index >> CHUNK_SHIFT);
-            }
+            self.leaf_lost_a_page(inode, index >> CHUNK_SHIFT, node);
             self.pages[pfn].owner = UNMAPPED;
             self.nr_file_pages -= 1;
         }
+        self.mapping_lost_pages(inode);
     }
 
     /// What led to a page that has left the tree of its file: a leaf stays while there are shadows in it.
-    fn remove_file_nodes(&mut self, inode: InodeId, leaf: u32) {
+    fn leaf_lost_a_page(&mut self, inode: InodeId, leaf: u32, node: NodeId) {
         let file = &mut self.inodes[inode];
         if file.pages.is_shadow_leaf(leaf) {
-            self.add_shadow_node(inode, leaf);
-        } else if !file.pages.has_leaf(leaf) {
+            self.add_shadow_node(inode, leaf, node);
+        } else if self.slub.is_on() && !file.pages.has_leaf(leaf) {
             for object in file.nodes.remove(leaf) {
                 self.free_object(Cache::RadixTreeNode, object);
             }

@@ -1,9 +1,10 @@
 //! Files in memory (`struct inode` with its `struct address_space`).
 
 use crate::fs::Extents;
-use crate::ids::{DeviceId, InodeId, WbId};
+use crate::ids::{DeviceId, InodeId, NameId, WbId};
 use crate::mm::Mm;
-use crate::mm::alloc::xarray::Nodes;
+use crate::mm::alloc::slub::NO_OBJECT;
+use crate::mm::alloc::xarray::{Nodes, Object};
 use crate::mm::files::errseq::WritebackError;
 use crate::mm::files::page_tree::PageTree;
 use crate::mm::frames::page::Page;
@@ -16,9 +17,37 @@ use lowmark_spec::machine::PAGE_SIZE;
 /// Most pages of a file: 16 TiB, as with 32-bit page offsets.
 pub(crate) const MAX_FILE_PAGES: u64 = u32::MAX as u64;
 
+/// A dentry or an inode as a cache has it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cached {
+    /// It is in memory.
+    pub(crate) present: bool,
+    /// Where; none where slabs are left out.
+    pub(crate) object: Object,
+    /// Its place on the list of those that nobody uses, from 1 on; 0 if it is not there.
+    pub(crate) age: u64,
+    /// It was used while it was on the list (`DCACHE_REFERENCED`, `I_REFERENCED`).
+    pub(crate) referenced: bool,
+}
+
+impl Default for Cached {
+    fn default() -> Self {
+        Cached {
+            present: false,
+            object: NO_OBJECT,
+            age: 0,
+            referenced: false,
+        }
+    }
+}
+
 /// A file.
 #[derive(Debug)]
 pub(crate) struct Inode {
+    /// Its name. A file that never had one is no object of a cache.
+    pub(crate) name: Option<NameId>,
+    /// Its object in the cache of inodes.
+    pub(crate) cached: Cached,
     /// Its file system.
     pub(crate) fs: usize,
     /// The device of that.

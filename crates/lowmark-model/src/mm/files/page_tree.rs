@@ -83,6 +83,9 @@ struct Group {
 pub(crate) struct PageTree {
     groups: Vec<Option<Box<Group>>>,
     tagged: [u64; TAGS],
+    /// Pages, and pages and shadows together.
+    pages: u64,
+    entries: u64,
 }
 
 fn place(index: u32) -> (usize, usize, usize) {
@@ -97,6 +100,22 @@ impl PageTree {
     /// Pages with this tag.
     pub(crate) fn tagged(&self, tag: Tag) -> u64 {
         self.tagged[tag as usize]
+    }
+
+    /// Pages of the file that are in memory (`nrpages`).
+    pub(crate) fn len(&self) -> u64 {
+        self.pages
+    }
+
+    /// Shadows.
+    pub(crate) fn shadows(&self) -> u64 {
+        self.entries - self.pages
+    }
+
+    /// Whether all that there is is the shadow of its first page, which the kernel keeps without a node
+    /// (`xa_is_value(xa_head)`).
+    pub(crate) fn is_single_shadow(&self) -> bool {
+        (self.entries, self.pages) == (1, 0) && self.get(0) != Entry::Empty
     }
 
     fn leaf(&self, index: u32) -> Option<&Leaf> {
@@ -166,8 +185,11 @@ impl PageTree {
         };
         let leaf = group.leaves[leaf].get_or_insert_with(Leaf::new);
         debug_assert!(!matches!(leaf.slots[slot].get(), Entry::Page(_)));
-        leaf.used += u32::from(leaf.slots[slot] == Slot::default());
+        let new = leaf.slots[slot] == Slot::default();
+        leaf.used += u32::from(new);
         leaf.pages += 1;
+        self.entries += u64::from(new);
+        self.pages += 1;
         let before = std::mem::replace(&mut leaf.slots[slot], Slot::page(pfn));
         Some((group.first + index % BLOCK, Shadow::from_bits(before.0)))
     }
@@ -190,12 +212,14 @@ impl PageTree {
         let Some(leaf) = self.leaf_mut(index) else {
             return;
         };
-        leaf.pages -= u32::from(leaf.slots[slot].is_page());
+        let page = leaf.slots[slot].is_page();
+        leaf.pages -= u32::from(page);
         leaf.slots[slot] = Slot(shadow.map_or(0, Shadow::bits));
-        let empty = shadow.is_none() && {
-            leaf.used -= 1;
-            leaf.used == 0
-        };
+        let gone = shadow.is_none();
+        leaf.used -= u32::from(gone);
+        let empty = leaf.used == 0;
+        self.pages -= u64::from(page);
+        self.entries -= u64::from(gone);
         if empty {
             self.drop_leaf(mappings, index);
         }
@@ -206,7 +230,10 @@ impl PageTree {
         let Some(group) = &mut self.groups[at] else {
             return;
         };
-        group.leaves[leaf] = None;
+        if let Some(gone) = group.leaves[leaf].take() {
+            self.pages -= u64::from(gone.pages);
+            self.entries -= u64::from(gone.used);
+        }
         if group.leaves.iter().all(Option::is_none) {
             mappings.remove(group.first, u64::from(BLOCK));
             self.groups[at] = None;

@@ -5,8 +5,10 @@
 //! is given up, and it is free.
 
 use crate::ids::InodeId;
+use crate::kernel::InodeShadows;
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
+use crate::mm::alloc::xarray::CHUNK_SHIFT;
 use crate::mm::frames::pte::Pte;
 use crate::mm::io;
 use crate::mm::types::{Pfn, flag};
@@ -26,6 +28,20 @@ impl Mm {
         let page = &mut self.pages[pfn];
         page.mapcount -= unmapped;
         debug_assert!(!page.is_mapped());
+    }
+
+    /// Forgets the shadows of a file from an offset on, and frees what led to them.
+    pub(in crate::mm) fn forget_shadows(&mut self, inode: InodeId, start: u32) {
+        let file = &mut self.inodes[inode];
+        if file.pages.shadows() > 0 {
+            file.pages.forget_shadows(&mut self.mappings, start);
+            self.remove_shadow_nodes(inode, start >> CHUNK_SHIFT);
+        }
+        let file = &mut self.inodes[inode];
+        let pages = &file.pages;
+        for object in file.nodes.retain(|leaf| pages.has_leaf(leaf)) {
+            self.free_object(Cache::RadixTreeNode, object);
+        }
     }
 }
 
@@ -54,8 +70,10 @@ impl World {
         None
     }
 
-    /// `invalidate_mapping_pages`
-    fn invalidate_mapping_pages(&mut self, inode: InodeId) {
+    /// `invalidate_mapping_pages`: clean pages that nobody maps go, and all shadows. How many there were of both.
+    pub(in crate::mm) fn invalidate_mapping_pages(&mut self, inode: InodeId) -> u64 {
+        let pages = &self.mm.inodes[inode].pages;
+        let before = pages.len() + pages.shadows();
         let all: Vec<Pfn> = self.mm.inodes[inode]
             .pages
             .iter()
@@ -72,6 +90,9 @@ impl World {
                 self.mm.free_folio(pfn);
             }
         }
+        self.mm.forget_shadows(inode, 0);
+        self.mm.mapping_lost_pages(inode);
+        before - self.mm.inodes[inode].pages.len()
     }
 
     /// A file got shorter, or is gone: what lay behind its end is free.
@@ -97,19 +118,26 @@ async fn truncate_inode_pages(sys: &Sys, inode: InodeId, start: u32) {
         };
         io::wait_on_page(sys, pfn, flags).await;
     }
-    let mm = &mut sys.world().mm;
-    let file = &mut mm.inodes[inode];
-    file.pages.forget_shadows(&mut mm.mappings, start);
-    let pages = &file.pages;
-    for object in file.nodes.retain(|leaf| pages.has_leaf(leaf)) {
-        mm.free_object(Cache::RadixTreeNode, object);
-    }
+    sys.world().mm.forget_shadows(inode, start);
 }
 
-/// `drop_caches`: clean pages of all files that nobody maps.
+/// `drop_caches`: clean pages of all files that nobody maps. Up to 5.14 files with shadows alone keep these.
 pub(crate) async fn drop_pagecache(sys: &Sys) {
-    let inodes = sys.world().mm.inodes.keys();
+    let inodes = {
+        let mm = &mut sys.world().mm;
+        mm.shrinkers.stat.drop_pagecache += 1;
+        mm.inodes.keys()
+    };
     for inode in inodes {
+        let nothing = {
+            let mm = &sys.world().mm;
+            let ignores = mm.kernel.mechanisms.shrinker.inode_shadows == InodeShadows::Ignored;
+            let pages = &mm.inodes[inode].pages;
+            pages.len() == 0 && (ignores || pages.shadows() == 0)
+        };
+        if nothing {
+            continue;
+        }
         let cost = {
             let world = &mut *sys.world();
             let before = world.mm.nr_file_pages;
@@ -136,7 +164,11 @@ pub(crate) async fn truncate(sys: &Sys, inode: InodeId, size: u64) {
 
 /// `unlink(2)`: the name is gone, and the file with its last user.
 pub(crate) async fn unlink(sys: &Sys, inode: InodeId) {
-    sys.world().mm.inodes[inode].linked = false;
+    {
+        let mm = &mut sys.world().mm;
+        mm.inodes[inode].linked = false;
+        mm.d_delete(inode);
+    }
     evict_unused(sys, inode).await;
 }
 
@@ -161,6 +193,9 @@ pub(crate) async fn close(sys: &Sys, inode: InodeId) {
         {
             world.free_places(inode, pages);
         }
+        if let Some(name) = world.mm.inodes[inode].name {
+            world.mm.dput(name);
+        }
     }
     evict_unused(sys, inode).await;
 }
@@ -179,5 +214,6 @@ async fn evict_unused(sys: &Sys, inode: InodeId) {
             let wb = sys.world().mm.inodes[inode].wb();
             sys.hold_list_lock(wb, 0).await;
         }
+        sys.world().mm.destroy_inode(inode);
     }
 }

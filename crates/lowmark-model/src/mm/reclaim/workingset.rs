@@ -8,10 +8,9 @@
 //!
 //! A file page leaves its shadow in the page cache, an anonymous or shmem one in its swap slot.
 
-use crate::ids::{InodeId, LruvecId, MemcgId};
+use crate::ids::{LruvecId, MemcgId};
 use crate::kernel::Workingset;
 use crate::mm::Mm;
-use crate::mm::alloc::slub::Cache;
 use crate::mm::frames::shadow::{AGE_MASK, Shadow};
 use crate::mm::types::{Lru, Pfn, flag};
 
@@ -106,31 +105,6 @@ impl Mm {
     pub(crate) fn age_by_put_back(&mut self, lruvec: LruvecId, active: u64) {
         if self.kernel.mechanisms.reclaim.workingset == Workingset::All {
             self.age_nonresident(lruvec, active);
-        }
-    }
-}
-
-/// Leaves with shadows alone are kept for an eighth of as many pages as the node has (`count_shadow_nodes`).
-const PAGES_OF_SHADOW_NODE: u64 = 8;
-
-impl Mm {
-    /// A leaf of a file has shadows alone. When there are too many of these the oldest are forgotten, which the kernel
-    /// does with the next reclaim (`scan_shadow_nodes`).
-    pub(in crate::mm) fn add_shadow_node(&mut self, inode: InodeId, leaf: u32) {
-        self.shadow_nodes.push_back((inode, leaf));
-        let pages = self.totalram_pages();
-        while self.shadow_nodes.len() as u64 > pages / PAGES_OF_SHADOW_NODE {
-            let Some((inode, leaf)) = self.shadow_nodes.pop_front() else {
-                break;
-            };
-            let file = &mut self.inodes[inode];
-            if !file.pages.is_shadow_leaf(leaf) {
-                continue;
-            }
-            file.pages.forget_leaf(&mut self.mappings, leaf);
-            for object in file.nodes.remove(leaf) {
-                self.free_object(Cache::RadixTreeNode, object);
-            }
         }
     }
 }

@@ -218,6 +218,12 @@ impl World {
         page
     }
 
+    /// A block that is there above the min watermarks; no kswapd is woken for it.
+    pub(in crate::mm) fn alloc_pages_if_there(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
+        self.take_pages(gfp, order, Floor::Low)
+            .or_else(|| self.take_pages(gfp, order, Floor::Min(Reserves::None)))
+    }
+
     /// A block from a zone that keeps its floor; kswapd hears of it if that boosted the zone.
     #[inline(never)]
     pub(super) fn take_pages(&mut self, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {

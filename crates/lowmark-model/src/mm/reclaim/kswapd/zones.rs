@@ -12,7 +12,7 @@ use super::{Request, age_active_anon, pass_some_time, scan_control, shrink_node}
 use crate::ids::{NodeId, ZoneId};
 use crate::kernel::{BalanceGap, BalancePgdat, BalancedZones, KswapdWait};
 use crate::mm::Mm;
-use crate::mm::reclaim::vmscan::{DEF_PRIORITY, ScanControl, Target};
+use crate::mm::reclaim::vmscan::{DEF_PRIORITY, ScanControl, Target, after_zone};
 use crate::mm::types::{Mark, SWAP_CLUSTER_MAX, ZoneType};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
@@ -105,6 +105,7 @@ async fn balance_pass(
         raise_priority: true,
     };
     let class = sys.world().mm.zones[end_zone].kind;
+    sc.reclaim_idx = class;
     let zones: Vec<ZoneId> = sys.world().mm.zones_up_to(node, class as usize).collect();
     for zone in zones {
         let (hopeless, ok, high, lruvec) = {
@@ -132,11 +133,12 @@ async fn balance_pass(
             pass.scanned += sc.nr_scanned;
             pass.raise_priority &= sc.nr_scanned < sc.nr_to_reclaim;
         }
+        let slab = after_zone(sys, end_zone, !ok, sc).await;
         let world = &mut *sys.world();
         if era == BalancePgdat::ScannedTarget {
             world.mm.lruvecs[lruvec].all_writeback = false;
         }
-        if !ok && !world.mm.zone_reclaimable(zone) {
+        if !ok && slab == 0 && !world.mm.zone_reclaimable(zone) {
             world.mm.zones[zone].all_unreclaimable = true;
         }
         if world.mm.zones[zone].all_unreclaimable {

@@ -12,11 +12,13 @@ mod file_page;
 mod node;
 mod page_list;
 mod pfmemalloc;
+mod slab;
 mod throttle;
 
-use crate::ids::{LruvecId, MemcgId, ZoneId};
+use crate::ids::{LruvecId, MemcgId, NodeId, ZoneId};
 pub(crate) use classic::age_active_anon;
 pub(crate) use node::shrink_node;
+pub(super) use slab::after_zone;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
 use crate::kernel::{FlusherWakeup, HopelessNode, LruUnit};
@@ -56,6 +58,10 @@ pub(crate) struct ScanControl {
     pub(crate) nr_reclaimed: u64,
     /// Compaction could go on in some zone without more being reclaimed.
     compaction_ready: bool,
+    /// Pages on the lists that the pass over the node considers, as far as the kernel counts them for the shrinkers.
+    lru_pages: u64,
+    /// Flags of the allocation that wants memory; those of kswapd.
+    gfp: Gfp,
     /// What has been decided for the pass over the node.
     plan: node::Plan,
     /// What the pass over the node has found.
@@ -82,6 +88,8 @@ impl ScanControl {
             nr_scanned: 0,
             nr_reclaimed: 0,
             compaction_ready: false,
+            lru_pages: 0,
+            gfp: Gfp::kernel(NodeId::FIRST),
             plan: Default::default(),
             found: Default::default(),
         }
@@ -143,6 +151,7 @@ impl Sys {
             ]
         });
         let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, order, gfp.highest());
+        sc.gfp = gfp;
         let reclaimed = do_try_to_free_pages(self, gfp, &mut sc).await;
         self.world().trace(Kind::DirectReclaimEnd, |_| {
             vec![(Field::NrReclaimed, reclaimed)]
@@ -231,6 +240,7 @@ async fn go_through_priorities(
             }
             shrink_node(sys, target, sc).await;
         }
+        slab::after_zones(sys, targets, sc).await;
         if let Some(first) = targets.first() {
             throttle::consider_reclaim_throttle(sys, *first, sc).await;
         }

@@ -2,11 +2,11 @@
 //!
 //! 1. From 5.5 on what to scan is decided for all of the pass (`prepare_scan_control`): which active lists
 //!    may shrink, whether there are file pages enough to spare anon, or so few that only anon is worth it.
-//! 2. The lists are scanned.
+//! 2. The lists are scanned, and from 3.19 on caches shrunk ([`slab`]).
 //! 3. From 5.16 on what was found decides whether the reclaimer has to wait.
 
 use super::classic::shrink_lruvec;
-use super::{DEF_PRIORITY, ScanControl, Target, throttle};
+use super::{DEF_PRIORITY, ScanControl, Target, slab, throttle};
 use crate::ids::MemcgId;
 use crate::kernel::{HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
 use crate::mm::Mm;
@@ -84,8 +84,9 @@ pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl)
 }
 
 async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
-    let reclaimed = sc.nr_reclaimed;
+    let (reclaimed, scanned) = (sc.nr_reclaimed, sc.nr_scanned);
     sc.found = Found::default();
+    sc.lru_pages = 0;
     let groups = {
         let mut world = sys.world();
         debug_assert_eq!(
@@ -106,6 +107,7 @@ async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
     for lruvec in groups {
         shrink_lruvec(sys, Target { lruvec, ..target }, sc).await;
     }
+    slab::in_pass(sys, target, sc.nr_scanned - scanned, sc).await;
     throttle::after_pass(sys, target, sc).await;
     if sc.nr_reclaimed > reclaimed {
         sys.world().mm.node_made_progress(target);

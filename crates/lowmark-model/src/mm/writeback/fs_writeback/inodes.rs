@@ -35,6 +35,7 @@ impl Mm {
             Listed::MoreIo => &mut bdi.b_more_io,
         };
         list.retain(|&other| other != inode);
+        self.inode_add_lru(inode, false);
         true
     }
 }
@@ -112,6 +113,10 @@ impl World {
         let bdi = &mut self.mm.bdis[wb];
         put(bdi, listed, inode);
         bdi.waiters.wake_all(&mut self.sched);
+        // inode_sync_complete
+        if listed == Listed::Clean {
+            self.mm.inode_add_lru(inode, false);
+        }
     }
 
     pub(super) fn trace_single_inode(&mut self, inode: InodeId, slice: u64, wrote: u64) {

@@ -57,13 +57,24 @@ impl Mm {
         inactive * ratio < active
     }
 
-    /// Pages to scan of each list in this pass, indexed by [`Lru`].
-    pub(super) fn get_scan_count(&mut self, target: Target, sc: &ScanControl) -> [u64; 4] {
+    /// Pages to scan of each list in this pass, indexed by [`Lru`]; and into `sc` how many pages the lists have that are
+    /// considered.
+    pub(super) fn get_scan_count(&mut self, target: Target, sc: &mut ScanControl) -> [u64; 4] {
         let sizes = Lru::EVICTABLE.map(|lru| self.lru_size(target, lru, sc));
         let swap = sc.may_swap && self.swap.free_slots() > 0;
         // kswapd looks at least at a batch where it had given up before.
         let force = sc.kswapd && self.zones[target.zone].all_unreclaimable;
         let balance = self.scan_balance(target, sc, &sizes, swap);
+        sc.lru_pages += match &balance {
+            Balance::Equal => sizes.iter().sum::<u64>(),
+            Balance::Fraction(share, _) => {
+                let considered = sizes
+                    .iter()
+                    .enumerate()
+                    .filter(|(list, _)| share[list / 2] > 0);
+                considered.map(|(_, size)| size).sum()
+            }
+        };
         let saves = self.kernel.mechanisms.reclaim.small_scan == SmallScan::Saved;
         let saved = &mut self.lruvecs[target.lruvec].classic().nr_saved_scan;
         std::array::from_fn(|list| {

@@ -1,0 +1,215 @@
+//! The changes of shrinkers, as in [`history`](super::history).
+
+use super::change::{Change, v};
+use super::mechanisms::*;
+
+/// Every change of the shrinkers, oldest first.
+pub(super) const SHRINKERS: &[Change] = &[
+    Change {
+        name: "leave-slab-of-full-zones-alone",
+        version: v(3, 0),
+        commit: "d7868dae893c",
+        summary: "kswapd calls the shrinkers only after a zone that it shrank",
+        effect: |m| {
+            m.shrinker.kswapd_slab = KswapdSlab::ShrunkZone;
+        },
+    },
+    Change {
+        name: "less-wind-up-of-shrinkers",
+        version: v(3, 1),
+        commit: "3567b59aa80a",
+        summary: "a shrinker that could not work for a while does not empty its cache afterwards",
+        effect: |m| {
+            m.shrinker.slab_deferred = SlabDeferred::Half;
+        },
+    },
+    Change {
+        name: "shrinker-of-super-block",
+        version: v(3, 1),
+        commit: "b0d40c92adaf",
+        summary: "each file system has a shrinker for its dentries and inodes, in batches of 1024 (8ab47664d51a)",
+        effect: |m| {
+            m.shrinker.vfs_shrinkers = VfsShrinkers::SuperBlock;
+        },
+    },
+    Change {
+        name: "credit-for-stolen-pages",
+        version: v(3, 3),
+        commit: "5f8aefd44b9d",
+        summary: "pages that go with their inode count as reclaimed",
+        effect: |m| {
+            m.shrinker.inode_credit = InodeCredit::Counted;
+        },
+    },
+    Change {
+        name: "shrinkers-by-node",
+        version: v(3, 12),
+        commit: "9b17c62382dd",
+        summary: "dentries and inodes of each node are shrunk apart, and what was put off is counted for each (1d3d4437eae1)",
+        effect: |m| {
+            m.shrinker.vfs_shrinkers = VfsShrinkers::Node;
+        },
+    },
+    Change {
+        name: "inodes-wait-without-pages",
+        version: v(3, 12),
+        commit: "bc3b14cb2d50",
+        summary: "an inode whose pages the shrinker has dropped is freed when its turn comes again",
+        effect: |m| {
+            m.shrinker.inode_pages = InodePages::Drop;
+        },
+    },
+    Change {
+        name: "scan-small-slabs-whole",
+        version: v(3, 15),
+        commit: "0b1fb40a3b12",
+        summary: "a cache smaller than a batch is scanned when all of it is due",
+        effect: |m| {
+            m.shrinker.slab_batch = SlabBatch::Rest;
+        },
+    },
+    Change {
+        name: "shadow-shrinker",
+        version: v(3, 15),
+        commit: "449dd6984d0e",
+        summary: "nodes of trees with shadows alone are dropped when there are too many",
+        effect: |m| {
+            m.shrinker.shadow_nodes = ShadowNodes::NodePages;
+        },
+    },
+    Change {
+        name: "slab-in-shrink-zone",
+        version: v(3, 19),
+        commit: "6b4f7799c6a5",
+        summary: "slab is shrunk within the pass over a zone",
+        effect: |m| {
+            m.shrinker.slab_caller = SlabCaller::InPass;
+        },
+    },
+    Change {
+        name: "one-of-each-type",
+        version: v(4, 0),
+        commit: "49e7e7ff8d9e",
+        summary: "a call for a file system looks at one dentry and one inode at least",
+        effect: |m| {
+            m.shrinker.super_scan = SuperScan::OneMore;
+        },
+    },
+    Change {
+        name: "keep-clipped-deferral",
+        version: v(4, 10),
+        commit: "5f33a0803bbd",
+        summary: "what a call may not scan at once is remembered",
+        effect: |m| {
+            m.shrinker.slab_deferred = SlabDeferred::Kept;
+        },
+    },
+    Change {
+        name: "larger-shadow-limit",
+        version: v(4, 10),
+        commit: "b53889543200",
+        summary: "one node of shadows is kept for eight pages of files",
+        effect: |m| {
+            m.shrinker.shadow_nodes = ShadowNodes::FilePages;
+        },
+    },
+    Change {
+        name: "slab-by-priority",
+        version: v(4, 16),
+        commit: "9092c71bb724",
+        summary: "the priority says how much of a cache is scanned, not what was scanned of the LRU lists",
+        effect: |m| {
+            m.shrinker.slab_pressure = SlabPressure::Priority;
+        },
+    },
+    Change {
+        name: "scan-small-slabs-slowly",
+        version: v(4, 19),
+        commit: "172b06c32b94",
+        summary: "of a small cache a batch is due with every call",
+        effect: |m| {
+            m.shrinker.slab_least = SlabLeast::Batch;
+        },
+    },
+    Change {
+        name: "shadows-for-all-memory",
+        version: v(4, 20),
+        commit: "95f9ab2d596e",
+        summary: "nodes of shadows are kept by all LRU lists and slabs",
+        effect: |m| {
+            m.shrinker.shadow_nodes = ShadowNodes::LruPages;
+        },
+    },
+    Change {
+        name: "zero-seek-shadows",
+        version: v(4, 20),
+        commit: "4b85afbdacd2",
+        summary: "half of the nodes of shadows that are too many goes with every call",
+        effect: |m| {
+            m.shrinker.shadow_seeks = ShadowSeeks::Zero;
+        },
+    },
+    Change {
+        name: "rotate-inodes-with-pages",
+        version: v(4, 20),
+        commit: "a76cf1a474d7",
+        summary: "inodes with more than one page are spared",
+        effect: |m| {
+            m.shrinker.inode_pages = InodePages::Rotate;
+        },
+    },
+    Change {
+        name: "do-not-scan-small-slabs-slowly",
+        version: v(5, 0),
+        commit: "a9a238e83fbb",
+        summary: "small caches are scanned as others are again",
+        effect: |m| {
+            m.shrinker.slab_least = SlabLeast::None;
+        },
+    },
+    Change {
+        name: "do-not-rotate-inodes",
+        version: v(5, 0),
+        commit: "69056ee6a8a3",
+        summary: "inodes with pages lose these again",
+        effect: |m| {
+            m.shrinker.inode_pages = InodePages::Drop;
+        },
+    },
+    Change {
+        name: "deferral-by-priority",
+        version: v(5, 13),
+        commit: "18bb473e5031",
+        summary: "of what was put off a call does the part that its priority says",
+        effect: |m| {
+            m.shrinker.slab_deferred = SlabDeferred::Priority;
+        },
+    },
+    Change {
+        name: "count-stolen-shadows",
+        version: v(5, 15),
+        commit: "7ae12c809f6a",
+        summary: "shadows that go with their inode are counted as stolen pages, and drop_caches finds them",
+        effect: |m| {
+            m.shrinker.inode_shadows = InodeShadows::Counted;
+        },
+    },
+    Change {
+        name: "inodes-with-pages-off-list",
+        version: v(5, 16),
+        commit: "51b8c1fe250d",
+        summary: "inodes with pages stay off the list of unused ones",
+        effect: |m| {
+            m.shrinker.inode_pages = InodePages::OffList;
+        },
+    },
+    Change {
+        name: "free-inode-at-once",
+        version: v(6, 11),
+        commit: "2a0629834cd8",
+        summary: "an inode that has lost its last shadow is freed at once",
+        effect: |m| {
+            m.shrinker.inode_pages = InodePages::OffListAndFree;
+        },
+    },
+];

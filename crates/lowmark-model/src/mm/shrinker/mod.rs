@@ -1,0 +1,397 @@
+//! Caches that reclaim can shrink, and shrinking them (`mm/shrinker.c`, before 6.7 in `mm/vmscan.c`).
+//!
+//! 1. A *shrinker* says how many objects of its cache could be freed, and scans as many as it is told to
+//!    ([`pressure`]), in batches. A batch is decided upon at once, and its CPU time then spent.
+//! 2. A name that was looked up has a dentry ([`dcache`]), which holds the inode of its file ([`icache`]). Those that
+//!    nobody uses are on lists, from which a file system's shrinker takes them ([`super_block`]).
+//! 3. Leaves of files with shadows alone have a shrinker of their own ([`shadow`]).
+//! 4. Dentries and inodes lie in slabs. Scanning frees objects, and memory only when a slab has none left.
+//!
+//! Every name of a workload may have a dentry. Directories and file systems' own caches are taken to be in memory all
+//! the time, and what is read of an inode costs no I/O. No object belongs to a memory cgroup, so the shrinkers of one
+//! that is at its limit find nothing. The kernel takes an object that is used for the first time for one that was used
+//! again, up to about 4.12; that is left out.
+
+mod dcache;
+mod icache;
+mod list_lru;
+mod pressure;
+mod shadow;
+mod stat;
+mod super_block;
+
+pub(crate) use dcache::{Dentry, d_lookup};
+pub(crate) use pressure::Pressure;
+pub(crate) use stat::SlabStat;
+
+use crate::ids::{NameId, NodeId};
+use crate::kernel::{InodeCredit, Kernel, ShadowNodes, VfsShrinkers};
+use crate::mm::Mm;
+use crate::mm::alloc::slub::Cache;
+use crate::mm::types::{Gfp, MigrateType, SWAP_CLUSTER_MAX};
+use crate::world::{Sys, World};
+use lowmark_record::event::gfp;
+use lowmark_record::{Field, Kind};
+use lowmark_spec::Machine;
+use lowmark_spec::machine::FsKind;
+use pressure::Quota;
+use shadow::ShadowLists;
+use std::collections::BTreeMap;
+use super_block::SuperBlock;
+use typed_index_collections::TiVec;
+
+/// Objects in a batch of a shrinker that says nothing else (`SHRINK_BATCH`).
+const SHRINK_BATCH: u64 = 128;
+/// The same of a file system's (`alloc_super`).
+const SUPER_BATCH: u64 = 1024;
+/// What most objects cost to make again (`DEFAULT_SEEKS`).
+const DEFAULT_SEEKS: u64 = 2;
+
+/// Who shrinks a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Shrinker {
+    /// `scan_shadow_nodes`
+    Shadows,
+    /// `shrink_dcache_memory`
+    Dcache,
+    /// `shrink_icache_memory`
+    Icache,
+    /// `super_cache_scan`, of the file system of this number.
+    SuperBlock(usize),
+}
+
+impl Shrinker {
+    /// The function that scans, as tracepoints name it.
+    fn function(self, vfs: VfsShrinkers) -> &'static str {
+        match (self, vfs) {
+            (Shrinker::Shadows, _) => "scan_shadow_nodes",
+            (Shrinker::Dcache, _) => "shrink_dcache_memory",
+            (Shrinker::Icache, _) => "shrink_icache_memory",
+            (Shrinker::SuperBlock(_), VfsShrinkers::SuperBlock) => "prune_super",
+            (Shrinker::SuperBlock(_), _) => "super_cache_scan",
+        }
+    }
+
+    fn batch(self) -> u64 {
+        match self {
+            Shrinker::SuperBlock(_) => SUPER_BATCH,
+            _ => SHRINK_BATCH,
+        }
+    }
+
+    /// Where its `struct shrinker` lies, as far as that matters: no two at one place.
+    fn address(self) -> u64 {
+        let number = match self {
+            Shrinker::Shadows => 0,
+            Shrinker::Dcache => 1,
+            Shrinker::Icache => 2,
+            Shrinker::SuperBlock(number) => 3 + number as u64,
+        };
+        0xffff_8880_0000_0000 + 0x1000 * number
+    }
+}
+
+/// The caches and their shrinkers.
+#[derive(Debug, Default)]
+pub(crate) struct Shrinkers {
+    /// Every name of the workload; none if the kernel's shrinkers are left out.
+    pub(crate) dentries: TiVec<NameId, Dentry>,
+    /// Of each file system of the machine, what its inodes are.
+    inode_caches: Vec<Cache>,
+    /// The lists of each file system; to 3.0 one for all.
+    supers: Vec<SuperBlock>,
+    shadows: ShadowLists,
+    /// What each shrinker put off, on each node (`nr_deferred`).
+    deferred: BTreeMap<(Shrinker, usize), u64>,
+    /// Counters.
+    pub(crate) stat: SlabStat,
+}
+
+/// What a call of the shrinkers has come to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Freed {
+    /// Objects freed.
+    pub(crate) objects: u64,
+    /// Pages of slabs that went with them, and of files as far as these count (`reclaim_state`).
+    pub(crate) pages: u64,
+}
+
+/// Who calls the shrinkers, and what for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Caller {
+    /// What the pass over the LRU lists came to.
+    pub(crate) pressure: Pressure,
+    /// Flags of the allocation that memory is reclaimed for.
+    pub(crate) gfp: Gfp,
+    /// kswapd, not an allocating task.
+    pub(crate) kswapd: bool,
+}
+
+/// What a batch came to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Scanned {
+    /// Objects freed, or taken off the list.
+    freed: u64,
+    /// Objects looked at.
+    looked: u64,
+    /// Pages of files dropped, and of these and shadows those that were counted.
+    dropped: u64,
+    stolen: u64,
+}
+
+impl Shrinkers {
+    /// No names yet.
+    pub(in crate::mm) fn new(machine: &Machine, kernel: &Kernel, nodes: usize) -> Shrinkers {
+        let systems = machine.filesystems.iter();
+        let inode_caches = systems.map(|fs| match fs.kind {
+            FsKind::Xfs => Cache::XfsInode,
+            // Those of tmpfs are not the model's: it has no files there.
+            FsKind::Ext4 | FsKind::Tmpfs => Cache::Ext4Inode,
+        });
+        let inode_caches: Vec<Cache> = inode_caches.collect();
+        let supers = match kernel.mechanisms.shrinker.vfs_shrinkers {
+            VfsShrinkers::Global => 1,
+            VfsShrinkers::SuperBlock | VfsShrinkers::Node => inode_caches.len(),
+        };
+        Shrinkers {
+            supers: (0..supers).map(|_| SuperBlock::new(nodes)).collect(),
+            inode_caches,
+            shadows: ShadowLists::new(nodes),
+            ..Shrinkers::default()
+        }
+    }
+
+    /// Whether there is anything that could be in a cache.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        !self.dentries.is_empty()
+    }
+}
+
+impl Mm {
+    /// Every shrinker with each of the nodes on which it is called.
+    fn shrinker_calls(&self, nodes: &[NodeId]) -> Vec<(Shrinker, usize)> {
+        let rules = &self.kernel.mechanisms.shrinker;
+        let shadows = (rules.shadow_nodes != ShadowNodes::All).then_some(Shrinker::Shadows);
+        let of_files: Vec<Shrinker> = match rules.vfs_shrinkers {
+            VfsShrinkers::Global => vec![Shrinker::Dcache, Shrinker::Icache],
+            _ => (0..self.shrinkers.supers.len())
+                .map(Shrinker::SuperBlock)
+                .collect(),
+        };
+        let by_node = rules.vfs_shrinkers == VfsShrinkers::Node;
+        let nodes: Vec<usize> = match by_node {
+            true => nodes.iter().map(|&node| usize::from(node)).collect(),
+            false => vec![0],
+        };
+        let all = shadows.into_iter().chain(of_files);
+        all.flat_map(|shrinker| nodes.iter().map(move |&node| (shrinker, node)))
+            .collect()
+    }
+
+    /// `count_objects`
+    fn count_objects(&self, shrinker: Shrinker, node: usize) -> u64 {
+        match shrinker {
+            Shrinker::Shadows => self.count_shadow_nodes(node),
+            Shrinker::Dcache => self.count_dentries(),
+            Shrinker::Icache => self.count_inodes(),
+            Shrinker::SuperBlock(number) => self.super_cache_count(number, node),
+        }
+    }
+
+    fn describe(&self, shrinker: Shrinker, node: usize) -> pressure::Cache {
+        pressure::Cache {
+            freeable: self.count_objects(shrinker, node),
+            seeks: match shrinker {
+                Shrinker::Shadows => self.shadow_seeks(),
+                _ => DEFAULT_SEEKS,
+            },
+            batch: shrinker.batch(),
+        }
+    }
+}
+
+impl World {
+    /// `scan_objects`: a batch, and the CPU time that it takes. None: it cannot be done now.
+    fn scan_objects(
+        &mut self,
+        shrinker: Shrinker,
+        node: usize,
+        nr: u64,
+        caller: &Caller,
+    ) -> Option<(Freed, u64)> {
+        if shrinker != Shrinker::Shadows && !caller.gfp.has(gfp::FS) {
+            return None;
+        }
+        let slabs = |world: &World| world.mm.slub.pages(MigrateType::Reclaimable);
+        let before = slabs(self);
+        let scanned = match shrinker {
+            Shrinker::Shadows => self.mm.scan_shadow_nodes(node, nr),
+            Shrinker::Dcache => self.mm.prune_dcache(0, 0, nr),
+            Shrinker::Icache => self.prune_icache(0, 0, nr, caller.kswapd),
+            Shrinker::SuperBlock(number) => self.super_cache_scan(number, node, nr, caller.kswapd),
+        };
+        self.mm.shrinkers.stat.slabs_scanned += nr;
+        let costs = &self.costs;
+        let cost = scanned.looked * costs.scan_page_ns + scanned.dropped * costs.file_page_ns;
+        let credit = match self.mm.kernel.mechanisms.shrinker.inode_credit {
+            InodeCredit::None => 0,
+            InodeCredit::Counted => scanned.stolen,
+        };
+        let freed = Freed {
+            objects: scanned.freed,
+            pages: before - slabs(self) + credit,
+        };
+        Some((freed, cost))
+    }
+
+    fn trace_slab_start(&mut self, call: &Call, caller: &Caller) {
+        let Call { cache, quota, .. } = *call;
+        let name = self.function_name(call.shrinker);
+        let Pressure {
+            scanned,
+            eligible,
+            priority,
+        } = caller.pressure;
+        let scanned = if scanned == 0 {
+            SWAP_CLUSTER_MAX
+        } else {
+            scanned
+        };
+        let flags = caller.gfp.flags();
+        self.trace(Kind::ShrinkSlabStart, |_| {
+            vec![
+                (Field::Shrinker, name),
+                (Field::Shr, call.shrinker.address()),
+                (Field::Nid, call.node as u64),
+                (Field::NrObjectsToShrink, quota.deferred),
+                (Field::GfpFlags, flags),
+                (Field::PgsScanned, scanned),
+                (Field::LruPgs, eligible),
+                (Field::CacheItems, cache.freeable),
+                (Field::Delta, quota.delta),
+                (Field::TotalScan, quota.total),
+                (Field::Priority, u64::from(priority)),
+            ]
+        });
+    }
+
+    fn trace_slab_end(&mut self, call: &Call, left: u64, freed: Freed) {
+        let name = self.function_name(call.shrinker);
+        let key = (call.shrinker, call.node);
+        let put_off = self.mm.shrinkers.deferred.get(&key).copied().unwrap_or(0);
+        self.trace(Kind::ShrinkSlabEnd, |_| {
+            vec![
+                (Field::Shrinker, name),
+                (Field::Shr, call.shrinker.address()),
+                (Field::Nid, call.node as u64),
+                (Field::UnusedScan, call.quota.deferred),
+                (Field::NewScan, put_off),
+                (Field::TotalScan, left),
+                (Field::Retval, freed.objects),
+            ]
+        });
+    }
+
+    fn function_name(&mut self, shrinker: Shrinker) -> u64 {
+        if !self.trace.enabled() {
+            return 0;
+        }
+        let vfs = self.mm.kernel.mechanisms.shrinker.vfs_shrinkers;
+        self.trace.name(shrinker.function(vfs))
+    }
+}
+
+/// A call of one shrinker on one node.
+#[derive(Debug, Clone, Copy)]
+struct Call {
+    shrinker: Shrinker,
+    node: usize,
+    cache: pressure::Cache,
+    quota: Quota,
+}
+
+/// `shrink_slab`: each shrinker does its part on each of the nodes.
+pub(crate) async fn shrink_slab(sys: &Sys, nodes: &[NodeId], caller: &Caller) -> Freed {
+    let calls = {
+        let world = sys.world();
+        match world.mm.shrinkers.is_on() {
+            true => world.mm.shrinker_calls(nodes),
+            false => return Freed::default(),
+        }
+    };
+    let mut freed = Freed::default();
+    for (shrinker, node) in calls {
+        let of_one = do_shrink_slab(sys, shrinker, node, caller).await;
+        freed.objects += of_one.objects;
+        freed.pages += of_one.pages;
+    }
+    freed
+}
+
+async fn do_shrink_slab(sys: &Sys, shrinker: Shrinker, node: usize, caller: &Caller) -> Freed {
+    let (rules, call) = {
+        let world = &mut *sys.world();
+        let rules = world.mm.kernel.mechanisms.shrinker;
+        let cache = world.mm.describe(shrinker, node);
+        if cache.freeable == 0 {
+            return Freed::default();
+        }
+        // Others who call it meanwhile do not do the same work.
+        let before = world.mm.shrinkers.deferred.remove(&(shrinker, node));
+        let quota = Quota::new(&rules, &cache, &caller.pressure, before.unwrap_or(0));
+        let call = Call {
+            shrinker,
+            node,
+            cache,
+            quota,
+        };
+        world.trace_slab_start(&call, caller);
+        (rules, call)
+    };
+    let mut left = call.quota.total;
+    let mut freed = Freed::default();
+    while let Some(nr) = Quota::next_batch(&rules, &call.cache, left) {
+        let scanned = sys.world().scan_objects(shrinker, node, nr, caller);
+        let Some((of_batch, cost)) = scanned else {
+            break;
+        };
+        left -= nr;
+        freed.objects += of_batch.objects;
+        freed.pages += of_batch.pages;
+        sys.charge_kernel(cost).await;
+    }
+    let world = &mut *sys.world();
+    let put_off = call
+        .quota
+        .put_off(&rules, &call.cache, call.quota.total - left);
+    if put_off > 0 {
+        *world
+            .mm
+            .shrinkers
+            .deferred
+            .entry((shrinker, node))
+            .or_default() += put_off;
+    }
+    world.trace_slab_end(&call, left, freed);
+    freed
+}
+
+/// Rounds of `drop_slab` go on while one frees more objects than this.
+const ENOUGH_DROPPED: u64 = 10;
+
+/// `drop_slab`: what `drop_caches` of 2 does.
+pub(crate) async fn drop_slab(sys: &Sys) {
+    let nodes: Vec<NodeId> = sys.world().mm.nodes.keys().collect();
+    let caller = Caller {
+        pressure: Pressure {
+            scanned: 1000,
+            eligible: 1000,
+            priority: 0,
+        },
+        gfp: Gfp::kernel(NodeId::FIRST),
+        kswapd: false,
+    };
+    while shrink_slab(sys, &nodes, &caller).await.objects > ENOUGH_DROPPED {}
+    sys.world().mm.shrinkers.stat.drop_slab += 1;
+}
