@@ -215,7 +215,7 @@ fn tell_apart(reports: &mut [Read], targets: &[String]) {
 }
 
 /// The last part of a path, without what says its format.
-fn heading(target: &str) -> String {
+pub(super) fn heading(target: &str) -> String {
     let name = Path::new(target).file_name();
     let name = name.map_or(target.to_owned(), |name| {
         name.to_string_lossy().into_owned()
@@ -257,7 +257,8 @@ pub(crate) fn say(target: &str, figures: &ReclaimFigures, strict: bool) -> miett
     Ok(traces::is_broken(&figures.account))
 }
 
-fn vmstat(files: &[PathBuf]) -> miette::Result<Option<VmstatChange>> {
+/// What `--vmstat` names.
+pub(super) fn vmstat(files: &[PathBuf]) -> miette::Result<Option<VmstatChange>> {
     let read = |path: &PathBuf| {
         std::fs::read_to_string(path)
             .into_diagnostic()
