@@ -55,12 +55,12 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// Letter in tables.
-    pub fn letter(self) -> char {
+    /// What it goes by, in tables.
+    pub fn label(self) -> &'static str {
         match self {
-            Confidence::Exact => 'a',
-            Confidence::Counted => 'b',
-            Confidence::Hint => 'c',
+            Confidence::Exact => "events",
+            Confidence::Counted => "counters",
+            Confidence::Hint => "a hint",
         }
     }
 }

@@ -12,7 +12,8 @@ pub fn documentation() -> String {
         "# Causes\n\n\
          What `lowmark why` can answer, made from the declarations in `crates/lowmark-report/src/why/causes/`. The\n\
          *limit* is what made tasks wait, the *demand* what needed the room for which they waited; each is a cut\n\
-         through the same time. How sure: **a** exact from events, **b** from counters, **c** a hint.\n\n\
+         through the same time. *By* is what a cause goes by: events are exact, counters have the error that sharing out\n\
+         has, a hint is no more than that.\n\n\
          | limit | |\n|---|---|\n",
     );
     for limit in Limit::ALL {
@@ -46,7 +47,7 @@ fn describe(cause: &Cause, page: &mut String) {
         ("limit", limits),
         ("evidence", cause.needs.to_owned()),
         ("arithmetic", cause.formula.to_owned()),
-        ("sure", cause.confidence.letter().to_string()),
+        ("by", cause.confidence.label().to_owned()),
         ("kernels", cause.kernels.to_owned()),
         ("confused with", cause.confused.to_owned()),
     ];

@@ -235,7 +235,8 @@ fn split(report: &WhyReport, surroundings: &Surroundings, whole: Option<&Inflow>
     let mut rest = *all;
     let course = &report.course;
     for (at, slice) in course.slices().iter().enumerate() {
-        let from = course.base_ns() + at as u64 * course.length_ns();
+        let from = (at as u64).saturating_mul(course.length_ns());
+        let from = course.base_ns().saturating_add(from);
         let inflow = inflow_of(surroundings, from, from.saturating_add(course.length_ns()));
         left = left.saturating_add(split.add(slice, inflow.as_ref().or(whole), files_told));
         let rests = rest.time_ns.as_flattened_mut().iter_mut();

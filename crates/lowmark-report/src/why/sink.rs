@@ -510,6 +510,31 @@ impl WhyReport {
     }
 }
 
+/// Whether an event begins or ends something that may reach into a window.
+fn is_paired(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::DirectReclaimBegin
+            | Kind::DirectReclaimEnd
+            | Kind::MemcgReclaimBegin
+            | Kind::MemcgReclaimEnd
+            | Kind::MemcgSoftlimitReclaimBegin
+            | Kind::MemcgSoftlimitReclaimEnd
+            | Kind::NodeReclaimBegin
+            | Kind::NodeReclaimEnd
+            | Kind::TryToCompactPages
+            | Kind::CompactionBegin
+            | Kind::CompactionEnd
+            | Kind::ShrinkSlabStart
+            | Kind::ShrinkSlabEnd
+            | Kind::BalanceDirtyPages
+            | Kind::BalanceDirtyStart
+            | Kind::BalanceDirtyWait
+            | Kind::WbcBalanceDirtyStart
+            | Kind::WbcBalanceDirtyWait
+    )
+}
+
 impl Sink for WhyReport {
     #[inline]
     fn event(&mut self, event: &Event, tables: &Tables) {
@@ -527,8 +552,7 @@ impl Sink for WhyReport {
         }
         self.course.at(event.time_ns);
         // A wait may end after the window: begins and ends are always taken, and cut to it.
-        let paired = event.kind.name().ends_with("_begin") || event.kind.name().ends_with("_end");
-        if paired || self.within(event.time_ns) {
+        if is_paired(event.kind) || self.within(event.time_ns) {
             self.take((thread, task), &event, who);
         }
     }

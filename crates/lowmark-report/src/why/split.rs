@@ -75,11 +75,11 @@ impl Split {
     ) -> u64 {
         let parts = inflow.map_or([0; 4], Inflow::parts);
         let only = |wanted: [bool; 4]| {
-            let mut at = 0;
-            parts.map(|part| {
-                at += 1;
-                if wanted[at - 1] { part } else { 0 }
-            })
+            let mut weights = parts;
+            for (weight, is_wanted) in weights.iter_mut().zip(wanted) {
+                *weight *= u64::from(is_wanted);
+            }
+            weights
         };
         let anon = only([true, true, false, false]);
         let file = only([false, false, true, true]);

@@ -310,6 +310,107 @@ fn faults_need_their_version_and_their_pattern() {
     assert_eq!(named(Some("6.1.0")), []);
 }
 
+/// Ids of what is found in events with what else is known.
+fn found(events: &[(&str, u64, &str)], known: &Surroundings) -> BTreeSet<&'static str> {
+    let rows = answer(events, known).account.rows;
+    rows.iter().map(|row| row.cause.id).collect()
+}
+
+#[test]
+fn groups_are_told_apart_by_their_events() {
+    let wait = [("a-1", 0, MEMCG), ("a-1", 9, MEMCG_END)];
+    let counted = |max, high| {
+        counters(&[
+            ("cgroup/box/memory.events.max", max),
+            ("cgroup/box/memory.events.high", high),
+        ])
+    };
+    let ids = |known: &Surroundings| {
+        let ids = found(&wait, known);
+        ["M1", "M2"].map(|id| ids.contains(id))
+    };
+    assert_eq!(ids(&Surroundings::default()), [true, false]);
+    assert_eq!(ids(&counted(3, 0)), [true, false]);
+    assert_eq!(ids(&counted(0, 3)), [false, true]);
+}
+
+#[test]
+fn waits_for_io_are_not_waits_for_memory() {
+    let known = |memory_ms: u64, io_ms: u64| Surroundings {
+        memory_pressure: Some(Pressure {
+            some_ns: memory_ms * MS,
+        }),
+        io_pressure: Some(Pressure {
+            some_ns: io_ms * MS,
+        }),
+        ..Surroundings::default()
+    };
+    let answer_of = |known: &Surroundings| answer(&[("a-1", 0, END)], known);
+    let io = answer_of(&known(10, 1000));
+    assert!(io.found && io.account.total_ns() == 0);
+    assert!(
+        io.sentence.contains("tasks waited for I/O (X1)"),
+        "{}",
+        io.sentence
+    );
+    assert!(!answer_of(&known(300, 1000)).found);
+}
+
+/// Each rarer cause is found where its evidence is, and not without it.
+#[test]
+fn rarer_causes_are_found_by_their_evidence() {
+    let none = Surroundings::default();
+    let quiet = [("a-1", 0, ANON), ("a-1", 9, END)];
+    let absent = found(&quiet, &none);
+    let expect = |id: &str, events: &[(&str, u64, &str)], known: &Surroundings| {
+        assert!(!absent.contains(id), "{id} without its evidence");
+        assert!(found(events, known).contains(id), "{id}");
+    };
+    let used = "mm_vmscan_lru_shrink_inactive: nid=0 nr_scanned=100 nr_reclaimed=1 nr_dirty=0 nr_writeback=0 nr_congested=0 nr_immediate=0 nr_activate_anon=60 nr_activate_file=0 nr_ref_keep=30 nr_unmap_fail=0 priority=12 flags=RECLAIM_WB_ANON|RECLAIM_WB_ASYNC";
+    expect(
+        "G7",
+        &[("a-1", 0, ANON), ("a-1", 5, used), ("a-1", 9, END)],
+        &none,
+    );
+    let isolated = "mm_vmscan_throttled: nid=0 usec_timeout=20000 usect_delayed=8000 reason=VMSCAN_THROTTLE_ISOLATED";
+    expect(
+        "G9",
+        &[("a-1", 0, ANON), ("a-1", 9, isolated), ("a-1", 9, END)],
+        &none,
+    );
+    expect("G10", &quiet, &counters(&[("pgscan_direct_throttle", 1)]));
+    let mut full = counters(&[
+        ("pswpin", 0),
+        ("pgpgin", 400),
+        ("workingset_refault_file", 50),
+        ("pgsteal_anon", 0),
+        ("pgsteal_file", 90),
+    ]);
+    full.meminfo = [("SwapTotal".to_owned(), 0), ("SwapFree".to_owned(), 0)].into();
+    expect("G11", &[("a-1", 0, FILE), ("a-1", 9, END)], &full);
+    let unbalanced = counters(&[
+        ("pgscan_anon", 100_000),
+        ("pgscan_file", 1000),
+        ("workingset_refault_anon", 100),
+        ("workingset_refault_file", 9000),
+    ]);
+    expect("G12", &quiet, &unbalanced);
+    let large = "mm_vmscan_direct_reclaim_begin: order=5 gfp_flags=GFP_KERNEL|__GFP_COMP";
+    expect("F2", &[("a-1", 0, large), ("a-1", 9, END)], &none);
+    let boosted = Surroundings {
+        boost: Some(7),
+        ..Surroundings::default()
+    };
+    expect("F3", &quiet, &boosted);
+    let wakeup = "mm_vmscan_wakeup_kswapd: nid=0 order=10 gfp_flags=GFP_KERNEL|__GFP_COMP";
+    expect("F4", &[("a-1", 0, wakeup)], &none);
+    let node = "mm_vmscan_node_reclaim_begin: nid=1 order=0 gfp_flags=GFP_HIGHUSER_MOVABLE";
+    let node_end = "mm_vmscan_node_reclaim_end: nr_reclaimed=4";
+    expect("N1", &[("a-1", 0, node), ("a-1", 9, node_end)], &none);
+    expect("P1", &[("kdamond.0-9", 0, used)], &none);
+    expect("X2", &[("a-1", 0, "mark_victim: pid=12")], &none);
+}
+
 #[test]
 fn declarations_are_whole() {
     let ids: BTreeSet<&str> = CAUSES.iter().map(|cause| cause.id).collect();

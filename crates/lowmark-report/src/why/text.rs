@@ -25,7 +25,7 @@ impl Answer {
     /// The answer as text, tables divided and lines folded at `width`.
     pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
         let mut text = self.head();
-        text += &folded(&self.sentence, width);
+        text += &paragraph(&self.sentence, width);
         let sections = [
             ("Limit", self.limits(style, width)),
             (
@@ -60,7 +60,7 @@ impl Answer {
 
     /// The short form: the sentence, and what needed room.
     pub fn short(&self, width: Option<usize>) -> String {
-        let mut text = folded(&self.sentence, width);
+        let mut text = paragraph(&self.sentence, width);
         let total = self.account.total_ns();
         let demands = self.account.of_role(Role::Demand).take(SHORT_ROWS);
         for row in demands.filter(|row| row.finding.total_ns() > 0) {
@@ -124,24 +124,35 @@ impl Answer {
     }
 
     fn causes(&self, role: Role, style: &dyn Style, width: Option<usize>) -> String {
-        let rows: Vec<&Row> = self.account.of_role(role).collect();
+        let total = self.account.total_ns();
+        // What waits went into by less than a hundredth is not worth a line.
+        let is_told = |row: &&Row| {
+            role != Role::Inside || row.finding.total_ns().saturating_mul(100) >= total
+        };
+        let rows: Vec<&Row> = self.account.of_role(role).filter(is_told).collect();
         if rows.is_empty() {
             return String::new();
         }
         let mut table = TextTable::new()
             .column("", Align::Left)
             .column("", Align::Left);
-        for head in ["Traced s", "Estimated s", "Of all", "Sure"] {
+        for head in ["Traced s", "Estimated s", "Of all"] {
             table = table.column(head, Align::Right);
         }
+        table = table.column("By", Align::Left);
         for row in &rows {
+            let finding = &row.finding;
+            let time = |text: String| match finding.total_ns() {
+                0 => "-".to_owned(),
+                _ => text,
+            };
             table.row([
                 row.cause.id.to_owned(),
                 row.cause.name.to_owned(),
-                seconds(row.finding.traced_ns),
-                seconds(row.finding.estimated_ns),
-                percent(row.finding.total_ns(), self.account.total_ns()),
-                row.cause.confidence.letter().to_string(),
+                time(seconds(finding.traced_ns)),
+                time(seconds(finding.estimated_ns)),
+                time(percent(finding.total_ns(), total)),
+                row.cause.confidence.label().to_owned(),
             ]);
         }
         let mut text = table.render(style, width);
@@ -326,6 +337,11 @@ impl Stall {
         }
         said.join(", ")
     }
+}
+
+/// A sentence folded at the width.
+fn paragraph(line: &str, width: Option<usize>) -> String {
+    hanging(&format!("{line}\n"), 0, Some(width.unwrap_or(WIDTH)))
 }
 
 /// A line folded at the width, what goes on indented.

@@ -75,13 +75,16 @@ pub(super) fn sentence(evidence: &Evidence, account: &Account) -> String {
     said += ".";
     if let Some(row) = account.limits.first() {
         let share = percent(row.total_ns(), total);
-        said += &format!(" {share} of it in {}.", waited_in(row.limit));
+        said += &format!(" {share} of it was in {}.", waited_in(row.limit));
     }
     let inside = account.of_role(Role::Inside);
     let long = inside.filter(|row| row.finding.total_ns().saturating_mul(4) >= total);
     for row in long {
         let share = percent(row.finding.total_ns(), total);
-        said += &format!(" {share} of it {} ({}).", row.cause.because, row.cause.id);
+        said += &format!(
+            " In {share} of it {} ({}).",
+            row.cause.because, row.cause.id
+        );
     }
     said
 }

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         top: usize::from(args.top),
     });
     let (source, recording) = match &args.capture {
-        Some(capture) => traces::read_any(capture, &mut report)?,
+        Some(capture) => traces::read_any(&one(capture)?, &mut report)?,
         None => (Source::default(), None),
     };
     let surroundings = surroundings(args, recording.as_ref())?;
@@ -85,6 +85,19 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         }
     }
     Ok(status(&answer, is_broken))
+}
+
+/// The recording that a directory holds, if that is one below it; else what was given.
+fn one(capture: &str) -> miette::Result<String> {
+    let targets = traces::targets(&[capture.to_owned()])?;
+    match targets.as_slice() {
+        [target] => Ok(target.clone()),
+        several => Err(miette!(
+            help = "name one of them",
+            "{capture}: {} recordings; lowmark why answers for one",
+            several.len()
+        )),
+    }
 }
 
 fn status(answer: &Answer, is_broken: bool) -> u8 {

@@ -44,7 +44,7 @@ fn arithmetic(evidence: &Evidence) -> Option<Finding> {
         evidence.count("thp_fault_alloc"),
         evidence.count("thp_fault_fallback"),
     );
-    if got + failed > 0 {
+    if got > 0 || failed > 0 {
         says += &format!("; {got} faults got a huge page, {failed} did not");
     }
     Finding::traced(evidence.huge_ns(), says).if_any()

@@ -34,9 +34,9 @@ fn arithmetic(evidence: &Evidence) -> Option<Finding> {
         evidence.counter("workingset_refault_anon")?,
         evidence.counter("workingset_refault_file")?,
     ];
-    let enough = back.iter().sum::<u64>() >= 1000 && scanned.iter().all(|n| *n > 0);
-    let products = [0, 1].map(|at| u128::from(scanned[at]) * u128::from(back[1 - at] + 1));
-    let apart = products[0].max(products[1]) > 4 * products[0].min(products[1]);
+    let enough = back[0].saturating_add(back[1]) >= 1000 && scanned.iter().all(|n| *n > 0);
+    let products = [0, 1].map(|at| u128::from(scanned[at]) * u128::from(back[1 - at].max(1)));
+    let apart = products[0].max(products[1]) / 4 > products[0].min(products[1]);
     // Where what comes back is scanned most there is nothing to put right.
     let wrong = (scanned[0] > scanned[1]) != (back[0] > back[1]);
     let says = format!(

@@ -46,17 +46,9 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {
     let inflow = evidence.inflow();
-    let mut says = format!(
+    let says = format!(
         "{} pages had to go for it that did not come back",
         inflow.anon_new
     );
-    let (allocated, freed) = (evidence.count_all("pgalloc_", ""), evidence.count("pgfree"));
-    let churned = allocated.min(freed);
-    if churned > inflow.stolen.saturating_mul(3) && inflow.stolen > 0 {
-        says += &format!(
-            "; much of it is given back soon: {freed} pages were freed, {} reclaimed",
-            inflow.stolen
-        );
-    }
     Finding::traced(evidence.demand_ns(Demand::AnonNew), says).if_any()
 }

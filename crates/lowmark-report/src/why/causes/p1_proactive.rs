@@ -26,7 +26,9 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {
     let traced = evidence.sums.proactive_pages.reclaimed;
-    let counted = evidence.count("pgsteal_proactive") + evidence.count("pgsteal_khugepaged");
+    let counted = evidence
+        .count("pgsteal_proactive")
+        .saturating_add(evidence.count("pgsteal_khugepaged"));
     let pages = traced.max(counted);
     (pages > 0).then(|| Finding::traced(0, format!("{pages} pages")))
 }
