@@ -120,7 +120,11 @@ impl Answer {
             heading: evidence.surroundings.heading.clone(),
             span_ns: report.span_ns,
             sentence: words::sentence(&evidence, &account),
-            found: account.total_ns() > 0 || answered || !faults.is_empty() || pages_only,
+            found: account.total_ns() > 0
+                || evidence.sums.open.0 > 0
+                || answered
+                || !faults.is_empty()
+                || pages_only,
             stalls,
             episode_count: report.episodes.all().len(),
             episodes: episodes(&report, &evidence),

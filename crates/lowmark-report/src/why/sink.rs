@@ -201,7 +201,7 @@ impl WhyReport {
         let last_ns = self.span_ns.map_or(0, |(_, last)| last);
         self.kswapd_awake_ns = self.awake.until(last_ns);
         for thread in self.threads.all() {
-            if let Some(open) = &thread.open {
+            if let Some(open) = thread.open.filter(|open| open.counts) {
                 let (number, ns) = self.sums.open;
                 let so_far = last_ns.saturating_sub(open.wait.begin_ns);
                 self.sums.open = (number + 1, ns.saturating_add(so_far));
@@ -216,7 +216,7 @@ impl WhyReport {
             && self.options.to_ns.is_none_or(|to| time_ns <= to)
     }
 
-    fn begin(&mut self, at: (usize, u32), pair: Pair, limit: Limit, event: &Event) {
+    fn begin(&mut self, at: (usize, u32), who: Who, pair: Pair, limit: Limit, event: &Event) {
         let order = event
             .signed(Field::Order)
             .map_or(0, |o| o.clamp(0, 255) as u8);
@@ -233,6 +233,7 @@ impl WhyReport {
             pair,
             wait,
             awake_ns,
+            counts: who == Who::Task,
         });
     }
 
@@ -404,6 +405,7 @@ impl WhyReport {
                     pair: Pair::Compaction,
                     wait,
                     awake_ns,
+                    counts: who == Who::Task,
                 });
             }
             (false, false) => self.end(at, Pair::Compaction, event, who),
@@ -459,16 +461,16 @@ impl WhyReport {
     fn take(&mut self, at: (usize, u32), event: &Event, who: Who) {
         match event.kind {
             Kind::DirectReclaimBegin => {
-                self.begin(at, Pair::Direct, WhyReport::limit_of(event), event);
+                self.begin(at, who, Pair::Direct, WhyReport::limit_of(event), event);
             }
             Kind::DirectReclaimEnd => self.end(at, Pair::Direct, event, who),
-            Kind::MemcgReclaimBegin => self.begin(at, Pair::Memcg, Limit::Memcg, event),
+            Kind::MemcgReclaimBegin => self.begin(at, who, Pair::Memcg, Limit::Memcg, event),
             Kind::MemcgReclaimEnd => self.end(at, Pair::Memcg, event, who),
             Kind::MemcgSoftlimitReclaimBegin => {
-                self.begin(at, Pair::Softlimit, Limit::Memcg, event);
+                self.begin(at, who, Pair::Softlimit, Limit::Memcg, event);
             }
             Kind::MemcgSoftlimitReclaimEnd => self.end(at, Pair::Softlimit, event, who),
-            Kind::NodeReclaimBegin => self.begin(at, Pair::Node, Limit::Node, event),
+            Kind::NodeReclaimBegin => self.begin(at, who, Pair::Node, Limit::Node, event),
             Kind::NodeReclaimEnd => self.end(at, Pair::Node, event, who),
             Kind::TryToCompactPages => {
                 let order = event

@@ -176,6 +176,23 @@ fn pressure_beyond_what_is_traced_is_waits_for_pages_that_came_back() {
 }
 
 #[test]
+fn a_wait_without_an_end_is_told() {
+    let events = [
+        ("a-1", 0, ANON),
+        ("kcompactd0-4", 1, THP),
+        (
+            "a-1",
+            800,
+            "mm_vmscan_wakeup_kswapd: nid=0 order=0 gfp_flags=GFP_KERNEL",
+        ),
+    ];
+    let answer = answer(&events, &Surroundings::default());
+    assert!(answer.found);
+    let said = "No wait for memory came to its end. Not over when the capture ended: 1 waits, 800 ms by then.";
+    assert_eq!(answer.sentence, said);
+}
+
+#[test]
 fn kernel_threads_do_not_wait() {
     let events = [
         ("kswapd0-40", 0, "mm_vmscan_kswapd_wake: nid=0 order=0"),
@@ -530,7 +547,7 @@ proptest! {
             let again = answer_with(&text, WhyOptions::default(), surroundings);
             prop_assert_eq!(answer.json(), again.json());
         }
-        if !events.iter().any(|(_, _, event)| event.contains("_end") || event.contains("throttled")) {
+        if !events.iter().any(|(_, _, event)| event.contains("_begin") || event.contains("throttled")) {
             let answer = answer_with(&text, WhyOptions::default(), &Surroundings::default());
             prop_assert!(!answer.found, "{}", answer.sentence);
         }

@@ -40,6 +40,8 @@ pub(super) struct Open {
     pub(super) wait: Wait,
     /// Time for which kswapd had been awake when it began, ns.
     pub(super) awake_ns: u64,
+    /// Whether it is a wait of somebody whose waits count.
+    pub(super) counts: bool,
 }
 
 /// A thread.

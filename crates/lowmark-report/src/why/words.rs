@@ -86,7 +86,18 @@ pub(super) fn sentence(evidence: &Evidence, account: &Account) -> String {
             row.cause.because, row.cause.id
         );
     }
-    said
+    said + &not_over(evidence)
+}
+
+/// Waits that had not ended.
+fn not_over(evidence: &Evidence) -> String {
+    match evidence.sums.open {
+        (0, _) => String::new(),
+        (number, ns) => format!(
+            " Not over when the capture ended: {number} waits, {} by then.",
+            time(ns)
+        ),
+    }
 }
 
 fn purpose(account: &Account) -> &'static str {
@@ -148,10 +159,14 @@ fn without_waits(evidence: &Evidence, account: &Account) -> String {
         0 => String::new(),
         ns => format!(" (pressure of {} is work of kernel threads)", time(ns)),
     };
-    format!(
+    let nothing = format!(
         "Nothing found: no task waited for memory in {}{threads}.",
         time(evidence.span_ns)
-    )
+    );
+    match evidence.sums.open.0 {
+        0 => nothing,
+        _ => format!("No wait for memory came to its end.{}", not_over(evidence)),
+    }
 }
 
 /// Whether counters say that room had to be made.
