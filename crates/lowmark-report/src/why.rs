@@ -44,7 +44,7 @@ mod words;
 
 pub use account::{Account, Gap, LimitRow, Row};
 pub use answer::{Advised, Answer, EpisodeRow, Stall};
-pub use cause::{Cause, Confidence, Finding, Knob, Role};
+pub use cause::{Cause, Confidence, Finding, Knob, Role, Test};
 pub use causes::CAUSES;
 pub use documentation::documentation;
 pub use episodes::Episode;

@@ -398,6 +398,78 @@ fn causes_put_into_runs_are_named() {
     }
 }
 
+/// Mixtures: name, settings, tasks, and what the first demand and the second can be.
+type Mixture = (
+    &'static str,
+    &'static str,
+    &'static str,
+    [&'static [&'static str]; 2],
+);
+
+const MIXTURES: [Mixture; 3] = [
+    // A writer needs pages for what it writes, too.
+    (
+        "writer-and-memory",
+        "dirty_bytes = 1048576, dirty_background_bytes = 524288",
+        r#"[file.data]
+size = "64M"
+[task.main]
+run = [{ map = "m", kind = "anon-private", size = "72M" }, { touch = "m", access = "write", passes = 4 }]
+[task.dd]
+run = [{ write = "data", block = "64K" }]"#,
+        [&["D1", "D2"], &["G1", "G4"]],
+    ),
+    (
+        "reader-and-memory",
+        "min_free_kbytes = 256",
+        r#"[file.data]
+size = "300M"
+[task.main]
+run = [{ map = "m", kind = "anon-private", size = "72M" }, { touch = "m", access = "write", passes = 4 }]
+[task.read]
+run = [{ read = "data", block = "128K" }]"#,
+        [&["G1", "G4"], &["G1", "G4"]],
+    ),
+    (
+        "group-and-growth",
+        "min_free_kbytes = 256",
+        r#"[cgroup.box]
+max = "24M"
+[task.main]
+cgroup = "box"
+run = [{ map = "m", kind = "anon-private", size = "30M" }, { touch = "m", access = "write", passes = 4 }]
+[task.grow]
+run = [{ map = "m", kind = "anon-private", size = "60M" }, { touch = "m", access = "write" }]"#,
+        [&["G1", "G2"], &["G1", "G2"]],
+    ),
+];
+
+/// Mixtures in which both are among the first two, in percent at least.
+const MIXTURES_MIN: usize = 80;
+
+#[test]
+fn mixtures_are_told_apart() {
+    let place = Place::new();
+    let (mut judged, mut right) = (0, 0);
+    for (name, sysctl, rest, expected) in MIXTURES {
+        for kernel in KERNELS {
+            let (_, answer) = why_run(&place, name, &workload(name, sysctl, rest), kernel);
+            let causes = answer["causes"].as_array().expect("causes");
+            let demands = causes.iter().filter(|cause| cause["role"] == "demand");
+            let first: Vec<&str> = demands.filter_map(|c| c["id"].as_str()).take(2).collect();
+            let both =
+                first.len() == 2 && first.iter().zip(expected).all(|(id, ids)| ids.contains(id));
+            if !both {
+                println!("{name} {kernel}: {first:?}: {}", answer["sentence"]);
+            }
+            judged += 1;
+            right += usize::from(both);
+        }
+    }
+    println!("both of {right} mixtures of {judged}");
+    assert!(right * 100 >= judged * MIXTURES_MIN, "{right} of {judged}");
+}
+
 #[test]
 fn where_nothing_is_wrong_nothing_is_found() {
     let place = Place::new();

@@ -10,6 +10,7 @@ use super::causes::CAUSES;
 use super::evidence::Evidence;
 use super::split::share;
 use super::wait::Limit;
+use super::words::needs_room;
 
 /// Waits under one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,6 +154,7 @@ fn gaps(evidence: &Evidence) -> Vec<Gap> {
     let counters = "/proc/vmstat before and after (--vmstat)";
     let dirty = evidence.limit_ns(Limit::Dirty) > 0;
     let memcg = evidence.limit_ns(Limit::Memcg) > 0;
+    let pages = evidence.room_ns() > 0 || needs_room(evidence);
     let no_events = "how long tasks waited in reclaim, and which";
     let back = "how long tasks waited for pages that came back: those waits are in no event";
     let all = [
@@ -181,7 +183,7 @@ fn gaps(evidence: &Evidence) -> Vec<Gap> {
             "events of vmscan, compaction and writeback",
         ),
         gap(
-            surroundings.memory_pressure.is_none() && !evidence.is_part,
+            pages && surroundings.memory_pressure.is_none() && !evidence.is_part,
             0,
             back,
             "/proc/pressure/memory before and after (--pressure)",
@@ -201,14 +203,14 @@ fn gaps(evidence: &Evidence) -> Vec<Gap> {
         gap(
             dirty && surroundings.disks.is_empty(),
             0,
-            "whether the device that is written to was busy (D1) or not (D2), but by its bandwidth",
-            "/proc/diskstats before and after, as recordings have it",
+            "whether the device was busy (D1) or idle in between (D2), other than by its bandwidth",
+            "/proc/diskstats before and after (recordings have it)",
         ),
         gap(
             memcg && evidence.count_all("cgroup/", "") == 0,
             0,
             "whether memory.max (M1) or memory.high (M2) is the limit: allocation flags are the same",
-            "memory.events of the group, as recordings have it",
+            "memory.events of the group (recordings have it)",
         ),
         gap(
             evidence.sums.open.0 > 0,

@@ -65,6 +65,9 @@ impl Confidence {
     }
 }
 
+/// Whether something is so in a capture.
+pub type Test = fn(&Evidence) -> bool;
+
 /// A setting or a measure that may act on a cause.
 #[derive(Debug, Clone, Copy)]
 pub struct Knob {
@@ -75,7 +78,7 @@ pub struct Knob {
     /// What is to be expected.
     pub expect: &'static str,
     /// When it does not act, and why.
-    pub useless: Option<(fn(&Evidence) -> bool, &'static str)>,
+    pub useless: Option<(Test, &'static str)>,
 }
 
 impl Knob {
@@ -91,7 +94,7 @@ impl Knob {
 
     /// The same, but for captures of which `test` says that it does not act, and why.
     #[must_use]
-    pub const fn unless(self, test: fn(&Evidence) -> bool, why: &'static str) -> Knob {
+    pub const fn unless(self, test: Test, why: &'static str) -> Knob {
         Knob {
             useless: Some((test, why)),
             ..self

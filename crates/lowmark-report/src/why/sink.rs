@@ -105,6 +105,8 @@ pub(super) struct Sums {
     /// Time in direct reclaim, and that of it with a kswapd awake, ns.
     pub(super) direct_ns: u64,
     pub(super) direct_awake_ns: u64,
+    /// Time in direct reclaim for blocks of costly orders other than huge pages, ns.
+    pub(super) high_orders_ns: u64,
     /// Time of reclaim that found used pages only, ns.
     pub(super) used_ns: u64,
     /// Waits still open at the end, and their time until then, ns.
@@ -270,6 +272,9 @@ impl WhyReport {
         if wait.limit == Limit::Global {
             add(&mut sums.direct_ns, length);
             add(&mut sums.direct_awake_ns, wait.kswapd_ns);
+            if wait.order > COSTLY_ORDER {
+                add(&mut sums.high_orders_ns, length);
+            }
         }
         if wait.finds_used_pages() {
             add(&mut sums.used_ns, length);
@@ -437,9 +442,12 @@ impl WhyReport {
         }
     }
 
-    /// What reclaim of a begin is limited by: blocks of a costly order are not for want of memory.
+    /// What reclaim of a begin is limited by. For a huge page it makes room for compaction; whoever else asks for a block
+    /// of a costly order would as well take small pages, and waits as memory is short.
     fn limit_of(event: &Event) -> Limit {
-        match event.signed(Field::Order).unwrap_or(0) > i64::from(COSTLY_ORDER) {
+        let costly = event.signed(Field::Order).unwrap_or(0) > i64::from(COSTLY_ORDER);
+        let huge = Request::of(event.get(Field::GfpFlags)) == Request::Huge;
+        match costly && huge {
             true => Limit::Fragmentation,
             false => Limit::Global,
         }

@@ -300,7 +300,7 @@ impl Answer {
                 ns => format!("of {}, ", time(ns)),
             };
             folded(
-                &format!("{time}{}; {} would have told", gap.what, gap.told_by),
+                &format!("{time}{}: {} would have told", gap.what, gap.told_by),
                 width,
             )
         });

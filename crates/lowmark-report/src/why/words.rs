@@ -44,6 +44,17 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
     format!("{hundredths} %")
 }
 
+/// The whole of a time in a sentence.
+const ALL: &str = "all";
+
+/// `88 %`, or `all`.
+fn share_of(part: u64, whole: u64) -> String {
+    match percent(part, whole) {
+        share if share == "100 %" => ALL.to_owned(),
+        share => share,
+    }
+}
+
 /// The first sentence of an answer.
 pub(super) fn sentence(evidence: &Evidence, account: &Account) -> String {
     let total = account.total_ns();
@@ -60,11 +71,11 @@ pub(super) fn sentence(evidence: &Evidence, account: &Account) -> String {
     let demand_ns = demand.map_or(0, |row| row.finding.total_ns());
     match (demand, unclear) {
         (_, Some(gap)) if gap.time_ns > demand_ns => {
-            let share = percent(gap.time_ns, total);
+            let share = share_of(gap.time_ns, total);
             said += &format!("; for {share} of it the capture does not say {}", gap.what);
         }
         (Some(row), _) => {
-            let share = percent(demand_ns, total);
+            let share = share_of(demand_ns, total);
             said += &format!(
                 "; {share} of it because {} ({})",
                 row.cause.because, row.cause.id
@@ -74,13 +85,16 @@ pub(super) fn sentence(evidence: &Evidence, account: &Account) -> String {
     }
     said += ".";
     if let Some(row) = account.limits.first() {
-        let share = percent(row.total_ns(), total);
+        let share = match share_of(row.total_ns(), total).as_str() {
+            ALL => "All".to_owned(),
+            share => share.to_owned(),
+        };
         said += &format!(" {share} of it was in {}.", waited_in(row.limit));
     }
     let inside = account.of_role(Role::Inside);
     let long = inside.filter(|row| row.finding.total_ns().saturating_mul(4) >= total);
     for row in long {
-        let share = percent(row.finding.total_ns(), total);
+        let share = share_of(row.finding.total_ns(), total);
         said += &format!(
             " In {share} of it {} ({}).",
             row.cause.because, row.cause.id

@@ -11,7 +11,7 @@ pub(super) const CAUSE: Cause = Cause {
     summary: "Somebody else than a fault for a huge page waits for a block of a costly order; the time is on the account of what was asked for.",
     because: "blocks of high orders were wanted",
     role: Role::Note,
-    limits: &[Limit::Fragmentation],
+    limits: &[Limit::Global, Limit::Fragmentation],
     needs: "as F1, with allocation flags",
     formula: "compaction and direct reclaim of costly orders by tasks that do not ask for a huge page",
     arithmetic,
@@ -33,9 +33,10 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {
-    let time = evidence
+    let blocks = evidence
         .limit_ns(Limit::Fragmentation)
         .saturating_sub(evidence.huge_ns());
+    let time = blocks.saturating_add(evidence.sums.high_orders_ns);
     let says = "its time counts as that of the pages asked for".to_owned();
     Finding::traced(time, says).if_any()
 }
