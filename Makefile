@@ -51,6 +51,7 @@ twin: ## the suite of twin runs on real kernels, TWIN_RUNS each, into docs/twin.
 twin-random: ## TWIN_RANDOM loads that the day gives as its seed, on 6.1 and 6.18, into docs/twin-random.md: an hour without KVM
 	bin/twin.sh --random $(TWIN_RANDOM) --repeat $(TWIN_RANDOM_RUNS)
 
-docs: ## docs/events.md and docs/coverage.md from the declarations of events and of what the model has
+docs: ## docs/events.md, docs/causes.md and docs/coverage.md from the declarations of events, causes and of what the model has
 	$(CARGO) run --quiet --package lowmark-record --example document_events > docs/events.md
+	$(CARGO) run --quiet --package lowmark-report --example document_causes > docs/causes.md
 	$(CARGO) run --quiet --package lowmark-model --example document_coverage > docs/coverage.md

@@ -13,6 +13,7 @@ use lowmark_report::reclaim::{
     self, CompatReport, ReclaimFigures, ReclaimOptions, ReclaimReport, ReportColumn, RunContext,
 };
 use lowmark_report::table::PlainStyle;
+use lowmark_report::why::{Surroundings, WhyOptions, WhyReport};
 use lowmark_trace::export::{self, EraFinder, Exported, Exporter, Format, Options};
 use lowmark_trace::input::Input;
 use std::io::Cursor;
@@ -51,6 +52,7 @@ struct All<'a, 'b> {
     reclaim: ReclaimReport,
     dirty: DirtyReport,
     compat: CompatReport,
+    why: WhyReport,
     look: &'a mut Look<'b>,
 }
 
@@ -59,6 +61,7 @@ impl Sink for All<'_, '_> {
         self.reclaim.event(event, tables);
         self.dirty.event(event, tables);
         self.compat.event(event, tables);
+        self.why.event(event, tables);
         event.fields().for_each(|(_, value)| (self.look)(value));
     }
 }
@@ -72,12 +75,19 @@ impl<'a, 'b> All<'a, 'b> {
             }),
             dirty: DirtyReport::default(),
             compat: CompatReport::new(None::<Release>),
+            why: WhyReport::new(WhyOptions::default()),
             look,
         }
     }
 
-    /// Everything that `report` and `compare` print of it.
-    fn told(self, tables: &Tables, account: &Account, context: RunContext) -> String {
+    /// Everything that `report`, `why` and `compare` print of it.
+    fn told(
+        self,
+        tables: &Tables,
+        account: &Account,
+        context: RunContext,
+        surroundings: &Surroundings,
+    ) -> String {
         let figures = self.reclaim.finish(tables, account.clone(), context);
         assert_eq!(
             figures.events.values().sum::<u64>(),
@@ -89,6 +99,10 @@ impl<'a, 'b> All<'a, 'b> {
         told += &printable(side_by_side(&figures, width));
         told += &printable(self.dirty.text(&PlainStyle, width.unwrap_or(100)));
         told += &format!("{:?}", self.dirty.figures());
+        let answer = self.why.finish(tables, account, surroundings);
+        told += &printable(answer.text(&PlainStyle, width));
+        told += &printable(answer.short(width));
+        told += &answer.json().to_string();
         for ignore_pid in [false, true] {
             told += &self.compat.summary(ignore_pid).text();
         }
@@ -123,7 +137,8 @@ pub fn report(data: &[u8], look: &mut Look<'_>) {
         let input = Input::from_reader("fuzz", Cursor::new(data.to_vec())).ok()?;
         let mut all = All::new(look);
         let source = lowmark_trace::read(input, &mut all).ok()?;
-        Some(all.told(&source.tables, &source.account, RunContext::default()))
+        let (context, nothing) = (RunContext::default(), Surroundings::default());
+        Some(all.told(&source.tables, &source.account, context, &nothing))
     };
     let first = told(look);
     assert!(
@@ -217,7 +232,8 @@ pub fn recording(data: &[u8], look: &mut Look<'_>) {
                 fell: Vec::new(),
             }),
         };
-        Some(all.told(&source.tables, &source.account, context))
+        let known = Surroundings::of_recording(&recording);
+        Some(all.told(&source.tables, &source.account, context, &known))
     };
     let first = told(look);
     assert!(

@@ -176,6 +176,19 @@ impl Comparison {
         self
     }
 
+    /// The same with what happened first: rows that are 0 in every column behind the others of their block, and blocks
+    /// of such rows alone behind all others.
+    #[must_use]
+    pub(crate) fn what_happened_first(mut self) -> Comparison {
+        let is_zero = |row: &ComparedRow| row.values.iter().flatten().all(|value| *value == 0.0);
+        for block in &mut self.blocks {
+            block.rows.sort_by_key(is_zero);
+        }
+        self.blocks
+            .sort_by_key(|block| block.rows.iter().all(is_zero));
+        self
+    }
+
     /// The comparison as mmtests prints it; wider than `width` it goes on in further bands.
     pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
         self.text_with_labels(style, width, 0)

@@ -14,6 +14,7 @@ pub mod stats;
 pub mod table;
 pub mod twin;
 pub mod vmstat;
+pub mod why;
 
 #[cfg(test)]
 #[path = "../../../tests/needed.rs"]

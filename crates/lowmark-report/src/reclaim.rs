@@ -22,16 +22,16 @@
 mod check;
 mod compat;
 mod corrections;
-mod distribution;
+pub(crate) mod distribution;
 mod figures;
 mod json;
 pub(crate) mod namesakes;
-mod pages;
+pub(crate) mod pages;
 mod proc_vmstat;
 mod rows;
 mod sink;
-mod slices;
-mod tasks;
+pub(crate) mod slices;
+pub(crate) mod tasks;
 mod text;
 pub(crate) mod timeline;
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[command(name = "lowmark", version, arg_required_else_help = true)]
 #[command(
     after_help = "Example:\n  lowmark compare swap-small --kernel v3.6 --kernel v3.14\n\n\
-    Exit status: 0 all went well; 1 a run did not complete or a claim is contradicted; 2 an error; \
+    Exit status: 0 all went well; 1 a run did not complete, a claim is contradicted, or nothing was found; 2 an error; \
     3 a guest started and failed."
 )]
 pub(crate) struct Cli {

@@ -18,8 +18,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) const STDIN: &str = "-";
 
 /// Lets the events of a recording or trace go by, and gives the recording without them
-/// if it was one.
+/// if it was one. There must be some.
 pub(crate) fn read(
+    target: &str,
+    sink: &mut dyn Sink,
+) -> miette::Result<(Source, Option<Recording>)> {
+    let (source, recording) = read_any(target, sink)?;
+    if recording.is_some() && source.account.understood == 0 {
+        return Err(miette!(
+            help = "`lowmark run --events --out DIR` records them",
+            "{target}: this recording holds no events"
+        ));
+    }
+    Ok((source, recording))
+}
+
+/// The same, also of a recording without events.
+pub(crate) fn read_any(
     target: &str,
     sink: &mut dyn Sink,
 ) -> miette::Result<(Source, Option<Recording>)> {
@@ -33,12 +48,6 @@ pub(crate) fn read(
     }
     if path.is_dir() {
         let (recording, source) = Recording::stream(path, sink).into_diagnostic()?;
-        if source.account.understood == 0 {
-            return Err(miette!(
-                help = "`lowmark run --events --out DIR` records them",
-                "{target}: this recording holds no events"
-            ));
-        }
         return Ok((source, Some(recording)));
     }
     let (input, interrupted) = open(target)?;

@@ -62,7 +62,7 @@ impl Default for Distribution {
 }
 
 /// ns to the nearest µs.
-pub(super) fn microseconds(ns: u64) -> u64 {
+pub(crate) fn microseconds(ns: u64) -> u64 {
     ns / 1000 + u64::from(ns % 1000 >= 500)
 }
 

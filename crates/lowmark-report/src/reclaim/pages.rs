@@ -117,7 +117,7 @@ impl Writes {
 
 /// The value of a field that counts something; 0 where it is absent or, as only damage makes it, negative.
 #[inline]
-pub(super) fn count(event: &Event, field: Field) -> u64 {
+pub(crate) fn count(event: &Event, field: Field) -> u64 {
     event.signed(field).map_or(0, |v| v.max(0).cast_unsigned())
 }
 

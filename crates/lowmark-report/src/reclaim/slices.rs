@@ -8,6 +8,12 @@
 
 use super::pages::Actor;
 
+/// What is kept of one slice, and can be joined with that of its neighbour.
+pub trait Part: Copy + Default {
+    /// Adds what happened in another.
+    fn join(&mut self, other: &Self);
+}
+
 /// Length of a slice at first, ns.
 const FIRST_NS: u64 = 1_000_000;
 
@@ -37,9 +43,8 @@ pub struct Slice {
     pub kswapd_ns: u64,
 }
 
-impl Slice {
-    /// Adds what happened in another.
-    pub fn join(&mut self, other: &Slice) {
+impl Part for Slice {
+    fn join(&mut self, other: &Slice) {
         self.events += other.events;
         for actor in 0..Actor::ALL.len() {
             let sums = [
@@ -61,17 +66,17 @@ impl Slice {
 
 /// Slices of time.
 #[derive(Debug, Clone)]
-pub struct Slices {
+pub struct Slices<P = Slice> {
     base_ns: Option<u64>,
     length_ns: u64,
-    slices: Vec<Slice>,
+    slices: Vec<P>,
     /// The slice of the last event and its limits, which most often is that of the next.
     current: usize,
     from_ns: u64,
     until_ns: u64,
 }
 
-impl Default for Slices {
+impl<P> Default for Slices<P> {
     fn default() -> Self {
         Slices {
             base_ns: None,
@@ -84,7 +89,7 @@ impl Default for Slices {
     }
 }
 
-impl Slices {
+impl<P: Part> Slices<P> {
     /// When the first slice begins, ns.
     pub fn base_ns(&self) -> u64 {
         self.base_ns.unwrap_or(0)
@@ -96,13 +101,13 @@ impl Slices {
     }
 
     /// The slices in use.
-    pub fn slices(&self) -> &[Slice] {
+    pub fn slices(&self) -> &[P] {
         &self.slices
     }
 
     /// The slice of a time. What is earlier than the first event belongs to the first slice.
     #[inline]
-    pub(super) fn at(&mut self, time_ns: u64) -> &mut Slice {
+    pub(crate) fn at(&mut self, time_ns: u64) -> &mut P {
         if !(self.from_ns..self.until_ns).contains(&time_ns) {
             self.seek(time_ns);
         }
@@ -117,7 +122,7 @@ impl Slices {
         }
         self.current = (since / self.length_ns) as usize;
         if self.slices.len() <= self.current {
-            self.slices.resize(self.current + 1, Slice::default());
+            self.slices.resize(self.current + 1, P::default());
         }
         let from = self.current as u64 * self.length_ns;
         self.from_ns = base.saturating_add(from);
@@ -139,11 +144,11 @@ impl Slices {
     }
 
     /// Spreads a stretch of time over the slices: `field` says where it is summed.
-    pub(super) fn spread(
+    pub(crate) fn spread(
         &mut self,
         begin_ns: u64,
         end_ns: u64,
-        field: impl Fn(&mut Slice) -> &mut u64,
+        field: impl Fn(&mut P) -> &mut u64,
     ) {
         self.at(end_ns);
         let (base, length) = (self.base_ns(), self.length_ns);
@@ -168,7 +173,7 @@ mod tests {
 
     #[test]
     fn slices_double_and_lose_nothing() {
-        let mut slices = Slices::default();
+        let mut slices = Slices::<Slice>::default();
         for ms in 0..1000u64 {
             let slice = slices.at(5_000_000 + ms * 1_000_000);
             slice.events += 1;
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn time_is_spread_over_what_it_covers() {
-        let mut slices = Slices::default();
+        let mut slices = Slices::<Slice>::default();
         slices.at(0);
         slices.spread(500_000, 2_250_000, |s| &mut s.direct_ns);
         let spent: Vec<u64> = slices.slices().iter().map(|s| s.direct_ns).collect();
@@ -200,7 +205,7 @@ mod tests {
 
     #[test]
     fn times_of_any_size() {
-        let mut slices = Slices::default();
+        let mut slices = Slices::<Slice>::default();
         slices.at(0).events += 1;
         slices.at(u64::MAX).events += 1;
         slices.spread(0, u64::MAX, |s| &mut s.kswapd_ns);

@@ -261,7 +261,7 @@ impl Task {
 
 /// Whether `name` is that of a kswapd: `kswapd` and a number. (The classic script's pattern
 /// `kswapd[0-9]*` also takes `kswapd_helper`; no kernel has such a thread.)
-pub(super) fn is_kswapd(name: &str) -> bool {
+pub(crate) fn is_kswapd(name: &str) -> bool {
     name.strip_prefix("kswapd")
         .is_some_and(|node| !node.is_empty() && node.bytes().all(|b| b.is_ascii_digit()))
 }

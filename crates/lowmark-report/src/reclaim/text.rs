@@ -1,7 +1,7 @@
 //! The report as text.
 //!
 //! 1. The blocks of all traces side by side, names 40 characters wide, values in ten, two blanks between
-//!    columns at least.
+//!    columns at least; what happened comes before what did not.
 //! 2. For each trace by itself: who reclaimed, kswapd, how long stalls were by process, order and memory
 //!    cgroup, the time line, what was corrected, and what is missing.
 
@@ -28,6 +28,7 @@ const PROCESSES_MAX: usize = 30;
 pub fn text(columns: &[ReportColumn<'_>], style: &dyn Style, width: Option<usize>) -> String {
     let mut text = Comparison::of_traces(columns)
         .without_percents()
+        .what_happened_first()
         .text_with_labels(style, width, LABELS);
     let reports = columns.iter().flat_map(|column| {
         let several = column.reports.len() > 1;

@@ -6,7 +6,7 @@
 //! 3. Nothing is a blank, anything more than nothing at least the lowest block.
 
 use super::figures::ReclaimFigures;
-use super::slices::Slice;
+use super::slices::{Part, Slice};
 
 /// Blocks from one eighth to full.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

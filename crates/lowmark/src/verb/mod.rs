@@ -12,6 +12,7 @@ mod report;
 mod reproduce;
 mod run;
 mod twin;
+mod why;
 
 use clap::Subcommand;
 
@@ -24,6 +25,8 @@ pub(crate) enum Verb {
     Compare(compare::Args),
     /// Reports on reclaim from traces and recordings: who stalled, for how long, what it came to
     Report(report::Args),
+    /// Says why tasks waited for memory: what made them wait, what needed the room, what would help
+    Why(why::Args),
     /// Writes events as ftrace text, Perfetto, JSON, CSV or Parquet
     Export(export::Args),
     /// Runs a published evaluation and checks every claim made of it
@@ -53,6 +56,7 @@ impl Verb {
             Verb::Run(args) => run::run(args),
             Verb::Compare(args) => compare::run(args),
             Verb::Report(args) => report::run(args),
+            Verb::Why(args) => why::run(args),
             Verb::Export(args) => export::run(args),
             Verb::Reproduce(args) => reproduce::run(args),
             Verb::List(args) => list::run(args),

@@ -11,6 +11,7 @@ use lowmark_report::reclaim::{
     VmstatChange,
 };
 use lowmark_report::table::printable_lines;
+use lowmark_report::why::{Answer, Surroundings, WhyOptions, WhyReport};
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -100,18 +101,37 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
                     text += &page.paragraph(&line, 0);
                 }
             }
-            text += &reclaim::text(&columns, page.style.as_ref(), page.width);
-            for report in reports.iter().filter(|r| !r.dirty.is_empty()) {
-                if reports.len() > 1 {
-                    text += &format!("\n{}", page.title(&report.name));
-                }
-                let width = page.width.unwrap_or(WIDTH);
-                text += &format!("\n{}", report.dirty.text(page.style.as_ref(), width));
+            for report in &reports {
+                text += &report.answer(&page, reports.len() > 1);
             }
+            // What happened comes before what did not.
+            let (first, last): (Vec<&Read>, Vec<&Read>) =
+                reports.iter().partition(|report| !report.reclaimed());
+            let several = reports.len() > 1;
+            text += &throttling(&first, &page, several);
+            text += &reclaim::text(&columns, page.style.as_ref(), page.width);
+            let throttled = throttling(&last, &page, several);
+            text += &match throttled.is_empty() {
+                true => throttled,
+                false => format!("\n{}", throttled.trim_end_matches('\n')) + "\n",
+            };
             output::print(&text)?;
         }
     }
     Ok(if broken { error::EXIT_STATUS } else { 0 })
+}
+
+/// What is said of dirty throttling, each with a blank line behind it.
+fn throttling(reports: &[&Read], page: &Page, several: bool) -> String {
+    let mut text = String::new();
+    for report in reports.iter().filter(|r| !r.dirty.is_empty()) {
+        if several {
+            text += &format!("{}\n", page.title(&report.name));
+        }
+        let width = page.width.unwrap_or(WIDTH);
+        text += &format!("{}\n", report.dirty.text(page.style.as_ref(), width));
+    }
+    text
 }
 
 /// A length of time, s.
@@ -129,21 +149,44 @@ pub(crate) struct Read {
     pub(crate) figures: ReclaimFigures,
     /// What it says of dirty throttling.
     dirty: DirtyReport,
+    /// Why tasks waited.
+    why: Answer,
     /// Of a recording, what its backend left out.
     not_modelled: Vec<Remark>,
 }
 
-/// Events for both reports.
-struct Both<'a>(&'a mut ReclaimReport, &'a mut DirtyReport);
+/// Events for all reports.
+struct All<'a>(
+    &'a mut ReclaimReport,
+    &'a mut DirtyReport,
+    &'a mut WhyReport,
+);
 
-impl Sink for Both<'_> {
+impl Sink for All<'_> {
     fn event(&mut self, event: &Event, tables: &Tables) {
         self.0.event(event, tables);
         self.1.event(event, tables);
+        self.2.event(event, tables);
     }
 }
 
 impl Read {
+    /// Why tasks waited, in short, with a blank line behind it.
+    fn answer(&self, page: &Page, several: bool) -> String {
+        let title = match several {
+            true => page.title(&self.name) + "\n",
+            false => String::new(),
+        };
+        format!("{title}{}\n", self.why.short(page.width))
+    }
+
+    /// Whether anybody reclaimed anything, or waited for that.
+    fn reclaimed(&self) -> bool {
+        let begins = self.figures.pairs.iter().any(|pairs| pairs.begins > 0);
+        let mut events = self.figures.events.keys();
+        begins || events.any(|name| name.starts_with("mm_vmscan_lru_"))
+    }
+
     /// The column of a report.
     pub(crate) fn column(&self) -> ReportColumn<'_> {
         ReportColumn {
@@ -179,10 +222,14 @@ pub(crate) fn figures(target: &str, context: RunContext) -> miette::Result<Read>
         release: None,
     });
     let mut dirty = DirtyReport::default();
-    let (source, recording) = traces::read(target, &mut Both(&mut report, &mut dirty))?;
+    let mut why = WhyReport::new(WhyOptions::default());
+    let mut all = All(&mut report, &mut dirty, &mut why);
+    let (source, recording) = traces::read(target, &mut all)?;
     let mut context = context;
+    let mut surroundings = Surroundings::default();
     if let Some(recording) = &recording {
         dirty.gauges(recording);
+        surroundings = Surroundings::of_recording(recording);
         let own = RunContext::of(recording);
         context = RunContext {
             vmstat: context.vmstat.or(own.vmstat),
@@ -191,7 +238,11 @@ pub(crate) fn figures(target: &str, context: RunContext) -> miette::Result<Read>
             system_s: context.system_s.or(own.system_s),
         };
     }
+    if let Some(change) = &context.vmstat {
+        surroundings.counters = Some(change.counters.clone());
+    }
     Ok(Read {
+        why: why.finish(&source.tables, &source.account, &surroundings),
         not_modelled: recording.map_or_else(Vec::new, |recording| recording.not_modelled),
         dirty,
         name: heading(target),
@@ -210,7 +261,7 @@ fn tell_apart(reports: &mut [Read], targets: &[String]) {
 }
 
 /// The last part of a path, without what says its format.
-fn heading(target: &str) -> String {
+pub(super) fn heading(target: &str) -> String {
     let name = Path::new(target).file_name();
     let name = name.map_or(target.to_owned(), |name| {
         name.to_string_lossy().into_owned()
@@ -252,7 +303,8 @@ pub(crate) fn say(target: &str, figures: &ReclaimFigures, strict: bool) -> miett
     Ok(traces::is_broken(&figures.account))
 }
 
-fn vmstat(files: &[PathBuf]) -> miette::Result<Option<VmstatChange>> {
+/// What `--vmstat` names.
+pub(super) fn vmstat(files: &[PathBuf]) -> miette::Result<Option<VmstatChange>> {
     let read = |path: &PathBuf| {
         std::fs::read_to_string(path)
             .into_diagnostic()
