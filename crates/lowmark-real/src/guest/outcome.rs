@@ -4,6 +4,7 @@ use super::{Accel, GuestError};
 use crate::protocol::{GuestLine, Said};
 use crate::runner::procfs::parse_vmstat;
 use crate::runner::{Line, series_name};
+use lowmark_record::vmstat::is_counter;
 use lowmark_record::{Gauges, Outcome, Phase, Recording, RunInfo, Series, System, TaskTimes, Unit};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::PAGE_SIZE;
@@ -275,6 +276,7 @@ impl Heard {
             before: self.before.clone().unwrap_or_default(),
             after: self.after.clone().unwrap_or_default(),
             vmstat: self.looks(is_counter),
+            ..System::default()
         }
     }
 
@@ -369,23 +371,6 @@ impl Heard {
     }
 }
 
-/// Counters of `/proc/vmstat` only ever grow; the rest are gauges. `vmstat_text` in mm/vmstat.c mixes them.
-fn is_counter(name: &str) -> bool {
-    const COUNTERS: [&str; 7] = [
-        "nr_vmscan_write",
-        "nr_vmscan_immediate_reclaim",
-        "nr_dirtied",
-        "nr_written",
-        "nr_throttled_written",
-        "nr_foll_pin_acquired",
-        "nr_foll_pin_released",
-    ];
-    match name {
-        "workingset_nodes" => false,
-        _ => !name.starts_with("nr_") || COUNTERS.contains(&name),
-    }
-}
-
 /// Pages of swap in use, from `/proc/meminfo`.
 fn swap_used(meminfo: &str) -> Option<u64> {
     let kilobytes = |field: &str| -> Option<u64> {
@@ -399,21 +384,6 @@ fn swap_used(meminfo: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counters_and_gauges_are_told_apart() {
-        for counter in [
-            "pgfault",
-            "nr_vmscan_write",
-            "workingset_refault_anon",
-            "oom_kill",
-        ] {
-            assert!(is_counter(counter), "{counter}");
-        }
-        for gauge in ["nr_free_pages", "nr_dirty", "workingset_nodes"] {
-            assert!(!is_counter(gauge), "{gauge}");
-        }
-    }
 
     #[test]
     fn swap_in_use_is_counted_in_pages() {
