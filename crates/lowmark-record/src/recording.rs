@@ -194,7 +194,7 @@ pub struct Recorder {
     pub began_unix_ns: u64,
     /// How long it recorded, ns; longer than the recording if that holds the last minutes only.
     pub wall_ns: u64,
-    /// CPU time that it used for that, ns.
+    /// CPU time that it used from its first look to its last, ns; the snapshots before and after are not in it.
     pub cpu_ns: u64,
     /// Looks at counters that it took.
     pub looks: u64,

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) const STDIN: &str = "-";
 
 /// Lets the events of a recording or trace go by, and gives the recording without them
-/// if it was one.
+/// if it was one. Only the recording of a host may have none: it has counters.
 pub(crate) fn read(
     target: &str,
     sink: &mut dyn Sink,
@@ -33,11 +33,10 @@ pub(crate) fn read(
     }
     if path.is_dir() {
         let (recording, source) = Recording::stream(path, sink).into_diagnostic()?;
-        if source.account.understood == 0 {
-            return Err(miette!(
-                help = "`lowmark run --events --out DIR` records them",
-                "{target}: this recording holds no events"
-            ));
+        let system = recording.system.as_ref();
+        let of_host = system.is_some_and(|system| system.recorder.is_some());
+        if source.account.understood == 0 && !of_host {
+            return Err(no_events(target));
         }
         return Ok((source, Some(recording)));
     }
@@ -53,6 +52,14 @@ pub(crate) fn read(
     }
     nothing_understood(target, &source.account)?;
     Ok((source, None))
+}
+
+/// A recording is asked for events that it does not hold.
+pub(crate) fn no_events(target: &str) -> miette::Report {
+    miette!(
+        help = "`lowmark run --events --out DIR` and `lowmark record --level events` record them",
+        "{target}: this recording holds no events"
+    )
 }
 
 /// What is to be read: of a directory that is no recording itself the recordings in it, by name.

@@ -5,7 +5,9 @@ use crate::protocol::{GuestLine, Said};
 use crate::runner::procfs::parse_vmstat;
 use crate::runner::{Line, series_name};
 use lowmark_record::vmstat::is_counter;
-use lowmark_record::{Gauges, Outcome, Phase, Recording, RunInfo, Series, System, TaskTimes, Unit};
+use lowmark_record::{
+    CounterLog, Gauges, Outcome, Phase, Recording, RunInfo, Series, System, TaskTimes, Unit,
+};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::workload::{Cgroup, TimeUnit};
@@ -25,6 +27,8 @@ pub(super) struct Heard {
     after: Option<Snapshot>,
     /// All of `/proc/vmstat` over time, by the guest's clock.
     vmstat: Gauges,
+    /// Other files over time, by the guest's clock.
+    history: Vec<CounterLog>,
     kernel_threads: Vec<TaskTimes>,
     pub(super) trace_bytes: u64,
     pub(super) lost_events: u64,
@@ -85,6 +89,7 @@ impl Heard {
             },
             GuestLine::VmstatNames { names } => self.vmstat.names = names,
             GuestLine::Vmstat { time_ns, values } => self.vmstat.samples.push((time_ns, values)),
+            GuestLine::History { log } => self.history.push(log),
             GuestLine::KernelThread {
                 name,
                 pid,
@@ -276,6 +281,7 @@ impl Heard {
             before: self.before.clone().unwrap_or_default(),
             after: self.after.clone().unwrap_or_default(),
             vmstat: self.looks(is_counter),
+            history: self.history(),
             ..System::default()
         }
     }
@@ -298,6 +304,13 @@ impl Heard {
                 .map(|(time, all)| (time - start, values(all)))
                 .collect(),
         }
+    }
+
+    /// What other files said from the start of the run on.
+    fn history(&self) -> Vec<CounterLog> {
+        let start = self.start_ns.unwrap_or(0);
+        let logs = self.history.iter().map(|log| log.since(start));
+        logs.filter(|log| !log.is_empty()).collect()
     }
 
     fn series(&self, scenario: &Scenario, start: u64) -> Vec<Series> {
@@ -390,6 +403,15 @@ mod tests {
         let text = "MemTotal: 9 kB\nSwapTotal:       1024 kB\nSwapFree:         1000 kB\n";
         assert_eq!(swap_used(text), Some(6));
         assert_eq!(swap_used(""), None);
+    }
+
+    #[test]
+    fn files_over_time_begin_with_the_run() {
+        let line = r#"{"history":{"log":{"file":"proc/meminfo","names":["SwapFree"],"samples":[[5,0,90],[25,0,70]]}}}"#;
+        let heard = Heard::read(&format!("{line}\n{{\"start\":{{\"time_ns\":20}}}}\n"));
+        let history = heard.system(Accel::Tcg).history;
+        assert_eq!(history.len(), 1);
+        assert_eq!(history[0].values("SwapFree"), [(5, 70)]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::{Port, say, setup};
 use crate::kernel_log;
 use crate::protocol::{GuestLine, KERNEL_LOG, ROTATIONAL};
+use crate::record::Files;
 use crate::runner::{now_ns, procfs};
 use lowmark_spec::kernel::SYSCTLS;
 use lowmark_spec::workload::Cgroup;
@@ -105,14 +106,17 @@ impl Stop {
     }
 }
 
-/// Looks at `/proc/vmstat` again and again.
+/// Looks at `/proc/vmstat` again and again, and at memory, disks and pressure, of which it says everything at the end.
 pub(super) fn series(port: &Port, interval: Duration, stop: &Stop) -> io::Result<()> {
     let names: Vec<String> = procfs::vmstat()?.into_keys().collect();
     say(port, &GuestLine::VmstatNames { names })?;
+    let mut files = Files::beside_vmstat();
     while !stop.wait(interval) {
         let values = procfs::vmstat()?.into_values().collect();
         let time_ns = now_ns();
         say(port, &GuestLine::Vmstat { time_ns, values })?;
+        files.look(time_ns);
     }
-    Ok(())
+    let mut logs = files.into_logs();
+    logs.try_for_each(|log| say(port, &GuestLine::History { log }))
 }

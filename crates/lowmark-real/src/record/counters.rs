@@ -17,16 +17,20 @@ const TASK_TICKS: [u64; 4] = [0, 2, 5, 7];
 
 type Parse = fn(&[u8], &mut Row);
 
-/// Files that are looked at everywhere, below `/proc`.
-const FILES: [(&str, Parse); 7] = [
-    ("vmstat", parse::flat),
-    ("meminfo", parse::meminfo),
-    ("zoneinfo", parse::zoneinfo),
-    ("diskstats", parse::diskstats),
-    ("pressure/memory", parse::pressure),
-    ("pressure/io", parse::pressure),
-    ("pressure/cpu", parse::pressure),
+/// Files that are looked at everywhere, below `/proc`, with the shares of CPU time that they may cost.
+const FILES: [(&str, u64, Parse); 7] = [
+    ("vmstat", 4, parse::flat),
+    ("meminfo", 2, parse::meminfo),
+    ("zoneinfo", 3, parse::zoneinfo),
+    ("diskstats", 2, parse::diskstats),
+    ("pressure/memory", 1, parse::pressure),
+    ("pressure/io", 1, parse::pressure),
+    ("pressure/cpu", 1, parse::pressure),
 ];
+/// Shares of all tasks together.
+const TASK_SHARES: u64 = 6;
+/// Shares of each cgroup that somebody asked for.
+const CGROUP_SHARES: u64 = 4;
 
 /// Files of a cgroup, with what stands before their names in its log.
 const CGROUP_FILES: [(&str, &str, Parse); 10] = [
@@ -52,13 +56,24 @@ struct Source {
 }
 
 impl Source {
-    fn new(name: String, files: Vec<(ProcFile, &'static str, Parse)>) -> Source {
+    fn new(name: String, shares: u64, files: Vec<(ProcFile, &'static str, Parse)>) -> Source {
         Source {
             files,
             row: Row::default(),
             log: CounterLog::new(name),
-            pace: Pace::default(),
+            pace: Pace::new(shares),
         }
+    }
+
+    /// A file below `/proc`. Where pressure is switched off, opening succeeds and reading does not.
+    fn open(roots: &Roots, name: &str, shares: u64, parse: Parse) -> io::Result<Source> {
+        let mut file = ProcFile::open(&roots.proc.join(name))?;
+        file.read()?;
+        Ok(Source::new(
+            format!("proc/{name}"),
+            shares,
+            vec![(file, "", parse)],
+        ))
     }
 
     fn look(&mut self, time_ns: u64) {
@@ -72,6 +87,36 @@ impl Source {
         if !self.files.is_empty() {
             self.row.log(time_ns, &mut self.log);
         }
+    }
+}
+
+/// Files that are looked at beside `/proc/vmstat` where somebody else says when: in a guest.
+#[derive(Debug)]
+pub(crate) struct Files(Vec<Source>);
+
+impl Files {
+    /// Memory, disks and pressure; what this kernel does not have is left out.
+    pub(crate) fn beside_vmstat() -> Files {
+        const FOR_HOSTS_ALONE: [&str; 2] = ["vmstat", "zoneinfo"];
+        let files = FILES
+            .into_iter()
+            .filter(|(name, ..)| !FOR_HOSTS_ALONE.contains(name));
+        let roots = Roots::default();
+        Files(
+            files
+                .filter_map(|(name, shares, parse)| Source::open(&roots, name, shares, parse).ok())
+                .collect(),
+        )
+    }
+
+    /// Looks at all of them.
+    pub(crate) fn look(&mut self, time_ns: u64) {
+        self.0.iter_mut().for_each(|source| source.look(time_ns));
+    }
+
+    /// What they said.
+    pub(crate) fn into_logs(self) -> impl Iterator<Item = CounterLog> {
+        self.0.into_iter().map(|source| source.log)
     }
 }
 
@@ -93,13 +138,10 @@ impl Counters {
         remarks: &mut Vec<String>,
     ) -> io::Result<Counters> {
         let mut sources = Vec::new();
-        for (name, parse) in FILES {
+        for (name, shares, parse) in FILES {
             let path = roots.proc.join(name);
-            // Where pressure is switched off, opening it succeeds and reading does not.
-            match ProcFile::open(&path).and_then(|mut file| file.read().map(drop).map(|()| file)) {
-                Ok(file) => {
-                    sources.push(Source::new(format!("proc/{name}"), vec![(file, "", parse)]))
-                }
+            match Source::open(roots, name, shares, parse) {
+                Ok(source) => sources.push(source),
                 Err(error) if name == "vmstat" => {
                     let text = format!("{}: {error}", path.display());
                     return Err(io::Error::new(error.kind(), text));
@@ -110,6 +152,7 @@ impl Counters {
         for group in cgroups {
             sources.push(Source::new(
                 group.clone(),
+                CGROUP_SHARES,
                 cgroup(&Path::new("/").join(group))?,
             ));
         }
@@ -117,7 +160,7 @@ impl Counters {
             sources,
             tasks: Tasks::new(&roots.proc, began_ticks),
             ticks: 0,
-            task_pace: Pace::default(),
+            task_pace: Pace::new(TASK_SHARES),
         })
     }
 
@@ -134,10 +177,9 @@ impl Counters {
         }
         if TASK_TICKS.contains(&(self.ticks % 10)) && self.task_pace.tick() {
             self.tasks.look(time_ns);
-            // Three times the share of a file: there are up to 64 of them.
-            let took_ns = (thread_cpu_ns() - before_ns) / 3;
-            self.task_pace
-                .took(took_ns, TICK_NS * 10 / TASK_TICKS.len() as u64);
+            let took_ns = thread_cpu_ns() - before_ns;
+            let between_ns = TICK_NS * 10 / TASK_TICKS.len() as u64;
+            self.task_pace.took(took_ns, between_ns);
         }
         self.ticks += 1;
     }
@@ -197,6 +239,18 @@ fn cgroup(path: &Path) -> io::Result<Vec<(ProcFile, &'static str, Parse)>> {
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn a_guest_says_of_memory_and_disks_what_a_host_does() {
+        let mut files = Files::beside_vmstat();
+        files.look(3);
+        files.look(4);
+        let logs: Vec<CounterLog> = files.into_logs().collect();
+        let of = |name: &str| logs.iter().find(|log| log.file == name);
+        let memory = of("proc/meminfo").expect("everywhere");
+        assert!(memory.last("SwapFree").is_some() && memory.len() == 2);
+        assert!(of("proc/vmstat").is_none() && of("proc/zoneinfo").is_none());
+    }
 
     #[test]
     fn a_cgroup_is_one_log_until_it_is_removed() {

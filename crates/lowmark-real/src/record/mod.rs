@@ -32,6 +32,7 @@ mod tracefs;
 
 pub use capture::Capture;
 pub use changes::{Changes, Real};
+pub(crate) use counters::Files;
 pub use counters::TICK_NS;
 pub use journal::{Places, Process, Recovered, recover};
 pub use tracefs::Tracefs;
@@ -42,6 +43,7 @@ use counters::Counters;
 use events::Captured;
 use lowmark_record::Recorder;
 use pages::Pages;
+use rustix::mm::MlockAllFlags;
 use rustix::time::ClockId;
 use std::collections::BTreeMap;
 use std::io;
@@ -52,6 +54,9 @@ use tracefs::Instance;
 
 /// Ticks between two times that what is too old is forgotten, and that names of tasks are asked for.
 const HOUSEKEEPING_TICKS: u64 = 10;
+
+/// What is added to the nice value of the thread that looks.
+const PRIORITY: i32 = -15;
 
 /// Where `/proc` and `/sys` are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -203,6 +208,7 @@ impl Session {
     }
 
     /// Looks until it is told to stop, or for so long; whenever it is told to, it gives what it has seen to `captured`.
+    /// The calling thread gets a high priority, if it may; programs that it starts afterwards would have it too.
     ///
     /// # Errors
     ///
@@ -213,6 +219,10 @@ impl Session {
         orders: &Receiver<Order>,
         captured: &mut dyn FnMut(Capture),
     ) -> io::Result<()> {
+        // A recorder that waits for a CPU, or for its own memory to come back, misses what it is there for. Not to be
+        // allowed to is no reason not to record.
+        let _ = rustix::process::nice(PRIORITY);
+        let _ = rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::ONFAULT);
         let end_ns = length.map(|length| self.began_ns.saturating_add(ns(length)));
         let mut due_ns = self.began_ns + TICK_NS;
         loop {
@@ -266,6 +276,7 @@ impl Session {
         let until_ns = now_ns();
         self.counters.look_at_all(until_ns);
         self.looks += 1;
+        let cpu_ns = pace::process_cpu_ns() - self.began_cpu_ns;
         let from_ns = match self.options.ring {
             Some(ring) => until_ns.saturating_sub(ns(ring)).max(self.began_ns),
             None => self.began_ns,
@@ -298,7 +309,7 @@ impl Session {
                 level: self.options.level.name().to_owned(),
                 began_unix_ns: pace::ns(ClockId::Realtime).saturating_sub(until_ns - from_ns),
                 wall_ns: until_ns - self.began_ns,
-                cpu_ns: pace::process_cpu_ns() - self.began_cpu_ns,
+                cpu_ns,
                 looks: self.looks,
                 missed_looks: self.missed_looks,
             },
@@ -315,9 +326,8 @@ impl Session {
             trace.instance.stop()?;
         }
         let capture = self.capture()?;
-        match self.trace {
-            Some(trace) => trace.instance.remove()?,
-            None => {}
+        if let Some(trace) = self.trace {
+            trace.instance.remove()?;
         }
         Ok(capture)
     }
@@ -340,8 +350,12 @@ impl Trace {
                 lost: 0,
             }),
             Err(error) => {
+                let why = match tracefs::locked_down() {
+                    Some(why) if error.kind() == io::ErrorKind::PermissionDenied => why.to_owned(),
+                    _ => error.to_string(),
+                };
                 remarks.push(format!(
-                    "counters are recorded and trace events are not: {error}"
+                    "counters are recorded and trace events are not: {why}"
                 ));
                 None
             }
@@ -382,6 +396,15 @@ impl Trace {
 
 fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Takes back the priority of [`Session::run`] for the calling thread: one that writes what was captured is in no hurry.
+pub fn without_hurry() {
+    let raised = rustix::process::getpriority_process(None).is_ok_and(|nice| nice < 0);
+    if raised {
+        // Lowering it is always allowed.
+        let _ = rustix::process::nice(-PRIORITY);
+    }
 }
 
 /// The cgroup of a path as [`Options::cgroups`] has it: below `/sys/fs/cgroup` if it is not absolute.

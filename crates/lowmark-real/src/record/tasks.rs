@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 /// Most tasks that are watched.
 const WATCHED_MAX: usize = 64;
 /// Looks without a change after which a task is no longer watched.
-const IDLE_LOOKS: u32 = 20;
+const IDLE_LOOKS: u32 = 8;
 /// Processes that are gone through at a look, at least.
-const LOOKED_AT: usize = 32;
+const LOOKED_AT: usize = 16;
 /// Looks in which all processes are gone through, if that takes more at a look.
 const ROUND_LOOKS: usize = 40;
 /// Looks between two listings of all processes.
@@ -259,20 +259,20 @@ mod tests {
             proc.process(pid, 'S', 1000, 5);
         }
         let mut tasks = Tasks::new(proc.0.path(), 50);
-        for look in 0..8 {
+        for look in 0..16 {
             tasks.look(look);
         }
         assert_eq!(tasks.logs().count(), 0);
         proc.process(7, 'S', 1010, 5);
         proc.process(8, 'D', 1000, 5);
         proc.process(500, 'S', 3, 60);
-        for look in 8..16 {
+        for look in 16..32 {
             tasks.look(look);
         }
         let busy: Vec<u32> = tasks.logs().map(|task| task.pid).collect();
         assert_eq!(busy, [7, 8, 500]);
         fs::remove_dir_all(proc.0.path().join("500")).expect("removed");
-        for look in 16..60 {
+        for look in 32..90 {
             tasks.look(look);
         }
         let watched: Vec<Id> = tasks.watched.iter().map(|watched| watched.id).collect();

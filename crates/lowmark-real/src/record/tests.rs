@@ -53,8 +53,8 @@ fn this_system_is_recorded_and_read_back() {
         .as_ref()
         .and_then(|system| system.recorder.clone())
         .expect("told");
-    // A busy machine may leave out some; those it counts.
-    assert_eq!(recorder.looks, times.len() as u64);
+    // A busy machine may leave out some, which it counts; a slow one looks at a file less often.
+    assert!(recorder.looks >= times.len() as u64 && times.len() >= 2);
     assert!(recorder.looks + recorder.missed_looks >= 12, "{recorder:?}");
     assert!(recorder.cpu_ns > 0 && recorder.cpu_ns < recorder.wall_ns);
     assert!(recorder.began_unix_ns > 1_500_000_000_000_000_000);

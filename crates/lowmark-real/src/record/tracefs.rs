@@ -30,6 +30,9 @@ const BUFFERS_KB: usize = 64 << 10;
 /// That of one CPU at least and at most, KiB.
 const BUFFER_KB: (usize, usize) = (256, 4 << 10);
 
+/// Most pages of a CPU that are read at once: several times its buffer.
+const PAGES_AT_ONCE: usize = 4 << 10;
+
 /// Groups of events of which all are recorded that lowmark knows.
 const GROUPS: [&str; 3] = ["vmscan", "compaction", "oom"];
 /// Of these groups, what is left out: one a page, more than all others together, and nothing that
@@ -114,6 +117,14 @@ impl Tracefs {
         let here = |kind: &Kind| self.root.join(event_directory(*kind)).is_dir();
         wanted.filter(here).collect()
     }
+}
+
+/// Why even root may not have trace events, if that is so (lockdown(7), since 5.4).
+pub(super) fn locked_down() -> Option<&'static str> {
+    let state = fs::read_to_string("/sys/kernel/security/lockdown").ok()?;
+    let locked = state.contains("[confidentiality]");
+    locked
+        .then_some("this kernel is locked down (confidentiality) and gives trace events to nobody")
 }
 
 /// tracefs without a place in any directory.
@@ -252,10 +263,10 @@ impl Instance {
     }
 
     /// Gives every page that has events, with its CPU. So many pages of a CPU are read that its buffer is empty,
-    /// unless events come faster than that.
+    /// unless events come faster than they are read.
     pub(super) fn read(&mut self, take: &mut dyn FnMut(u32, &[u8])) -> io::Result<()> {
         for (cpu, pipe) in &mut self.pipes {
-            for _ in 0..BUFFERS_KB {
+            for _ in 0..PAGES_AT_ONCE {
                 match pipe.read(&mut self.page) {
                     Ok(0) => break,
                     Ok(length) => take(*cpu, &self.page[..length]),
@@ -303,7 +314,7 @@ impl Instance {
                     "cannot remove the trace instance {}: {error}",
                     self.path.display()
                 );
-                return Err(io::Error::new(error.kind(), text));
+                Err(io::Error::new(error.kind(), text))
             }
             _ => journal.remove(self.changes.as_mut()),
         }
