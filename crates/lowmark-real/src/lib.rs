@@ -7,6 +7,7 @@
 //! protocol  what the host and PID 1 say to each other
 //! calibrate makes a machine file of small probes
 //! doctor    says what is missing for guests
+//! record/   records the system that it is on: counters, and trace events in a buffer of its own
 //! zoneinfo  reads what a kernel says of its memory
 //! ```
 //!
@@ -18,6 +19,8 @@ pub mod calibrate;
 pub mod doctor;
 pub mod guest;
 pub mod init;
+mod kernel_log;
 pub mod protocol;
+pub mod record;
 pub mod runner;
 pub mod zoneinfo;

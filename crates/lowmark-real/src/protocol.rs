@@ -2,6 +2,7 @@
 //! through a virtio port.
 
 use crate::runner::Line;
+use lowmark_record::CounterLog;
 use lowmark_spec::Scenario;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -117,6 +118,11 @@ pub enum GuestLine {
         time_ns: u64,
         /// Values in the order of the names.
         values: Vec<u64>,
+    },
+    /// What another file said while `/proc/vmstat` was looked at.
+    History {
+        /// With the times of those looks.
+        log: CounterLog,
     },
     /// CPU time that a kernel thread used in the run.
     KernelThread {

@@ -1,6 +1,8 @@
 //! The recording itself.
 
+use crate::counter_log::CounterLog;
 use crate::event::EventLog;
+use crate::vmstat;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -172,7 +174,39 @@ pub struct System {
     /// The same after the last task.
     pub after: BTreeMap<String, String>,
     /// The counters of `/proc/vmstat` over the run, as they stood then.
+    #[serde(default)]
     pub vmstat: Gauges,
+    /// What files under `/proc` and `/sys` said over the run. Of a recording that has `proc/vmstat` here,
+    /// [`System::vmstat`] and [`Recording::gauges`] are what follows from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<CounterLog>,
+    /// What recorded it, and at what cost; none of a run of lowmark's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorder: Option<Recorder>,
+}
+
+/// How a system that was in use was recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorder {
+    /// `counters` or `events`.
+    pub level: String,
+    /// The time 0 of the recording, ns since 1970.
+    pub began_unix_ns: u64,
+    /// How long it recorded, ns; longer than the recording if that holds the last minutes only.
+    pub wall_ns: u64,
+    /// CPU time that it used from its first look to its last, ns; the snapshots before and after are not in it.
+    pub cpu_ns: u64,
+    /// Looks at counters that it took.
+    pub looks: u64,
+    /// Looks that were due and did not take place, because the recorder did not get to run in time.
+    pub missed_looks: u64,
+}
+
+impl System {
+    /// The log of a file, by path without the leading slash.
+    pub fn history_of(&self, file: &str) -> Option<&CounterLog> {
+        self.history.iter().find(|log| log.file == file)
+    }
 }
 
 /// Something that was asked for and that the backend left out, though the results mean something without it.
@@ -226,4 +260,31 @@ pub struct Recording {
     /// Events in order of time; empty when none were asked for.
     #[serde(skip)]
     pub events: EventLog,
+}
+
+/// Most values that [`Recording::unfold`] makes rows of: half an hour of looks at a tenth of a second has a tenth of it.
+const UNFOLDED_MAX: usize = 1 << 25;
+
+impl Recording {
+    /// Gives [`Recording::gauges`] and [`System::vmstat`] what the log of `/proc/vmstat` says, if there is one and
+    /// they are not there. Of a log of many hours every second look is taken, or fewer.
+    pub(crate) fn unfold(&mut self) {
+        let Some(system) = &mut self.system else {
+            return;
+        };
+        let Some(log) = system.history_of(vmstat::FILE) else {
+            return;
+        };
+        let step = (log.names().len() * log.len())
+            .div_ceil(UNFOLDED_MAX)
+            .max(1);
+        let gauges = log.gauges(step, |name| !vmstat::is_counter(name));
+        let counters = log.gauges(step, vmstat::is_counter);
+        if self.gauges.is_empty() {
+            self.gauges = gauges;
+        }
+        if system.vmstat.is_empty() {
+            system.vmstat = counters;
+        }
+    }
 }

@@ -583,8 +583,9 @@ fn read_document(dir: &Path) -> Result<(Recording, u64), StoreError> {
             found: header.version,
         });
     }
-    let recording = serde_json::from_str(text)
+    let mut recording: Recording = serde_json::from_str(text)
         .map_err(|e| StoreError::syntax(&path, "a recording of version 1", e.line(), &e))?;
+    recording.unfold();
     Ok((recording, header.event_count))
 }
 

@@ -5,6 +5,7 @@ pub mod claim;
 pub mod comparison;
 pub mod dirty;
 pub mod evaluation;
+pub mod host;
 pub mod identities;
 pub mod percent;
 pub mod recipe;

@@ -188,6 +188,7 @@ impl Source {
         match &self.table {
             Some(table) => table.render(value),
             None if self.place.ctype.contains('*') => format!("{value:#x}"),
+            None if self.place.ctype == "bool" => (value != 0).to_string(),
             None => format!("{}", value.cast_signed()),
         }
     }

@@ -10,16 +10,20 @@
 //! 2. `for_each` reads each CPU as a `stream` and takes the earliest record of all, of two at one time
 //!    that of the lower CPU. It holds a block of each CPU in memory, nothing else.
 //!
+//! `head` writes the description of version 6.
+//!
 //! Formats: `trace-cmd.dat.v6(5)`, `trace-cmd.dat.v7(5)`. No size in a file is believed: what does not
 //! fit the file is an error or, where records can be delivered all the same, noted in the account.
 
 mod codec;
+mod head;
 pub(crate) mod metadata;
 mod options;
 pub(crate) mod reader;
 mod sections;
 mod stream;
 
+pub use head::Head;
 pub use options::Options;
 
 use crate::format::Formats;

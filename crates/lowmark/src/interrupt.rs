@@ -1,11 +1,12 @@
 //! What SIGINT and SIGTERM do beside ending the program.
 //!
 //! 1. Input that may have no end ends at the first SIGINT, and what was read is told.
-//! 2. Otherwise what is half written is removed, and the program then ends by the signal as it would have.
+//! 2. Who hears signals for some time (a recorder) says of each whether it does something in place of the end.
+//! 3. Otherwise what is half written is removed, and the program then ends by the signal as it would have.
 //!
 //! Where nobody asked for either, signals are left alone; one that the program was started to ignore stays ignored.
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,13 @@ use std::sync::{Mutex, Once, PoisonError};
 /// Something to be done when a signal comes.
 type Action = Box<dyn FnMut() + Send>;
 
+/// Something that says whether it dealt with a signal.
+type Hearer = Box<dyn FnMut(i32) -> bool + Send>;
+
 /// What is to be done.
 struct Actions {
+    /// At every signal, first of all.
+    hear: Option<Hearer>,
     /// In place of the end, once.
     instead: Option<Action>,
     /// Before the end.
@@ -23,16 +29,27 @@ struct Actions {
 }
 
 static ACTIONS: Mutex<Actions> = Mutex::new(Actions {
+    hear: None,
     instead: None,
     before: Vec::new(),
 });
+/// What ends the program.
+const ENDING_SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
+
 static ENDING: AtomicBool = AtomicBool::new(false);
 static START: Once = Once::new();
+
+/// Hears SIGINT, SIGTERM, SIGHUP and SIGUSR1 from now on, before anything else is done at one: a signal of which it says
+/// that it dealt with it does not end the program. To be called before the other functions here.
+pub(crate) fn hear(hear: impl FnMut(i32) -> bool + Send + 'static) {
+    actions().hear = Some(Box::new(hear));
+    listen(&[SIGINT, SIGTERM, SIGHUP, SIGUSR1]);
+}
 
 /// Does this at the next SIGINT, which then does not end the program.
 pub(crate) fn instead_of_end(action: impl FnMut() + Send + 'static) {
     actions().instead = Some(Box::new(action));
-    listen();
+    listen(&ENDING_SIGNALS);
 }
 
 /// A SIGINT ends the program again.
@@ -43,7 +60,7 @@ pub(crate) fn nothing_instead() {
 /// Does this before a SIGINT or SIGTERM ends the program.
 pub(crate) fn before_end(action: impl FnMut() + Send + 'static) {
     actions().before.push(Box::new(action));
-    listen();
+    listen(&ENDING_SIGNALS);
 }
 
 /// Does not return if the program is about to end: an error that comes of what was removed is not to be told.
@@ -57,11 +74,13 @@ fn actions() -> std::sync::MutexGuard<'static, Actions> {
     ACTIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn listen() {
+fn listen(signals: &[i32]) {
     START.call_once(|| {
         let ignored = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let signals = [SIGINT, SIGTERM].into_iter();
-        let signals = signals.filter(|signal| !is_ignored(&ignored, *signal));
+        let signals = signals
+            .iter()
+            .copied()
+            .filter(|signal| !is_ignored(&ignored, *signal));
         // Without signals to hear all is as if nobody had asked.
         let Ok(mut signals) = Signals::new(signals) else {
             return;
@@ -72,6 +91,9 @@ fn listen() {
 
 fn come(signal: i32) {
     let mut actions = actions();
+    if actions.hear.as_mut().is_some_and(|hear| hear(signal)) {
+        return;
+    }
     if signal == SIGINT
         && let Some(mut action) = actions.instead.take()
     {

@@ -4,7 +4,8 @@
 //! prints what `lowmark-report` makes of the recordings (`output`).
 //!
 //! Exit status: 0 if all went well; 1 if a run did not complete, or a reproduction does not bear out the
-//! claims; 2 for every error, those of usage included; 3 if a guest started and failed.
+//! claims; 2 for every error, those of usage included; 3 if a guest started and failed. `record` passes on that of its
+//! command.
 
 mod cli;
 mod comparing;

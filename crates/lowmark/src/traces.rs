@@ -18,19 +18,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) const STDIN: &str = "-";
 
 /// Lets the events of a recording or trace go by, and gives the recording without them
-/// if it was one. There must be some.
+/// if it was one. Only the recording of a host may have none: it has counters.
 pub(crate) fn read(
     target: &str,
     sink: &mut dyn Sink,
 ) -> miette::Result<(Source, Option<Recording>)> {
     let (source, recording) = read_any(target, sink)?;
-    if recording.is_some() && source.account.understood == 0 {
-        return Err(miette!(
-            help = "`lowmark run --events --out DIR` records them",
-            "{target}: this recording holds no events"
-        ));
+    let without = |recording: &Recording| {
+        let system = recording.system.as_ref();
+        let of_host = system.is_some_and(|system| system.recorder.is_some());
+        source.account.understood == 0 && !of_host
+    };
+    match &recording {
+        Some(recording) if without(recording) => Err(no_events(target)),
+        _ => Ok((source, recording)),
     }
-    Ok((source, recording))
 }
 
 /// The same, also of a recording without events.
@@ -62,6 +64,14 @@ pub(crate) fn read_any(
     }
     nothing_understood(target, &source.account)?;
     Ok((source, None))
+}
+
+/// A recording is asked for events that it does not hold.
+pub(crate) fn no_events(target: &str) -> miette::Report {
+    miette!(
+        help = "`lowmark run --events --out DIR` and `lowmark record --level events` record them",
+        "{target}: this recording holds no events"
+    )
 }
 
 /// What is to be read: of a directory that is no recording itself the recordings in it, by name.

@@ -80,7 +80,8 @@ fn tasks(source: &Source, recording: &mut Recording) -> Vec<u32> {
         .collect()
 }
 
-fn notes(source: &Source) -> Vec<String> {
+/// What makes a trace uncertain.
+pub(crate) fn notes(source: &Source) -> Vec<String> {
     let account = &source.account;
     let mut notes = Vec::new();
     if account.missed() > 0 {

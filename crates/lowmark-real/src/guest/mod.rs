@@ -25,6 +25,7 @@ mod runner_files;
 
 pub use disks::Bandwidth;
 pub use error::GuestError;
+pub(crate) use events::notes as trace_notes;
 pub use kernels::KernelImage;
 pub use qemu::{Accel, find as find_qemu};
 

@@ -4,7 +4,10 @@ use super::{Accel, GuestError};
 use crate::protocol::{GuestLine, Said};
 use crate::runner::procfs::parse_vmstat;
 use crate::runner::{Line, series_name};
-use lowmark_record::{Gauges, Outcome, Phase, Recording, RunInfo, Series, System, TaskTimes, Unit};
+use lowmark_record::vmstat::is_counter;
+use lowmark_record::{
+    CounterLog, Gauges, Outcome, Phase, Recording, RunInfo, Series, System, TaskTimes, Unit,
+};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::workload::{Cgroup, TimeUnit};
@@ -24,6 +27,8 @@ pub(super) struct Heard {
     after: Option<Snapshot>,
     /// All of `/proc/vmstat` over time, by the guest's clock.
     vmstat: Gauges,
+    /// Other files over time, by the guest's clock.
+    history: Vec<CounterLog>,
     kernel_threads: Vec<TaskTimes>,
     pub(super) trace_bytes: u64,
     pub(super) lost_events: u64,
@@ -84,6 +89,7 @@ impl Heard {
             },
             GuestLine::VmstatNames { names } => self.vmstat.names = names,
             GuestLine::Vmstat { time_ns, values } => self.vmstat.samples.push((time_ns, values)),
+            GuestLine::History { log } => self.history.push(log),
             GuestLine::KernelThread {
                 name,
                 pid,
@@ -275,6 +281,8 @@ impl Heard {
             before: self.before.clone().unwrap_or_default(),
             after: self.after.clone().unwrap_or_default(),
             vmstat: self.looks(is_counter),
+            history: self.history(),
+            ..System::default()
         }
     }
 
@@ -296,6 +304,13 @@ impl Heard {
                 .map(|(time, all)| (time - start, values(all)))
                 .collect(),
         }
+    }
+
+    /// What other files said from the start of the run on.
+    fn history(&self) -> Vec<CounterLog> {
+        let start = self.start_ns.unwrap_or(0);
+        let logs = self.history.iter().map(|log| log.since(start));
+        logs.filter(|log| !log.is_empty()).collect()
     }
 
     fn series(&self, scenario: &Scenario, start: u64) -> Vec<Series> {
@@ -369,23 +384,6 @@ impl Heard {
     }
 }
 
-/// Counters of `/proc/vmstat` only ever grow; the rest are gauges. `vmstat_text` in mm/vmstat.c mixes them.
-fn is_counter(name: &str) -> bool {
-    const COUNTERS: [&str; 7] = [
-        "nr_vmscan_write",
-        "nr_vmscan_immediate_reclaim",
-        "nr_dirtied",
-        "nr_written",
-        "nr_throttled_written",
-        "nr_foll_pin_acquired",
-        "nr_foll_pin_released",
-    ];
-    match name {
-        "workingset_nodes" => false,
-        _ => !name.starts_with("nr_") || COUNTERS.contains(&name),
-    }
-}
-
 /// Pages of swap in use, from `/proc/meminfo`.
 fn swap_used(meminfo: &str) -> Option<u64> {
     let kilobytes = |field: &str| -> Option<u64> {
@@ -401,25 +399,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_and_gauges_are_told_apart() {
-        for counter in [
-            "pgfault",
-            "nr_vmscan_write",
-            "workingset_refault_anon",
-            "oom_kill",
-        ] {
-            assert!(is_counter(counter), "{counter}");
-        }
-        for gauge in ["nr_free_pages", "nr_dirty", "workingset_nodes"] {
-            assert!(!is_counter(gauge), "{gauge}");
-        }
-    }
-
-    #[test]
     fn swap_in_use_is_counted_in_pages() {
         let text = "MemTotal: 9 kB\nSwapTotal:       1024 kB\nSwapFree:         1000 kB\n";
         assert_eq!(swap_used(text), Some(6));
         assert_eq!(swap_used(""), None);
+    }
+
+    #[test]
+    fn files_over_time_begin_with_the_run() {
+        let line = r#"{"history":{"log":{"file":"proc/meminfo","names":["SwapFree"],"samples":[[5,0,90],[25,0,70]]}}}"#;
+        let heard = Heard::read(&format!("{line}\n{{\"start\":{{\"time_ns\":20}}}}\n"));
+        let history = heard.system(Accel::Tcg).history;
+        assert_eq!(history.len(), 1);
+        assert_eq!(history[0].values("SwapFree"), [(5, 70)]);
     }
 
     #[test]

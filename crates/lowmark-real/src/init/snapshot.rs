@@ -1,15 +1,15 @@
 //! What memory management looks like: before, after, and four times a second in between.
 
 use super::{Port, say, setup};
+use crate::kernel_log;
 use crate::protocol::{GuestLine, KERNEL_LOG, ROTATIONAL};
+use crate::record::Files;
 use crate::runner::{now_ns, procfs};
 use lowmark_spec::kernel::SYSCTLS;
 use lowmark_spec::workload::Cgroup;
-use rustix::fs::OFlags;
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -37,16 +37,7 @@ const CGROUP_FILES: [&str; 6] = [
     "memory.pressure",
 ];
 
-/// Its handler computes all reserves again whether it is written or read, by the pages managed at that time: what
-/// is looked at would no longer be what booting left (`lowmem_reserve_ratio_sysctl_handler`).
-const CHANGED_BY_READING: &str = "lowmem_reserve_ratio";
-
 const VMSTAT: &str = "proc/vmstat";
-
-/// Longest record of the kernel's log (`PRINTKRB_RECORD_MAX` and less before).
-const LOG_RECORD_MAX: usize = 8 << 10;
-/// How lines of the kernel's log begin that are kept.
-const OF_MEMORY: [&str; 3] = ["Memory: ", "RAMDISK: ", "Freeing "];
 
 /// Adds up what CPUs keep for themselves, so that counters are exact (`vm.stat_refresh`).
 pub(super) fn fold() {
@@ -56,7 +47,9 @@ pub(super) fn fold() {
 
 /// Everything but `/proc/vmstat`.
 pub(super) fn files(groups: &[Cgroup]) -> BTreeMap<String, String> {
-    let knobs = SYSCTLS.iter().filter(|knob| **knob != CHANGED_BY_READING);
+    let knobs = SYSCTLS
+        .iter()
+        .filter(|knob| !procfs::CHANGED_BY_READING.contains(knob));
     let knobs = knobs.map(|knob| {
         procfs::setting_path(knob)
             .trim_start_matches('/')
@@ -76,37 +69,11 @@ pub(super) fn files(groups: &[Cgroup]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What the kernel said of memory while it booted, into a snapshot: where its initial file system lay, and
-/// what it freed when it needed no more of it.
+/// What the kernel said of memory while it booted, into a snapshot.
 pub(super) fn boot_into(files: &mut BTreeMap<String, String>) -> io::Result<()> {
-    let nonblocking = OFlags::NONBLOCK.bits() as i32;
-    let mut options = OpenOptions::new();
-    options.read(true).custom_flags(nonblocking);
-    let mut log = match options.open(format!("/{KERNEL_LOG}")) {
-        // A kernel without printk.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        log => log?,
-    };
-    let (mut said, mut record) = (String::new(), [0; LOG_RECORD_MAX]);
-    loop {
-        let length = match log.read(&mut record) {
-            Ok(length) => length,
-            // So much was said that the oldest is gone: what is left goes on.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => continue,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-            Err(error) => return Err(error),
-        };
-        let text = String::from_utf8_lossy(&record[..length]);
-        // `level,number,time,flags;text`, and lines about devices.
-        let line = text.lines().next().and_then(|line| line.split_once(';'));
-        if let Some((_, line)) = line
-            && OF_MEMORY.iter().any(|begin| line.starts_with(begin))
-        {
-            said.push_str(line);
-            said.push('\n');
-        }
+    if let Some(said) = kernel_log::of_memory()? {
+        files.insert(KERNEL_LOG.into(), said);
     }
-    files.insert(KERNEL_LOG.into(), said);
     Ok(())
 }
 
@@ -139,14 +106,17 @@ impl Stop {
     }
 }
 
-/// Looks at `/proc/vmstat` again and again.
+/// Looks at `/proc/vmstat` again and again, and at memory, disks and pressure, of which it says everything at the end.
 pub(super) fn series(port: &Port, interval: Duration, stop: &Stop) -> io::Result<()> {
     let names: Vec<String> = procfs::vmstat()?.into_keys().collect();
     say(port, &GuestLine::VmstatNames { names })?;
+    let mut files = Files::beside_vmstat();
     while !stop.wait(interval) {
         let values = procfs::vmstat()?.into_values().collect();
         let time_ns = now_ns();
         say(port, &GuestLine::Vmstat { time_ns, values })?;
+        files.look(time_ns);
     }
-    Ok(())
+    let mut logs = files.into_logs();
+    logs.try_for_each(|log| say(port, &GuestLine::History { log }))
 }

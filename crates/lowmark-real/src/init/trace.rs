@@ -99,29 +99,6 @@ impl Tracing {
 
     /// Events that the ring buffers lost.
     pub(super) fn lost(&self) -> io::Result<u64> {
-        let mut lost = 0;
-        for entry in fs::read_dir(format!("{ROOT}/per_cpu"))? {
-            let stats = fs::read_to_string(entry?.path().join("stats"))?;
-            lost += lost_in(&stats);
-        }
-        Ok(lost)
-    }
-}
-
-/// Events lost by one CPU, from its `stats`.
-fn lost_in(stats: &str) -> u64 {
-    let fields = stats.lines().filter_map(|line| line.split_once(": "));
-    let lost = fields.filter(|(name, _)| matches!(*name, "overrun" | "dropped events"));
-    lost.filter_map(|(_, value)| value.trim().parse::<u64>().ok())
-        .sum()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn losses_are_added_up() {
-        let stats = "entries: 5\noverrun: 3\ncommit overrun: 0\nbytes: 9\ndropped events: 4\n\
-            read events: 100\n";
-        assert_eq!(super::lost_in(stats), 7);
+        crate::record::lost(Path::new(ROOT))
     }
 }

@@ -137,6 +137,15 @@ pub(super) fn holds(condition: &Condition, kswapd: &Kswapd) -> io::Result<bool> 
     })
 }
 
+/// Settings whose handlers compute all reserves again whether they are written or read, by the pages managed at that
+/// time: what is looked at would no longer be what booting left (`lowmem_reserve_ratio_sysctl_handler` and
+/// `sysctl_min_unmapped_ratio_sysctl_handler`, `sysctl_min_slab_ratio_sysctl_handler` in mm/page_alloc.c).
+pub(crate) const CHANGED_BY_READING: [&str; 3] = [
+    "lowmem_reserve_ratio",
+    "min_unmapped_ratio",
+    "min_slab_ratio",
+];
+
 /// The file of a setting that workloads name without a prefix.
 pub fn setting_path(name: &str) -> String {
     if let Some(knob) = name.strip_prefix("thp.") {

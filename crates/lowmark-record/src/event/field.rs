@@ -103,8 +103,8 @@ fields! {
     HighestZone = "highest_zone": Text from "highest_zoneidx", "classzone_idx";
     /// Pages freed.
     NrReclaimed = "nr_reclaimed": Signed;
-    /// Process of the reclaimer (since 7.1).
-    Pid = "pid": Signed;
+    /// Process; of reclaim, where it is told since 7.1, the reclaimer.
+    Pid = "pid": Signed from "parent_pid";
     /// Id of the memory cgroup (0 or 1: the root).
     MemcgId = "memcg_id": Unsigned from "id";
     /// `(in-irq)`, or nothing (since 7.1).
@@ -398,7 +398,7 @@ fields! {
     /// Whether it is tried again.
     ShouldRetry = "should_retry": Signed;
     /// `comm`.
-    Comm = "comm": Text;
+    Comm = "comm": Text from "parent_comm";
     /// Virtual size, KiB.
     TotalVm = "total_vm": Unsigned;
     /// Anonymous resident set, KiB.
@@ -459,6 +459,16 @@ fields! {
     Item = "item": Signed;
     /// Value added.
     Val = "val": Signed;
+    /// `comm` of the new process.
+    ChildComm = "child_comm": Text;
+    /// The new process.
+    ChildPid = "child_pid": Signed;
+    /// Number of the thread that became the program; it has that of its process from then on.
+    OldPid = "old_pid": Signed;
+    /// Priority.
+    Prio = "prio": Signed;
+    /// Whether it was the last thread of its process.
+    GroupDead = "group_dead": Text;
 }
 
 impl Field {

@@ -374,6 +374,19 @@ events! {
         CountMemcgEvents = "count_memcg_events":
             &[("6.14", "memcg_id={memcg_id} item={item} val={val}")];
     }
+    sched {
+        /// A process or thread begins (`copy_process`).
+        ProcessFork = "sched_process_fork":
+            &[("2.6.36", "comm={comm} pid={pid} child_comm={child_comm} child_pid={child_pid}")];
+        /// A process becomes another program (`exec_binprm`).
+        ProcessExec = "sched_process_exec":
+            &[("3.4", "filename={filename} pid={pid} old_pid={old_pid}")];
+        /// A process or thread ends (`do_exit`).
+        ProcessExit = "sched_process_exit": &[
+            ("2.6.36", "comm={comm} pid={pid} prio={prio}"),
+            ("6.16", "comm={comm} pid={pid} prio={prio} group_dead={group_dead}"),
+        ];
+    }
 }
 
 impl Kind {

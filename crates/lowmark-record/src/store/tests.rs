@@ -1,9 +1,10 @@
 //! Round trips, damage, and destinations that must be left alone.
 
 use super::*;
+use crate::counter_log::CounterLog;
 use crate::event::{Event, EventLog, Names};
 use crate::event::{Field, Kind};
-use crate::recording::{Outcome, Phase, RunInfo, Series, TaskTimes, Unit};
+use crate::recording::{Outcome, Phase, RunInfo, Series, System, TaskTimes, Unit};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tempfile::TempDir;
@@ -613,4 +614,53 @@ fn several_may_write_one_recording() {
     let found = Recording::read(&path).expect("a recording");
     assert_eq!(found.elapsed_ns, 456);
     assert_eq!(fs::read_dir(directory.path()).expect("listed").count(), 1);
+}
+
+/// Of `/proc/vmstat` a recording of a host keeps only what changed: who reads it finds counters and state as in others.
+#[test]
+fn the_history_of_vmstat_gives_counters_and_state() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let dir = place.path().join("run");
+    let mut log = CounterLog::new(crate::vmstat::FILE);
+    log.add_names(["nr_free_pages", "pgfault"]);
+    log.push(5, &[70, 1]);
+    log.push(9, &[60, 3]);
+    let system = System {
+        history: vec![log],
+        recorder: Some(crate::recording::Recorder {
+            level: "counters".to_owned(),
+            looks: 2,
+            ..Default::default()
+        }),
+        ..System::default()
+    };
+    let recording = Recording {
+        system: Some(Box::new(system)),
+        ..recording(Vec::new())
+    };
+    recording.write(&dir).expect("written");
+    let read = Recording::read(&dir).expect("read");
+    assert_eq!(read.gauges.names, ["nr_free_pages"]);
+    assert_eq!(read.gauges.samples, [(5, vec![70]), (9, vec![60])]);
+    let system = read.system.as_ref().expect("a system");
+    assert_eq!(system.vmstat.names, ["pgfault"]);
+    assert_eq!(system.vmstat.samples, [(5, vec![1]), (9, vec![3])]);
+    assert_eq!(
+        system.history,
+        recording.system.as_ref().expect("a system").history
+    );
+    read.write(&dir).expect("written again");
+    assert_eq!(Recording::read(&dir).expect("read again"), read);
+
+    let path = dir.join(RECORDING_FILE);
+    let text = fs::read_to_string(&path).expect("text");
+    let damaged = text.replace("[9,0,60,1,3]", "[4,0,60,1,3]");
+    assert_ne!(text, damaged);
+    fs::write(&path, damaged).expect("written");
+    let error = Recording::read(&dir).expect_err("damaged").to_string();
+    assert!(error.contains("recording.json:"), "{error}");
+    assert!(
+        error.contains("sample 1 of proc/vmstat: it is earlier"),
+        "{error}"
+    );
 }

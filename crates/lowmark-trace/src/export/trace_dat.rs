@@ -15,6 +15,8 @@ mod pages;
 use super::output::FileOutput;
 use super::row::actor;
 use super::{ExportError, Exported, Exporter, Format, Options, count};
+use crate::record::Endian;
+use crate::trace_dat::Head;
 use formats::Layout;
 use lowmark_record::event::NO_CPU;
 use lowmark_record::{Event, Kind, Sink, Tables};
@@ -25,9 +27,6 @@ use std::path::Path;
 
 /// Most CPUs that are told apart; events of others go to the first.
 const CPUS_MAX: u32 = 4096;
-
-/// Magic, `tracing`, version, little endian, eight bytes a long, page size.
-const START: &[u8] = b"\x17\x08\x44tracing6\0\x00\x08\x00\x10\x00\x00";
 
 /// The `header_page` file of a kernel with eight bytes a long.
 const HEADER_PAGE: &str = "\
@@ -106,53 +105,31 @@ impl TraceDat {
         pid
     }
 
-    /// Everything before the pages. The places of the pages follow from its own length.
-    fn head(&self) -> Vec<u8> {
-        let mut head = START.to_vec();
-        for (name, text) in [("header_page", HEADER_PAGE), ("header_event", HEADER_EVENT)] {
-            head.extend_from_slice(name.as_bytes());
-            head.push(0);
-            long_text(text, &mut head);
-        }
-        // ftrace's own events: none.
-        head.extend(0u32.to_le_bytes());
-        let mut systems: BTreeMap<&str, Vec<&Layout>> = BTreeMap::new();
+    /// Everything before the pages.
+    fn head(&self) -> Head {
+        let mut formats: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for layout in self.layouts.iter().flatten() {
-            systems.entry(layout.system()).or_default().push(layout);
+            let group = formats.entry(layout.system().to_owned()).or_default();
+            group.push(layout.text());
         }
-        head.extend((systems.len() as u32).to_le_bytes());
-        for (system, layouts) in systems {
-            head.extend_from_slice(system.as_bytes());
-            head.push(0);
-            head.extend((layouts.len() as u32).to_le_bytes());
-            for layout in layouts {
-                long_text(&layout.text(), &mut head);
-            }
-        }
-        // Neither kallsyms nor printk formats.
-        head.extend(0u64.to_le_bytes());
         let comm = |(pid, comm): (&i32, &String)| format!("{pid} {}\n", comm.replace('\n', " "));
-        long_text(&self.comms.iter().map(comm).collect::<String>(), &mut head);
-        let streams = self.pages.streams();
-        head.extend((streams.len() as u32).to_le_bytes());
-        // No options.
-        head.extend_from_slice(b"options  \0\0\0flyrecord\0");
-        let end = head.len() + 16 * streams.len();
-        let mut place = end.next_multiple_of(PAGE_BYTES) as u64;
-        for pages in streams {
-            let size = (pages.len() * PAGE_BYTES) as u64;
-            head.extend(place.to_le_bytes());
-            head.extend(size.to_le_bytes());
-            place += size;
+        let streams = self.pages.streams().iter();
+        Head {
+            endian: Endian::Little,
+            long_size: 8,
+            page_size: PAGE_BYTES as u32,
+            header_page: HEADER_PAGE.to_owned(),
+            header_event: HEADER_EVENT.to_owned(),
+            formats,
+            comms: self.comms.iter().map(comm).collect(),
+            pages: streams.map(|pages| pages.len() as u64).collect(),
         }
-        head.resize(end.next_multiple_of(PAGE_BYTES), 0);
-        head
     }
 
     /// Closes the streams and writes everything.
     fn write(&mut self) -> io::Result<()> {
         self.pages.close()?;
-        let head = self.head();
+        let head = self.head().bytes();
         self.out.buffer.extend_from_slice(&head);
         let out = &mut self.out;
         self.pages.for_each(|page| {
@@ -160,12 +137,6 @@ impl TraceDat {
             out.flush_if_full();
         })
     }
-}
-
-/// A text after its length in eight bytes.
-fn long_text(text: &str, out: &mut Vec<u8>) {
-    out.extend((text.len() as u64).to_le_bytes());
-    out.extend_from_slice(text.as_bytes());
 }
 
 impl Sink for TraceDat {

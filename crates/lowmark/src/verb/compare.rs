@@ -108,6 +108,9 @@ fn traces(args: &Args) -> miette::Result<u8> {
     let mut broken = false;
     for target in &args.targets {
         let figures = report::figures(target, RunContext::default())?;
+        if !figures.has_events() {
+            return Err(crate::traces::no_events(target));
+        }
         broken |= report::say(target, &figures.figures, false)?;
         read.push(figures);
     }

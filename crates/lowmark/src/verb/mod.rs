@@ -8,6 +8,8 @@ mod export;
 mod kernels;
 mod list;
 mod man;
+mod record;
+mod recover;
 mod report;
 mod reproduce;
 mod run;
@@ -39,6 +41,10 @@ pub(crate) enum Verb {
     Calibrate(calibrate::Args),
     /// Fetches and lists kernel images for guests
     Kernels(kernels::Args),
+    /// Records what happens on this host: counters, and trace events if asked for
+    Record(record::Args),
+    /// Undoes what a recorder that was killed left in the kernel's tracing
+    Recover(recover::Args),
     /// Says what guests need, what of it is here, and what to do about the rest
     Doctor(doctor::Args),
     /// Prints the completions of a shell
@@ -63,6 +69,8 @@ impl Verb {
             Verb::Twin(args) => twin::run(args),
             Verb::Calibrate(args) => calibrate::run(args),
             Verb::Kernels(args) => kernels::run(args),
+            Verb::Record(args) => record::run(args),
+            Verb::Recover(args) => recover::run(args),
             Verb::Doctor(args) => doctor::run(args),
             Verb::Completions(args) => completions::run(args),
             Verb::Man(args) => man::run(args),

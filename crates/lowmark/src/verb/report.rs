@@ -6,6 +6,7 @@ use crate::output::{self, Page};
 use crate::traces;
 use lowmark_record::{Event, Release, Remark, Sink, Tables};
 use lowmark_report::dirty::DirtyReport;
+use lowmark_report::host::HostReport;
 use lowmark_report::reclaim::{
     self, CompatReport, ReclaimFigures, ReclaimOptions, ReclaimReport, ReportColumn, RunContext,
     VmstatChange,
@@ -26,7 +27,7 @@ const WIDTH: usize = 100;
     cat /sys/kernel/tracing/trace_pipe | lowmark report -\n  \
     lowmark report runs/a --vmstat before.txt after.txt\n\n\
     Reads ftrace text of every kernel, perf script, trace-cmd report, trace.dat, perf.data (plain or \
-    gz, xz, zst), and recordings with events. Exit status 2 if the file is cut or damaged: what could \
+    gz, xz, zst), recordings with events, and recordings of hosts. Exit status 2 if the file is cut or damaged: what could \
     be read is reported all the same."
 )]
 pub(crate) struct Args {
@@ -85,7 +86,8 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         reports.push(read);
     }
     tell_apart(&mut reports, &targets);
-    let columns: Vec<ReportColumn<'_>> = reports.iter().map(Read::column).collect();
+    let with_events = reports.iter().filter(|report| report.has_events());
+    let columns: Vec<ReportColumn<'_>> = with_events.map(Read::column).collect();
     match args.printing.format {
         Format::Json if reports.len() == 1 => output::print_json(&reports[0].json())?,
         Format::Json => {
@@ -109,12 +111,20 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
                 reports.iter().partition(|report| !report.reclaimed());
             let several = reports.len() > 1;
             text += &throttling(&first, &page, several);
-            text += &reclaim::text(&columns, page.style.as_ref(), page.width);
+            if !columns.is_empty() {
+                text += &reclaim::text(&columns, page.style.as_ref(), page.width);
+            }
             let throttled = throttling(&last, &page, several);
             text += &match throttled.is_empty() {
                 true => throttled,
                 false => format!("\n{}", throttled.trim_end_matches('\n')) + "\n",
             };
+            for host in reports.iter().filter_map(|report| report.host.as_ref()) {
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                text += &host.text(page.style.as_ref(), page.width);
+            }
             output::print(&text)?;
         }
     }
@@ -153,6 +163,8 @@ pub(crate) struct Read {
     why: Answer,
     /// Of a recording, what its backend left out.
     not_modelled: Vec<Remark>,
+    /// Of the recording of a host, what its counters say.
+    host: Option<HostReport>,
 }
 
 /// Events for all reports.
@@ -195,9 +207,25 @@ impl Read {
         }
     }
 
-    /// The report as JSON, with what it says of dirty throttling and what was left out if that is anything.
+    /// Whether there was any event: only the recording of a host may have none.
+    pub(crate) fn has_events(&self) -> bool {
+        self.figures.account.understood > 0
+    }
+
+    /// The report as JSON, with what it says of dirty throttling, what was left out and what the counters of a host say,
+    /// if that is anything.
     fn json(&self) -> serde_json::Value {
-        let mut document = self.figures.json();
+        let mut document = match self.has_events() {
+            true => self.figures.json(),
+            false => serde_json::json!({}),
+        };
+        if let Some(fields) = document.as_object_mut()
+            && let Some(host) = &self.host
+        {
+            // Numbers and names: nothing that JSON cannot hold.
+            let host = serde_json::to_value(host).unwrap_or_default();
+            fields.insert("host".to_owned(), host);
+        }
         if let Some(fields) = document.as_object_mut()
             && !self.dirty.is_empty()
         {
@@ -243,6 +271,7 @@ pub(crate) fn figures(target: &str, context: RunContext) -> miette::Result<Read>
     }
     Ok(Read {
         why: why.finish(&source.tables, &source.account, &surroundings),
+        host: recording.as_ref().and_then(HostReport::new),
         not_modelled: recording.map_or_else(Vec::new, |recording| recording.not_modelled),
         dirty,
         name: heading(target),

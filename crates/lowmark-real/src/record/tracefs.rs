@@ -1,0 +1,384 @@
+//! tracefs: where it is, and an instance of it, a trace buffer that is the recorder's own.
+//!
+//! 1. tracefs is where it is mounted. Where it is not, the recorder mounts it for itself alone: a mount that has no
+//!    place in any directory and ends with the program (fsmount(2), Linux 5.2).
+//! 2. The journal is written, then the instance made, its clock and size set, its events switched on, and last the
+//!    recording of events. The buffer that all others share is never touched.
+//! 3. Pages of events are read as the kernel has them, CPU by CPU, without waiting.
+//! 4. Removing the instance ends all of it. That is done when it is dropped, too.
+
+use super::changes::Changes;
+use super::journal::{Journal, Places, Process, instance_of};
+use lowmark_record::Kind;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where it is mounted, the newer place first.
+const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// A file that every tracefs has.
+const SIGN: &str = "trace_clock";
+
+/// The clock of the counters, CLOCK_MONOTONIC.
+const CLOCK: &str = "mono";
+/// Memory of all CPUs' buffers together, KiB.
+const BUFFERS_KB: usize = 64 << 10;
+/// That of one CPU at least and at most, KiB.
+const BUFFER_KB: (usize, usize) = (256, 4 << 10);
+
+/// Most pages of a CPU that are read at once: several times its buffer.
+const PAGES_AT_ONCE: usize = 4 << 10;
+
+/// Groups of events of which all are recorded that lowmark knows.
+const GROUPS: [&str; 3] = ["vmscan", "compaction", "oom"];
+/// Of these groups, what is left out: one a page, more than all others together, and nothing that
+/// `nr_vmscan_write` does not say.
+const LEFT_OUT: [Kind; 2] = [Kind::WriteFolio, Kind::Writepage];
+/// What is recorded beside.
+const SINGLE: [Kind; 5] = [
+    Kind::BalanceDirtyPages,
+    Kind::GlobalDirtyState,
+    Kind::ProcessFork,
+    Kind::ProcessExec,
+    Kind::ProcessExit,
+];
+
+/// tracefs.
+#[derive(Debug)]
+pub struct Tracefs {
+    root: PathBuf,
+    /// The mount that is nobody else's, as long as it is needed.
+    _mount: Option<OwnedFd>,
+}
+
+impl Tracefs {
+    /// Finds it, or mounts it for this process alone.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be had, as a sentence.
+    pub fn find() -> io::Result<Tracefs> {
+        let there = MOUNTED.iter().map(Path::new);
+        for root in there {
+            match fs::metadata(root.join(SIGN)) {
+                Ok(_) => return Ok(Tracefs::at(root)),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    return Err(io::Error::new(
+                        error.kind(),
+                        "only root may read trace events",
+                    ));
+                }
+                Err(_) => {}
+            }
+        }
+        let mount = mount().map_err(|error| {
+            let why = match error.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "tracefs is not mounted, and only root may mount it".to_owned()
+                }
+                io::ErrorKind::NotFound => "this kernel has no tracefs".to_owned(),
+                _ if error.raw_os_error() == Some(libc::ENODEV) => {
+                    "this kernel has no tracefs".to_owned()
+                }
+                _ => format!("tracefs is not mounted and cannot be: {error}"),
+            };
+            io::Error::new(error.kind(), why)
+        })?;
+        let root = PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd()));
+        Ok(Tracefs {
+            root,
+            _mount: Some(mount),
+        })
+    }
+
+    /// The one at a place that is known.
+    pub fn at(root: &Path) -> Tracefs {
+        Tracefs {
+            root: root.to_owned(),
+            _mount: None,
+        }
+    }
+
+    /// Where an instance is.
+    pub(super) fn instance(&self, name: &str) -> PathBuf {
+        self.root.join("instances").join(name)
+    }
+
+    /// The events to record that this kernel has.
+    fn events(&self) -> Vec<Kind> {
+        let wanted = Kind::ALL.iter().copied().filter(|kind| {
+            let whole = GROUPS.contains(&kind.spec().group) && !LEFT_OUT.contains(kind);
+            whole || SINGLE.contains(kind)
+        });
+        let here = |kind: &Kind| self.root.join(event_directory(*kind)).is_dir();
+        wanted.filter(here).collect()
+    }
+}
+
+/// Why even root may not have trace events, if that is so (lockdown(7), since 5.4).
+pub(super) fn locked_down() -> Option<&'static str> {
+    let state = fs::read_to_string("/sys/kernel/security/lockdown").ok()?;
+    let locked = state.contains("[confidentiality]");
+    locked
+        .then_some("this kernel is locked down (confidentiality) and gives trace events to nobody")
+}
+
+/// tracefs without a place in any directory.
+fn mount() -> io::Result<OwnedFd> {
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    Ok(fsmount(
+        &context,
+        FsMountFlags::FSMOUNT_CLOEXEC,
+        MountAttrFlags::empty(),
+    )?)
+}
+
+fn event_directory(kind: Kind) -> String {
+    format!("events/{}/{}", kind.spec().group, kind.name())
+}
+
+/// How the pages of a kernel are read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Formats {
+    pub(super) header_page: String,
+    pub(super) header_event: String,
+    /// By group, the formats of the events.
+    pub(super) events: BTreeMap<String, Vec<String>>,
+}
+
+/// An instance that records.
+#[derive(Debug)]
+pub(super) struct Instance {
+    tracefs: Tracefs,
+    changes: Box<dyn Changes>,
+    /// None once it is removed.
+    journal: Option<Journal>,
+    path: PathBuf,
+    pub(super) formats: Formats,
+    /// The raw pages of each CPU.
+    pipes: Vec<(u32, File)>,
+    page: Vec<u8>,
+    /// Events that are recorded.
+    pub(super) events: usize,
+}
+
+impl Instance {
+    /// Makes one, in which nothing is recorded yet but everything is set.
+    pub(super) fn make(
+        tracefs: Tracefs,
+        mut changes: Box<dyn Changes>,
+        places: &Places,
+    ) -> io::Result<Instance> {
+        let process = Process::own()?;
+        let journal = Journal::write(changes.as_mut(), places, &process)?;
+        let path = tracefs.instance(&instance_of(process.pid));
+        let mut instance = Instance {
+            tracefs,
+            changes,
+            journal: Some(journal),
+            path,
+            formats: Formats::default(),
+            pipes: Vec::new(),
+            page: Vec::new(),
+            events: 0,
+        };
+        // From here on dropping it undoes what was done.
+        instance
+            .changes
+            .make_instance(&instance.path)
+            .map_err(|error| {
+                io::Error::new(
+                    error.kind(),
+                    format!("cannot make a trace instance: {error}"),
+                )
+            })?;
+        instance.set_up()?;
+        Ok(instance)
+    }
+
+    fn set_up(&mut self) -> io::Result<()> {
+        self.set("tracing_on", "0")?;
+        self.set("trace_clock", CLOCK)?;
+        let cpus = self.cpus()?;
+        let size = (BUFFERS_KB / cpus.len().max(1)).clamp(BUFFER_KB.0, BUFFER_KB.1);
+        self.set("buffer_size_kb", &size.to_string())?;
+        let events = self.tracefs.events();
+        for kind in &events {
+            let directory = event_directory(*kind);
+            let format = fs::read_to_string(self.path.join(&directory).join("format"))?;
+            let group = kind.spec().group.to_owned();
+            self.formats.events.entry(group).or_default().push(format);
+            self.set(&format!("{directory}/enable"), "1")?;
+        }
+        self.events = events.len();
+        let header = |name: &str| fs::read_to_string(self.tracefs.root.join("events").join(name));
+        self.formats.header_page = header("header_page")?;
+        self.formats.header_event = header("header_event")?;
+        self.page = vec![0; page_size(&self.formats.header_page)];
+        for cpu in cpus {
+            let mut options = OpenOptions::new();
+            options.read(true).custom_flags(libc::O_NONBLOCK);
+            let pipe = options.open(self.path.join(format!("per_cpu/cpu{cpu}/trace_pipe_raw")))?;
+            self.pipes.push((cpu, pipe));
+        }
+        self.set("tracing_on", "1")
+    }
+
+    /// The CPUs that have a buffer.
+    fn cpus(&self) -> io::Result<Vec<u32>> {
+        let mut cpus = Vec::new();
+        for entry in fs::read_dir(self.path.join("per_cpu"))? {
+            let name = entry?.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
+            cpus.extend(number.and_then(|number| number.parse::<u32>().ok()));
+        }
+        cpus.sort_unstable();
+        Ok(cpus)
+    }
+
+    fn set(&mut self, file: &str, value: &str) -> io::Result<()> {
+        self.changes
+            .set(&self.path.join(file), value)
+            .map_err(|error| {
+                io::Error::new(
+                    error.kind(),
+                    format!("cannot write {value} to {file} of a trace instance: {error}"),
+                )
+            })
+    }
+
+    /// Nothing more is recorded; what was can still be read.
+    pub(super) fn stop(&mut self) -> io::Result<()> {
+        self.set("tracing_on", "0")
+    }
+
+    /// Bytes of a page.
+    pub(super) fn page_size(&self) -> usize {
+        self.page.len()
+    }
+
+    /// Gives every page that has events, with its CPU. So many pages of a CPU are read that its buffer is empty,
+    /// unless events come faster than they are read.
+    pub(super) fn read(&mut self, take: &mut dyn FnMut(u32, &[u8])) -> io::Result<()> {
+        for (cpu, pipe) in &mut self.pipes {
+            for _ in 0..PAGES_AT_ONCE {
+                match pipe.read(&mut self.page) {
+                    Ok(0) => break,
+                    Ok(length) => take(*cpu, &self.page[..length]),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Events that the buffers lost.
+    pub(super) fn lost(&self) -> io::Result<u64> {
+        lost(&self.path)
+    }
+
+    /// Names of tasks by process, as far as the kernel has kept them.
+    pub(super) fn comms_into(&self, comms: &mut BTreeMap<u32, String>) {
+        // A kernel without it knows the names of those that were looked at all the same.
+        let text = fs::read_to_string(self.tracefs.root.join("saved_cmdlines")).unwrap_or_default();
+        for line in text.lines() {
+            if let Some((pid, comm)) = line.trim_start().split_once(' ')
+                && let Ok(pid) = pid.parse()
+            {
+                comms.insert(pid, comm.to_owned());
+            }
+        }
+    }
+
+    /// Removes it: tracing is as it was.
+    pub(super) fn remove(mut self) -> io::Result<()> {
+        self.undo()
+    }
+
+    fn undo(&mut self) -> io::Result<()> {
+        let Some(journal) = self.journal.take() else {
+            return Ok(());
+        };
+        // An instance that is being read cannot be removed.
+        self.pipes.clear();
+        match self.changes.remove_instance(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let text = format!(
+                    "cannot remove the trace instance {}: {error}",
+                    self.path.display()
+                );
+                Err(io::Error::new(error.kind(), text))
+            }
+            _ => journal.remove(self.changes.as_mut()),
+        }
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // If it fails, the journal is still there, and the next run or `lowmark recover` tries again.
+        let _ = self.undo();
+    }
+}
+
+/// Bytes of a page of the ring buffer, of the text of `header_page`: where the data begin and how long they are.
+fn page_size(header_page: &str) -> usize {
+    const USUAL: usize = 4096;
+    let data = header_page.lines().find(|line| line.contains(" data;"));
+    let number = |label: &str| {
+        let (_, rest) = data?.split_once(label)?;
+        rest.split(';').next()?.trim().parse::<usize>().ok()
+    };
+    let size = number("offset:")
+        .zip(number("size:"))
+        .map(|(offset, size)| offset + size);
+    size.filter(|size| (64..=4 << 20).contains(size))
+        .unwrap_or(USUAL)
+}
+
+/// Events that the ring buffers of a tracefs or of an instance lost.
+pub(crate) fn lost(directory: &Path) -> io::Result<u64> {
+    let mut lost = 0;
+    for entry in fs::read_dir(directory.join("per_cpu"))? {
+        let stats = fs::read_to_string(entry?.path().join("stats"))?;
+        lost += lost_in(&stats);
+    }
+    Ok(lost)
+}
+
+/// Events lost by one CPU, from its `stats`.
+fn lost_in(stats: &str) -> u64 {
+    let fields = stats.lines().filter_map(|line| line.split_once(": "));
+    let lost = fields.filter(|(name, _)| matches!(*name, "overrun" | "dropped events"));
+    lost.filter_map(|(_, value)| value.trim().parse::<u64>().ok())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_added_up() {
+        let stats = "entries: 5\noverrun: 3\ncommit overrun: 0\nbytes: 9\ndropped events: 4\n\
+            read events: 100\n";
+        assert_eq!(lost_in(stats), 7);
+    }
+
+    #[test]
+    fn the_size_of_a_page_is_the_kernels() {
+        let text = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+                    \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+                    \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
+                    \tfield: char data;\toffset:16;\tsize:16368;\tsigned:0;\n";
+        assert_eq!(page_size(text), 16_384);
+        assert_eq!(page_size("field: char data;\toffset:x;\tsize:1;"), 4096);
+    }
+}

@@ -1,0 +1,52 @@
+//! `lowmark recover`: undoes what recorders that were killed left.
+
+use crate::error;
+use crate::output;
+use lowmark_real::record::{Places, Real, Recovered, Tracefs, recover};
+
+/// Removes the trace buffers of recorders that were killed
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  lowmark recover\n\n\
+    A recorder writes a journal before it changes anything, and removes it when all is as it was. Journals are in \
+    /run/lowmark, in $XDG_RUNTIME_DIR/lowmark or in the directory for temporary files. Those of recorders that run are \
+    left alone. `lowmark record` does the same before it begins. Exit status 2 if something could not be undone.")]
+pub(crate) struct Args {}
+
+/// Does it.
+pub(crate) fn run(_args: &Args) -> miette::Result<u8> {
+    let recovered = all();
+    let mut text = String::new();
+    for one in &recovered {
+        text += &format!("{}\n", sentence(one));
+    }
+    if recovered.is_empty() {
+        text = "Nothing is left of a recorder that was killed.\n".to_owned();
+    }
+    output::print(&text)?;
+    let failed = recovered
+        .iter()
+        .any(|one| matches!(one, Recovered::Failed { .. }));
+    Ok(if failed { error::EXIT_STATUS } else { 0 })
+}
+
+/// Undoes what there is to undo.
+pub(crate) fn all() -> Vec<Recovered> {
+    recover(&mut Real, &Places::of_system(), &Tracefs::find)
+}
+
+/// What became of a journal.
+pub(crate) fn sentence(recovered: &Recovered) -> String {
+    match recovered {
+        Recovered::Removed { instance } => {
+            format!("The trace instance {instance} was removed: its recorder had been killed.")
+        }
+        Recovered::NothingLeft { journal } => format!(
+            "The journal {} was removed: its recorder had been killed and had left nothing else.",
+            journal.display()
+        ),
+        Recovered::Failed { journal, problem } => format!(
+            "What the journal {} names could not be undone: {problem}. Run `lowmark recover` as root.",
+            journal.display()
+        ),
+    }
+}
