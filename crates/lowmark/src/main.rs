@@ -6,6 +6,7 @@
 //! Exit status: 0 if all went well; 1 if a run did not complete, or a reproduction does not bear out the
 //! claims; 2 for every error, those of usage included; 3 if a guest started and failed.
 
+mod bisecting;
 mod cli;
 mod comparing;
 mod endless;
