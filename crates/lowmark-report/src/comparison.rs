@@ -110,6 +110,14 @@ pub(crate) struct Measured {
 
 pub(crate) type Rows = Vec<Measured>;
 
+/// All rows of a recording: duration, sample series, vmstat.
+pub(crate) fn rows(recording: &Recording, series: SeriesRows) -> Rows {
+    let mut rows = duration_rows(recording);
+    rows.extend(series_rows(&recording.series, series));
+    rows.extend(vmstat_rows(recording));
+    rows
+}
+
 impl From<vmstat::VmstatRow> for Measured {
     fn from(row: vmstat::VmstatRow) -> Measured {
         Measured {

@@ -1,5 +1,6 @@
 //! What is printed: statistics, comparisons, published evaluations and their claims, tables.
 
+pub mod bisect;
 pub mod cell;
 pub mod claim;
 pub mod comparison;

@@ -207,15 +207,24 @@ pub struct Welch {
 
 /// Welch's t test of two samples; none with fewer than two samples on a side or no variance at all.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<Welch> {
-    let (mean_a, mean_b) = (amean(a)?, amean(b)?);
-    let (na, nb) = (a.len() as f64, b.len() as f64);
-    let (va, vb) = (stddev(a)?.powi(2) / na, stddev(b)?.powi(2) / nb);
-    let variance = va + vb;
+    welch_of(&[(1.0, a), (-1.0, b)])
+}
+
+/// The same of a sum of means with weights, which is 0 if only chance keeps it from that: an interaction, for example.
+pub fn welch_of(weighted: &[(f64, &[f64])]) -> Option<Welch> {
+    let (mut sum, mut variance, mut squares) = (0.0, 0.0, 0.0);
+    for (weight, samples) in weighted {
+        let count = samples.len() as f64;
+        let own = (weight * stddev(samples)?).powi(2) / count;
+        sum += weight * amean(samples)?;
+        variance += own;
+        squares += own.powi(2) / (count - 1.0);
+    }
     if !(variance > 0.0 && variance.is_finite()) {
         return None;
     }
-    let t = (mean_a - mean_b) / variance.sqrt();
-    let satterthwaite = variance.powi(2) / (va.powi(2) / (na - 1.0) + vb.powi(2) / (nb - 1.0));
+    let t = sum / variance.sqrt();
+    let satterthwaite = variance.powi(2) / squares;
     // Rounding may leave a hair below a whole number, which must not cost a degree.
     let degrees = (satterthwaite * (1.0 + 1e-12)).floor().max(1.0) as u64;
     Some(Welch {

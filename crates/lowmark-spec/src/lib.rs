@@ -18,7 +18,7 @@ pub use kernel::{KernelSpec, Toggle};
 pub use machine::Machine;
 pub use parse::{
     BuiltIn, Detail, Directory, LANGUAGE_VERSION, Library, Overrides, SOURCE_BYTES_MAX, STATEMENTS,
-    Source, SpecError, parse, parse_machine, write_machine,
+    Source, SpecError, parse, parse_machine, sweep_kernel, sweep_setting, write_machine,
 };
 pub use workload::Workload;
 

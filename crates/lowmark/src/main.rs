@@ -7,6 +7,7 @@
 //! claims; 2 for every error, those of usage included; 3 if a guest started and failed. `record` passes on that of its
 //! command.
 
+mod bisecting;
 mod cli;
 mod comparing;
 mod endless;

@@ -117,30 +117,70 @@ fn of_found(found: &Found, ask: &Ask, purpose: Purpose) -> miette::Result<Vec<Ru
     }
     let mut runs = Vec::new();
     for (scenario, guest) in planned {
-        for repeat in 0..repeats {
-            let seed = scenario.seed.checked_add(repeat).ok_or_else(|| {
-                miette!(
-                    help = "choose a smaller --seed",
-                    "--repeat: there is no seed {} + {repeat}",
-                    scenario.seed
-                )
-            })?;
-            // Another seed is another boot of the machine as well, and the kernel's periodic work is elsewhere.
-            let scenario = Scenario {
-                seed,
-                boot: seed,
-                phase: seed,
-                ..scenario.clone()
-            };
-            runs.push(Run {
-                repeat,
-                guest: guest.clone(),
-                ..Run::new(scenario, images.is_some())
-            });
-        }
+        let of_one = repeated(&scenario, guest.as_deref(), repeats)?;
+        runs.extend(of_one.into_iter().map(|run| Run {
+            name: directory_name(&run.scenario, images.is_some()),
+            ..run
+        }));
     }
     distinct(&runs)?;
     Ok(runs)
+}
+
+/// A scenario with the seeds that follow its own. Another seed is another boot of the machine as well, and the kernel's
+/// periodic work is elsewhere.
+pub(crate) fn repeated(
+    scenario: &Scenario,
+    guest: Option<&GuestOptions>,
+    repeats: u64,
+) -> miette::Result<Vec<Run>> {
+    let one = |repeat: u64| {
+        let seed = scenario.seed.checked_add(repeat).ok_or_else(|| {
+            miette!(
+                help = "choose a smaller --seed",
+                "--repeat: there is no seed {} + {repeat}",
+                scenario.seed
+            )
+        })?;
+        let scenario = Scenario {
+            seed,
+            boot: seed,
+            phase: seed,
+            ..scenario.clone()
+        };
+        Ok(Run {
+            repeat,
+            guest: guest.cloned().map(Box::new),
+            ..Run::new(scenario, guest.is_some())
+        })
+    };
+    (0..repeats).map(one).collect()
+}
+
+/// The first and the second kernel of a bisection for each combination of the workload's parameters, and how often each
+/// kernel is run.
+pub(crate) fn of_bisection(target: &str, ask: &Ask) -> miette::Result<(Vec<[Scenario; 2]>, u64)> {
+    ask.check()?;
+    let found = library::find(target)?;
+    let overrides = Overrides {
+        machine: ask.machine.clone(),
+        kernels: ask.kernels.clone(),
+        set: ask.set.clone(),
+        seed: ask.seed,
+    };
+    let machines = match ask.machine {
+        Some(_) => &CommandLine,
+        None => found.machines.as_ref(),
+    };
+    let mut scenarios = scenarios(&found.source, machines, &overrides)?;
+    comparing::align(&mut scenarios);
+    for scenario in &scenarios {
+        check(scenario).map_err(|refusal| refused(&refusal, &found.source))?;
+    }
+    let repeats = |pair: &[Scenario]| ask.repeat.unwrap_or_else(|| comparing::repeats(pair));
+    let (pairs, _) = scenarios.as_chunks::<2>();
+    let least = pairs.iter().map(|pair| repeats(pair)).min();
+    Ok((pairs.to_vec(), least.unwrap_or(1)))
 }
 
 /// The run that a recipe asks for.
@@ -181,16 +221,21 @@ impl Run {
 
     /// What is run, in full but for the seed.
     pub(crate) fn title(&self) -> String {
-        let scenario = &self.scenario;
-        let params = scenario.params.iter();
-        let params: String = params
-            .map(|(name, value)| format!(" {name}={value}"))
-            .collect();
-        format!(
-            "{}{params} on {}, {}",
-            scenario.workload.name, scenario.machine.name, scenario.kernel.text
-        )
+        let kernel = &self.scenario.kernel.text;
+        format!("{}, {kernel}", title_without_kernel(&self.scenario))
     }
+}
+
+/// What is run, in full but for kernel and seed.
+pub(crate) fn title_without_kernel(scenario: &Scenario) -> String {
+    let params = scenario.params.iter();
+    let params: String = params
+        .map(|(name, value)| format!(" {name}={value}"))
+        .collect();
+    format!(
+        "{}{params} on {}",
+        scenario.workload.name, scenario.machine.name
+    )
 }
 
 /// Parses a workload.

@@ -12,6 +12,7 @@
 mod change;
 pub mod coverage;
 mod declare;
+pub mod difference;
 mod early_history;
 mod error;
 mod free_page_history;
@@ -25,6 +26,7 @@ pub mod versions;
 
 pub(crate) use change::v;
 pub use coverage::Coverage;
+pub use difference::{Alteration, Difference};
 pub use error::KernelError;
 pub use mechanisms::*;
 pub(crate) use sysctl::WATERMARK_SCALE_FACTOR;

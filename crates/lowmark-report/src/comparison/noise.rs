@@ -27,17 +27,15 @@ pub(super) fn judge(blocks: &mut [Block], columns: usize) {
             Some((at, p))
         });
         let mut probable: Vec<(usize, f64)> = probable.collect();
-        probable.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
         // Where nothing differs nothing is tested.
         for &(at, _) in probable.iter().filter(|(_, p)| *p == 1.0) {
             rows[at].significant[column] = Some(false);
         }
         probable.retain(|&(_, p)| p < 1.0);
-        let tested = probable.len();
-        let mut holds = true;
-        for (rank, &(at, p)) in probable.iter().enumerate() {
-            holds &= p <= ERROR / (tested - rank) as f64;
-            rows[at].significant[column] = Some(holds);
+        let values: Vec<f64> = probable.iter().map(|(_, p)| *p).collect();
+        let beyond = holm(&values, values.len());
+        for (&(at, _), beyond) in probable.iter().zip(beyond) {
+            rows[at].significant[column] = Some(beyond);
         }
         for row in &mut rows {
             row.sign_flips[column] = flips(&row.samples[0], &row.samples[column]);
@@ -45,8 +43,26 @@ pub(super) fn judge(blocks: &mut [Block], columns: usize) {
     }
 }
 
+/// Which of these probabilities are too small for chance by Holm's method, where `tests` were made in all: those that are
+/// not among them count as not small.
+pub(crate) fn holm(probabilities: &[f64], tests: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..probabilities.len()).collect();
+    order.sort_by(|&a, &b| {
+        let values = probabilities[a].total_cmp(&probabilities[b]);
+        values.then(a.cmp(&b))
+    });
+    let mut beyond = vec![false; probabilities.len()];
+    for (rank, at) in order.into_iter().enumerate() {
+        if probabilities[at] > ERROR / tests.saturating_sub(rank).max(1) as f64 {
+            break;
+        }
+        beyond[at] = true;
+    }
+    beyond
+}
+
 /// How likely a difference of the means at least as large is by chance; none without repeats of both.
-fn probability(baseline: &[f64], own: &[f64]) -> Option<f64> {
+pub(crate) fn probability(baseline: &[f64], own: &[f64]) -> Option<f64> {
     if baseline.len() < 2 || own.len() < 2 {
         return None;
     }

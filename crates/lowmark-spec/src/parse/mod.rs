@@ -6,7 +6,8 @@
 //! 3. For each: the [`machine`], the `let` values ([`scope`], [`expr`], [`values`]), the [`objects`] and the
 //!    [`task`]s with their [`statement`]s; [`check`] looks at all of them together.
 //! 4. The tables of a [`machine`] are declared as lists of [`fields`], from which [`mod@write`] makes a machine file again.
-//! 5. Everything wrong becomes a [`SpecError`] ([`error`]); [`budget`] bounds what a file can ask for.
+//! 5. [`sweep`] takes ranges and lists of the command line apart, before any of this.
+//! 6. Everything wrong becomes a [`SpecError`] ([`error`]); [`budget`] bounds what a file can ask for.
 
 mod budget;
 mod check;
@@ -32,6 +33,7 @@ mod source;
 mod statement;
 mod suggest;
 mod swap;
+mod sweep;
 mod sysctl;
 mod task;
 mod tree;
@@ -46,6 +48,7 @@ pub use library::{BuiltIn, Directory, Library};
 pub use overrides::Overrides;
 pub use source::{SOURCE_BYTES_MAX, Source};
 pub use statement::STATEMENTS;
+pub use sweep::{sweep_kernel, sweep_setting};
 pub use write::write_machine;
 
 use error::{Problem, Problems, Result};

@@ -1,5 +1,6 @@
 //! What lowmark can be told to do.
 
+mod bisect;
 mod calibrate;
 pub(crate) mod compare;
 mod completions;
@@ -25,6 +26,8 @@ pub(crate) enum Verb {
     Run(run::Args),
     /// Runs a workload on several kernels and prints them side by side, or compares recordings
     Compare(compare::Args),
+    /// Says which changes make the difference between two kernels, and how much each
+    Bisect(bisect::Args),
     /// Reports on reclaim from traces and recordings: who stalled, for how long, what it came to
     Report(report::Args),
     /// Says why tasks waited for memory: what made them wait, what needed the room, what would help
@@ -61,6 +64,7 @@ impl Verb {
         match self {
             Verb::Run(args) => run::run(args),
             Verb::Compare(args) => compare::run(args),
+            Verb::Bisect(args) => bisect::run(args),
             Verb::Report(args) => report::run(args),
             Verb::Why(args) => why::run(args),
             Verb::Export(args) => export::run(args),

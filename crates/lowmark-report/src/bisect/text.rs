@@ -1,0 +1,321 @@
+//! A verdict for people: a sentence, the changes, what is left.
+
+use super::{Attribution, Effect, MetricVerdict, Pair, Verdict};
+use crate::table::{Align, Field, Role, Style, TextTable};
+use std::ops::Range;
+
+/// Causes that the sentence names; others are counted.
+const SAID_MAX: usize = 4;
+/// Smallest interaction of a pair that is told, percent of the difference.
+const PAIR_PERCENT_MIN: f64 = 5.0;
+/// Width of running text, where the terminal is no narrower.
+const TEXT_WIDTH: usize = 100;
+
+impl Verdict {
+    /// The verdict, a part for each figure.
+    pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
+        let room = width.unwrap_or(TEXT_WIDTH).min(TEXT_WIDTH);
+        let paragraph = |text: &str| crate::table::hanging(text, 0, Some(room));
+        let mut text = String::new();
+        if self.metrics.is_empty() {
+            text += &paragraph(&self.nothing());
+        }
+        for metric in &self.metrics {
+            text += &paragraph(&self.sentence(metric));
+        }
+        let with_changes = self.metrics.iter();
+        for metric in with_changes.filter(|it| !it.attributions.is_empty()) {
+            let heading = style.paint(Role::Title, &heading(metric));
+            text += &format!("\n{heading}\n{}", self.table(metric, style, width));
+            for remark in self.remarks(metric) {
+                text += &paragraph(&remark);
+            }
+        }
+        text.push('\n');
+        for line in self.legend() {
+            text += &crate::table::hanging(&line, 3, Some(room));
+        }
+        text
+    }
+
+    /// That no figure differs.
+    fn nothing(&self) -> String {
+        let [from, to] = &self.ends;
+        let changes = plural(self.changes.len(), "change");
+        let of = match self.others.as_slice() {
+            [] => plural(self.alike.len(), "figure"),
+            _ => format!(
+                "{} that are good or bad",
+                plural(self.alike.len(), "figure")
+            ),
+        };
+        format!(
+            "None of {changes} between {from} and {to} could be told from noise: in {of} both kernels differ by no more \
+             than their repeats do."
+        )
+    }
+
+    /// What makes the difference in a figure.
+    pub fn sentence(&self, metric: &MetricVerdict) -> String {
+        let [from, to] = &self.ends;
+        let name = &metric.metric.name;
+        let format = |value: f64| metric.metric.format.text(value);
+        let by = match metric.from {
+            0.0 => String::new(),
+            base => format!(", {:+.1}%", 100.0 * metric.difference() / base),
+        };
+        let difference = format!(
+            "the difference in {name} ({} to {}{by})",
+            format(metric.from),
+            format(metric.to)
+        );
+        let changes = plural(self.changes.len(), "change");
+        let named: Vec<&Attribution> = metric.named().collect();
+        if named.is_empty() {
+            return format!(
+                "None of {changes} between {from} and {to} could be told from noise as a cause of {difference}."
+            );
+        }
+        let said = named.iter().take(SAID_MAX).map(|it| {
+            let share = share(it.in_order.value, metric);
+            format!("{} ({share})", self.name(&it.changes))
+        });
+        let mut said: Vec<String> = said.collect();
+        if named.len() > SAID_MAX {
+            said.push(format!("{} with less", number(named.len() - SAID_MAX)));
+        }
+        let verb = |one: &str, more: &str| {
+            if named.len() == 1 {
+                one.to_owned()
+            } else {
+                more.to_owned()
+            }
+        };
+        let account = match &metric.together {
+            Some(together) => format!(
+                "{} for {} of",
+                verb("accounts", "account"),
+                share(together.value, metric)
+            ),
+            None => verb("is a cause of", "are causes of"),
+        };
+        format!(
+            "Of {changes} between {from} and {to} {} {account} {difference}: {}.",
+            number(named.len()),
+            listed(&said)
+        )
+    }
+
+    fn table(&self, metric: &MetricVerdict, style: &dyn Style, width: Option<usize>) -> String {
+        let mut table = TextTable::new();
+        for heading in ["change", "version", "commit"] {
+            table = table.column(heading, Align::Left);
+        }
+        for heading in ["in order", "alone", "left out"] {
+            table = table.column(heading, Align::Right);
+        }
+        table = table.column("what it changes", Align::Left);
+        for attribution in &metric.attributions {
+            let own = &self.changes[attribution.changes.clone()];
+            let joined = |text: &dyn Fn(&super::Change) -> Option<&String>| {
+                let mut texts: Vec<&str> =
+                    own.iter().filter_map(text).map(String::as_str).collect();
+                texts.dedup();
+                texts.join(" + ")
+            };
+            let names = [
+                self.name(&attribution.changes),
+                joined(&|it| it.version.as_ref()),
+                joined(&|it| it.commit.as_ref()),
+            ];
+            let summary = joined(&|it| Some(&it.summary));
+            let in_order = Ok(attribution.in_order);
+            let mut fields: Vec<Field> = names.into_iter().map(Field::from).collect();
+            fields.extend(
+                [&in_order, &attribution.alone, &attribution.left_out].map(|it| field(it, metric)),
+            );
+            fields.push(Field::from(summary));
+            if !attribution.named {
+                fields[0].value += " ?";
+            }
+            table.row(fields);
+        }
+        table.render(style, width)
+    }
+
+    /// What is left besides the effects of single changes.
+    fn remarks(&self, metric: &MetricVerdict) -> Vec<String> {
+        let amount = |effect: &Effect| {
+            let noise = if effect.beyond_noise {
+                ""
+            } else {
+                ", within the noise"
+            };
+            format!(
+                "{} ({}{noise})",
+                signed(effect.value, metric),
+                share(effect.value, metric)
+            )
+        };
+        let mut remarks = Vec::new();
+        if let Some(interaction) = &metric.interaction {
+            remarks.push(format!(
+                "Left to interaction of the named changes: {}.",
+                amount(interaction)
+            ));
+        }
+        let told = |pair: &&Pair| {
+            let share = percent(pair.interaction.value, metric).abs();
+            pair.interaction.beyond_noise && share >= PAIR_PERCENT_MIN
+        };
+        for pair in metric.pairs.iter().filter(told) {
+            remarks.push(format!(
+                "{} and {} together: {} besides what each does alone.",
+                self.name(&pair.first),
+                self.name(&pair.second),
+                amount(&pair.interaction)
+            ));
+        }
+        if let (Some(rest), true) = (&metric.rest, metric.together.is_some()) {
+            remarks.push(format!("Left to all other changes: {}.", amount(rest)));
+        }
+        let unconfirmed = metric.attributions.iter().filter(|it| !it.named);
+        let unconfirmed: Vec<String> = unconfirmed.map(|it| self.name(&it.changes)).collect();
+        if !unconfirmed.is_empty() {
+            remarks.push(format!(
+                "? {}: it shows only behind the changes before it; neither alone nor by leaving it out.",
+                unconfirmed.join(", ")
+            ));
+        }
+        for attribution in metric.named() {
+            let reasons = [
+                ("alone", &attribution.alone),
+                ("left out", &attribution.left_out),
+            ];
+            for (place, refused) in reasons {
+                if let Err(reason) = refused {
+                    remarks.push(format!(
+                        "{}, {place}: there is no such kernel: {reason}.",
+                        self.name(&attribution.changes)
+                    ));
+                }
+            }
+        }
+        remarks
+    }
+
+    fn legend(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let [from, to] = &self.ends;
+        if self.metrics.iter().any(|it| !it.attributions.is_empty()) {
+            lines.push(format!(
+                "in order: what a change adds to those before it. alone: what it does to {from} alone. left out: what {to} \
+                 loses without it. Percentages are parts of the difference."
+            ));
+            lines.push("~  within the noise: Welch's t test with Holm's correction.".to_owned());
+        }
+        let names = |names: &[String]| names.join(", ");
+        if !self.others.is_empty() {
+            lines.push(format!(
+                "Differ as well, and are neither good nor bad (--metric NAME takes them apart): {}.",
+                names(&self.others)
+            ));
+        }
+        if !self.metrics.is_empty() && !self.alike.is_empty() {
+            lines.push(format!(
+                "No difference beyond noise: {}.",
+                names(&self.alike)
+            ));
+        }
+        for [name, other] in &self.same {
+            lines.push(format!("{name} is {other} in every run."));
+        }
+        let [kernels, refused] = self.kernels;
+        let kernels = plural(kernels - refused, "kernel");
+        let repeats = plural(self.repeats, "boot");
+        let refused = match refused {
+            0 => String::new(),
+            1 => " Another one was looked for that there is not.".to_owned(),
+            refused => format!(" {refused} others were looked for that there are not."),
+        };
+        lines.push(format!(
+            "{kernels}, each on {repeats} of the machine.{refused}"
+        ));
+        lines
+    }
+
+    /// The name of a change, or of several that no kernel has apart.
+    fn name(&self, range: &Range<usize>) -> String {
+        let names = self.changes[range.clone()].iter();
+        let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
+        match names.as_slice() {
+            [first, .., last] if names.len() > 3 => {
+                format!("{first} … {last}, {} changes", names.len())
+            }
+            _ => names.join(" + "),
+        }
+    }
+}
+
+fn heading(metric: &MetricVerdict) -> String {
+    let unit = &metric.metric.unit;
+    match unit.is_empty() {
+        true => metric.metric.name.clone(),
+        false => format!("{} ({unit})", metric.metric.name),
+    }
+}
+
+fn field(effect: &Result<Effect, String>, metric: &MetricVerdict) -> Field {
+    match effect {
+        Err(_) => Field::with_role("-", Role::Unknown),
+        Ok(effect) => {
+            let percent = percent(effect.value, metric);
+            let text = signed(effect.value, metric);
+            match effect.beyond_noise {
+                true => Field::with_percent(text, percent, Role::Plain),
+                false => Field::with_percent(text, percent, Role::Unknown).noted("~"),
+            }
+        }
+    }
+}
+
+fn signed(value: f64, metric: &MetricVerdict) -> String {
+    let text = metric.metric.format.text(value);
+    if value > 0.0 {
+        format!("+{text}")
+    } else {
+        text
+    }
+}
+
+/// The part of the difference that an effect is.
+fn percent(value: f64, metric: &MetricVerdict) -> f64 {
+    100.0 * value / metric.difference()
+}
+
+fn share(value: f64, metric: &MetricVerdict) -> String {
+    format!("{:.0} %", percent(value, metric))
+}
+
+fn plural(count: usize, thing: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{s}")
+}
+
+/// Small numbers in words.
+fn number(count: usize) -> String {
+    const WORDS: [&str; 13] = [
+        "none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+        "eleven", "twelve",
+    ];
+    WORDS
+        .get(count)
+        .map_or(count.to_string(), |word| (*word).to_owned())
+}
+
+fn listed(texts: &[String]) -> String {
+    match texts {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        _ => texts.join(""),
+    }
+}
