@@ -372,3 +372,24 @@ run = [{ write = "f", block = "4K" }, { write = "f", block = "4K" }]
         assert_eq!(activated(kernel), 0, "{kernel}");
     }
 }
+
+/// `rchar` and `wchar` of `/proc/PID/io`, from the page cache or not; loads and stores are none.
+#[test]
+fn bytes_of_system_calls_are_counted() {
+    let recording = one(r#"
+[file.f]
+size = "1M"
+[file.out]
+exists = false
+size = "512K"
+[task.main]
+run = [
+  { read = "f", block = "64K", passes = 3 },
+  { write = "out", block = "10K" },
+  { map = "m", kind = "file-shared", file = "f" },
+  { touch = "m", access = "read" },
+]
+"#);
+    assert_eq!(recording.counters["io/rchar"], 3 << 20);
+    assert_eq!(recording.counters["io/wchar"], 512 << 10);
+}

@@ -9,7 +9,7 @@ use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
 use std::path::Path;
 
 /// One of each era: throttling by writing, bounded, IO-less, with think time; rules for errors; groups; folios.
-const KERNELS: [&str; 7] = ["v2.6.37", "v3.1", "v3.2", "v3.4", "v4.13", "v6.1", "v6.18"];
+const KERNELS: [&str; 7] = ["v2.6.36", "v3.1", "v3.2", "v3.4", "v4.13", "v6.1", "v6.18"];
 
 /// A workload that writes files.
 struct Writer {
@@ -23,7 +23,7 @@ struct Writer {
     kernels: &'static [&'static str],
 }
 
-const WRITERS: [Writer; 7] = [
+const WRITERS: [Writer; 8] = [
     Writer {
         name: "dd-n",
         set: &[("n", "4"), ("length", "1s")],
@@ -51,6 +51,13 @@ const WRITERS: [Writer; 7] = [
         slower: 200,
         check_every: 1,
         kernels: &["v2.6.37", "v3.2"],
+    },
+    Writer {
+        name: "mapped-file-write",
+        set: &[("rounds", "2"), ("total", "2*RAM")],
+        slower: 1,
+        check_every: 100,
+        kernels: &KERNELS,
     },
     Writer {
         name: "postmark",

@@ -325,6 +325,7 @@ fn metrics_of_a_recording() {
             "Seq",
             Some(500.0),
         ),
+        (time(Measure::UserSystem, Unit::Seconds), "Seq", Some(1.5)),
         (count(Measure::Counter, Some("pswpin")), "Seq", Some(7.0)),
         (count(Measure::Counter, None), "pswpin", Some(7.0)),
         (count(Measure::Counter, None), "pswpout", None),
@@ -354,6 +355,8 @@ fn figures_of_devices_and_series() {
         ("sdb/sectors_written", 1_906_250),
         ("sda/write_seeks", 30),
         ("sdb/writes", 100),
+        ("io/rchar", 5_000_000_000),
+        ("io/wchar", 1_000_000),
         ("list_lock/acquisitions", 4000),
         ("list_lock/contentions", 100),
         ("list_lock/waittime_ns", 50_000_000),
@@ -376,6 +379,9 @@ fn figures_of_devices_and_series() {
     assert_eq!(device("write-rate"), Some(800.0));
     assert_eq!(device("write-seeks"), Some(15.0));
     assert_eq!(device("write-requests"), Some(50.0));
+    let io = |name: &str| figure(&format!("{{ value = \"io\", name = \"{name}\" }}"));
+    assert_eq!(io("read-rate"), Some(2000.0));
+    assert_eq!(io("write-rate"), Some(0.4));
     let lock = |name: &str| figure(&format!("{{ value = \"lock\", name = \"{name}\" }}"));
     assert_eq!(lock("acquisitions"), Some(4000.0));
     assert_eq!(lock("contentions"), Some(100.0));
