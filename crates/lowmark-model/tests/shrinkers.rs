@@ -1,5 +1,5 @@
 //! Caches of dentries, inodes and shadows: filled by files, shrunk by reclaim and by `drop_caches`, with every invariant
-//! checked now and then, and after every event in a load of few files.
+//! checked now and then.
 
 mod common;
 
