@@ -195,6 +195,15 @@ pub(super) const SHRINKERS: &[Change] = &[
         },
     },
     Change {
+        name: "drop-slab-ends",
+        version: v(5, 15),
+        commit: "1399af7e5489",
+        summary: "dropping slabs goes on only while the rounds free more and more",
+        effect: |m| {
+            m.shrinker.drop_rounds = DropRounds::Doubling;
+        },
+    },
+    Change {
         name: "inodes-with-pages-off-list",
         version: v(5, 16),
         commit: "51b8c1fe250d",

@@ -99,6 +99,13 @@ macro_rules! shrinker {
                     /// Yes.
                     Counted = "counted",
                 }
+                /// When dropping slabs is over (`drop_slab_node`).
+                drop_rounds: DropRounds within shrinkers {
+                    /// When a round frees ten objects or less.
+                    Ten = "ten",
+                    /// When a round frees less than two to the power of its number plus one; the first is 0.
+                    Doubling = "doubling",
+                }
                 /// How many nodes of trees with shadows alone are kept (`count_shadow_nodes`).
                 shadow_nodes: ShadowNodes within shrinkers {
                     /// All of them.

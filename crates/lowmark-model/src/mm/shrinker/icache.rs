@@ -68,7 +68,10 @@ impl Mm {
 
     /// Whether an inode in memory is one that the shrinker could free, as far as pages do not keep it from that.
     pub(crate) fn belongs_on_list(&self, inode: InodeId) -> bool {
-        self.inodes[inode].cached.present
+        let file = &self.inodes[inode];
+        // A file without a name goes with its last user.
+        file.cached.present
+            && file.linked
             && !self.is_inode_used(inode)
             && !self.is_inode_dirty(inode)
             && (!self.are_pages_off_list() || self.is_shrinkable(inode))

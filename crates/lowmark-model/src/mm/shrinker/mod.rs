@@ -25,7 +25,7 @@ pub(crate) use pressure::Pressure;
 pub(crate) use stat::SlabStat;
 
 use crate::ids::{NameId, NodeId};
-use crate::kernel::{InodeCredit, Kernel, ShadowNodes, VfsShrinkers};
+use crate::kernel::{DropRounds, InodeCredit, Kernel, ShadowNodes, Version, VfsShrinkers, v};
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
 use crate::mm::types::{Gfp, MigrateType, SWAP_CLUSTER_MAX};
@@ -46,6 +46,9 @@ const SHRINK_BATCH: u64 = 128;
 const SUPER_BATCH: u64 = 1024;
 /// What most objects cost to make again (`DEFAULT_SEEKS`).
 const DEFAULT_SEEKS: u64 = 2;
+
+/// From this version on the end of a call is traced with what was left to scan.
+const TRACES_TOTAL: Version = v(3, 16);
 
 /// Who shrinks a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -280,15 +283,29 @@ impl World {
         let name = self.function_name(call.shrinker);
         let key = (call.shrinker, call.node);
         let put_off = self.mm.shrinkers.deferred.get(&key).copied().unwrap_or(0);
+        let Call { quota, node, .. } = *call;
+        // To 3.11 a shrinker said how many objects were left, to 3.15 the event what was put off more than before.
+        let vfs = self.mm.kernel.mechanisms.shrinker.vfs_shrinkers;
+        let returned = match vfs {
+            VfsShrinkers::SuperBlock if left < quota.total => {
+                self.mm.count_objects(call.shrinker, node)
+            }
+            VfsShrinkers::Global | VfsShrinkers::SuperBlock => 0,
+            VfsShrinkers::Node => freed.objects,
+        };
+        let total = match self.mm.kernel.version < TRACES_TOTAL {
+            true => put_off.wrapping_sub(quota.deferred),
+            false => left,
+        };
         self.trace(Kind::ShrinkSlabEnd, |_| {
             vec![
                 (Field::Shrinker, name),
                 (Field::Shr, call.shrinker.address()),
-                (Field::Nid, call.node as u64),
-                (Field::UnusedScan, call.quota.deferred),
+                (Field::Nid, node as u64),
+                (Field::UnusedScan, quota.deferred),
                 (Field::NewScan, put_off),
-                (Field::TotalScan, left),
-                (Field::Retval, freed.objects),
+                (Field::TotalScan, total),
+                (Field::Retval, returned),
             ]
         });
     }
@@ -377,8 +394,13 @@ async fn do_shrink_slab(sys: &Sys, shrinker: Shrinker, node: usize, caller: &Cal
     freed
 }
 
-/// Rounds of `drop_slab` go on while one frees more objects than this.
-const ENOUGH_DROPPED: u64 = 10;
+/// Whether there is another round of `drop_slab` after one, counted from 0, that has freed so many objects.
+fn drops_more(rounds: DropRounds, round: u32, freed: u64) -> bool {
+    match rounds {
+        DropRounds::Ten => freed > 10,
+        DropRounds::Doubling => freed.checked_shr(round).unwrap_or(0) > 1,
+    }
+}
 
 /// `drop_slab`: what `drop_caches` of 2 does.
 pub(crate) async fn drop_slab(sys: &Sys) {
@@ -392,6 +414,31 @@ pub(crate) async fn drop_slab(sys: &Sys) {
         gfp: Gfp::kernel(NodeId::FIRST),
         kswapd: false,
     };
-    while shrink_slab(sys, &nodes, &caller).await.objects > ENOUGH_DROPPED {}
+    let rounds = sys.world().mm.kernel.mechanisms.shrinker.drop_rounds;
+    let mut round = 0;
+    loop {
+        let freed = shrink_slab(sys, &nodes, &caller).await.objects;
+        if !drops_more(rounds, round, freed) {
+            break;
+        }
+        round += 1;
+    }
     sys.world().mm.shrinkers.stat.drop_slab += 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropping_ends() {
+        let rounds = |rounds, freed: &[u64]| {
+            let more = (0..).zip(freed).map(|(at, &freed)| drops_more(rounds, at, freed));
+            more.take_while(|&more| more).count()
+        };
+        assert_eq!(rounds(DropRounds::Ten, &[5_000, 11, 10]), 2);
+        // 12 of the third round are three times four, of the fourth no twice eight.
+        assert_eq!(rounds(DropRounds::Doubling, &[2, 4, 12, 12]), 3);
+        assert_eq!(rounds(DropRounds::Doubling, &[u64::MAX; 70]), 63);
+    }
 }
