@@ -148,57 +148,80 @@ fn gap(is_there: bool, time_ns: u64, what: &'static str, told_by: &'static str) 
     })
 }
 
+/// What counters would tell.
+const COUNTERS: &str = "/proc/vmstat before and after (--vmstat)";
+
 fn gaps(evidence: &Evidence) -> Vec<Gap> {
+    let mut gaps: Vec<Gap> = of_time(evidence)
+        .into_iter()
+        .chain(of_recordings(evidence))
+        .flatten()
+        .collect();
+    gaps.sort_by_key(|gap| std::cmp::Reverse(gap.time_ns));
+    gaps
+}
+
+/// Time that is on nobody's account, and waits that are not over.
+fn of_time(evidence: &Evidence) -> [Option<Gap>; 5] {
     let split = &evidence.split;
-    let surroundings = &evidence.surroundings;
-    let counters = "/proc/vmstat before and after (--vmstat)";
-    let dirty = evidence.limit_ns(Limit::Dirty) > 0;
-    let memcg = evidence.limit_ns(Limit::Memcg) > 0;
-    let pages = evidence.room_ns() > 0 || needs_room(evidence);
-    let no_events = "how long tasks waited in reclaim, and which";
-    let back = "how long tasks waited for pages that came back: those waits are in no event";
-    let all = [
+    [
         gap(
             split.anon_ns > 0,
             split.anon_ns,
             "whether anonymous memory came back (G1) or is new (G2)",
-            counters,
+            COUNTERS,
         ),
         gap(
             split.file_ns > 0,
             split.file_ns,
             "whether pages of files came back (G3) or are new (G4)",
-            counters,
+            COUNTERS,
         ),
         gap(
             split.any_ns > 0,
             split.any_ns,
             "what needed the room",
-            counters,
+            COUNTERS,
+        ),
+        gap(
+            evidence.sums.open.0 > 0,
+            0,
+            "how long the waits are that were not over when the capture ended",
+            "a longer capture",
         ),
         gap(
             !evidence.has_events,
             0,
-            no_events,
+            "how long tasks waited in reclaim, and which",
             "events of vmscan, compaction and writeback",
         ),
+    ]
+}
+
+/// What other recordings would tell.
+fn of_recordings(evidence: &Evidence) -> [Option<Gap>; 6] {
+    let surroundings = &evidence.surroundings;
+    let dirty = evidence.limit_ns(Limit::Dirty) > 0;
+    let memcg = evidence.limit_ns(Limit::Memcg) > 0;
+    let pages = evidence.room_ns() > 0 || needs_room(evidence);
+    [
         gap(
             pages && surroundings.memory_pressure.is_none() && !evidence.is_part,
             0,
-            back,
+            "how long tasks waited for pages that came back (those waits are in no event)",
             "/proc/pressure/memory before and after (--pressure)",
         ),
         gap(
             evidence.is_part,
             0,
-            "what pressure and disks say: they are known of the whole capture only",
+            "what pressure and disks say (they are known of the whole capture only)",
             "the capture as a whole",
         ),
         gap(
             surroundings.counters.is_none(),
             0,
             "how many pages came in, and how many of them had been there before",
-            counters,
+            COUNTERS,
         ),
         gap(
             dirty && surroundings.disks.is_empty(),
@@ -209,14 +232,8 @@ fn gaps(evidence: &Evidence) -> Vec<Gap> {
         gap(
             memcg && evidence.count_all("cgroup/", "") == 0,
             0,
-            "whether memory.max (M1) or memory.high (M2) is the limit: allocation flags are the same",
+            "whether memory.max (M1) or memory.high (M2) is the limit (allocation flags are the same)",
             "memory.events of the group (recordings have it)",
-        ),
-        gap(
-            evidence.sums.open.0 > 0,
-            0,
-            "how long the waits are that were not over when the capture ended",
-            "a longer capture",
         ),
         gap(
             evidence.demand_known_ns() > 0,
@@ -224,8 +241,5 @@ fn gaps(evidence: &Evidence) -> Vec<Gap> {
             "which task owns the pages that take the room",
             "DAMON, or idle page tracking",
         ),
-    ];
-    let mut gaps: Vec<Gap> = all.into_iter().flatten().collect();
-    gaps.sort_by_key(|gap| std::cmp::Reverse(gap.time_ns));
-    gaps
+    ]
 }

@@ -97,6 +97,14 @@ impl Evidence {
         self.surroundings.counters.as_ref()?.get(name).copied()
     }
 
+    /// What counters say of pages that came in; without counters, that there are none.
+    pub(super) fn by_counters(&self, says: impl FnOnce(&Inflow) -> String) -> String {
+        match &self.inflow {
+            Some(inflow) => says(inflow),
+            None => "by allocation flags alone, pages are not counted".to_owned(),
+        }
+    }
+
     /// Change of a counter, 0 if it is not known.
     pub fn count(&self, name: &str) -> u64 {
         self.counter(name).unwrap_or(0)

@@ -30,11 +30,12 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {
-    let inflow = evidence.inflow();
-    let mut says = format!(
-        "{} pages came back of {} reclaimed",
-        inflow.anon_back, inflow.stolen
-    );
+    let mut says = evidence.by_counters(|inflow| {
+        format!(
+            "{} pages came back of {} reclaimed",
+            inflow.anon_back, inflow.stolen
+        )
+    });
     if let Some(majors) = evidence.counter("pgmajfault") {
         says += &format!("; {majors} major faults");
     }

@@ -45,10 +45,11 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {
-    let inflow = evidence.inflow();
-    let says = format!(
-        "{} pages had to go for it that did not come back",
-        inflow.anon_new
-    );
+    let says = evidence.by_counters(|inflow| {
+        format!(
+            "{} pages had to go for it that did not come back",
+            inflow.anon_new
+        )
+    });
     Finding::traced(evidence.demand_ns(Demand::AnonNew), says).if_any()
 }

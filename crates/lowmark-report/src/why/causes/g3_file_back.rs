@@ -53,11 +53,10 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {
-    let inflow = evidence.inflow();
-    let says = format!(
-        "{} of {} pages read had been there before",
-        inflow.file_back, inflow.file_in
-    );
+    let says = evidence.by_counters(|inflow| {
+        let (back, all) = (inflow.file_back, inflow.file_in);
+        format!("{back} of {all} pages read had been there before")
+    });
     Finding {
         traced_ns: evidence.demand_ns(Demand::FileBack),
         estimated_ns: evidence.residual.map_or(0, |r| r.file_ns),

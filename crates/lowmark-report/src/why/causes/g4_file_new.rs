@@ -52,16 +52,18 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {
-    let inflow = evidence.inflow();
-    let mut says = format!(
-        "{} pages read for the first time",
-        inflow.file_in.saturating_sub(inflow.file_back)
-    );
+    let mut says = evidence.by_counters(|inflow| {
+        let new = inflow.file_in.saturating_sub(inflow.file_back);
+        format!("{new} pages read for the first time")
+    });
     let written = evidence.count("nr_dirtied");
     if written > 0 {
         says += &format!(", {written} written");
     }
-    if evidence.inflow.is_some() && !inflow.counts_file_refaults {
+    if evidence
+        .inflow
+        .is_some_and(|inflow| !inflow.counts_file_refaults)
+    {
         says += "; this kernel does not count those that come back (3.15)";
     }
     Finding::traced(evidence.demand_ns(Demand::FileNew), says).if_any()
