@@ -82,11 +82,11 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         remark(args.quiet, &recover::sentence(&one));
     }
     let session = Session::begin(options(args, &parent)).into_diagnostic()?;
-    say_begin(args, &session, &dir);
     let program = match args.command.split_first() {
         Some((name, arguments)) => Some(Program::start(name, arguments, &ending)?),
         None => None,
     };
+    say_begin(args, &session, &dir);
     let writing = record(args, session, &orders, &dir)?;
     let recording = writing.recording().into_diagnostic()?;
     recording.write(&dir).into_diagnostic()?;
