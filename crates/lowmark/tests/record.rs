@@ -149,13 +149,13 @@ fn signals_end_a_recording_and_what_there_is_is_written() {
 #[test]
 fn a_signal_is_for_the_command_first() {
     let place = Place::new();
-    let script = "trap 'exit 5' TERM; while :; do sleep 0.05; done";
+    let script = "trap 'exit 5' TERM; : > ready; while :; do sleep 0.05; done";
     let (child, _said) = start(&place, &["-o", "a.rec", "--", "/bin/sh", "-c", script]);
-    std::thread::sleep(Duration::from_millis(300));
+    wait_until("the command", || place.path("ready").exists());
     send(&child, Signal::TERM);
     assert_eq!(end(child).status.code(), Some(5));
 
-    let (child, _said) = start(&place, &["-o", "b.rec", "--", "sleep", "3"]);
+    let (child, _said) = start(&place, &["-o", "b.rec", "--", "sleep", "30"]);
     send(&child, Signal::INT);
     std::thread::sleep(Duration::from_millis(300));
     assert!(!place.path("b.rec").exists(), "it goes on");

@@ -145,9 +145,8 @@ pub struct Session {
 struct Trace {
     instance: Instance,
     pages: Pages,
+    /// Names of tasks by process: the kernel keeps a few at a time.
     comms: BTreeMap<u32, String>,
-    /// Events lost as last counted.
-    lost: u64,
 }
 
 impl Session {
@@ -347,7 +346,6 @@ impl Trace {
                 instance,
                 pages,
                 comms: BTreeMap::new(),
-                lost: 0,
             }),
             Err(error) => {
                 let why = match tracefs::locked_down() {
@@ -373,7 +371,6 @@ impl Trace {
         })?;
         if with_names {
             self.instance.comms_into(&mut self.comms);
-            self.lost = self.instance.lost()?;
         }
         kept
     }
@@ -389,7 +386,7 @@ impl Trace {
             formats: self.instance.formats.clone(),
             page_size: self.instance.page_size(),
             comms: self.comms.clone(),
-            lost: self.lost,
+            lost: self.instance.lost()?,
         })
     }
 }

@@ -26,8 +26,8 @@ const RING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(
 #[command(
     after_help = "Examples:\n  lowmark record --for 60s\n  lowmark record -o build.rec -- make -j8\n  \
     lowmark record --level events --ring 5m -o stall.rec\n\n\
-    It only reads: counters from /proc and from cgroups, and with --level events a trace buffer of its own, which is \
-    removed at the end. Events take root. Ctrl-C ends the recording and reports what there is. With --ring, \
+    The recorder only reads: counters from /proc and from cgroups, and with --level events a trace buffer of its own, \
+    which is removed at the end. Events take root. Ctrl-C ends the recording and reports what there is. With --ring, \
     `kill -USR1` writes the last minutes as DIR.1, DIR.2, ... and goes on. `lowmark report DIR` reports on it again.\n\n\
     Exit status: that of the command, if there is one; otherwise 0, or 2 for an error."
 )]
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// What to record
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = What::Counters)]
     level: What,
-    /// Keeps the last so much time only, for example 5m
+    /// Keeps only the last minutes, for example 5m
     #[arg(long, value_name = "TIME", value_parser = ring)]
     ring: Option<Duration>,
     /// A cgroup of version 2 whose counters are recorded as well: its directory below /sys/fs/cgroup; again for more
@@ -82,11 +82,11 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         remark(args.quiet, &recover::sentence(&one));
     }
     let session = Session::begin(options(args, &parent)).into_diagnostic()?;
-    say_begin(args, &session, &dir);
     let program = match args.command.split_first() {
         Some((name, arguments)) => Some(Program::start(name, arguments, &ending)?),
         None => None,
     };
+    say_begin(args, &session, &dir);
     let writing = record(args, session, &orders, &dir)?;
     let recording = writing.recording().into_diagnostic()?;
     recording.write(&dir).into_diagnostic()?;

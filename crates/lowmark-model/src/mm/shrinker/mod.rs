@@ -433,7 +433,9 @@ mod tests {
     #[test]
     fn dropping_ends() {
         let rounds = |rounds, freed: &[u64]| {
-            let more = (0..).zip(freed).map(|(at, &freed)| drops_more(rounds, at, freed));
+            let more = (0..)
+                .zip(freed)
+                .map(|(at, &freed)| drops_more(rounds, at, freed));
             more.take_while(|&more| more).count()
         };
         assert_eq!(rounds(DropRounds::Ten, &[5_000, 11, 10]), 2);

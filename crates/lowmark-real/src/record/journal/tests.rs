@@ -215,6 +215,23 @@ fn an_error_on_the_way_undoes_what_was_done() {
     assert_eq!((entries(&journals), content(&root)), (Vec::new(), before));
 }
 
+#[test]
+fn a_panic_undoes_what_was_done() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (root, journals) = (place.path().join("tracefs"), place.path().join("journals"));
+    make_tracefs(&root);
+    let before = content(&root);
+    let places = Places(vec![journals.clone()]);
+    let panicked = std::panic::catch_unwind(|| {
+        let changes = Box::new(Mortal { left: None });
+        let instance = Instance::make(Tracefs::at(&root), changes, &places).expect("made");
+        assert_eq!(entries(&journals).len(), 1);
+        assert_eq!(instance.events, 0, "there is one, so this panics");
+    });
+    assert!(panicked.is_err());
+    assert_eq!((entries(&journals), content(&root)), (Vec::new(), before));
+}
+
 /// A journal of a process, as it would have written it.
 fn journal(places: &Path, process: &Process) -> PathBuf {
     let places = Places(vec![places.to_owned()]);

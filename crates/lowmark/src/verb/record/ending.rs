@@ -5,7 +5,7 @@
 //! recording ends when it does. If it does not, the next signal ends the recording without it.
 
 use lowmark_real::record::Order;
-use miette::{IntoDiagnostic, WrapErr};
+use miette::{IntoDiagnostic, WrapErr, miette};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGUSR1};
 use std::ffi::{OsStr, OsString};
@@ -106,6 +106,9 @@ impl Program {
     ) -> miette::Result<Program> {
         // A signal that comes now waits until it is known whom it is for.
         let mut state = ending.state();
+        if state.stopped {
+            return Err(miette!("a signal came before the command was started"));
+        }
         let mut child = Command::new(name)
             .args(arguments)
             .spawn()
