@@ -279,7 +279,7 @@ impl Comparison {
     }
 }
 
-fn field(row: &ComparedRow, column: usize) -> Field {
+pub(crate) fn field(row: &ComparedRow, column: usize) -> Field {
     let Some(value) = row.values[column] else {
         return Field::with_role("-", Role::Unknown);
     };

@@ -13,6 +13,7 @@ pub mod recipe;
 pub mod reclaim;
 pub mod reproduction;
 pub mod stats;
+pub mod sweep;
 pub mod table;
 pub mod twin;
 pub mod vmstat;

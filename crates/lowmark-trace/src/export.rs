@@ -15,6 +15,8 @@
 //! 3. [`Exporter::finish`] gives the output its name. Before that a hidden sibling is written, which goes
 //!    away if the work fails: nobody reads half an export.
 //!
+//! Besides, [`table`] writes any table as one Parquet file.
+//!
 //! The same events give the same bytes.
 
 mod csv;
@@ -27,6 +29,7 @@ mod output;
 mod parquet;
 pub mod perfetto;
 mod row;
+pub mod table;
 mod trace_dat;
 
 pub use era::EraFinder;

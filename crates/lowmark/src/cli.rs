@@ -42,7 +42,8 @@ pub(crate) struct Ask {
     /// Machine in place of the workload's: a name (see `lowmark list machines`) or a path to a .toml file
     #[arg(long, value_name = "NAME|PATH")]
     pub(crate) machine: Option<String>,
-    /// Sets a parameter, a field of the machine or a sysctl; once for each name
+    /// Sets a parameter, a field of the machine or a sysctl; once for each name. 0..5, 0..100/20 or [256M,512M] in
+    /// place of a value is a run for each, here and in --kernel
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
     /// Seed of all random choices
@@ -88,6 +89,34 @@ pub(crate) struct Printing {
     /// How to print
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Table)]
     pub(crate) format: Format,
+}
+
+/// How runs side by side are printed.
+#[derive(Debug, Args)]
+pub(crate) struct TablePrinting {
+    /// How to print
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
+    pub(crate) format: TableFormat,
+    /// Figure to show of a sweep, a row of `lowmark compare`; given again, one more [default: those that are good or
+    /// bad and vary]
+    #[arg(long = "metric", value_name = "NAME")]
+    pub(crate) metrics: Vec<String>,
+    /// Writes a Parquet file with a row for each run: parameters, kernel, seed and all figures
+    #[arg(long, value_name = "FILE.parquet")]
+    pub(crate) runs: Option<PathBuf>,
+}
+
+/// Form of a table of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+    /// For spreadsheets: a line for each value of what is swept, with all figures
+    Csv,
+    /// For mails and pages
+    Markdown,
 }
 
 /// Form of what is printed.

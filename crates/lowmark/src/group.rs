@@ -21,7 +21,8 @@ pub(crate) struct Group<'a> {
     pub(crate) columns: Vec<ColumnInput<'a>>,
 }
 
-const KERNEL: &str = "kernel";
+/// The fact whose values are columns.
+pub(crate) const KERNEL: &str = "kernel";
 
 fn facts(run: &RunInfo) -> Facts {
     let own = [
@@ -69,6 +70,37 @@ pub(crate) fn groups(recordings: &[Recording]) -> Vec<Group<'_>> {
             differing.iter().any(|known| known == name)
         })
     })]
+}
+
+/// Names of what is not the same for all of some recordings, the seed apart.
+pub(crate) fn differing_facts(recordings: &[Recording]) -> Vec<String> {
+    let all: Vec<Member<'_>> = recordings.iter().map(|r| (facts(&r.run), r)).collect();
+    differing(&all)
+}
+
+/// Recordings that have the same value of each of these facts, in the order in which they first appear.
+pub(crate) fn along<'a>(
+    recordings: &'a [Recording],
+    names: &[String],
+) -> Vec<(Vec<String>, Vec<&'a Recording>)> {
+    let values = |recording: &Recording| -> Vec<String> {
+        let facts = facts(&recording.run);
+        let value = |name: &String| facts.iter().find(|(known, _)| known == name);
+        let values = names.iter().map(value);
+        values
+            .map(|fact| fact.map_or(String::new(), |(_, value)| value.clone()))
+            .collect()
+    };
+    by_key(recordings.iter().map(|it| (values(it), it)))
+}
+
+/// A column for each kernel.
+pub(crate) fn by_kernel<'a>(recordings: &[&'a Recording]) -> Vec<ColumnInput<'a>> {
+    let kernels = by_key(recordings.iter().map(|it| (it.run.kernel.clone(), *it)));
+    kernels
+        .into_iter()
+        .map(|(name, recordings)| ColumnInput { name, recordings })
+        .collect()
 }
 
 /// A recording with what is said of it.

@@ -23,6 +23,7 @@ mod output;
 mod plan;
 mod progress;
 mod remarks;
+mod sweeping;
 mod traces;
 mod turns;
 mod unfinished;

@@ -1,7 +1,7 @@
 //! From flags to runs.
 //!
 //! 1. The workload is found and parsed; every combination of its parameters and every kernel is a
-//!    scenario.
+//!    scenario, for each of the values that `--set` and `--kernel` sweep ([`sweeping`]).
 //! 2. What `--set` changes is noted among the parameters, so that the recording says it.
 //! 3. Each scenario is repeated with the seeds that follow its own.
 //! 4. What the backend cannot run is refused before anything runs.
@@ -11,6 +11,7 @@ use crate::cli::{Ask, Backend};
 use crate::comparing;
 use crate::guests::Images;
 use crate::library::{self, CommandLine, Found};
+use crate::sweeping;
 use lowmark_model::kernel::KernelError;
 use lowmark_model::{Refusal, check};
 use lowmark_real::guest::GuestOptions;
@@ -82,23 +83,15 @@ pub(crate) fn of_source(text: &str, ask: &Ask) -> miette::Result<Vec<Run>> {
 }
 
 fn of_found(found: &Found, ask: &Ask, purpose: Purpose) -> miette::Result<Vec<Run>> {
+    let ask = &sweeping::with_kernels(ask)?;
     let images = match ask.on {
         Backend::Guest => Some(Images::find(ask)?),
         Backend::Model | Backend::Host => None,
     };
-    let overrides = Overrides {
-        machine: ask.machine.clone(),
-        kernels: images
-            .as_ref()
-            .map_or(ask.kernels.clone(), |images| images.kernels(ask)),
-        set: ask.set.clone(),
-        seed: ask.seed,
-    };
-    let machines = match ask.machine {
-        Some(_) => &CommandLine,
-        None => found.machines.as_ref(),
-    };
-    let mut scenarios = scenarios(&found.source, machines, &overrides)?;
+    let kernels = images
+        .as_ref()
+        .map_or(ask.kernels.clone(), |images| images.kernels(ask));
+    let mut scenarios = all_scenarios(found, ask, &kernels)?;
     let mut repeats = ask.repeat.unwrap_or(1);
     if purpose == Purpose::Comparison && images.is_none() {
         comparing::align(&mut scenarios);
@@ -125,6 +118,25 @@ fn of_found(found: &Found, ask: &Ask, purpose: Purpose) -> miette::Result<Vec<Ru
     }
     distinct(&runs)?;
     Ok(runs)
+}
+
+/// A scenario for every combination of parameters and swept values, and for every kernel.
+fn all_scenarios(found: &Found, ask: &Ask, kernels: &[String]) -> miette::Result<Vec<Scenario>> {
+    let machines = match ask.machine {
+        Some(_) => &CommandLine,
+        None => found.machines.as_ref(),
+    };
+    let mut scenarios = Vec::new();
+    for set in sweeping::settings(&ask.set)? {
+        let overrides = Overrides {
+            machine: ask.machine.clone(),
+            kernels: kernels.to_vec(),
+            set,
+            seed: ask.seed,
+        };
+        scenarios.extend(parsed(&found.source, machines, &overrides)?);
+    }
+    Ok(scenarios)
 }
 
 /// A scenario with the seeds that follow its own. Another seed is another boot of the machine as well, and the kernel's
@@ -162,17 +174,7 @@ pub(crate) fn repeated(
 pub(crate) fn of_bisection(target: &str, ask: &Ask) -> miette::Result<(Vec<[Scenario; 2]>, u64)> {
     ask.check()?;
     let found = library::find(target)?;
-    let overrides = Overrides {
-        machine: ask.machine.clone(),
-        kernels: ask.kernels.clone(),
-        set: ask.set.clone(),
-        seed: ask.seed,
-    };
-    let machines = match ask.machine {
-        Some(_) => &CommandLine,
-        None => found.machines.as_ref(),
-    };
-    let mut scenarios = scenarios(&found.source, machines, &overrides)?;
+    let mut scenarios = all_scenarios(&found, ask, &ask.kernels)?;
     comparing::align(&mut scenarios);
     for scenario in &scenarios {
         check(scenario).map_err(|refusal| refused(&refusal, &found.source))?;
@@ -193,7 +195,7 @@ pub(crate) fn of_recipe(plan: &RunPlan, seed: Option<u64>) -> miette::Result<Run
         set: plan.set.clone().into_iter().collect(),
         seed,
     };
-    let mut scenarios = scenarios(&source, &BuiltIn, &overrides)?;
+    let mut scenarios = parsed(&source, &BuiltIn, &overrides)?;
     for scenario in &mut scenarios {
         (scenario.boot, scenario.phase) = (scenario.seed, scenario.seed);
         check(scenario).map_err(|refusal| refused(&refusal, &source))?;
@@ -239,7 +241,7 @@ pub(crate) fn title_without_kernel(scenario: &Scenario) -> String {
 }
 
 /// Parses a workload.
-pub(crate) fn scenarios(
+pub(crate) fn parsed(
     source: &Source,
     machines: &dyn Library,
     overrides: &Overrides,

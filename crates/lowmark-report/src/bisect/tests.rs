@@ -289,3 +289,28 @@ fn the_sentence_says_what_was_found() {
     assert_eq!(json["metrics"][0]["changes"][0]["names"][0], "c7");
     assert_eq!(json["metrics"][0]["changes"][0]["named"], true);
 }
+
+/// A later change does the same: leaving the earlier one out is seen in nothing, and it is said why.
+#[test]
+fn what_later_changes_stand_in_for_is_told() {
+    let ends = ["a", "b"].map(str::to_owned);
+    let mut bisection = Bisection::new(ends, changes(2), Vec::new());
+    loop {
+        let wanted = bisection.wanted().expect("no figure was asked for");
+        if wanted.is_empty() {
+            break;
+        }
+        for subset in wanted {
+            let base = if subset.contains(&true) { 50.0 } else { 100.0 };
+            let repeats = (0..5).map(|at| figures(&[("Elapsed", base + f64::from(at))]));
+            bisection.measured(subset, repeats.collect());
+        }
+    }
+    let verdict = bisection.verdict().expect("no figure was asked for");
+    assert_eq!(named(&verdict.metrics[0]), [0]);
+    let text = verdict.text(&PlainStyle, None);
+    assert!(
+        text.contains("Leaving out c0 changes nothing at all"),
+        "{text}"
+    );
+}

@@ -187,6 +187,17 @@ impl Verdict {
                 unconfirmed.join(", ")
             ));
         }
+        let replaced = metric.named().filter(|it| {
+            let left_out = it.left_out.as_ref();
+            left_out.is_ok_and(|effect| effect.value == 0.0 && !effect.beyond_noise)
+        });
+        let replaced: Vec<String> = replaced.map(|it| self.name(&it.changes)).collect();
+        if !replaced.is_empty() {
+            remarks.push(format!(
+                "Leaving out {} changes nothing at all: later changes stand in for it.",
+                listed(&replaced)
+            ));
+        }
         for attribution in metric.named() {
             let reasons = [
                 ("alone", &attribution.alone),
@@ -290,11 +301,12 @@ fn signed(value: f64, metric: &MetricVerdict) -> String {
 
 /// The part of the difference that an effect is.
 fn percent(value: f64, metric: &MetricVerdict) -> f64 {
-    100.0 * value / metric.difference()
+    // No negative zero.
+    100.0 * value / metric.difference() + 0.0
 }
 
 fn share(value: f64, metric: &MetricVerdict) -> String {
-    format!("{:.0} %", percent(value, metric))
+    format!("{:.0} %", percent(value, metric).round() + 0.0)
 }
 
 fn plural(count: usize, thing: &str) -> String {

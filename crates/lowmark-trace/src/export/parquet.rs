@@ -364,7 +364,7 @@ impl Parquet {
     }
 }
 
-fn into_io(error: ParquetError) -> io::Error {
+pub(super) fn into_io(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(error) => *error,

@@ -1,10 +1,10 @@
 //! `lowmark compare`: kernels side by side, from runs or from recordings.
 
-use crate::cli::{Ask, Format, Printing, Running};
+use crate::cli::{Ask, Running, TableFormat, TablePrinting};
 use crate::group::{self, Group};
 use crate::output::{self, Page};
 use crate::verb::report;
-use crate::{comparing, engine, outcome, plan, remarks};
+use crate::{comparing, engine, outcome, plan, remarks, sweeping};
 use lowmark_record::store::RECORDING_FILE;
 use lowmark_record::{Recording, Remark};
 use lowmark_report::reclaim::{ReportColumn, RunContext};
@@ -22,9 +22,11 @@ const JSON_VERSION: u32 = 1;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  lowmark compare swap-small --kernel v3.6 --kernel v3.14\n  \
+    lowmark compare swap-small --set page_cluster=0..5 --kernel v3.6 --kernel v3.14\n  \
     lowmark compare runs/a runs/b\n  lowmark compare a.trace.txt.xz b.trace.dat\n\n\
     The first kernel is the baseline; minus is worse. On the model each run is repeated five to ten \
-    times, with other seeds and on other boots of the machine; --repeat says how often. A directory \
+    times, with other seeds and on other boots of the machine; --repeat says how often. With a range or a \
+    list of values there is a table for each figure, with the values as its axis. A directory \
     that holds recordings stands for all of them, by name."
 )]
 pub(crate) struct Args {
@@ -36,7 +38,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     running: Running,
     #[command(flatten)]
-    printing: Printing,
+    printing: TablePrinting,
 }
 
 /// The JSON form.
@@ -44,6 +46,9 @@ pub(crate) struct Args {
 struct Document {
     version: u32,
     comparisons: Vec<Table>,
+    /// The same along what is swept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<serde_json::Value>,
 }
 
 /// A table with what its columns have in common.
@@ -73,6 +78,9 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     if args.targets.iter().any(|target| is_trace(target)) {
         return traces(args);
     }
+    let printing = &args.printing;
+    let swept = sweeping::is_asked(&args.ask, printing.format)?;
+    let table = sweeping::create(printing.runs.as_deref())?;
     let recordings = match args.targets.as_slice() {
         [target] if !is_recorded(target) => {
             let runs = plan::of_comparison(target, &args.ask)?;
@@ -80,13 +88,20 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         }
         targets => recorded(targets, args)?,
     };
+    sweeping::write(table, &recordings)?;
     let groups = group::groups(&recordings);
-    match args.printing.format {
-        Format::Json => output::print_json(&Document {
+    match printing.format {
+        TableFormat::Json => output::print_json(&Document {
             version: JSON_VERSION,
-            comparisons: groups.iter().map(table).collect(),
+            comparisons: groups.iter().map(self::table).collect(),
+            sweep: swept.then(|| sweeping::sweep(&recordings, &args.ask, true).json()),
         })?,
-        Format::Table => {
+        _ if swept => {
+            sweeping::warn(&recordings, args.running.quiet);
+            let sweep = sweeping::sweep(&recordings, &args.ask, true);
+            output::print(&sweeping::text(&sweep, printing.format, &printing.metrics)?)?;
+        }
+        _ => {
             let page = Page::stdout();
             let sections: Vec<String> = groups.iter().map(|group| section(group, &page)).collect();
             output::print(&sections.join("\n"))?;
@@ -104,6 +119,12 @@ fn is_trace(target: &str) -> bool {
 /// Traces side by side, and recordings with events among them.
 fn traces(args: &Args) -> miette::Result<u8> {
     refuse_flags_of_runs(args)?;
+    if let TableFormat::Csv | TableFormat::Markdown = args.printing.format {
+        return Err(miette!(
+            help = "--format table and json print traces side by side",
+            "--format csv and markdown have no meaning for traces"
+        ));
+    }
     let mut read = Vec::new();
     let mut broken = false;
     for target in &args.targets {
@@ -117,7 +138,7 @@ fn traces(args: &Args) -> miette::Result<u8> {
     let columns: Vec<ReportColumn<'_>> = read.iter().map(report::Read::column).collect();
     let comparison = Comparison::of_traces(&columns);
     match args.printing.format {
-        Format::Json => output::print_json(&Document {
+        TableFormat::Json => output::print_json(&Document {
             version: JSON_VERSION,
             comparisons: vec![Table {
                 title: "traces".to_owned(),
@@ -126,8 +147,9 @@ fn traces(args: &Args) -> miette::Result<u8> {
                 incomplete: Vec::new(),
                 not_modelled: Vec::new(),
             }],
+            sweep: None,
         })?,
-        Format::Table => {
+        _ => {
             let page = Page::stdout();
             output::print(&comparison.text(page.style.as_ref(), page.width))?;
         }

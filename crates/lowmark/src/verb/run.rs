@@ -1,9 +1,9 @@
 //! `lowmark run`: a workload, and what happened.
 
-use crate::cli::{Ask, Format, Printing, Running};
+use crate::cli::{Ask, Running, TableFormat, TablePrinting};
 use crate::output::{self, Page};
 use crate::plan::{self, Run};
-use crate::{engine, guests, outcome, remarks};
+use crate::{engine, guests, outcome, remarks, sweeping};
 use lowmark_record::Recording;
 use lowmark_report::table::{Align, Field, Role, TextTable};
 use lowmark_report::{ColumnInput, Comparison, SeriesRows};
@@ -17,8 +17,10 @@ const JSON_VERSION: u32 = 1;
 #[command(
     after_help = "Examples:\n  lowmark run swap-small --set order=random --kernel v3.14\n  \
     lowmark run my.toml --machine small-512m-ssd --repeat 3 --out runs --events\n  \
-    lowmark run swap-small --on guest --image 6.18 --set order=seq\n\n\
-    A workload with several values of a parameter, or several kernels, is several runs."
+    lowmark run swap-small --on guest --image 6.18 --set order=seq\n  \
+    lowmark run swap-small --set page_cluster=0..5 --repeat 5\n\n\
+    A workload with several values of a parameter, or several kernels, is several runs. A range such as 0..5, or \
+    0..100/20 in steps, or a list such as [256M,512M] makes a table with the values as its axis."
 )]
 pub(crate) struct Args {
     /// Workload: a built-in one (see `lowmark list workloads`) or a path to a .toml file
@@ -28,7 +30,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     running: Running,
     #[command(flatten)]
-    printing: Printing,
+    printing: TablePrinting,
 }
 
 /// The JSON form.
@@ -37,18 +39,31 @@ struct Document<'a> {
     version: u32,
     /// As `recording.json` has them.
     runs: &'a [Recording],
+    /// Means of the repeats along what is swept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<serde_json::Value>,
 }
 
 /// Does it.
 pub(crate) fn run(args: &Args) -> miette::Result<u8> {
+    let printing = &args.printing;
+    let swept = sweeping::is_asked(&args.ask, printing.format)?;
     let runs = plan::of_workload(&args.workload, &args.ask)?;
+    let table = sweeping::create(printing.runs.as_deref())?;
     let recordings = engine::execute(&runs, &args.running)?;
-    match args.printing.format {
-        Format::Json => output::print_json(&Document {
+    sweeping::write(table, &recordings)?;
+    match printing.format {
+        TableFormat::Json => output::print_json(&Document {
             version: JSON_VERSION,
             runs: &recordings,
+            sweep: swept.then(|| sweeping::sweep(&recordings, &args.ask, false).json()),
         })?,
-        Format::Table => {
+        _ if swept => {
+            sweeping::warn(&recordings, args.running.quiet);
+            let sweep = sweeping::sweep(&recordings, &args.ask, false);
+            output::print(&sweeping::text(&sweep, printing.format, &printing.metrics)?)?;
+        }
+        _ => {
             let page = Page::stdout();
             let titles: Vec<String> = runs.iter().map(Run::title).collect();
             // Repeats follow each other and have the same title.
