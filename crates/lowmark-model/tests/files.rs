@@ -151,14 +151,15 @@ fn two_lists(frames: usize, reads: impl Iterator<Item = u64>) -> u64 {
 #[test]
 fn random_reads_miss_as_with_two_naive_lists() {
     let reads = 60_000u64;
-    // Files of one page, so that nothing is read ahead.
-    let recording = one(r#"
+    // Files of one page, so that nothing is read ahead; their dentries and inodes would need half of the memory.
+    let body = r#"
 [fileset.s]
 files = 10240
 size = "4K"
 [task.reader]
 run = [{ repeat = 60000, do = [{ read = "s", pick = "random" }] }]
-"#);
+"#;
+    let recording = record(&scenarios("\"v3.6,model.shrinkers=off\"", body)[0], false);
     let mut stream = Stream::new(0, "reader", 0);
     // What kswapd keeps free and what tasks need is not for pages of files.
     let frames = 5120 - 400;

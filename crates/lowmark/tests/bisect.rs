@@ -226,6 +226,22 @@ fn collect(value: &Value, names: &mut Vec<String>) {
     }
 }
 
+/// A counter, or, where the kernel counts by zone, the sum of those of all zones.
+fn sum_of(counters: &Value, name: &str) -> f64 {
+    let of_zone = |key: &str| {
+        let zone = key.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
+        zone.is_some_and(|zone| ["dma", "dma32", "normal", "high"].contains(&zone))
+    };
+    let counters = counters.as_object().expect("counters");
+    let found: Vec<f64> = counters
+        .iter()
+        .filter(|(key, _)| *key == name || of_zone(key))
+        .map(|(_, value)| value.as_f64().expect("a number"))
+        .collect();
+    assert!(!found.is_empty(), "{name} is counted");
+    found.iter().sum()
+}
+
 /// Mean of a figure and its error on boots that `bisect` does not use; none if the model refuses the kernel.
 fn measured(place: &Place, setup: &Setup, kernel: &str) -> Option<(f64, f64)> {
     let (order, seed, repeat) = (
@@ -254,7 +270,7 @@ fn measured(place: &Place, setup: &Setup, kernel: &str) -> Option<(f64, f64)> {
     let document: Value = serde_json::from_str(&done.stdout).expect("JSON");
     let runs = document["runs"].as_array().expect("runs");
     let figure = |run: &Value| match setup.figure.1 {
-        Some(counter) => run["counters"][counter].as_f64().expect("a counter"),
+        Some(counter) => sum_of(&run["counters"], counter),
         None => run["elapsed_ns"].as_f64().expect("a time"),
     };
     let values: Vec<f64> = runs.iter().map(figure).collect();

@@ -32,9 +32,9 @@ const CONSTANT: &[(Kind, Field, &str)] = &[
 ];
 
 /// The loads: memory larger than RAM in order and at random, files read and mapped, writers at their dirty limit, and a
-/// memory cgroup at its limit. The first one goes on after three seconds, as reclaim of 6.18 knows the lengths of lists as
+/// memory cgroup at its limit, and many small files beside memory that needs their room. The first one goes on after three seconds, as reclaim of 6.18 knows the lengths of lists as
 /// they were up to two seconds ago.
-const LOADS: [&str; 7] = [
+const LOADS: [&str; 8] = [
     r#"[task.main]
 run = [
   { map = "m", kind = "anon-private", size = "70M" },
@@ -112,6 +112,17 @@ run = [
   { touch = "m", access = "write" },
   { touch = "m", access = "write", order = "random", count = 20000 },
   { read = "f", block = "64K" },
+]"#,
+    r#"[fileset.s]
+fs = "data"
+files = 6000
+size = "4K"
+[task.main]
+run = [
+  { repeat = 6000, do = [{ read = "s" }] },
+  { map = "m", kind = "anon-private", size = "60M" },
+  { touch = "m", access = "write", passes = 2 },
+  { repeat = 6000, do = [{ read = "s" }] },
 ]"#,
 ];
 

@@ -489,7 +489,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
-        name: "direct-throttle-of-reclaimable-zones",
+        name: "throttle-reclaimable-zones",
         version: v(4, 2),
         commit: "f012a84aff9b",
         summary: "reclaimers do not wait for free pages of zones with nothing to reclaim",
