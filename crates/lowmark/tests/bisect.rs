@@ -414,7 +414,8 @@ fn three_changes_among_twenty_others_are_named() {
         let mut expected: Vec<String> = causes.iter().map(|it| it[1..].to_owned()).collect();
         expected.sort();
         found.sort();
-        println!("{} {} {expected:?}: {found:?}", KERNEL, setup.figure.0);
+        let figure = setup.figure.0;
+        println!("{KERNEL} {figure} {expected:?}: {found:?}");
         solved += usize::from(found == expected);
         wrong.extend(found.into_iter().filter(|name| !expected.contains(name)));
     }
