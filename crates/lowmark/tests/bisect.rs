@@ -229,7 +229,9 @@ fn collect(value: &Value, names: &mut Vec<String>) {
 /// A counter, or, where the kernel counts by zone, the sum of those of all zones.
 fn sum_of(counters: &Value, name: &str) -> f64 {
     let of_zone = |key: &str| {
-        let zone = key.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
+        let zone = key
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('_'));
         zone.is_some_and(|zone| ["dma", "dma32", "normal", "high"].contains(&zone))
     };
     let counters = counters.as_object().expect("counters");
