@@ -4,7 +4,7 @@ use crate::mm::Mm;
 use crate::mm::alloc::slub::{Cache, NO_OBJECT};
 use std::collections::BTreeSet;
 
-/// What is allocated is in memory and what is freed is not; what nobody uses is on a list, once.
+/// Objects that are allocated are in memory and freed ones are not; every unused object is on one list, once.
 pub(super) fn check(mm: &Mm) {
     objects_are_conserved(mm);
     lists_hold_what_nobody_uses(mm);

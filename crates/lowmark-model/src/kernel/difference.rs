@@ -1,7 +1,7 @@
 //! What two kernels differ in, change by change, and the kernels between them.
 //!
-//! 1. A kernel has rows of the history, variants that were set by hand, and settings. What one of two kernels has and the
-//!    other has not is an [`Alteration`]: taken together they make the second kernel of the first.
+//! 1. A kernel has rows of the history, variants that were set by hand, and settings. A part that one of two kernels has
+//!    and the other lacks is an [`Alteration`]: taken together they make the second kernel of the first.
 //! 2. They stand in an order in which kernels are taken from one to the other: variants that go, rows that go (the newest
 //!    first), rows that come (the oldest first), variants that come, settings. Whatever comes first in this order, a later
 //!    release with its earlier rows alone is what the history says.

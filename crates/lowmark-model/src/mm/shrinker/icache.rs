@@ -77,8 +77,8 @@ impl Mm {
             && (!self.are_pages_off_list() || self.is_shrinkable(inode))
     }
 
-    /// `inode_add_lru`: puts an inode on the list if nobody uses it and it is clean. One that is there already is
-    /// marked if somebody has just used it.
+    /// `inode_add_lru`: puts an unused, clean inode on the list. An inode that is on the list already is
+    /// marked as referenced if a task has just used it.
     pub(crate) fn inode_add_lru(&mut self, inode: InodeId, used: bool) {
         if !self.belongs_on_list(inode) {
             return;

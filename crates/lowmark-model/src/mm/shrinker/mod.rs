@@ -394,7 +394,7 @@ async fn do_shrink_slab(sys: &Sys, shrinker: Shrinker, node: usize, caller: &Cal
     freed
 }
 
-/// Whether there is another round of `drop_slab` after one, counted from 0, that has freed so many objects.
+/// Whether `drop_slab` makes another round after round `round`, counted from 0, which freed `freed` objects.
 fn drops_more(rounds: DropRounds, round: u32, freed: u64) -> bool {
     match rounds {
         DropRounds::Ten => freed > 10,

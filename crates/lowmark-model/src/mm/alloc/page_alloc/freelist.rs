@@ -218,7 +218,7 @@ impl World {
         page
     }
 
-    /// A block that is there above the min watermarks; no kswapd is woken for it.
+    /// A block from a zone that stays above its min watermark; the allocation wakes no kswapd.
     pub(in crate::mm) fn alloc_pages_if_there(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
         self.take_pages(gfp, order, Floor::Low)
             .or_else(|| self.take_pages(gfp, order, Floor::Min(Reserves::None)))

@@ -188,7 +188,7 @@ mod tests {
         Kernel::resolve(&spec).expect("one that the model has")
     }
 
-    /// Whether a batch marks its zone as congested that found so many dirty pages, and could not write so many of them.
+    /// Whether a batch with `dirty` dirty pages, `congested` of which it could not write, marks its zone as congested.
     fn marks(text: &str, dirty: u64, congested: u64) -> bool {
         let machine = Machine::small(64 << 20, 64 << 20);
         let mut world = World::new(&machine, kernel(text), Trace::new(None));

@@ -98,7 +98,7 @@ pub(in crate::mm::reclaim) async fn after_zone(
     call(sys, &[node], pressure, sc).await
 }
 
-/// At the end of a pass over a node or zone, in which so many pages were scanned.
+/// At the end of a pass over a node or zone, which scanned `scanned` pages.
 pub(super) async fn in_pass(sys: &Sys, target: Target, scanned: u64, sc: &mut ScanControl) {
     let (node, pressure) = {
         let mm = &sys.world().mm;
