@@ -1,6 +1,7 @@
 //! Invariants that hold between any two events.
 
 mod files;
+mod huge_pages;
 mod objects;
 mod shrinkers;
 
@@ -17,6 +18,7 @@ pub(crate) fn check(world: &World) {
     lists_hold_what_they_say(&world.mm);
     groups_are_charged_for_their_pages(&world.mm);
     slots_and_cache_agree(&world.mm);
+    huge_pages::check(&world.mm);
     objects::check(&world.mm, world.mm.kernel.mechanisms.swap.swap_cache_index);
     objects::requests_have_their_tables(world);
     objects::io_has_bios(world);
@@ -159,7 +161,7 @@ fn slots_and_cache_agree(mm: &Mm) {
         );
         if let Some(pfn) = page {
             assert!(
-                mm.pages[pfn].has(flag::SWAPCACHE),
+                mm.pages[mm.pages.head(pfn)].has(flag::SWAPCACHE),
                 "slot {slot} caches a page that denies it"
             );
             assert_eq!(
@@ -169,13 +171,17 @@ fn slots_and_cache_agree(mm: &Mm) {
             );
         }
     }
-    let writeback = (0..mm.pages.len())
+    let writeback: u64 = (0..mm.pages.len())
         .filter(|&pfn| mm.pages[pfn].has(flag::WRITEBACK) && !mm.pages[pfn].has(flag::BUDDY))
-        .count();
+        .map(|pfn| match mm.is_huge(pfn) {
+            true => mm.huge.writes(pfn).into(),
+            false => 1,
+        })
+        .sum();
     // Pages that wait for a COMMIT and do not count by themselves.
     let unstable = files::unstable(mm) - mm.nr_unstable;
     assert_eq!(
-        writeback as u64 + unstable,
+        writeback + unstable,
         mm.nr_writeback,
         "pages under writeback"
     );

@@ -41,11 +41,12 @@ pub use refuse::{Refusal, check};
 pub use task::{Unsupported, unsupported};
 
 use boot::Boot;
-use kernel::Kernel;
+use kernel::{Kernel, ThpEnabled};
 use lowmark_record::{Recording, Sink, Source};
 use lowmark_spec::Scenario;
 use lowmark_spec::visit::Touched;
 use mm::compaction::kcompactd::kcompactd;
+use mm::huge_memory::khugepaged;
 use world::{Sys, SysRef, World};
 
 /// How to run.
@@ -145,6 +146,10 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
             let body = Box::pin(kcompactd(sys.clone(), node));
             sys.world().spawn(format!("kcompactd{node}"), true, body);
         }
+    }
+    if sys.world().mm.huge.is_on() && sys.world().mm.kernel.thp.enabled != ThpEnabled::Never {
+        let body = Box::pin(khugepaged(sys.clone()));
+        sys.world().spawn("khugepaged".into(), true, body);
     }
     task::start(&sys, scenario, &boot);
     sys.world().start_flushing_stats(scenario.phase);

@@ -17,14 +17,6 @@ pub(crate) fn remarks(scenario: &Scenario, kernel: &Kernel) -> Vec<Remark> {
     let mut found: Vec<Remark> = without_effect
         .map(|text| Remark { line: None, text })
         .collect();
-    if scenario.machine.thp {
-        let text = "transparent huge pages are not modelled: private mappings get 4 KiB pages; \
-                    `thp = true` of the machine only raises the watermarks";
-        found.push(Remark {
-            line: None,
-            text: text.into(),
-        });
-    }
     // With shrinkers every statement has its effect.
     let tasks = match kernel.coverage.shrinkers {
         true => &[][..],

@@ -300,6 +300,8 @@ pub struct Costs {
     pub major_fault_ns: u64,
     /// Allocation and clearing of one page.
     pub zero_page_ns: u64,
+    /// Allocation and clearing of a huge page of 2 MiB.
+    pub zero_huge_page_ns: u64,
     /// One page swapped out: slot, swap cache, bio, unmap, completion.
     pub swap_page_ns: u64,
     /// One page read from swap: its frame, swap cache, bio, completion.
@@ -350,6 +352,7 @@ impl Default for Costs {
             minor_fault_ns: 500,
             major_fault_ns: 10_000,
             zero_page_ns: 1_000,
+            zero_huge_page_ns: 100_000,
             swap_page_ns: 2_500,
             swap_in_ns: 2_500,
             swap_map_ns: 0,

@@ -140,9 +140,12 @@ fn dirty_pages_are_counted(world: &World) {
         }
         // A page that was written to while it is on its way is both.
         let dirty = page.has(flag::DIRTY) && !page.has(flag::SWAPBACKED);
-        let on_the_way = page.has(flag::WRITEBACK);
-        by_zone[usize::from(mm.pages.zone(pfn))] += u64::from(dirty) + u64::from(on_the_way);
-        writeback_by_zone[usize::from(mm.pages.zone(pfn))] += u64::from(on_the_way);
+        let on_the_way = match page.has(flag::WRITEBACK) {
+            true if mm.is_huge(pfn) => mm.huge.writes(pfn).into(),
+            on_the_way => u64::from(on_the_way),
+        };
+        by_zone[usize::from(mm.pages.zone(pfn))] += u64::from(dirty) + on_the_way;
+        writeback_by_zone[usize::from(mm.pages.zone(pfn))] += on_the_way;
     }
     for inode in &mm.inodes {
         let unstable = inode.commit_info.pages();

@@ -103,6 +103,10 @@ switched! {
     /// Pages are moved so that larger blocks become free: in the background (`kcompactd`, 698b1b30642f, 4.6), and by
     /// tasks that need a block and can wait (`compact_zone`, 748446bb6b5a, 2.6.35). The model has it as of 5.1 to 6.6.
     compaction: OLDEST, Some(v(5, 9)), Some(v(5, 1));
+    /// Private memory gets transparent huge pages where the machine has them (`thp = true`): by faults, by defrag modes,
+    /// split and swapped out as the version does (71e3aac0724f). Without them a machine of this kind has higher watermarks
+    /// and nothing else. Regions begin on 2 MiB, as from 6.7 on; what a batch of 3.x takes of them ends as from 4.3 on.
+    huge_pages: v2_6(38), Some(v2_6(38)), Some(v2_6(38));
     /// Files are read into large folios on file systems that write in them (`page_cache_ra_order`, 793917d997df). The
     /// model has the rules of 6.17, where readahead remembers the order of its folios (c4602f9fa77f) and ends windows
     /// where they end (5a9236b33d51). Without it files are read into single pages.
@@ -134,12 +138,6 @@ pub const ABSENT: &[Subject] = &[
         OLDEST,
         Some(v(3, 5)),
         "Reclaim for a block of pages takes the neighbours of a page as well (5ad333eb66ff, removed by c53919adc045). The model reclaims for blocks as for single pages.",
-    ),
-    absent(
-        "huge_pages",
-        v2_6(38),
-        None,
-        "Private mappings get transparent huge pages (71e3aac0724f), with defrag modes, splitting and khugepaged. The model maps 4 KiB pages; `thp = true` on a machine raises watermarks only.",
     ),
     absent(
         "lru_gen",

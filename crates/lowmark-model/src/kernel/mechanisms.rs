@@ -5,6 +5,7 @@
 
 mod block;
 mod files;
+mod huge;
 mod kswapd;
 mod nfs;
 mod reclaim;
@@ -18,6 +19,7 @@ use super::KernelError;
 use super::declare::mechanisms;
 use block::block;
 use files::files;
+use huge::huge;
 use kswapd::kswapd;
 use nfs::nfs;
 use reclaim::reclaim;
@@ -28,4 +30,4 @@ use writeback::writeback;
 use zones::zones;
 
 // Each part hands what there is so far, with its own behind it, to the next.
-swap! { reclaim shrinker kswapd zones block writeback files nfs sched mechanisms; }
+swap! { huge reclaim shrinker kswapd zones block writeback files nfs sched mechanisms; }

@@ -17,11 +17,13 @@ mod early_history;
 mod error;
 mod free_page_history;
 mod history;
+mod huge_page_history;
 pub mod mechanisms;
 mod recent_history;
 mod resolve;
 mod shrinker_history;
 mod sysctl;
+mod thp;
 pub mod versions;
 
 pub(crate) use change::v;
@@ -31,6 +33,7 @@ pub use error::KernelError;
 pub use mechanisms::*;
 pub(crate) use sysctl::WATERMARK_SCALE_FACTOR;
 pub use sysctl::{SETTINGS, Setting, Sysctl};
+pub use thp::{Khugepaged, THP_SETTINGS, Thp, ThpDefrag, ThpEnabled};
 pub use versions::{Version, versions};
 
 /// A kernel that the model can run.
@@ -44,4 +47,6 @@ pub struct Kernel {
     pub coverage: Coverage,
     /// Its settings.
     pub sysctl: Sysctl,
+    /// Its settings of huge pages.
+    pub thp: Thp,
 }

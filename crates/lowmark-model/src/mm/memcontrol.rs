@@ -13,7 +13,7 @@ mod charge;
 mod stats;
 
 use crate::ids::{LruvecId, MemcgId, NodeId};
-pub(crate) use charge::{alloc_charged, alloc_folio_charged};
+pub(crate) use charge::{alloc_charged, alloc_folio_charged, charge_folio};
 
 use crate::mm::Mm;
 use crate::mm::types::{Gfp, Lru, Pfn, SWAP_CLUSTER_MAX};

@@ -5,6 +5,7 @@ pub(crate) mod compaction;
 pub(crate) mod fault;
 pub(crate) mod files;
 pub(crate) mod frames;
+pub(crate) mod huge_memory;
 pub(crate) mod io;
 pub(crate) mod memcontrol;
 pub(crate) mod reclaim;
@@ -25,6 +26,7 @@ use files::inode::Inode;
 use frames::lru_list::Chunks;
 use frames::mapping::Mappings;
 use frames::page::Pages;
+use huge_memory::HugeMemory;
 use lowmark_spec::Machine;
 use memcontrol::Memcontrol;
 use shrinker::Shrinkers;
@@ -73,6 +75,8 @@ pub(crate) struct Mm {
     pub(crate) slub: Slub,
     /// Swap areas and slots.
     pub(crate) swap: Swap,
+    /// Huge pages of private memory.
+    pub(crate) huge: HugeMemory,
     /// Counters.
     pub(crate) stat: VmStat,
     /// A zone that has been boosted, of which kswapd does not know yet.
@@ -115,6 +119,7 @@ impl Mm {
         let pages = Pages::new(zones.last().map_or(0, end), &starts);
         let shrinkers = Shrinkers::new(machine, &kernel, nodes.len());
         let high = zones.iter().any(|zone| zone.kind == ZoneType::High);
+        let huge = HugeMemory::new(machine, &kernel, pages.len(), nodes.len());
         let mut mm = Mm {
             pages,
             zones,
@@ -137,6 +142,7 @@ impl Mm {
             shrinkers,
             slub: Slub::new(&kernel, machine, high),
             swap: Swap::new(machine, &kernel, high),
+            huge,
             stat: VmStat::default(),
             boosted_zone: None,
             cpu: 0,

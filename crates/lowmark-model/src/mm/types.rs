@@ -201,6 +201,11 @@ impl Gfp {
         Gfp { flags, node }
     }
 
+    /// These flags on a node.
+    pub(crate) fn of(node: NodeId, flags: u64) -> Gfp {
+        Gfp { flags, node }
+    }
+
     /// The same with more flags.
     pub(crate) fn with(self, flags: u64) -> Gfp {
         let flags = self.flags | flags;
@@ -290,6 +295,11 @@ impl Reserves {
         }
     }
 }
+
+/// Order of a huge page, which one entry of the directory above tables maps (`HPAGE_PMD_ORDER`).
+pub(crate) const HPAGE_PMD_ORDER: usize = 9;
+/// Pages of a huge page.
+pub(crate) const HPAGE_PMD_NR: u32 = 1 << HPAGE_PMD_ORDER;
 
 /// Pages that are isolated together, and that direct reclaim aims at.
 pub(crate) const SWAP_CLUSTER_MAX: u64 = 32;

@@ -108,6 +108,34 @@ counters! {
     compact_daemon_free_scanned
     /// Times that a folio of a file was mapped as a huge page
     thp_file_mapped
+    /// Faults that got a huge page
+    thp_fault_alloc
+    /// Faults that got none and fell back to a page
+    thp_fault_fallback
+    /// Of these, those that a memory cgroup could not have
+    thp_fault_fallback_charge
+    /// Huge pages that khugepaged allocated
+    thp_collapse_alloc
+    /// Times that it found none
+    thp_collapse_alloc_failed
+    /// Huge pages split
+    thp_split_page
+    /// Huge pages that could not be split
+    thp_split_page_failed
+    /// Huge pages of which a part was unmapped, and that wait to be split
+    thp_deferred_split_page
+    /// Huge pages split because they were hardly used
+    thp_underused_split_page
+    /// Entries of a directory split that mapped a huge page
+    thp_split_pmd
+    /// Huge pages of zeroes allocated
+    thp_zero_page_alloc
+    /// Times that there was none for it
+    thp_zero_page_alloc_failed
+    /// Huge pages written to swap as they are
+    thp_swpout
+    /// Huge pages that were split for want of slots side by side
+    thp_swpout_fallback
     /// Pages moved
     pgmigrate_success
     /// Pages that could not be moved
@@ -117,8 +145,23 @@ counters! {
 /// Counters that are gone, with the first version without them.
 const GONE: [(&str, Version); 1] = [("kswapd_skip_congestion_wait", v(3, 11))];
 
-/// How the names of those begin that count compaction and huge pages, which are there only with [`Coverage::compaction`](crate::kernel::Coverage::compaction).
-const LARGE_BLOCKS: [&str; 3] = ["compact_", "pgmigrate_", "thp_"];
+/// How the names of those begin that count compaction, which are there only with [`Coverage::compaction`](crate::kernel::Coverage::compaction).
+const COMPACTION: [&str; 2] = ["compact_", "pgmigrate_"];
+
+/// Counters of huge pages that came with a version; the others are there wherever huge pages are.
+const THP_SINCE: [(&str, Version); 8] = [
+    ("thp_file_mapped", v(4, 8)),
+    ("thp_fault_fallback_charge", v(5, 8)),
+    ("thp_deferred_split_page", v(4, 5)),
+    ("thp_underused_split_page", v(6, 12)),
+    ("thp_split_pmd", v(4, 5)),
+    ("thp_split_page_failed", v(4, 5)),
+    ("thp_zero_page_alloc", v(3, 8)),
+    ("thp_swpout", v(4, 14)),
+];
+
+/// Splits of huge pages were `thp_split` before.
+const THP_SPLIT_PAGE: Version = v(4, 5);
 
 /// From this version on counters have the names of their kernel; recordings of older ones keep the sums
 /// over zones and the counters of later kernels that they have always had.
@@ -133,6 +176,18 @@ const STEAL_APART: Version = v(3, 4);
 /// Counters of anon and file pages came with commit 497a6c1b0990 (5.8), those of anon refaults with
 /// 170b04b7ae49 (5.9).
 const BY_KIND: Version = v(5, 9);
+
+/// Whether a kernel has a counter, as far as it is one of huge pages.
+fn counts_huge_pages(name: &str, kernel: &Kernel) -> bool {
+    let mut since = THP_SINCE
+        .iter()
+        .filter(|(begin, _)| name.starts_with(begin));
+    let there = match name {
+        "thp_file_mapped" => kernel.coverage.compaction,
+        _ => kernel.coverage.huge_pages,
+    };
+    !name.starts_with("thp_") || there && since.all(|(_, since)| kernel.version >= *since)
+}
 
 impl VmStat {
     /// About how often counters of memory cgroups have changed (`memcg_rstat_updated`). A fault counts itself, a
@@ -151,10 +206,13 @@ impl VmStat {
             .named()
             .into_iter()
             .filter(|(name, _)| {
-                kernel.coverage.compaction
-                    || !LARGE_BLOCKS.iter().any(|begin| name.starts_with(begin))
+                let compaction = COMPACTION.iter().any(|begin| name.starts_with(begin));
+                (kernel.coverage.compaction || !compaction) && counts_huge_pages(name, kernel)
             })
-            .map(|(name, value)| (name.to_owned(), value))
+            .map(|(name, value)| match name {
+                "thp_split_page" if version < THP_SPLIT_PAGE => ("thp_split".to_owned(), value),
+                _ => (name.to_owned(), value),
+            })
             .collect();
         counters.extend(self.reclaim_sums(version));
         let mut by_zone = |prefix: &str, values: &ByZone, highest: &str| {

@@ -44,13 +44,13 @@ pub(super) async fn map_region(
                 })),
                 _ => None,
             };
-            let tables = world.mm.no_tables(pages);
+            let pmds = world.mm.no_tables(pages);
             world.workload.mapped += pages as u64;
             world.mm.vmas.push(Vma {
                 backing,
                 space: context.space,
                 ptes: vec![Pte::default(); pages],
-                tables,
+                pmds,
                 first,
                 swapra_miss: 0,
                 recency: true,

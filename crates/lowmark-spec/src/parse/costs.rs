@@ -14,11 +14,12 @@ use super::write::{Writer, header};
 const KERNEL_COSTS: &str = "kernel_costs";
 
 /// The costs.
-static FIELDS: [Field<Costs>; 21] = [
+static FIELDS: [Field<Costs>; 22] = [
     field!("touch", touch_ns, WORK),
     field!("minor_fault", minor_fault_ns, WORK),
     field!("major_fault", major_fault_ns, WORK),
     field!("zero_page", zero_page_ns, WORK),
+    field!("zero_huge_page", zero_huge_page_ns, WORK),
     field!("swap_page", swap_page_ns, WORK),
     field!("swap_in", swap_in_ns, WORK),
     field!("swap_map", swap_map_ns, WORK),

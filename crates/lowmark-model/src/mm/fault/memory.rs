@@ -4,14 +4,14 @@ use crate::ids::InodeId;
 use crate::kernel::NewAnon;
 use crate::mm::Mm;
 use crate::mm::fault::filemap_fault::{self, FileFault, MappedFile};
-use crate::mm::fault::pgtable;
+use crate::mm::fault::pgtable::{self, Pmd};
 use crate::mm::fault::shmem::{ShmemEntry, ShmemSlot};
 use crate::mm::frames::pte::Pte;
 use crate::mm::frames::pte::ZERO_FRAME;
 use crate::mm::io;
 use crate::mm::memcontrol::{self, alloc_charged};
 use crate::mm::swap::swap_state;
-use crate::mm::types::{Gfp, OutOfMemory, Pfn, UNMAPPED, flag};
+use crate::mm::types::{Gfp, HPAGE_PMD_NR, OutOfMemory, Pfn, UNMAPPED, flag};
 use crate::mm::writeback::page_writeback;
 use crate::world::{Sys, World};
 
@@ -35,8 +35,8 @@ pub(crate) struct Vma {
     pub(crate) space: usize,
     /// One entry per page; empty after munmap.
     pub(crate) ptes: Vec<Pte>,
-    /// Pages that its tables are in (`crate::mm::fault::pgtable`).
-    pub(crate) tables: Vec<Pfn>,
+    /// What stands for each 2 MiB of it in the directory above its tables.
+    pub(crate) pmds: Vec<Pmd>,
     /// Owner number of its first page if it is private.
     pub(crate) first: u32,
     /// Misses that Shaohua's variant counts in the region's anon_vma.
@@ -60,6 +60,8 @@ pub(crate) enum Step {
     Allocate,
     /// The page table is needed first.
     AllocateTable,
+    /// A huge page is needed first, or to know that there is none.
+    AllocateHuge,
     /// Read this slot, then look again.
     Read { slot: u32 },
     /// Wait for this page, then look again.
@@ -72,6 +74,17 @@ pub(crate) enum Step {
     Dirtied { cost: u64 },
     /// Behind the end of the file.
     Sigbus,
+}
+
+/// What a fault has got for itself so far and not used yet.
+#[derive(Debug, Default)]
+pub(crate) struct Brought {
+    /// A page.
+    page: Option<Pfn>,
+    /// A huge page, and the page of the table that is kept for it.
+    pub(in crate::mm) huge: Option<(Pfn, Option<Pfn>)>,
+    /// There is no huge page for it.
+    pub(in crate::mm) no_huge: bool,
 }
 
 /// Why a fault cannot be resolved; the task ends.
@@ -109,7 +122,7 @@ pub(crate) async fn handle_mm_fault(
         (region.space, gfp, world.current_memcg())
     };
     let mut begun = begun;
-    let mut page = None;
+    let mut brought = Brought::default();
     let mut major = false;
     let mut replay = false;
     let mut dirtied = false;
@@ -119,7 +132,7 @@ pub(crate) async fn handle_mm_fault(
             Some(step) => step,
             None => sys
                 .world()
-                .advance_fault(vma, index, write, replay, &mut page),
+                .advance_fault(vma, index, write, replay, &mut brought),
         };
         match step {
             Step::Done { cost } | Step::Dirtied { cost } => {
@@ -127,16 +140,14 @@ pub(crate) async fn handle_mm_fault(
                 let fault = {
                     let world = &mut *sys.world();
                     // Somebody else may have brought the page while this fault waited for memory.
-                    if let Some(unneeded) = page.take() {
-                        world.mm.free_page(unneeded);
-                    }
+                    world.mm.free_brought(std::mem::take(&mut brought));
                     world.count_fault(major)
                 };
                 sys.charge_kernel(fault + cost).await;
                 break Ok(());
             }
             Step::Allocate => match alloc_charged(sys, gfp, memcg).await {
-                Ok(pfn) => page = Some(pfn),
+                Ok(pfn) => brought.page = Some(pfn),
                 Err(error) => break Err(error.into()),
             },
             Step::AllocateTable => {
@@ -144,6 +155,10 @@ pub(crate) async fn handle_mm_fault(
                     break Err(error.into());
                 }
             }
+            Step::AllocateHuge => match Box::pin(sys.alloc_huge_page(vma, index, memcg)).await {
+                Ok(huge) => (brought.huge, brought.no_huge) = (huge, huge.is_none()),
+                Err(error) => break Err(error.into()),
+            },
             Step::Miss => {
                 major = true;
                 let read = Box::pin(filemap_fault::read_missing(sys, vma, index, gfp)).await;
@@ -178,9 +193,7 @@ pub(crate) async fn handle_mm_fault(
             }
         }
     };
-    if let Some(unneeded) = page {
-        sys.world().mm.free_page(unneeded);
-    }
+    sys.world().mm.free_brought(brought);
     sys.up_read(space);
     if dirtied {
         Box::pin(page_writeback::balance_dirty_pages_ratelimited(sys)).await;
@@ -202,6 +215,17 @@ pub(crate) enum Tried {
 }
 
 impl Mm {
+    /// What a fault has not needed after all.
+    fn free_brought(&mut self, brought: Brought) {
+        if let Some(pfn) = brought.page {
+            self.free_page(pfn);
+        }
+        if let Some((head, table)) = brought.huge {
+            self.free_folio(head);
+            table.into_iter().for_each(|pfn| self.free_page(pfn));
+        }
+    }
+
     /// A write to a page mapped read-only: with one owner the page is simply made writable.
     fn do_wp_page(&mut self, vma: u32, index: u32, pfn: Pfn) -> Step {
         self.reuse_swap_page(pfn);
@@ -213,8 +237,11 @@ impl Mm {
     /// the page is being written out it has to stay.
     #[inline]
     fn reuse_swap_page(&mut self, pfn: Pfn) {
-        let page = &self.pages[pfn];
-        if page.has(flag::SWAPCACHE) && !page.has(flag::WRITEBACK) {
+        let head = self.pages.head(pfn);
+        let page = &self.pages[head];
+        if page.order() > 0 {
+            self.try_to_free_swap(head);
+        } else if page.has(flag::SWAPCACHE) && !page.has(flag::WRITEBACK) {
             self.delete_from_swap_cache(pfn);
             self.pages[pfn].set(flag::DIRTY);
         }
@@ -252,7 +279,7 @@ impl Mm {
     pub(crate) fn unmap_region(&mut self, vma: u32) {
         let region = &mut self.vmas[vma as usize];
         let (ptes, backing) = (std::mem::take(&mut region.ptes), region.backing);
-        let tables = std::mem::take(&mut region.tables);
+        let pmds = std::mem::take(&mut region.pmds);
         let (first, pages) = (region.first, ptes.len() as u64);
         match backing {
             Backing::Anon => {}
@@ -265,7 +292,19 @@ impl Mm {
         }
         let recency = self.vmas[vma as usize].recency;
         let mut last = None;
-        for pte in ptes {
+        let mut huge = pmds.iter().enumerate().filter(|(_, pmd)| pmd.is_huge());
+        let mut next_huge = huge.next();
+        let mut rest = ptes.iter().copied().enumerate();
+        while let Some((index, pte)) = rest.next() {
+            if let Some((extent, _)) = next_huge
+                && extent == pgtable::extent(index as u32)
+            {
+                let end = index + HPAGE_PMD_NR as usize;
+                self.zap_huge_pmd(&ptes[index..end]);
+                rest.nth(HPAGE_PMD_NR as usize - 2);
+                next_huge = huge.next();
+                continue;
+            }
             if let Some(pfn) = pte.frame() {
                 let head = self.pages.head(pfn);
                 self.zap_page(pfn, pte, recency && last != Some(head));
@@ -275,7 +314,7 @@ impl Mm {
                 self.free_swap_cache(slot);
             }
         }
-        self.free_tables(tables);
+        self.free_tables(pmds);
         match backing {
             Backing::Anon => self.mappings.remove(first, pages),
             Backing::Shmem(inode) if self.shmem[inode as usize].mappers.is_empty() => {
@@ -293,7 +332,10 @@ impl Mm {
         let page = &mut self.pages[pfn];
         page.mapcount -= 1;
         if page.is_anon() {
-            self.forget_page(pfn);
+            match page.order() {
+                0 => self.forget_page(pfn),
+                _ => self.zap_huge_frame(pfn),
+            }
             return;
         }
         if page.has(flag::SWAPBACKED) && pte.is_dirty() {
@@ -304,9 +346,9 @@ impl Mm {
         }
     }
 
-    /// Nobody will ever look at the page again: frees it, or leaves it to the end of its I/O and to
-    /// reclaim.
-    fn forget_page(&mut self, pfn: Pfn) {
+    /// Nobody will ever look at the page, or the huge page with this head, again: frees it, or leaves it to the end of
+    /// its I/O and to reclaim.
+    pub(in crate::mm) fn forget_page(&mut self, pfn: Pfn) {
         let page = &mut self.pages[pfn];
         if page.has_any(flag::WRITEBACK | flag::LOCKED) || !page.has(flag::LRU) {
             page.clear(flag::DIRTY);
@@ -323,9 +365,10 @@ impl Mm {
     fn free_swap_cache(&mut self, slot: u32) {
         if self.swap.references(slot) == 0
             && let Some(pfn) = self.swap.cached(slot)
-            && !self.pages[pfn].is_mapped()
+            && !self.is_folio_mapped(self.pages.head(pfn))
+            && !self.is_swapped(self.pages.head(pfn))
         {
-            self.forget_page(pfn);
+            self.forget_page(self.pages.head(pfn));
         }
     }
 
@@ -356,13 +399,13 @@ impl World {
         if !self.spaces[space].is_open() {
             return Tried::Sleeps(None);
         }
-        match self.advance_fault(vma, index, write, false, &mut None) {
+        match self.advance_fault(vma, index, write, false, &mut Brought::default()) {
             Step::Done { cost } => Tried::Done(cost + self.count_fault(false)),
             step => Tried::Sleeps(Some(step)),
         }
     }
 
-    /// Goes as far as it goes without sleeping. A page that it needs is `page`, or one of the fast path.
+    /// Goes as far as it goes without sleeping. A page that it needs is what it has `brought`, or one of the fast path.
     #[inline]
     fn advance_fault(
         &mut self,
@@ -370,7 +413,7 @@ impl World {
         index: u32,
         write: bool,
         replay: bool,
-        page: &mut Option<Pfn>,
+        brought: &mut Brought,
     ) -> Step {
         let region = &mut self.mm.vmas[vma as usize];
         let Some(pte) = region.ptes.get_mut(index as usize) else {
@@ -382,10 +425,12 @@ impl World {
         }
         let pte = *pte;
         match (region.backing, pte.swap_entry(), pte.frame()) {
-            (Backing::Shmem(inode), ..) => self.shmem_fault(vma, inode, index, write, replay, page),
+            (Backing::Shmem(inode), ..) => {
+                self.shmem_fault(vma, inode, index, write, replay, &mut brought.page)
+            }
             (_, Some(slot), _) => self.do_swap_page(vma, index, slot, write, replay),
             (Backing::Anon, None, Some(pfn)) => self.mm.do_wp_page(vma, index, pfn),
-            (Backing::Anon, None, None) => self.do_anonymous_page(vma, index, write, page),
+            (Backing::Anon, None, None) => self.do_anonymous_page(vma, index, write, brought),
             (Backing::File { inode, shared }, None, frame) => {
                 let fault = FileFault {
                     vma,
@@ -399,9 +444,9 @@ impl World {
                     Some(pfn) if self.mm.pages[pfn].is_anon() => {
                         self.mm.do_wp_page(vma, index, pfn)
                     }
-                    Some(pfn) => self.file_wp_fault(fault, pfn, page),
+                    Some(pfn) => self.file_wp_fault(fault, pfn, &mut brought.page),
                     None if !self.has_table(vma, index) => Step::AllocateTable,
-                    None => self.file_fault(fault, page),
+                    None => self.file_fault(fault, &mut brought.page),
                 }
             }
         }
@@ -422,8 +467,14 @@ impl World {
         vma: u32,
         index: u32,
         write: bool,
-        page: &mut Option<Pfn>,
+        brought: &mut Brought,
     ) -> Step {
+        let pmd = self.mm.pmd(vma, index);
+        if pmd.is_some_and(|pmd| pmd.is_none() || pmd.is_huge())
+            && let Some(step) = self.huge_fault(vma, index, write, brought)
+        {
+            return step;
+        }
         if !self.has_table(vma, index) {
             return Step::AllocateTable;
         }
@@ -432,7 +483,7 @@ impl World {
                 .set_pte(vma, index, Pte::mapped(ZERO_FRAME, false, false));
             return Step::Done { cost: 0 };
         }
-        let Some(pfn) = self.fault_page(page) else {
+        let Some(pfn) = self.fault_page(&mut brought.page) else {
             return Step::Allocate;
         };
         self.mm.map_anon(vma, index, pfn, true, true);
@@ -453,21 +504,25 @@ impl World {
             return Step::Read { slot };
         };
         let page = &self.mm.pages[pfn];
-        if page.has(flag::LOCKED) {
+        let head = self.mm.pages.head(pfn);
+        if self.mm.pages[head].has(flag::LOCKED) {
             return Step::Wait {
-                pfn,
+                pfn: head,
                 flags: flag::LOCKED,
             };
         }
         let sole_owner = self.mm.swap.references(slot) == 1 && !page.is_mapped();
         self.mm
             .map_anon(vma, index, pfn, write, write && sole_owner);
+        if self.mm.pages[pfn].order() > 0 {
+            self.mm.note_huge_frame_mapped(pfn);
+        }
         if write && sole_owner {
             self.mm.reuse_swap_page(pfn);
         }
         self.mm.swap.drop_reference(slot);
         if self.mm.swap.is_full() {
-            self.mm.try_to_free_swap(pfn);
+            self.mm.try_to_free_swap(head);
         }
         Step::Done {
             cost: self.costs.swap_map_ns,

@@ -4,6 +4,6 @@ pub(crate) mod fetch;
 pub(crate) mod filemap_fault;
 pub(crate) mod memory;
 mod overcommit;
-mod pgtable;
+pub(in crate::mm) mod pgtable;
 pub(crate) mod rmap;
 pub(crate) mod shmem;

@@ -80,6 +80,9 @@ impl Mm {
         if page.owner == UNMAPPED {
             return 0;
         }
+        if page.is_anon() {
+            return u32::from(self.huge_page_referenced(head));
+        }
         let (inode, index) = self.file_of(&page);
         let mut referenced = 0;
         for &vma in &self.inodes[inode].mappers {
@@ -96,6 +99,19 @@ impl Mm {
             referenced += u32::from(young && region.recency);
         }
         referenced
+    }
+
+    fn huge_page_referenced(&mut self, head: Pfn) -> bool {
+        let mut young = false;
+        for pfn in self.pages.folio(head) {
+            let page = self.pages[pfn];
+            if page.is_mapped() {
+                let (vma, index) = self.mappings.of(page.owner);
+                let region = &mut self.vmas[vma];
+                young |= region.ptes[index].test_and_clear_young() && region.recency;
+            }
+        }
+        young
     }
 
     /// `try_to_unmap` of a mapped page: an anonymous page's PTE becomes its swap entry, a shared page's

@@ -72,6 +72,9 @@ impl Mm {
     /// Whether any page of a folio is mapped (`folio_mapped`).
     #[inline]
     pub(crate) fn is_folio_mapped(&self, head: Pfn) -> bool {
+        if self.pages[head].order() == 0 {
+            return self.pages[head].is_mapped();
+        }
         let mut frames = self.pages.folio(head);
         frames.any(|pfn| self.pages[pfn].is_mapped())
     }
@@ -82,6 +85,10 @@ impl Mm {
         let head = self.pages.head(pfn);
         let frames = self.pages.folio(head);
         if frames.len() == 1 {
+            return;
+        }
+        if self.pages[head].is_anon() {
+            self.split_huge_page(head);
             return;
         }
         debug_assert!(!self.pages[head].has_any(flag::LOCKED | flag::DIRTY | flag::WRITEBACK));
@@ -117,6 +124,9 @@ impl Mm {
 
     #[cold]
     fn free_large_folio(&mut self, head: Pfn, order: usize) {
+        if self.pages[head].is_anon() {
+            self.forget_huge_page(head);
+        }
         for pfn in self.pages.folio(head) {
             debug_assert!(!self.pages[pfn].has(flag::LRU) && !self.pages[pfn].is_mapped());
             self.pages[pfn].reset();

@@ -91,6 +91,11 @@ impl Page {
         self.private = (order as u32) << ORDER_SHIFT;
     }
 
+    /// It is a page of its own from now on, and keeps its slot.
+    pub(in crate::mm) fn leave_folio(&mut self) {
+        self.private &= SLOT_MASK;
+    }
+
     /// List on which the page is or belongs.
     #[inline]
     pub(crate) fn lru(&self) -> Lru {

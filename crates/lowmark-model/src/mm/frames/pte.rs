@@ -24,6 +24,11 @@ impl Pte {
         Pte(pfn << PAYLOAD | PRESENT | YOUNG | dirty | writable)
     }
 
+    /// It maps a page of a huge page that was not touched itself.
+    pub(in crate::mm) fn mapped_beside(pfn: Pfn) -> Pte {
+        Pte(pfn << PAYLOAD | PRESENT | WRITABLE)
+    }
+
     /// A swap entry; slot 0 is never used, so it is not empty.
     pub(crate) fn swapped(slot: u32) -> Pte {
         Pte(slot << PAYLOAD)
@@ -44,6 +49,16 @@ impl Pte {
     /// The same for a page that is in another frame now.
     pub(in crate::mm) fn moved_to(self, pfn: Pfn) -> Pte {
         Pte(pfn << PAYLOAD | self.0 & ((1 << PAYLOAD) - 1))
+    }
+
+    /// The same of a page that was copied, and that nobody shares any more.
+    pub(in crate::mm) fn collapsed_to(self, pfn: Pfn) -> Pte {
+        Pte(self.moved_to(pfn).0 | WRITABLE)
+    }
+
+    /// Whether stores need no fault.
+    pub(in crate::mm) fn is_writable(self) -> bool {
+        self.0 & (PRESENT | WRITABLE) == PRESENT | WRITABLE
     }
 
     /// Touches the page if that needs no fault. The processor sets young and dirty.
@@ -115,6 +130,11 @@ impl Pte {
 
     pub(crate) fn is_dirty(self) -> bool {
         self.0 & (PRESENT | DIRTY) == PRESENT | DIRTY
+    }
+
+    /// What it maps was never written: it maps the page of zeroes instead.
+    pub(in crate::mm) fn map_zeroes(&mut self) {
+        *self = Pte(ZERO_FRAME << PAYLOAD | PRESENT | self.0 & YOUNG);
     }
 
     /// `page_mkclean_one`: clean, and the next store faults.

@@ -24,7 +24,7 @@ impl World {
                 self.mm.nr_writeback -= pages.len() as u64;
                 for (number, &pfn) in pages.iter().enumerate() {
                     self.end_page_writeback(pfn, completed.failed.contains(&number));
-                    self.wake_page(pfn);
+                    self.wake_page(self.mm.pages.head(pfn));
                 }
             }
         }
@@ -35,6 +35,12 @@ impl World {
         self.mm.count_dirty_in_zone(pfn, -1);
         self.mm.count_writeback_in_zone(pfn, -1);
         let zone = self.mm.pages.zone(pfn);
+        if self.mm.pages[pfn].order() > 0 {
+            self.mm.stat.nr_written += 1;
+            self.account_reclaim_writeback(zone, 1);
+            self.end_huge_frame_writeback(self.mm.pages.head(pfn), failed);
+            return;
+        }
         let page = &mut self.mm.pages[pfn];
         page.clear(flag::WRITEBACK);
         let file = !page.has(flag::SWAPBACKED);
@@ -48,13 +54,30 @@ impl World {
         if failed && file {
             self.mm.mapping_set_error(pfn);
         }
+        self.rotate_written(pfn);
+        if file {
+            self.end_file_writeback(pfn);
+        }
+    }
+
+    /// A page that was written for reclaim goes to where reclaim finds it next.
+    fn rotate_written(&mut self, pfn: Pfn) {
         if self.mm.pages[pfn].test_and_clear(flag::RECLAIM) {
             let tail = self.mm.kernel.mechanisms.reclaim.tail_writeback;
             self.mm
                 .rotate_reclaimable_page(pfn, tail == TailWriteback::Activate);
         }
-        if file {
-            self.end_file_writeback(pfn);
+    }
+
+    /// A frame of a huge page has been written, or the device did not take it. The page is clean when all have been.
+    fn end_huge_frame_writeback(&mut self, head: Pfn, failed: bool) {
+        if failed {
+            self.mm.pages[head].clear(flag::RECLAIM);
+            self.mm.pages[head].set(flag::DIRTY);
+        }
+        if self.mm.huge.end_write(head) {
+            self.mm.pages[head].clear(flag::WRITEBACK);
+            self.rotate_written(head);
         }
     }
 }

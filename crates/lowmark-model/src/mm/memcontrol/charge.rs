@@ -33,16 +33,31 @@ pub(crate) async fn alloc_folio_charged(
     }
     let head = alloc_pages(sys, gfp, order).await?;
     sys.world().mm.pages.make_folio(head, order);
+    let charged = charge_folio(sys, head, gfp, memcg).await;
+    if charged.is_err() {
+        sys.world().mm.free_folio(head);
+    }
+    charged.map(|()| head)
+}
+
+/// Charges all pages of a folio to a group (`mem_cgroup_charge`).
+///
+/// # Errors
+///
+/// When the group may not have them. Some may have been charged, which freeing the folio takes back.
+pub(crate) async fn charge_folio(
+    sys: &Sys,
+    head: Pfn,
+    gfp: Gfp,
+    memcg: MemcgId,
+) -> Result<(), OutOfMemory> {
     if memcg != MemcgId::ROOT {
-        for pfn in head..head + (1 << order) {
-            let charged = Box::pin(charge(sys, pfn, gfp, memcg)).await;
-            if charged.is_err() {
-                sys.world().mm.free_folio(head);
-            }
-            charged?;
+        let frames = sys.world().mm.pages.folio(head);
+        for pfn in frames {
+            Box::pin(charge(sys, pfn, gfp, memcg)).await?;
         }
     }
-    Ok(head)
+    Ok(())
 }
 
 /// `try_charge_memcg` of one page.
@@ -65,6 +80,9 @@ async fn charge(sys: &Sys, pfn: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), Out
                 return Ok(());
             }
             memcontrol.groups[memcg].max_events += 1;
+        }
+        if !gfp.has(gfp::DIRECT_RECLAIM) {
+            return Err(OutOfMemory);
         }
         let reclaimed = sys
             .try_to_free_mem_cgroup_pages(gfp, memcg, SWAP_CLUSTER_MAX)

@@ -60,11 +60,11 @@ impl Mm {
         self.stat.pgrotated += 1;
     }
 
-    /// Takes a page of its own off its list if it is on one and frees it: nobody refers to it any more.
+    /// Takes a page or folio off its list if it is on one and frees it: nobody refers to it any more.
     pub(crate) fn release_page(&mut self, pfn: Pfn) {
         if self.pages[pfn].has(flag::LRU) {
             self.lru_del(pfn);
         }
-        self.free_page(pfn);
+        self.free_folio(pfn);
     }
 }

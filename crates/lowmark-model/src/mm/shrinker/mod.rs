@@ -25,10 +25,12 @@ pub(crate) use pressure::Pressure;
 pub(crate) use stat::SlabStat;
 
 use crate::ids::{NameId, NodeId};
-use crate::kernel::{DropRounds, InodeCredit, Kernel, ShadowNodes, Version, VfsShrinkers, v};
+use crate::kernel::{
+    DropRounds, InodeCredit, Kernel, ShadowNodes, ThpSplit, Version, VfsShrinkers, v,
+};
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
-use crate::mm::types::{Gfp, MigrateType, SWAP_CLUSTER_MAX};
+use crate::mm::types::{Gfp, HPAGE_PMD_NR, MigrateType, SWAP_CLUSTER_MAX};
 use crate::world::{Sys, World};
 use lowmark_record::event::gfp;
 use lowmark_record::{Field, Kind};
@@ -55,6 +57,8 @@ const TRACES_TOTAL: Version = v(3, 16);
 enum Shrinker {
     /// `scan_shadow_nodes`
     Shadows,
+    /// `deferred_split_scan`
+    HugePages,
     /// `shrink_dcache_memory`
     Dcache,
     /// `shrink_icache_memory`
@@ -68,6 +72,7 @@ impl Shrinker {
     fn function(self, vfs: VfsShrinkers) -> &'static str {
         match (self, vfs) {
             (Shrinker::Shadows, _) => "scan_shadow_nodes",
+            (Shrinker::HugePages, _) => "deferred_split_scan",
             (Shrinker::Dcache, _) => "shrink_dcache_memory",
             (Shrinker::Icache, _) => "shrink_icache_memory",
             (Shrinker::SuperBlock(_), VfsShrinkers::SuperBlock) => "prune_super",
@@ -88,7 +93,8 @@ impl Shrinker {
             Shrinker::Shadows => 0,
             Shrinker::Dcache => 1,
             Shrinker::Icache => 2,
-            Shrinker::SuperBlock(number) => 3 + number as u64,
+            Shrinker::HugePages => 3,
+            Shrinker::SuperBlock(number) => 4 + number as u64,
         };
         0xffff_8880_0000_0000 + 0x1000 * number
     }
@@ -172,6 +178,17 @@ impl Shrinkers {
 }
 
 impl Mm {
+    /// Whether there is anything that could be in a cache, or a huge page that could be split.
+    pub(crate) fn has_shrinkers(&self) -> bool {
+        self.shrinkers.is_on() || self.splits_huge_pages()
+    }
+
+    /// Whether huge pages wait for a shrinker that splits them.
+    fn splits_huge_pages(&self) -> bool {
+        let rule = self.kernel.mechanisms.huge.thp_split;
+        self.huge.is_on() && rule != ThpSplit::AtOnce && self.kernel.coverage.shrinkers
+    }
+
     /// Every shrinker with each of the nodes on which it is called.
     fn shrinker_calls(&self, nodes: &[NodeId]) -> Vec<(Shrinker, usize)> {
         let rules = &self.kernel.mechanisms.shrinker;
@@ -182,6 +199,11 @@ impl Mm {
                 .map(Shrinker::SuperBlock)
                 .collect(),
         };
+        let of_files = self
+            .splits_huge_pages()
+            .then_some(Shrinker::HugePages)
+            .into_iter()
+            .chain(of_files);
         let by_node = rules.vfs_shrinkers == VfsShrinkers::Node;
         let nodes: Vec<usize> = match by_node {
             true => nodes.iter().map(|&node| usize::from(node)).collect(),
@@ -196,6 +218,7 @@ impl Mm {
     fn count_objects(&self, shrinker: Shrinker, node: usize) -> u64 {
         match shrinker {
             Shrinker::Shadows => self.count_shadow_nodes(node),
+            Shrinker::HugePages => self.count_deferred_splits(node),
             Shrinker::Dcache => self.count_dentries(),
             Shrinker::Icache => self.count_inodes(),
             Shrinker::SuperBlock(number) => self.super_cache_count(number, node),
@@ -223,13 +246,22 @@ impl World {
         nr: u64,
         caller: &Caller,
     ) -> Option<(Freed, u64)> {
-        if shrinker != Shrinker::Shadows && !caller.gfp.has(gfp::FS) {
+        let is_vfs = !matches!(shrinker, Shrinker::Shadows | Shrinker::HugePages);
+        if is_vfs && !caller.gfp.has(gfp::FS) {
             return None;
         }
         let slabs = |world: &World| world.mm.slub.pages(MigrateType::Reclaimable);
         let before = slabs(self);
         let scanned = match shrinker {
             Shrinker::Shadows => self.mm.scan_shadow_nodes(node, nr),
+            Shrinker::HugePages => {
+                let split = self.mm.scan_deferred_splits(node, nr);
+                Scanned {
+                    freed: split,
+                    looked: split * u64::from(HPAGE_PMD_NR),
+                    ..Scanned::default()
+                }
+            }
             Shrinker::Dcache => self.mm.prune_dcache(0, 0, nr),
             Shrinker::Icache => self.prune_icache(0, 0, nr, caller.kswapd),
             Shrinker::SuperBlock(number) => self.super_cache_scan(number, node, nr, caller.kswapd),
@@ -332,7 +364,7 @@ struct Call {
 pub(crate) async fn shrink_slab(sys: &Sys, nodes: &[NodeId], caller: &Caller) -> Freed {
     let calls = {
         let world = sys.world();
-        match world.mm.shrinkers.is_on() {
+        match world.mm.has_shrinkers() {
             true => world.mm.shrinker_calls(nodes),
             false => return Freed::default(),
         }

@@ -1,20 +1,32 @@
 //! Pages to and from swap devices (`mm/page_io.c`).
 
 use crate::device::{Dir, Io};
-use crate::mm::types::Pfn;
+use crate::mm::Mm;
+use crate::mm::types::{Pfn, flag};
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
+
+impl Mm {
+    /// `folio_start_writeback` of a page of the swap cache, or of a huge page: all of it counts as being written.
+    pub(crate) fn start_swap_writeback(&mut self, head: Pfn) {
+        let page = &mut self.pages[head];
+        page.clear(flag::DIRTY);
+        page.set(flag::WRITEBACK);
+        for pfn in self.pages.folio(head) {
+            self.stat.pswpout += 1;
+            self.nr_writeback += 1;
+            self.count_dirty_in_zone(pfn, 1);
+            self.count_writeback_in_zone(pfn, 1);
+            self.memcontrol.count_writeback(pfn);
+        }
+    }
+}
 
 impl World {
     /// Begins to write a page of the swap cache that is already marked as under writeback
     /// (`swap_writepage`).
     pub(crate) fn swap_write(&mut self, pfn: Pfn) -> Io {
-        self.mm.stat.pswpout += 1;
         self.mm.stat.pgpgout += PAGE_SIZE / 1024;
-        self.mm.nr_writeback += 1;
-        self.mm.count_dirty_in_zone(pfn, 1);
-        self.mm.count_writeback_in_zone(pfn, 1);
-        self.mm.memcontrol.count_writeback(pfn);
         let (device, position) = self.mm.swap.location(self.mm.pages[pfn].slot());
         Io {
             device,

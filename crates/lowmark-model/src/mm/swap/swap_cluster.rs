@@ -10,7 +10,7 @@
 //! 3. 6.14: the same on rotating areas, where all CPUs share one cluster.
 //! 4. 6.18: `nonfull` clusters come before free ones. Every cluster that a slot was taken from is on `frag`.
 
-use crate::kernel::{Kernel, RotatingSwap, SwapAllocator};
+use crate::kernel::{Kernel, RotatingSwap, SwapAllocator, ThpSwap};
 use crate::mm::swap::swap_map::next_free;
 use std::collections::BTreeMap;
 
@@ -59,7 +59,10 @@ impl Clusters {
         let allocator = kernel.mechanisms.swap.swap_allocator;
         let size = match allocator {
             SwapAllocator::ScanSwapMap => return None,
-            SwapAllocator::ClusterList => SMALL,
+            SwapAllocator::ClusterList if kernel.mechanisms.huge.thp_swap == ThpSwap::Split => {
+                SMALL
+            }
+            SwapAllocator::ClusterList => HUGE,
             SwapAllocator::FreeFirst | SwapAllocator::NonfullFirst => HUGE,
         };
         let count = slots.div_ceil(size);
@@ -127,6 +130,17 @@ impl Clusters {
             let first = self.next_cluster()? * self.size;
             self.current[filler] = (first, (first + self.size).min(self.slots));
         }
+    }
+
+    /// A free cluster as a whole, for a huge page: its first slot. Where clusters are smaller there is none.
+    pub(super) fn take_whole(&mut self) -> Option<u32> {
+        if self.size != HUGE {
+            return None;
+        }
+        let cluster = self.first(Place::Free)?;
+        self.put(cluster, Place::Off);
+        self.counts[cluster as usize] = HUGE as u16;
+        Some(cluster * HUGE)
     }
 
     /// Whether the cluster that a CPU fills has a slot left.

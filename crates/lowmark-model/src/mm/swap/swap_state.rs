@@ -25,22 +25,31 @@ impl Mm {
     #[inline]
     pub(crate) fn delete_from_swap_cache(&mut self, pfn: Pfn) {
         let page = &mut self.pages[pfn];
-        let slot = page.slot();
         page.clear(flag::SWAPCACHE);
         let unread = page.has(flag::RECLAIM) && !page.has(flag::WRITEBACK);
-        self.swap.clear_cached(slot);
+        let slot = page.slot();
+        // Slots of a huge page lie side by side.
+        for slot in slot..slot + page.folio_nr_pages() as u32 {
+            self.swap.clear_cached(slot);
+        }
         if unread {
             self.readahead_event(-1);
         }
+    }
+
+    /// `folio_swapped`: somebody refers to a slot of a page of the swap cache.
+    pub(crate) fn is_swapped(&self, head: Pfn) -> bool {
+        let (slot, pages) = (self.pages[head].slot(), self.pages[head].folio_nr_pages());
+        let mut slots = slot..slot + pages as u32;
+        slots.any(|slot| self.swap.references(slot) > 0)
     }
 
     /// `try_to_free_swap`: drops the slot of a page that nobody needs there; the page is then dirty.
     #[inline]
     pub(crate) fn try_to_free_swap(&mut self, pfn: Pfn) -> bool {
         let page = &self.pages[pfn];
-        let droppable = page.has(flag::SWAPCACHE)
-            && !page.has(flag::WRITEBACK)
-            && self.swap.references(page.slot()) == 0;
+        let droppable =
+            page.has(flag::SWAPCACHE) && !page.has(flag::WRITEBACK) && !self.is_swapped(pfn);
         if droppable {
             self.delete_from_swap_cache(pfn);
             self.pages[pfn].set(flag::DIRTY);
@@ -58,7 +67,7 @@ impl Mm {
         replay: bool,
     ) -> Option<Pfn> {
         let pfn = self.swap.cached(slot)?;
-        self.note_hit(pfn, at, replay);
+        self.note_hit(self.pages.head(pfn), at, replay);
         Some(pfn)
     }
 }
@@ -72,12 +81,30 @@ impl World {
             return false;
         };
         self.mm.readahead_event(-10);
+        self.enter_swap_cache(pfn, slot);
+        true
+    }
+
+    /// `add_to_swap` of a huge page: a cluster of slots of its own. False: there is none.
+    pub(crate) fn add_huge_to_swap(&mut self, head: Pfn) -> bool {
+        let Some(first) = self.mm.swap.allocate_cluster(head) else {
+            return false;
+        };
+        self.mm.readahead_event(-10);
+        for (pfn, slot) in self.mm.pages.folio(head).zip(first..) {
+            self.mm.pages[pfn].set_slot(slot);
+            self.mm.memcontrol.record_slot(slot, pfn);
+        }
+        self.enter_swap_cache(head, first);
+        true
+    }
+
+    fn enter_swap_cache(&mut self, pfn: Pfn, slot: u32) {
         let page = &mut self.mm.pages[pfn];
         page.set(flag::SWAPCACHE | flag::DIRTY);
         page.set_slot(slot);
         self.mm.memcontrol.record_slot(slot, pfn);
         self.settle_swap_cache(pfn);
-        true
     }
 }
 
@@ -169,7 +196,8 @@ impl World {
                     self.mm.free_page(unneeded);
                 }
                 if let Some(pfn) = cached.filter(|_| neighbour && reading.marks == Marks::All) {
-                    self.mm.pages[pfn].set(flag::RECLAIM);
+                    let head = self.mm.pages.head(pfn);
+                    self.mm.pages[head].set(flag::RECLAIM);
                 }
                 reading.window.next += 1;
                 continue;

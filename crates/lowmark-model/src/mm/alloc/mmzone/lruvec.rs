@@ -166,8 +166,7 @@ impl Lruvec {
         self.remove(chunks, pages, pfn, lru);
     }
 
-    /// A page goes to the tail of the inactive list, where reclaim finds it first (`lruvec_add_folio_tail`). Large folios
-    /// are not moved so.
+    /// A page goes to the tail of the inactive list, where reclaim finds it first (`lruvec_add_folio_tail`).
     pub(crate) fn rotate(
         &mut self,
         chunks: &mut Chunks,
@@ -179,9 +178,12 @@ impl Lruvec {
         let from = page.lru();
         page.clear(flag::ACTIVE);
         let to = page.lru();
+        let pages_of_it = page.folio_nr_pages();
         let by_zone = &mut self.zone_pages[kind as usize];
-        by_zone[from as usize] -= 1;
-        by_zone[to as usize] += 1;
+        by_zone[from as usize] -= pages_of_it;
+        by_zone[to as usize] += pages_of_it;
+        self.tails[from as usize] -= pages_of_it - 1;
+        self.tails[to as usize] += pages_of_it - 1;
         let place = page.position;
         self.list_mut(from).remove(chunks, place);
         pages[pfn].position = self.list_mut(to).push_tail(chunks, pfn);

@@ -224,6 +224,11 @@ impl World {
             .or_else(|| self.take_pages(gfp, order, Floor::Min(Reserves::None)))
     }
 
+    /// A block from the first zone that keeps its low watermark, if there is one.
+    pub(in crate::mm) fn alloc_pages_fast(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
+        self.take_pages(gfp, order, Floor::Low)
+    }
+
     /// A block from a zone that keeps its floor; kswapd hears of it if that boosted the zone.
     #[inline(never)]
     pub(super) fn take_pages(&mut self, gfp: Gfp, order: usize, floor: Floor) -> Option<Pfn> {

@@ -9,6 +9,7 @@
 mod classic;
 mod congestion;
 mod file_page;
+mod huge_page;
 mod node;
 mod page_list;
 mod pfmemalloc;

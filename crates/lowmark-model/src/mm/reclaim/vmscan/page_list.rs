@@ -10,7 +10,7 @@
 
 use super::{Batch, ScanControl};
 use crate::device::Io;
-use crate::kernel::{PageReferences, RotatingSwap, SwapSlots, TailWriteback};
+use crate::kernel::{PageReferences, RotatingSwap, SwapSlots, TailWriteback, ThpScan};
 use crate::mm::Mm;
 use crate::mm::fault::shmem::ShmemSlot;
 use crate::mm::io;
@@ -52,6 +52,8 @@ pub(super) enum Fate {
     Free,
     /// Its write begins; it is kept until that is over.
     Write,
+    /// It is a huge page that does not go as one: it is split, and its pages are looked at one by one.
+    Split,
 }
 
 impl Outcome {
@@ -69,6 +71,8 @@ struct Progress {
     next: usize,
     /// Survivors so far; they are at the beginning of the batch.
     survivors: usize,
+    /// Frames of the last survivor whose writes have yet to begin.
+    unwritten: std::ops::Range<Pfn>,
     outcome: Outcome,
 }
 
@@ -85,6 +89,7 @@ pub(super) async fn shrink_page_list(sys: &Sys, batch: &mut Batch, sc: &ScanCont
     let mut progress = Progress {
         next: 0,
         survivors: 0,
+        unwritten: 0..0,
         outcome: Outcome {
             cost: batch.len() as u64 * sys.costs.scan_page_ns,
             ..Outcome::default()
@@ -141,12 +146,14 @@ impl Mm {
 
     /// `__remove_mapping` of a clean page.
     #[inline]
-    fn remove_mapping(&mut self, pfn: Pfn, sc: &ScanControl) {
+    pub(super) fn remove_mapping(&mut self, pfn: Pfn, sc: &ScanControl) {
         let page = self.pages[pfn];
         if page.has(flag::SWAPCACHE) {
             let shadow = self.workingset_eviction(pfn, sc.memcg);
             self.delete_from_swap_cache(pfn);
-            self.swap.set_shadow(page.slot(), shadow);
+            for slot in page.slot()..page.slot() + page.folio_nr_pages() as u32 {
+                self.swap.set_shadow(slot, shadow);
+            }
         } else if page.owner != UNMAPPED && !page.is_anon() {
             // Never written to: it is a hole again.
             let (object, index) = self.mappings.of(page.owner);
@@ -174,9 +181,11 @@ impl World {
         progress: &mut Progress,
     ) -> Option<Pause> {
         let turns = self.mm.slots_are_taken_in_turn();
+        let huge_counts = self.mm.kernel.mechanisms.huge.thp_scan;
         let (mut next, mut survivors) = (progress.next, progress.survivors);
         let mut outcome = progress.outcome;
-        let mut pause = None;
+        let mut unwritten = std::mem::take(&mut progress.unwritten);
+        let mut pause = self.write_out_all(&mut unwritten, &mut outcome.cost);
         while next < batch.len() && pause.is_none() {
             let pfn = batch[next];
             next += 1;
@@ -184,7 +193,10 @@ impl World {
             match self.shrink_page(pfn, sc, &mut outcome) {
                 Fate::Free => {
                     self.mm.free_folio(pfn);
-                    outcome.reclaimed += pages;
+                    outcome.reclaimed += match huge_counts {
+                        ThpScan::One => 1,
+                        ThpScan::Pages => pages,
+                    };
                     continue;
                 }
                 Fate::Keep => {}
@@ -193,13 +205,20 @@ impl World {
                     outcome.activated[usize::from(file)] += pages;
                     self.mm.activate(pfn);
                 }
+                Fate::Split => {
+                    let parts = self.mm.split_huge_page(pfn);
+                    outcome.cost += (parts.len() as u64 - 1) * self.costs.scan_page_ns;
+                    next -= 1;
+                    batch.splice(next..next + 1, parts);
+                    continue;
+                }
                 Fate::Write => {
-                    outcome.pageout += 1;
-                    let io = self.write_out(pfn, &mut outcome.cost);
-                    pause = match self.try_submit(io) {
-                        Some(io) => Some(Pause::Blocked(io)),
-                        None => turns.then_some(Pause::Turn),
-                    };
+                    outcome.pageout += pages;
+                    unwritten = self.mm.pages.folio(pfn);
+                    pause = self.write_out_all(&mut unwritten, &mut outcome.cost);
+                    if pause.is_none() && turns {
+                        pause = Some(Pause::Turn);
+                    }
                 }
             }
             batch[survivors] = pfn;
@@ -208,9 +227,26 @@ impl World {
         *progress = Progress {
             next,
             survivors,
+            unwritten,
             outcome,
         };
         pause
+    }
+
+    /// Begins to write frames that are marked as under writeback already, one after the other.
+    #[inline]
+    fn write_out_all(
+        &mut self,
+        unwritten: &mut std::ops::Range<Pfn>,
+        cost: &mut u64,
+    ) -> Option<Pause> {
+        for pfn in unwritten {
+            let io = self.write_out(pfn, cost);
+            if let Some(io) = self.try_submit(io) {
+                return Some(Pause::Blocked(io));
+            }
+        }
+        None
     }
 
     /// Begins to write a page that is marked as under writeback already.
@@ -227,6 +263,9 @@ impl World {
     #[inline]
     fn shrink_page(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
         let page = self.mm.pages[pfn];
+        if self.mm.is_huge(pfn) {
+            return self.shrink_huge_page(pfn, sc, outcome);
+        }
         if page.has_any(flag::LOCKED | flag::WRITEBACK) {
             return match page.has(flag::LOCKED) {
                 true => Fate::Keep,
@@ -257,17 +296,23 @@ impl World {
         Fate::Free
     }
 
-    fn under_writeback(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
+    pub(super) fn under_writeback(
+        &mut self,
+        pfn: Pfn,
+        sc: &ScanControl,
+        outcome: &mut Outcome,
+    ) -> Fate {
         if !self.mm.pages[pfn].has(flag::SWAPBACKED) {
             self.count_file_page(pfn, outcome);
         }
         let lruvec = self.mm.zones[self.mm.pages.zone(pfn)].lruvec;
         let page = &mut self.mm.pages[pfn];
+        let pages = page.folio_nr_pages();
         if sc.kswapd && page.has(flag::RECLAIM) && self.mm.lruvecs[lruvec].all_writeback {
-            outcome.immediate += 1;
+            outcome.immediate += pages;
         } else {
             page.set(flag::RECLAIM);
-            outcome.writeback += 1;
+            outcome.writeback += pages;
         }
         match self.mm.kernel.mechanisms.reclaim.tail_writeback {
             TailWriteback::Keep => Fate::Keep,
@@ -285,9 +330,8 @@ impl World {
             self.mm.delete_from_swap_cache(pfn);
             return Fate::Free;
         }
-        let page = &mut self.mm.pages[pfn];
-        page.clear(flag::DIRTY);
-        page.set(flag::WRITEBACK | flag::RECLAIM);
+        self.mm.start_swap_writeback(pfn);
+        self.mm.pages[pfn].set(flag::RECLAIM);
         self.mm.stat.nr_vmscan_write += 1;
         // The same under its old and its new name: a kernel has one of them.
         for kind in [Kind::Writepage, Kind::WriteFolio] {

@@ -16,7 +16,7 @@ use crate::world::Sys;
 impl Mm {
     /// Whether there is anything to shrink, and this is when.
     fn shrinks_slab(&self, sc: &ScanControl, caller: SlabCaller) -> bool {
-        self.shrinkers.is_on()
+        self.has_shrinkers()
             && self.kernel.mechanisms.shrinker.slab_caller == caller
             && !sc.cgroup_reclaim()
     }

@@ -1,6 +1,6 @@
 //! A batch off the tail of a list (`isolate_lru_pages`), and what is left of it back on (`move_pages_to_lru`).
 
-use crate::kernel::{IsolatedLimit, LruUnit, SkippedPages};
+use crate::kernel::{IsolatedLimit, LruUnit, SkippedPages, ThpScan};
 use crate::mm::Mm;
 use crate::mm::reclaim::vmscan::{Batch, ScanControl, Target};
 use crate::mm::types::{ByZone, Lru, Pfn, SWAP_CLUSTER_MAX};
@@ -25,14 +25,24 @@ pub(super) struct Isolated {
 }
 
 impl Mm {
-    /// Takes pages off the tail of a zone's list; how many. Kernels with such lists have no large folios.
+    /// Takes pages off the tail of a zone's list; how many. A huge page counts for all of its pages.
     fn isolate_from_zone(&mut self, target: Target, lru: Lru, want: u64, batch: &mut Batch) -> u64 {
         let lists = &mut self.lruvecs[target.lruvec];
         lists.take_tail(&mut self.chunks, &mut self.pages, (lru, want), batch);
-        let taken = batch.len() as u64;
+        let (mut taken, mut entries) = (0, 0);
+        for &pfn in batch.iter() {
+            if taken >= want {
+                break;
+            }
+            taken += self.pages[pfn].folio_nr_pages();
+            entries += 1;
+        }
+        let more = &batch[entries..];
+        lists.give_back_tail(&mut self.chunks, &mut self.pages, lru, more);
+        batch.truncate(entries);
         let mut by_zone = ByZone::default();
         by_zone[self.zones[target.zone].kind as usize] = taken;
-        lists.count_taken(lru, &by_zone, 0);
+        lists.count_taken(lru, &by_zone, taken - entries as u64);
         taken
     }
 
@@ -142,9 +152,13 @@ impl World {
             LruUnit::Node => self.mm.isolate_from_zones(target, lru, want, sc, batch),
         };
         self.mm.fetch_pages(batch, !lru.is_active());
+        let looked_at = match self.mm.kernel.mechanisms.huge.thp_scan {
+            ThpScan::One => batch.len() as u64,
+            ThpScan::Pages => taken,
+        };
         let scanned = match self.mm.kernel.mechanisms.zones.skipped_pages {
-            SkippedPages::Quarter if taken > 0 => taken + skipped / 4,
-            _ => taken + skipped,
+            SkippedPages::Quarter if taken > 0 => looked_at + skipped / 4,
+            _ => looked_at + skipped,
         };
         let kind = usize::from(lru.is_file());
         self.mm.isolated(target.lruvec)[kind] += taken;

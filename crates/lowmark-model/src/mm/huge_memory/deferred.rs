@@ -1,0 +1,172 @@
+//! Huge pages that wait to be split, and the shrinker that splits them (`deferred_split_scan`).
+
+use super::HugePage;
+use crate::ids::NodeId;
+use crate::kernel::ThpSplit;
+use crate::mm::Mm;
+use crate::mm::types::{HPAGE_PMD_NR, NONE, Pfn, flag};
+
+impl Mm {
+    /// A part of a huge page has been unmapped (`deferred_split_folio`).
+    pub(super) fn note_partly_mapped(&mut self, head: Pfn) {
+        let page = self.huge.of_mut(head);
+        if !page.partly_mapped {
+            page.partly_mapped = true;
+            self.stat.thp_deferred_split_page += 1;
+        }
+        self.queue_for_split(head);
+    }
+
+    /// A new huge page, of which it is not known yet how much of it will be used.
+    pub(super) fn queue_new(&mut self, head: Pfn) {
+        if self.kernel.mechanisms.huge.thp_split == ThpSplit::Underused {
+            self.queue_for_split(head);
+        }
+    }
+
+    /// It goes to the end of its node's list if it is on none.
+    pub(super) fn queue_for_split(&mut self, head: Pfn) {
+        let node = self.node_of(head);
+        let queue = self.huge.queues[node];
+        let page = self.huge.of_mut(head);
+        if page.queued {
+            return;
+        }
+        (page.queued, page.before, page.behind) = (true, queue.last, NONE);
+        match queue.last {
+            NONE => self.huge.queues[node].first = head,
+            last => self.huge.of_mut(last).behind = head,
+        }
+        let queue = &mut self.huge.queues[node];
+        queue.last = head;
+        queue.len += 1;
+    }
+
+    /// It is off the list.
+    pub(super) fn unqueue(&mut self, head: Pfn) {
+        let HugePage {
+            queued,
+            before,
+            behind,
+            ..
+        } = *self.huge.of(head);
+        if !queued {
+            return;
+        }
+        let node = self.node_of(head);
+        match before {
+            NONE => self.huge.queues[node].first = behind,
+            before => self.huge.of_mut(before).behind = behind,
+        }
+        match behind {
+            NONE => self.huge.queues[node].last = before,
+            behind => self.huge.of_mut(behind).before = before,
+        }
+        self.huge.queues[node].len -= 1;
+        self.huge.of_mut(head).queued = false;
+    }
+
+    /// A huge page is about to be free.
+    pub(crate) fn forget_huge_page(&mut self, head: Pfn) {
+        self.unqueue(head);
+        self.huge.forget(head);
+    }
+
+    /// Every list holds as many huge pages as it says, each of which knows that; a panic names what is broken.
+    pub(crate) fn check_split_queues(&self) {
+        let mut on_lists = 0;
+        for queue in &self.huge.queues {
+            let (mut before, mut next, mut len) = (NONE, queue.first, 0);
+            while next != NONE {
+                let page = self.huge.of(next);
+                assert!(
+                    page.queued && page.before == before,
+                    "the huge page {next} is on a list that it does not know"
+                );
+                (before, next, len) = (next, page.behind, len + 1);
+            }
+            assert_eq!(
+                (queue.last, queue.len),
+                (before, len),
+                "huge pages that wait"
+            );
+            on_lists += len;
+        }
+        let places = self.huge.places.iter();
+        let marked = places.filter(|page| page.queued).count() as u64;
+        assert_eq!(marked, on_lists, "huge pages marked as waiting");
+    }
+
+    /// `deferred_split_count`
+    pub(crate) fn count_deferred_splits(&self, node: usize) -> u64 {
+        self.huge
+            .queues
+            .get(NodeId::from(node))
+            .map_or(0, |queue| queue.len)
+    }
+
+    /// `deferred_split_scan`: so many of those that have waited longest; how many were split. What cannot be split now
+    /// waits on.
+    pub(crate) fn scan_deferred_splits(&mut self, node: usize, nr: u64) -> u64 {
+        let mut next = self.huge.queues[NodeId::from(node)].first;
+        let mut split = 0;
+        for _ in 0..nr {
+            if next == NONE {
+                break;
+            }
+            let head = next;
+            next = self.huge.of(head).behind;
+            let underused = !self.huge.of(head).partly_mapped;
+            if underused && !self.is_underused(head) {
+                self.unqueue(head);
+                continue;
+            }
+            // Somebody holds it, or it is being written.
+            let busy = self.pages[head].has_any(flag::LOCKED | flag::WRITEBACK | flag::SWAPCACHE);
+            if busy || !self.pages[head].has(flag::LRU) {
+                continue;
+            }
+            if underused {
+                self.free_unused(head);
+                self.stat.thp_underused_split_page += 1;
+            }
+            self.split_huge_page(head);
+            split += 1;
+        }
+        split
+    }
+
+    /// `thp_underused`: more of its pages were never written than khugepaged would fill.
+    fn is_underused(&self, head: Pfn) -> bool {
+        let bearable = self.kernel.thp.khugepaged.max_ptes_none;
+        let all = u64::from(HPAGE_PMD_NR) - 1;
+        let rule = self.kernel.mechanisms.huge.thp_split;
+        rule == ThpSplit::Underused
+            && bearable < all
+            && self.unwritten(head).count() as u64 > bearable
+    }
+
+    /// Frames of a huge page that hold zeroes, as nobody has stored anything in them.
+    fn unwritten(&self, head: Pfn) -> impl Iterator<Item = Pfn> + '_ {
+        self.pages.folio(head).filter(|&pfn| {
+            let page = &self.pages[pfn];
+            let (vma, index) = self.mappings.of(page.owner);
+            page.is_mapped() && !self.vmas[vma].ptes[index].is_dirty()
+        })
+    }
+
+    /// `try_to_map_unused_to_zeropage`: what was never written is mapped to the page of zeroes.
+    fn free_unused(&mut self, head: Pfn) {
+        if self.is_pmd_mapped(head) {
+            let (vma, index) = self.mappings.of(self.pages[head].owner);
+            self.split_huge_pmd(vma as u32, index as u32);
+        }
+        let unwritten: Vec<Pfn> = self.unwritten(head).collect();
+        for pfn in unwritten {
+            let page = self.pages[pfn];
+            self.anon_pte(page).map_zeroes();
+            self.pages[pfn].mapcount -= 1;
+            self.huge.of_mut(head).mapped -= 1;
+        }
+    }
+}

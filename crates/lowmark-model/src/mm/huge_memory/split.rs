@@ -1,0 +1,152 @@
+//! Splitting: the entry of the directory that maps a huge page (`__split_huge_pmd`), and a huge page itself
+//! (`split_huge_page_to_list`); unmapping a part of one.
+
+use super::fault::first_of_extent;
+use crate::kernel::ThpSplit;
+use crate::mm::Mm;
+use crate::mm::frames::pte::Pte;
+use crate::mm::types::{HPAGE_PMD_NR, Pfn, UNMAPPED, flag};
+
+/// Flags of the head that all pages have when it has been split.
+const HANDED_ON: [u16; 5] = [
+    flag::REFERENCED,
+    flag::ACTIVE,
+    flag::WORKINGSET,
+    flag::DIRTY,
+    flag::SWAPCACHE,
+];
+
+impl Mm {
+    /// Whether a page belongs to a huge page of private memory.
+    #[inline]
+    pub(crate) fn is_huge(&self, pfn: Pfn) -> bool {
+        let page = &self.pages[pfn];
+        page.order() > 0 && page.is_anon()
+    }
+
+    /// Whether all of a huge page is mapped, by an entry of the directory (`folio_entire_mapcount`).
+    pub(crate) fn is_pmd_mapped(&self, head: Pfn) -> bool {
+        let owner = self.pages[head].owner;
+        if owner == UNMAPPED || !self.pages[head].is_mapped() {
+            return false;
+        }
+        let (vma, index) = self.mappings.of(owner);
+        self.pmd(vma as u32, index as u32)
+            .is_some_and(|pmd| pmd.is_huge())
+    }
+
+    /// The 2 MiB around a page of a region are mapped by a table from now on.
+    pub(crate) fn split_huge_pmd(&mut self, vma: u32, index: u32) {
+        self.clear_huge_pmd(vma, index);
+        self.stat.thp_split_pmd += 1;
+    }
+
+    /// A part of the 2 MiB around a page is about to be unmapped or treated in its own way: what maps all of them as one
+    /// is split (`vma_adjust_trans_huge`).
+    pub(crate) fn split_huge_at(&mut self, vma: u32, index: u32) {
+        if !self.pmd(vma, index).is_some_and(|pmd| pmd.is_huge()) {
+            return;
+        }
+        self.split_huge_pmd(vma, index);
+        let pte = self.vmas[vma as usize].ptes[first_of_extent(index) as usize];
+        if let Some(head) = pte.frame()
+            && self.kernel.mechanisms.huge.thp_split == ThpSplit::AtOnce
+        {
+            self.split_huge_page(head);
+        }
+    }
+
+    /// `zap_huge_pmd`: all of the 2 MiB that these PTEs map as one is unmapped.
+    pub(crate) fn zap_huge_pmd(&mut self, ptes: &[Pte]) {
+        let Some(head) = ptes.first().and_then(|pte| pte.frame()) else {
+            return;
+        };
+        for pfn in self.pages.folio(head) {
+            self.pages[pfn].mapcount -= 1;
+        }
+        self.huge.of_mut(head).mapped = 0;
+        self.forget_page(head);
+    }
+
+    /// A frame of a huge page, mapped by a table, has been unmapped: it is free when the last one is, and until then it
+    /// waits to be split.
+    pub(crate) fn zap_huge_frame(&mut self, pfn: Pfn) {
+        let head = self.pages.head(pfn);
+        let page = self.huge.of_mut(head);
+        page.mapped -= 1;
+        if page.mapped == 0 {
+            self.forget_page(head);
+        } else if !self.pages[head].has(flag::SWAPCACHE) {
+            self.note_partly_mapped(head);
+        }
+    }
+
+    /// A frame of a huge page is mapped by a PTE again.
+    pub(crate) fn note_huge_frame_mapped(&mut self, pfn: Pfn) {
+        let head = self.pages.head(pfn);
+        self.huge.of_mut(head).mapped += 1;
+    }
+
+    /// `try_to_unmap` of a huge page in the swap cache: its PTEs become its swap entries.
+    pub(crate) fn unmap_huge_page(&mut self, head: Pfn) {
+        if self.is_pmd_mapped(head) {
+            let (vma, index) = self.mappings.of(self.pages[head].owner);
+            self.split_huge_pmd(vma as u32, index as u32);
+        }
+        for pfn in self.pages.folio(head) {
+            if self.pages[pfn].is_mapped() {
+                let page = self.pages[pfn];
+                let pte = self.anon_pte(page);
+                let dirty = pte.is_dirty();
+                *pte = Pte::swapped(page.slot());
+                self.swap.add_reference(page.slot());
+                self.pages[pfn].mapcount -= 1;
+                if dirty {
+                    self.pages[head].set(flag::DIRTY);
+                }
+            }
+        }
+        self.huge.of_mut(head).mapped = 0;
+    }
+
+    /// `split_huge_page`: its frames are pages of their own. Those that nobody maps or has in swap are free, the head of a
+    /// page that is off its list excepted. The others go to the head of the list that it was on, where the kernel has
+    /// them stay in its place; of a page that is on none, they are given back.
+    pub(crate) fn split_huge_page(&mut self, head: Pfn) -> Vec<Pfn> {
+        debug_assert!(!self.pages[head].has_any(flag::LOCKED | flag::WRITEBACK));
+        if self.is_pmd_mapped(head) {
+            let (vma, index) = self.mappings.of(self.pages[head].owner);
+            self.split_huge_pmd(vma as u32, index as u32);
+        }
+        self.unqueue(head);
+        self.huge.forget(head);
+        self.stat.thp_split_page += 1;
+        let listed = self.pages[head].has(flag::LRU);
+        if listed {
+            self.lru_del(head);
+        }
+        let whole = self.pages[head];
+        let mut kept = Vec::with_capacity(HPAGE_PMD_NR as usize);
+        for pfn in self.pages.folio(head) {
+            let page = &mut self.pages[pfn];
+            page.leave_folio();
+            for one in HANDED_ON.into_iter().filter(|&one| whole.has(one)) {
+                page.set(one);
+            }
+            let used = page.is_mapped() || page.has(flag::SWAPCACHE);
+            match (listed, used || pfn == head) {
+                (true, _) if used => self.lru_add(pfn),
+                (false, true) => kept.push(pfn),
+                _ => self.free_page(pfn),
+            }
+        }
+        kept
+    }
+}
+
+impl super::HugeMemory {
+    /// It is a huge page no more.
+    pub(super) fn forget(&mut self, head: Pfn) {
+        *self.of_mut(head) = super::FRESH;
+    }
+}

@@ -1,0 +1,134 @@
+//! Huge pages of private memory: what a fault gets, what reclaim makes of them, what becomes of parts. Every invariant is
+//! checked after every event or nearly so.
+
+mod common;
+
+use lowmark_model::{Options, run};
+use lowmark_record::{Outcome, Recording};
+
+/// A workload on a kernel, on a machine with huge pages and so much memory.
+fn record(kernel: &str, ram: &str, check_every: u64, body: &str) -> Recording {
+    let text = format!(
+        r#"
+lowmark = 1
+[workload]
+name = "huge"
+title = "huge"
+[machine]
+ram = "{ram}"
+cpus = 2
+thp = true
+description = "small"
+device.sda = {{
+  kind = "ssd", rotational = false, size = "2G", position_read = "100us", position_write = "0ns",
+  command_read = "20us", command_write = "20us", page = "8us",
+}}
+swap = [{{ device = "sda", size = "512M" }}]
+[kernel]
+use = ["{kernel}"]
+{body}
+"#
+    );
+    let scenarios = common::scenarios(text);
+    let options = Options {
+        events: false,
+        check_every,
+    };
+    let recording = run(&scenarios[0], &options, &mut |_| {}).expect("the model can run it");
+    assert_eq!(recording.outcome, Outcome::Completed, "{kernel}");
+    recording
+}
+
+fn counters<const N: usize>(recording: &Recording, names: [&str; N]) -> [u64; N] {
+    names.map(|name| recording.counters[name])
+}
+
+/// So much memory written twice.
+fn twice(size: &str) -> String {
+    format!(
+        r#"
+[task.main]
+run = [
+  {{ map = "m", kind = "anon-private", size = "{size}" }},
+  {{ touch = "m", access = "write", passes = 2 }},
+]
+"#
+    )
+}
+
+#[test]
+fn memory_that_fits_is_all_huge_pages() {
+    for kernel in ["v2.6.38", "v3.14", "v4.4", "v4.6", "v5.4", "v6.1", "v6.18"] {
+        let recording = record(kernel, "512M", 1, &twice("64M"));
+        let names = [
+            "thp_fault_alloc",
+            "thp_fault_fallback",
+            "pgfault",
+            "pswpout",
+        ];
+        assert_eq!(counters(&recording, names), [32, 0, 32, 0], "{kernel}");
+    }
+}
+
+#[test]
+fn what_is_no_multiple_of_2_mib_ends_in_single_pages() {
+    let recording = record("v6.18", "512M", 1, &twice("7M"));
+    let names = ["thp_fault_alloc", "pgfault"];
+    assert_eq!(counters(&recording, names), [3, 3 + 256]);
+}
+
+#[test]
+fn settings_say_who_gets_huge_pages() {
+    for (kernel, expected) in [
+        ("v6.18,thp.enabled=never", 0),
+        ("v6.18,thp.enabled=madvise", 0),
+        ("v6.18,thp.enabled=always", 32),
+        ("v2.6.37", 0),
+    ] {
+        let recording = record(kernel, "512M", 100, &twice("64M"));
+        let found = recording.counters.get("thp_fault_alloc").copied();
+        assert_eq!(found.unwrap_or(0), expected, "{kernel}");
+    }
+}
+
+#[test]
+fn what_is_swapped_out_goes_in_parts_or_whole() {
+    for (kernel, whole) in [
+        ("v4.4", false),
+        ("v4.12", false),
+        ("v4.13", false),
+        ("v4.14", true),
+        ("v6.1", true),
+        ("v6.18", true),
+    ] {
+        let recording = record(kernel, "512M", 997, &twice("600M"));
+        let counter = |name: &str| recording.counters.get(name).copied().unwrap_or(0);
+        assert!(counter("pswpout") > 10_000, "{kernel}");
+        let split = counter("thp_split") + counter("thp_split_page");
+        match whole {
+            true => assert!(counter("thp_swpout") > 10 * split.max(1), "{kernel}"),
+            false => assert!(split > 20 && counter("thp_swpout") == 0, "{kernel}"),
+        }
+    }
+}
+
+#[test]
+fn reads_of_what_was_never_written_share_one_huge_page() {
+    let body = r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "64M" },
+  { touch = "m", access = "read" },
+  { touch = "m", access = "write" },
+]
+"#;
+    let names = ["thp_zero_page_alloc", "thp_fault_alloc", "thp_split_pmd"];
+    for (kernel, expected) in [
+        ("v4.19", [1, 32, 0]),
+        ("v6.1", [1, 0, 32]),
+        ("v6.18", [1, 32, 0]),
+    ] {
+        let recording = record(kernel, "512M", 1, body);
+        assert_eq!(counters(&recording, names), expected, "{kernel}");
+    }
+}
