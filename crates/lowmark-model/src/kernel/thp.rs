@@ -1,6 +1,7 @@
 //! Settings of huge pages, `/sys/kernel/mm/transparent_hugepage`: `thp.…` and `khugepaged.…`.
 
 use super::{KernelError, Version, v};
+use lowmark_spec::machine::PAGE_SIZE;
 
 /// Which private memory gets huge pages (`thp.enabled`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,13 +49,27 @@ pub struct Khugepaged {
 /// All of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thp {
-    /// `thp.enabled`; `always` unless it is set.
+    /// `thp.enabled`; unless it is set `always`, on a small machine `never`.
     pub enabled: ThpEnabled,
     /// `thp.defrag`
     pub defrag: ThpDefrag,
+    /// Reads of what was never written map the huge page of zeroes.
+    pub use_zero_page: bool,
     /// `khugepaged.…`
     pub khugepaged: Khugepaged,
+    /// Which of them a run has set.
+    asked: Asked,
 }
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Asked {
+    enabled: bool,
+    defrag: bool,
+    khugepaged_defrag: bool,
+}
+
+/// Pages of a machine below which nothing of huge pages is switched on unless it is asked for (`hugepage_init`): 512 MiB.
+const SMALL_MACHINE: u64 = (512 << 20) / PAGE_SIZE;
 
 /// Commit 444eb2a449ef: the mode `defer`, and `madvise` as the default.
 const DEFER: Version = v(4, 6);
@@ -117,6 +132,8 @@ impl Thp {
                 true => ThpDefrag::Always,
                 false => ThpDefrag::Madvise,
             },
+            use_zero_page: true,
+            asked: Asked::default(),
             khugepaged: Khugepaged {
                 defrag: true,
                 pages_to_scan: 8 * HUGE_PAGE,
@@ -126,6 +143,22 @@ impl Thp {
                 max_ptes_swap: HUGE_PAGE / 8,
             },
         }
+    }
+
+    /// What is in force on a machine with so many pages.
+    pub(crate) fn booted(self, pages: u64) -> Thp {
+        let mut booted = self;
+        if pages < SMALL_MACHINE {
+            booted.use_zero_page = false;
+            if !self.asked.enabled {
+                booted.enabled = ThpEnabled::Never;
+            }
+            if !self.asked.defrag {
+                booted.defrag = ThpDefrag::Never;
+            }
+            booted.khugepaged.defrag &= self.asked.khugepaged_defrag;
+        }
+        booted
     }
 
     /// Whether a setting is one of huge pages.
@@ -155,6 +188,7 @@ impl Thp {
         let own = &mut self.khugepaged;
         match name {
             "thp.enabled" => {
+                self.asked.enabled = true;
                 self.enabled = match value {
                     "always" => ThpEnabled::Always,
                     "madvise" => ThpEnabled::Madvise,
@@ -163,6 +197,7 @@ impl Thp {
                 }
             }
             "thp.defrag" => {
+                self.asked.defrag = true;
                 self.defrag = match value {
                     "always" => ThpDefrag::Always,
                     "defer" if version < DEFER => return Err(later(DEFER)),
@@ -174,7 +209,10 @@ impl Thp {
                     _ => return Err(wrong()),
                 }
             }
-            "khugepaged.defrag" => own.defrag = number(1)? == 1,
+            "khugepaged.defrag" => {
+                self.asked.khugepaged_defrag = true;
+                own.defrag = number(1)? == 1;
+            }
             "khugepaged.pages_to_scan" => {
                 own.pages_to_scan = Some(ms()?).filter(|&n| n > 0).ok_or_else(wrong)?;
             }
@@ -199,6 +237,18 @@ mod tests {
         assert!(!takes(v(4, 5), "defer") && takes(v(4, 6), "defer"));
         assert!(!takes(v(4, 10), "defer+madvise") && takes(v(4, 11), "defer+madvise"));
         assert!(!takes(v(6, 1), "sometimes"));
+    }
+
+    #[test]
+    fn a_small_machine_has_nothing_but_what_is_asked_for() -> Result<(), KernelError> {
+        let mut thp = Thp::of(v(6, 1));
+        assert_eq!(thp.booted(SMALL_MACHINE), thp);
+        assert_eq!(thp.booted(SMALL_MACHINE - 1).enabled, ThpEnabled::Never);
+        thp.set("thp.enabled", "always", v(6, 1))?;
+        let small = thp.booted(SMALL_MACHINE - 1);
+        assert_eq!(small.enabled, ThpEnabled::Always);
+        assert_eq!(small.defrag, ThpDefrag::Never);
+        Ok(())
     }
 
     #[test]

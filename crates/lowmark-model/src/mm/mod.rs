@@ -109,6 +109,10 @@ impl Mm {
     /// Memory as it is after boot, `occupied` allocated.
     pub(crate) fn new(machine: &Machine, kernel: Kernel) -> Mm {
         let layout = Layout::of(machine, &kernel);
+        let kernel = Kernel {
+            thp: kernel.thp.booted(layout.pages),
+            ..kernel
+        };
         let Built {
             zones,
             nodes,

@@ -1,7 +1,7 @@
 //! Nodes, zones, reserves and watermarks (`include/linux/mmzone.h`, `setup_per_zone_wmarks`).
 
 use crate::ids::{LruvecId, NodeId, ZoneId};
-use crate::kernel::{FirstMegabyte, Kernel, LruUnit, ZoneSize, Zones};
+use crate::kernel::{FirstMegabyte, Kernel, LruUnit, ThpEnabled, ZoneSize, Zones};
 use crate::mm::alloc::pcp::Pcp;
 use crate::mm::frames::page::FreeList;
 use crate::mm::types::{
@@ -129,6 +129,8 @@ pub(crate) struct Layout {
     nodes: usize,
     cpus: u32,
     thp: bool,
+    /// Pages that the allocator has while the kernel boots.
+    pub(crate) pages: u64,
     arch: Arch,
 }
 
@@ -149,11 +151,16 @@ impl Layout {
             [] => Layout::usual(machine, kernel),
             given => given.to_vec(),
         };
+        let pages = zones
+            .iter()
+            .map(|zone| zone.managed.saturating_sub(zone.initmem))
+            .sum();
         Layout {
             zones,
             nodes: machine.nodes.len(),
             cpus: machine.cpus,
-            thp: machine.thp,
+            thp: machine.thp && kernel.thp.booted(pages).enabled != ThpEnabled::Never,
+            pages,
             arch: machine.arch,
         }
     }
@@ -242,6 +249,7 @@ impl Layout {
             nodes: 1,
             cpus: 1,
             thp,
+            pages: zones.iter().map(|&(_, pages)| pages).sum(),
             arch: Arch::X86_64,
         }
     }

@@ -27,7 +27,7 @@ fn fragmented(version: &str) -> (World, ZoneId) {
         backing: Backing::Anon,
         space: 0,
         ptes: vec![Pte::default(); length],
-        tables: Vec::new(),
+        pmds: Vec::new(),
         first,
         swapra_miss: 0,
         recency: true,

@@ -137,7 +137,7 @@ impl World {
         if brought.no_huge || !zeroes && !self.mm.may_be_huge(vma, index) {
             return None;
         }
-        if !write && rule != ThpZero::None {
+        if !write && rule != ThpZero::None && self.mm.kernel.thp.use_zero_page {
             return self.map_huge_zero(vma, index);
         }
         let Some((head, table)) = self.take_huge(vma, index, brought) else {
