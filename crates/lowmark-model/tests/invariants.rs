@@ -26,28 +26,32 @@ fn machine() -> impl Strategy<Value = Machine> {
         any::<bool>(),
         elevators,
         1u32..40,
+        any::<bool>(),
     )
-        .prop_map(|(nodes, mib, cpus, swaps, hdd, elevator, queue_depth)| {
-            let mut machine = Machine::small(mib << 20, 0);
-            machine.nodes = vec![Node { ram: mib << 20 }; nodes];
-            machine.cpus = cpus;
-            let kind = if hdd { Device::hdd } else { Device::ssd };
-            machine.devices = vec![Device {
-                elevator,
-                queue_depth,
-                driver: (!hdd).then_some(Driver::VirtioBlk),
-                ..kind("sda", 1 << 30)
-            }];
-            machine.swap = (0..swaps)
-                .map(|area| lowmark_spec::machine::SwapArea {
-                    device: 0,
-                    start: area * (32 << 20),
-                    size: 24 << 20,
-                    priority: -((area / 2) as i32),
-                })
-                .collect();
-            machine
-        })
+        .prop_map(
+            |(nodes, mib, cpus, swaps, hdd, elevator, queue_depth, thp)| {
+                let mut machine = Machine::small(mib << 20, 0);
+                machine.thp = thp;
+                machine.nodes = vec![Node { ram: mib << 20 }; nodes];
+                machine.cpus = cpus;
+                let kind = if hdd { Device::hdd } else { Device::ssd };
+                machine.devices = vec![Device {
+                    elevator,
+                    queue_depth,
+                    driver: (!hdd).then_some(Driver::VirtioBlk),
+                    ..kind("sda", 1 << 30)
+                }];
+                machine.swap = (0..swaps)
+                    .map(|area| lowmark_spec::machine::SwapArea {
+                        device: 0,
+                        start: area * (32 << 20),
+                        size: 24 << 20,
+                        priority: -((area / 2) as i32),
+                    })
+                    .collect();
+                machine
+            },
+        )
 }
 
 fn order() -> impl Strategy<Value = Order> {
@@ -152,6 +156,15 @@ fn scenario() -> impl Strategy<Value = Scenario> {
                     .kernel
                     .sysctl
                     .insert("page_cluster".into(), cluster.to_string());
+                if scenario.machine.thp {
+                    // A small machine has none unless they are asked for.
+                    let sysctl = &mut scenario.kernel.sysctl;
+                    sysctl.insert("thp.enabled".into(), "always".into());
+                    let defrag = ["always", "madvise", "never"][seed as usize % 3];
+                    sysctl.insert("thp.defrag".into(), defrag.into());
+                    sysctl.insert("khugepaged.max_ptes_none".into(), (seed % 512).to_string());
+                    sysctl.insert("khugepaged.scan_sleep_millisecs".into(), "1".into());
+                }
                 scenario.seed = seed;
                 scenario.workload.tasks = vec![Task {
                     cgroup: None,

@@ -38,6 +38,7 @@ fn rows_variants_and_settings_differ() {
             "fewer-isolated-pages",
             "no-wait-in-balance-pgdat",
             "managed-pages",
+            "huge-zero-page",
             "balanced-zones-of-the-request",
             "stable-pages-on-demand",
             "page_cluster=2",
