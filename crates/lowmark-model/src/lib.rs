@@ -38,7 +38,7 @@ pub use mm::alloc::mmzone;
 pub use mm::writeback::page_writeback::{estimate, pause, position, thresholds};
 pub use output::Progress;
 pub use refuse::{Refusal, check};
-pub use task::{Unsupported, unsupported};
+pub use task::{Later, Unsupported, unsupported};
 
 use boot::Boot;
 use kernel::Kernel;

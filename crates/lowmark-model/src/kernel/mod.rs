@@ -22,6 +22,7 @@ mod recent_history;
 mod resolve;
 mod shrinker_history;
 mod sysctl;
+pub mod thp;
 pub mod versions;
 
 pub(crate) use change::v;

@@ -10,6 +10,7 @@ use crate::mm::Mm;
 use crate::mm::memcontrol::alloc_charged;
 use crate::mm::types::{Gfp, NONE, OutOfMemory, Pfn, ZoneType};
 use crate::world::{Sys, World};
+use std::ops::Range;
 
 /// Entries of a table.
 const PTRS_PER_PTE: usize = 512;
@@ -40,6 +41,27 @@ impl Mm {
         for pfn in tables.into_iter().filter(|&pfn| pfn != NONE) {
             self.free_page(pfn);
         }
+    }
+}
+
+impl Mm {
+    /// `free_pgtables` of a range of a region: a table goes when nothing of its 2 MiB is mapped any more.
+    pub(super) fn free_unmapped_tables(&mut self, vma: u32, range: Range<u32>) {
+        let region = &mut self.vmas[vma as usize];
+        let pages = region.pages();
+        let numbers =
+            range.start as usize / PTRS_PER_PTE..(range.end as usize).div_ceil(PTRS_PER_PTE);
+        let mut unused = Vec::new();
+        for number in numbers {
+            let begin = (number * PTRS_PER_PTE) as u32;
+            let end = pages.min(begin + PTRS_PER_PTE as u32);
+            if let Some(table) = region.tables.get_mut(number)
+                && !region.parts.any_mapped(begin..end)
+            {
+                unused.push(std::mem::replace(table, NONE));
+            }
+        }
+        self.free_tables(unused);
     }
 }
 
