@@ -126,7 +126,7 @@ fn workloads_run_as_shipped_or_are_said_not_to() {
             place.lowmark(&["run", name]).error(&["the model "]);
         }
     }
-    assert_eq!(refused, ["stress-highalloc", "thpscale"]);
+    assert_eq!(refused, ["stress-highalloc"]);
     let why = "stress-highalloc: the model cannot carry out";
     assert!(rest.contains(why), "{rest}");
 }
