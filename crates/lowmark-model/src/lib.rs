@@ -38,10 +38,10 @@ pub use mm::alloc::mmzone;
 pub use mm::writeback::page_writeback::{estimate, pause, position, thresholds};
 pub use output::Progress;
 pub use refuse::{Refusal, check};
-pub use task::{Unsupported, unsupported};
+pub use task::{Later, Unsupported, unsupported};
 
 use boot::Boot;
-use kernel::{Kernel, ThpEnabled};
+use kernel::Kernel;
 use lowmark_record::{Recording, Sink, Source};
 use lowmark_spec::Scenario;
 use lowmark_spec::visit::Touched;
@@ -147,7 +147,7 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
             sys.world().spawn(format!("kcompactd{node}"), true, body);
         }
     }
-    if sys.world().mm.huge.is_on() && sys.world().mm.kernel.thp.enabled != ThpEnabled::Never {
+    if sys.world().mm.huge.is_on() {
         let body = Box::pin(khugepaged(sys.clone()));
         sys.world().spawn("khugepaged".into(), true, body);
     }

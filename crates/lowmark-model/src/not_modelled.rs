@@ -5,7 +5,7 @@
 use crate::kernel::Kernel;
 use lowmark_record::Remark;
 use lowmark_spec::Scenario;
-use lowmark_spec::workload::{Op, Stmt};
+use lowmark_spec::workload::{Advice, Op, Stmt};
 
 /// Bits of `/proc/sys/vm/drop_caches`.
 const DROP_SLAB: u32 = 2;
@@ -17,23 +17,20 @@ pub(crate) fn remarks(scenario: &Scenario, kernel: &Kernel) -> Vec<Remark> {
     let mut found: Vec<Remark> = without_effect
         .map(|text| Remark { line: None, text })
         .collect();
-    // With shrinkers every statement has its effect.
-    let tasks = match kernel.coverage.shrinkers {
-        true => &[][..],
-        false => &scenario.workload.tasks[..],
-    };
-    for stmt in tasks
-        .iter()
-        .flat_map(|task| task.instances.iter().flatten())
-    {
-        collect(stmt, &mut found);
+    let tasks = scenario.workload.tasks.iter();
+    for stmt in tasks.flat_map(|task| task.instances.iter().flatten()) {
+        collect(stmt, kernel, &mut found);
     }
     found.sort_by_key(|remark| remark.line);
     found
 }
 
-fn collect(stmt: &Stmt, found: &mut Vec<Remark>) {
-    if let Some(text) = left_out(&stmt.op) {
+fn collect(stmt: &Stmt, kernel: &Kernel, found: &mut Vec<Remark>) {
+    let text = match kernel.coverage.shrinkers {
+        true => None,
+        false => without_shrinkers(&stmt.op),
+    };
+    if let Some(text) = text.or_else(|| of_huge_pages(&stmt.op)) {
         let remark = Remark {
             line: Some(stmt.line),
             text,
@@ -43,12 +40,12 @@ fn collect(stmt: &Stmt, found: &mut Vec<Remark>) {
         }
     }
     for inner in stmt.op.bodies().into_iter().flatten() {
-        collect(inner, found);
+        collect(inner, kernel, found);
     }
 }
 
 /// What of a statement has no effect without shrinkers; none if all of it has.
-fn left_out(op: &Op) -> Option<String> {
+fn without_shrinkers(op: &Op) -> Option<String> {
     match op {
         Op::DropCaches { what } if what & DROP_SLAB != 0 => Some(format!(
             "shrinkers are left out: `drop_caches = {what}` shrinks none"
@@ -59,4 +56,15 @@ fn left_out(op: &Op) -> Option<String> {
         ),
         _ => None,
     }
+}
+
+/// What of a statement asks for huge pages; none if nothing does. Who asks for small ones gets them.
+fn of_huge_pages(op: &Op) -> Option<String> {
+    let advice = match op {
+        Op::Map { advice, .. } => *advice,
+        Op::Advise { advice, .. } => Some(*advice),
+        _ => None,
+    };
+    (advice == Some(Advice::Hugepage))
+        .then(|| "transparent huge pages are not modelled: advice `hugepage` has no effect".into())
 }

@@ -12,7 +12,7 @@ use crate::world::{Verdict, World};
 use lowmark_record::{Gauges, Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::{Device, Machine, PAGE_SIZE};
-use lowmark_spec::workload::TimeUnit;
+use lowmark_spec::workload::{TimeUnit, series_name};
 use std::collections::BTreeMap;
 use typed_index_collections::TiSlice;
 
@@ -262,9 +262,33 @@ fn unit(unit: TimeUnit) -> Unit {
     }
 }
 
+/// The samples of each series, those with an answer of a probe apart; a series without samples is there, too.
+fn series(world: &World, scenario: &Scenario) -> Vec<Series> {
+    let mut found = Vec::new();
+    for (at, spec) in scenario.workload.series.iter().enumerate() {
+        let of_this = world
+            .workload
+            .samples
+            .iter()
+            .filter_map(|(number, samples)| {
+                let (series, suffix) = series_name(*number);
+                (series == at).then_some((suffix, samples.clone()))
+            });
+        let mut of_this: Vec<_> = of_this.collect();
+        if of_this.is_empty() {
+            of_this.push(("", Vec::new()));
+        }
+        found.extend(of_this.into_iter().map(|(suffix, samples)| Series {
+            name: format!("{}{suffix}", spec.name),
+            unit: unit(spec.unit),
+            samples,
+        }));
+    }
+    found
+}
+
 /// The recording of a run that is over.
 pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict) -> Recording {
-    let series = scenario.workload.series.iter().zip(&world.workload.samples);
     let tasks = world.sched.tasks().iter().enumerate();
     let ends = world
         .sched
@@ -322,13 +346,7 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
             })
             .collect(),
         phases: world.workload.phases.clone(),
-        series: series
-            .map(|(spec, samples)| Series {
-                name: spec.name.clone(),
-                unit: unit(spec.unit),
-                samples: samples.clone(),
-            })
-            .collect(),
+        series: series(world, scenario),
         events: world.trace.take(),
         gauges: Gauges::default(),
         system: None,

@@ -5,7 +5,7 @@ use crate::mm::files::inode::MAX_FILE_PAGES;
 use crate::mm::frames::pte::MAX_PAYLOAD;
 use crate::mm::frames::shadow::LRUVECS_MAX;
 use crate::mm::swap::swapfile::MAX_FRAMES;
-use crate::task::{Unsupported, bytes_before, unsupported};
+use crate::task::{Later, Unsupported, bytes_before, later, unsupported};
 use lowmark_spec::machine::{FsKind, PAGE_SIZE};
 use lowmark_spec::workload::SizeDist;
 use lowmark_spec::{Machine, Scenario};
@@ -36,6 +36,22 @@ pub enum Refusal {
     /// The workload has statements that the model cannot carry out yet.
     #[error("the model cannot carry out {}", list(.0))]
     Workload(Vec<Unsupported>),
+    /// The workload has statements that came with a later kernel.
+    #[error("{version} does not know {}", list_later(.statements))]
+    Later {
+        /// The kernel.
+        version: Version,
+        /// The statements.
+        statements: Vec<Later>,
+    },
+}
+
+fn list_later(statements: &[Later]) -> String {
+    let statements = statements.iter().map(|later| {
+        let list = list(std::slice::from_ref(&later.statement));
+        format!("{list}, which came with {}", later.since)
+    });
+    statements.collect::<Vec<_>>().join("; ")
 }
 
 fn list(statements: &[Unsupported]) -> String {
@@ -78,10 +94,17 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     })?;
     files(scenario)?;
     let statements = unsupported(&scenario.workload);
-    if statements.is_empty() {
-        Ok(())
-    } else {
-        Err(Refusal::Workload(statements))
+    if !statements.is_empty() {
+        return Err(Refusal::Workload(statements));
+    }
+    let version = kernel.version;
+    let statements = later(&scenario.workload, version);
+    match statements.is_empty() {
+        true => Ok(()),
+        false => Err(Refusal::Later {
+            version,
+            statements,
+        }),
     }
 }
 

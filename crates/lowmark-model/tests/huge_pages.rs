@@ -132,3 +132,84 @@ run = [
         assert_eq!(counters(&recording, names), expected, "{kernel}");
     }
 }
+
+/// Half of each huge page is unmapped, and the rest stays.
+const HOLES: &str = r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "64M" },
+  { touch = "m", access = "write" },
+  { unmap = "m", length = "1M", every = "2M" },
+]
+"#;
+
+#[test]
+fn what_is_unmapped_is_free_at_once_or_when_memory_is_short() {
+    let recording = record("v4.4", "512M", 1, HOLES);
+    assert_eq!(
+        counters(&recording, ["thp_split", "thp_fault_alloc"]),
+        [32, 32]
+    );
+    for kernel in ["v4.5", "v6.1", "v6.18"] {
+        let recording = record(kernel, "512M", 1, HOLES);
+        let names = ["thp_split_pmd", "thp_deferred_split_page", "thp_split_page"];
+        assert_eq!(counters(&recording, names), [32, 32, 0], "{kernel}");
+    }
+}
+
+#[test]
+fn a_shrinker_splits_what_is_partly_mapped() {
+    let body = r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "128M" },
+  { touch = "m", access = "write" },
+  { unmap = "m", length = "1M", every = "2M" },
+  { map = "n", kind = "anon-private", size = "480M" },
+  { touch = "n", access = "write" },
+]
+"#;
+    for kernel in ["v4.5", "v6.1", "v6.18"] {
+        let recording = record(kernel, "512M", 997, body);
+        let [waiting, split] = counters(&recording, ["thp_deferred_split_page", "thp_split_page"]);
+        assert_eq!(waiting, 64, "{kernel}");
+        assert!(split >= 32, "{kernel}: {split} split");
+    }
+}
+
+#[test]
+fn advice_says_who_gets_huge_pages() {
+    let body = r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "64M" },
+  { advise = "m", advice = "hugepage", length = "16M" },
+  { advise = "m", advice = "nohugepage", offset = "16M", length = "16M" },
+  { touch = "m", access = "write" },
+]
+"#;
+    for (kernel, expected) in [("v6.18", 8 + 16), ("v6.18,thp.enabled=madvise", 8)] {
+        let recording = record(kernel, "512M", 1, body);
+        assert_eq!(recording.counters["thp_fault_alloc"], expected, "{kernel}");
+    }
+}
+
+#[test]
+fn khugepaged_makes_huge_pages_of_what_is_there() {
+    let body = r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "16M", advice = "nohugepage" },
+  { touch = "m", access = "write" },
+  { advise = "m", advice = "hugepage" },
+  { sleep = "2s" },
+  { touch = "m", access = "read" },
+]
+"#;
+    for kernel in ["v3.14", "v4.4", "v6.18"] {
+        let text = format!("{kernel},khugepaged.scan_sleep_millisecs=100");
+        let recording = record(&text, "512M", 7, body);
+        let names = ["thp_collapse_alloc", "thp_fault_alloc", "pgfault"];
+        assert_eq!(counters(&recording, names), [8, 0, 4096], "{kernel}");
+    }
+}

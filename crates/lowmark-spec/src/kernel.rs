@@ -63,7 +63,7 @@ pub struct KernelSpec {
 
 /// Settings that can be changed by their name alone, as in `--set page_cluster=4`. The list only tells
 /// settings from other names: a kernel may know more, and knows which of them it has.
-pub const SYSCTLS: [&str; 27] = [
+pub const SYSCTLS: [&str; 35] = [
     "admin_reserve_kbytes",
     "compaction_proactiveness",
     "dirty_background_bytes",
@@ -73,6 +73,13 @@ pub const SYSCTLS: [&str; 27] = [
     "dirty_ratio",
     "dirty_writeback_centisecs",
     "extfrag_threshold",
+    "khugepaged.alloc_sleep_millisecs",
+    "khugepaged.defrag",
+    "khugepaged.max_ptes_none",
+    "khugepaged.max_ptes_shared",
+    "khugepaged.max_ptes_swap",
+    "khugepaged.pages_to_scan",
+    "khugepaged.scan_sleep_millisecs",
     "lowmem_reserve_ratio",
     "lru_gen.enabled",
     "max_map_count",
@@ -87,6 +94,7 @@ pub const SYSCTLS: [&str; 27] = [
     "thp.defrag",
     "thp.enabled",
     "thp.shmem_enabled",
+    "thp.use_zero_page",
     "vfs_cache_pressure",
     "watermark_boost_factor",
     "watermark_scale_factor",

@@ -4,8 +4,10 @@
 //! choices are drawn by the backend from a stream seeded by (run seed, task name, instance).
 
 mod objects;
+mod probes;
 
 pub use objects::{Barrier, Cgroup, File, FileKind, FileSet, Series, SizeDist, TimeUnit};
+pub use probes::{Answer, Probe, series_name, series_number};
 use serde::{Deserialize, Serialize};
 
 /// A workload with all parameters bound. The default one does nothing.
@@ -188,6 +190,18 @@ pub struct Range {
     pub length: u64,
 }
 
+impl Range {
+    /// The range, and its repetitions at the distance `every` that begin before `end`.
+    pub fn repeated(self, every: Option<u64>, end: u64) -> impl Iterator<Item = Range> {
+        let step = every.unwrap_or(u64::MAX).max(1);
+        let next = move |range: &Range| {
+            let offset = range.offset.checked_add(step)?;
+            Some(Range { offset, ..*range })
+        };
+        std::iter::successors(Some(self), next).take_while(move |range| range.offset < end)
+    }
+}
+
 /// Which file or files a file statement works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileRef {
@@ -248,16 +262,6 @@ pub enum Cmp {
     Ge,
     /// `>`
     Gt,
-}
-
-/// What a `probe` asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Probe {
-    /// Is the page resident (mincore)?
-    Resident,
-    /// Is it part of a huge page?
-    Huge,
 }
 
 /// What is touched of a map, and how.
@@ -505,5 +509,24 @@ impl Op {
             Op::Parallel { bodies } => bodies.iter().map(Vec::as_slice).collect(),
             _ => Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_repeat_to_the_end() {
+        let range = Range {
+            offset: 4,
+            length: 2,
+        };
+        let offsets = |every| {
+            let ranges = range.repeated(every, 20);
+            ranges.map(|range| range.offset).collect::<Vec<_>>()
+        };
+        assert_eq!(offsets(None), [4]);
+        assert_eq!(offsets(Some(6)), [4, 10, 16]);
     }
 }

@@ -13,7 +13,7 @@ use crate::guests::Images;
 use crate::library::{self, CommandLine, Found};
 use crate::sweeping;
 use lowmark_model::kernel::KernelError;
-use lowmark_model::{Refusal, check};
+use lowmark_model::{Refusal, Unsupported, check};
 use lowmark_real::guest::GuestOptions;
 use lowmark_report::recipe::RunPlan;
 use lowmark_spec::{BuiltIn, Library, Overrides, Scenario, Source, parse};
@@ -265,19 +265,18 @@ fn note_settings(params: &mut Vec<(String, String)>, set: &[(String, String)]) {
 /// A refusal, with the places in the workload where it has any.
 pub(crate) fn refused(refusal: &Refusal, source: &Source) -> Report {
     match refusal {
-        Refusal::Workload(statements) => {
-            let label = |at: &lowmark_model::Unsupported| {
-                LabeledSpan::new_with_span(Some(at.statement.clone()), line(&source.text, at.line))
-            };
-            let labels: Vec<LabeledSpan> = statements.iter().map(label).collect();
-            miette!(
-                labels = labels,
-                help = "`lowmark list workloads` says which workloads the model can run",
-                "{}: {refusal}",
-                source.name
-            )
-            .with_source_code(NamedSource::new(&source.name, source.text.clone()))
-        }
+        Refusal::Workload(statements) => at_lines(
+            refusal,
+            statements.iter(),
+            "`lowmark list workloads` says which workloads the model can run",
+            source,
+        ),
+        Refusal::Later { statements, .. } => at_lines(
+            refusal,
+            statements.iter().map(|later| &later.statement),
+            "take the statement out, or run it on a kernel that has it (--kernel)",
+            source,
+        ),
         Refusal::Kernel(KernelError::Sysctl(_)) => miette!(
             help = "`lowmark list sysctls` shows what there is, with the values that each takes",
             "{refusal}"
@@ -288,6 +287,21 @@ pub(crate) fn refused(refusal: &Refusal, source: &Source) -> Report {
         ),
         Refusal::Machine { .. } | Refusal::Cgroup { .. } => miette!("{refusal}"),
     }
+}
+
+/// A refusal of statements, with their places in the workload.
+fn at_lines<'a>(
+    refusal: &Refusal,
+    statements: impl Iterator<Item = &'a Unsupported>,
+    help: &str,
+    source: &Source,
+) -> Report {
+    let label = |at: &Unsupported| {
+        LabeledSpan::new_with_span(Some(at.statement.clone()), line(&source.text, at.line))
+    };
+    let labels: Vec<LabeledSpan> = statements.map(label).collect();
+    miette!(labels = labels, help = help, "{}: {refusal}", source.name)
+        .with_source_code(NamedSource::new(&source.name, source.text.clone()))
 }
 
 /// The text of a line without its indentation.

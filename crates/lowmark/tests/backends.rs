@@ -130,10 +130,15 @@ fn the_reference_says_what_is_carried_out_in_part() {
 /// Every advice is where the reference says.
 #[test]
 fn advice_is_taken_as_the_reference_says() {
-    let taken = ["normal", "random", "sequential", "nohugepage"];
-    let refused = [
-        "willneed", "dontneed", "hugepage", "cold", "pageout", "free", "populate",
+    let taken = [
+        "normal",
+        "random",
+        "sequential",
+        "hugepage",
+        "nohugepage",
+        "dontneed",
     ];
+    let refused = ["willneed", "cold", "pageout", "free", "populate"];
     for (advice, on) in taken
         .map(|advice| (advice, "model, guest"))
         .into_iter()

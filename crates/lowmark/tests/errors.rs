@@ -130,14 +130,27 @@ fn workloads() {
 fn what_the_model_cannot_do_is_refused_before_it_starts() {
     let place = Place::new();
     place
-        .lowmark(&["run", "thpscale", "--out", "out"])
-        .error(&["the model has no setting thp.enabled"]);
-    let unmaps = "lowmark = 1\n[workload]\nname = \"unmaps\"\n[machine]\nuse = \"small-512m-ssd\"\n[task.main]\nrun = [\n\
-        { map = \"m\", kind = \"anon-private\", size = \"8M\" },\n{ unmap = \"m\", length = \"1M\" },\n]\n";
-    place.write("unmaps.toml", unmaps);
+        .lowmark(&["run", "stress-highalloc", "--out", "out"])
+        .error(&["`alloc` (task main, line 64)"]);
+    let with = |statement: &str| {
+        format!(
+            "lowmark = 1\n[workload]\nname = \"w\"\n[machine]\nuse = \"small-512m-ssd\"\n[task.main]\nrun = [\n\
+             {{ map = \"m\", kind = \"anon-private\", size = \"8M\" }},\n{statement},\n]\n"
+        )
+    };
+    place.write("locks.toml", &with("{ mlock = \"m\" }"));
     place
-        .lowmark(&["run", "unmaps.toml", "--kernel", "v3.6", "--out", "out"])
-        .error(&["unmaps.toml: the model cannot carry out `unmap of a range` (task main, line 9)"]);
+        .lowmark(&["run", "locks.toml", "--kernel", "v3.6", "--out", "out"])
+        .error(&["locks.toml: the model cannot carry out `mlock` (task main, line 9)"]);
+    place.write(
+        "huge.toml",
+        &with("{ advise = \"m\", advice = \"hugepage\" }"),
+    );
+    place
+        .lowmark(&["run", "huge.toml", "--kernel", "v2.6.37", "--out", "out"])
+        .error(&[
+            "huge.toml: v2.6.37 does not know `advise hugepage` (task main, line 9), which came with v2.6.38",
+        ]);
     assert!(!place.path("out").exists());
 }
 

@@ -40,6 +40,23 @@ run = [
   { map = "s", kind = "anon-shared", size = "100p + idx*10p" },
   { repeat = 3, do = [{ touch = "s", access = "write", order = "$order", count = 150 }] },
 ]
+[task.holes]
+run = [
+  { map = "m", kind = "anon-private", size = "5M" },
+  { touch = "m", access = "write", order = "$order", count = 900 },
+  { unmap = "m", offset = "1M", length = "512K", every = "2M" },
+  { advise = "m", advice = "dontneed", offset = "1536K", length = "1M" },
+  { repeat = 2, index = "i", do = [
+    { touch = "m", access = "verify", order = "$order", count = 400, offset = "i*2M + 1536K", length = "1536K" },
+  ] },
+  { sample = "fault", do = [
+    { touch = "m", access = "write", length = "1M" },
+    { probe = "m", offset = "64p", what = "resident" },
+  ] },
+  { unmap = "m", length = "1M" },
+  { advise = "m", advice = "random", offset = "4M" },
+  { touch = "m", access = "read", order = "$order", passes = 2, offset = "3584K" },
+]
 [task.many]
 processes = 2
 run = [
@@ -128,8 +145,9 @@ fn on_the_runner(scenario: &Scenario) -> Pages {
 fn the_model_and_the_runner_touch_the_same_pages() {
     for scenario in scenarios() {
         let expected = on_the_model(&scenario);
-        // One alone with two threads, three that share, two processes.
-        assert_eq!(expected.len(), 8, "{:?}", scenario.params);
+        // One alone with two threads, three that share, one with holes, two processes.
+        assert_eq!(expected.len(), 9, "{:?}", scenario.params);
+        assert_eq!(expected[&(2, 0, 0)].len(), 900 + 2 * 400 + 256 + 2 * 384);
         assert_eq!(expected[&(0, 0, 0)].len(), 2000 + 777 + 40 + 50);
         assert_eq!(expected[&(0, 0, 2)].len(), 300);
         let found = on_the_runner(&scenario);

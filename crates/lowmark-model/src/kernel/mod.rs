@@ -23,7 +23,7 @@ mod recent_history;
 mod resolve;
 mod shrinker_history;
 mod sysctl;
-mod thp;
+pub mod thp;
 pub mod versions;
 
 pub(crate) use change::v;
@@ -33,7 +33,6 @@ pub use error::KernelError;
 pub use mechanisms::*;
 pub(crate) use sysctl::WATERMARK_SCALE_FACTOR;
 pub use sysctl::{SETTINGS, Setting, Sysctl};
-pub use thp::{Khugepaged, THP_SETTINGS, Thp, ThpDefrag, ThpEnabled};
 pub use versions::{Version, versions};
 
 /// A kernel that the model can run.
@@ -47,6 +46,4 @@ pub struct Kernel {
     pub coverage: Coverage,
     /// Its settings.
     pub sysctl: Sysctl,
-    /// Its settings of huge pages.
-    pub thp: Thp,
 }

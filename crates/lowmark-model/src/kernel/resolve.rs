@@ -8,7 +8,7 @@
 
 use super::coverage::PREFIX;
 use super::versions::{self, Change, HISTORY, STABLE};
-use super::{Coverage, DESCRIPTIONS, Kernel, KernelError, Mechanisms, NEEDS, Sysctl, Thp, Version};
+use super::{Coverage, DESCRIPTIONS, Kernel, KernelError, Mechanisms, NEEDS, Sysctl, Version};
 use lowmark_spec::{KernelSpec, Toggle};
 
 impl Kernel {
@@ -19,7 +19,6 @@ impl Kernel {
             mechanisms: versions::at(version),
             coverage: Coverage::of(version),
             sysctl: Sysctl::default(),
-            thp: Thp::of(version),
         }
     }
 
@@ -45,10 +44,7 @@ impl Kernel {
         }
         kernel.check_needs()?;
         for (name, value) in settings {
-            match Thp::has(name) {
-                true => kernel.thp.set(name, value, version)?,
-                false => kernel.sysctl.set(name, value)?,
-            }
+            kernel.sysctl.set(name, value)?;
         }
         kernel.sysctl.check(version)?;
         Ok(kernel)

@@ -1,6 +1,7 @@
-//! Settings under `/proc/sys/vm` that the model obeys.
+//! Settings of the kernel that the model knows: those under `/proc/sys/vm`, and those of huge pages ([`super::thp`]).
 
 use super::mechanisms::{ProactiveCompaction, WatermarkBoost, WatermarkGap};
+use super::thp::{CHOICES, SINCE as THP, Thp};
 use super::{Kernel, KernelError, Version, v};
 use crate::time::{Nanos, SECOND};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -43,6 +44,8 @@ pub struct Sysctl {
     pub dirty_writeback_centisecs: u64,
     /// Pages are old when they have been dirty for so long, 1/100 s.
     pub dirty_expire_centisecs: u64,
+    /// Huge pages.
+    pub thp: Thp,
 }
 
 impl Default for Sysctl {
@@ -63,6 +66,7 @@ impl Default for Sysctl {
             dirty_background_bytes: 0,
             dirty_writeback_centisecs: 500,
             dirty_expire_centisecs: 3000,
+            thp: Thp::default(),
         }
     }
 }
@@ -73,7 +77,8 @@ const FAVOURS_FILES: Version = v(5, 8);
 /// One setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// Its name under `/proc/sys/vm`, where `page_cluster` alone is written with a dash.
+    /// Its name under `/proc/sys/vm`, where `page_cluster` alone is written with a dash; with `thp.` or `khugepaged.`
+    /// before it one under `/sys/kernel/mm/transparent_hugepage`.
     pub name: &'static str,
     /// Smallest value.
     pub min: u64,
@@ -95,10 +100,10 @@ impl Setting {
 }
 
 macro_rules! settings {
-    ($( $field:ident, $min:expr, $max:expr, $since:expr, $text:literal, $get:expr, $set:expr; )*) => {
+    ($( $name:literal, $min:expr, $max:expr, $since:expr, $text:literal, $get:expr, $set:expr; )*) => {
         /// Every setting that the model obeys.
         pub const SETTINGS: &[Setting] = &[ $( Setting {
-            name: stringify!($field),
+            name: $name,
             min: $min,
             max: $max,
             since: $since,
@@ -110,63 +115,91 @@ macro_rules! settings {
 }
 
 settings! {
-    page_cluster, 0, 5, None,
+    "page_cluster", 0, 5, None,
         "log2 of the largest window of swap readahead, pages",
         |s| Some(s.page_cluster.into()), |s, n| s.page_cluster = n as u32;
-    swappiness, 0, 200, None,
+    "swappiness", 0, 200, None,
         "weight of anonymous pages against pages of files in reclaim; up to 100 before v5.8",
         |s| Some(s.swappiness.into()), |s, n| s.swappiness = n as u32;
-    min_free_kbytes, 128, 1 << 30, None,
+    "min_free_kbytes", 128, 1 << 30, None,
         "free memory that the min watermarks keep, KiB; computed from RAM unless set",
         |s| s.min_free_kbytes, |s, n| s.min_free_kbytes = Some(n);
-    watermark_scale_factor, 1, 1000, Some(v(4, 6)),
+    "watermark_scale_factor", 1, 1000, Some(v(4, 6)),
         "distance between watermarks, 1/10000 of a zone",
         |s| Some(s.watermark_scale_factor.unwrap_or(WATERMARK_SCALE_FACTOR)),
         |s, n| s.watermark_scale_factor = Some(n);
-    watermark_boost_factor, 0, i32::MAX as u64, Some(v(5, 0)),
+    "watermark_boost_factor", 0, i32::MAX as u64, Some(v(5, 0)),
         "how far fragmentation raises watermarks at most, 1/10000 of the high one; 0 for never",
         |s| Some(s.watermark_boost_factor), |s, n| s.watermark_boost_factor = n;
-    compaction_proactiveness, 0, 100, Some(v(5, 9)),
+    "compaction_proactiveness", 0, 100, Some(v(5, 9)),
         "how little fragmented kcompactd keeps memory by itself, percent; 0 for not at all",
         |s| Some(s.compaction_proactiveness), |s, n| s.compaction_proactiveness = n;
-    extfrag_threshold, 0, 1000, None,
+    "extfrag_threshold", 0, 1000, None,
         "fragmentation index below which an allocation that failed reclaims and does not compact",
         |s| Some(s.extfrag_threshold), |s, n| s.extfrag_threshold = n;
-    overcommit_memory, 0, 1, None,
+    "overcommit_memory", 0, 1, None,
         "0: maps that are obviously too large are refused; 1: none is",
         |s| Some(s.overcommit_memory.into()), |s, n| s.overcommit_memory = n as u32;
-    vfs_cache_pressure, 0, 1 << 31, None,
+    "vfs_cache_pressure", 0, 1 << 31, None,
         "how much dentries and inodes are shrunk, percent of what pages are; 0 for not at all",
         |s| Some(s.vfs_cache_pressure), |s, n| s.vfs_cache_pressure = n;
     // Bytes put a ratio out of force, and the other way round.
-    dirty_ratio, 1, 100, None,
+    "dirty_ratio", 1, 100, None,
         "dirty pages at which writers are throttled, percent of dirtyable memory",
         |s| Some(s.dirty_ratio), |s, n| (s.dirty_ratio, s.dirty_bytes) = (n, 0);
-    dirty_background_ratio, 0, 100, None,
+    "dirty_background_ratio", 0, 100, None,
         "dirty pages at which flushers begin to write, percent of dirtyable memory",
         |s| Some(s.dirty_background_ratio),
         |s, n| (s.dirty_background_ratio, s.dirty_background_bytes) = (n, 0);
-    dirty_bytes, 2 * PAGE_SIZE, 1 << 50, None,
+    "dirty_bytes", 2 * PAGE_SIZE, 1 << 50, None,
         "the same as dirty_ratio in bytes, and in place of it; 0, the default, if dirty_ratio counts",
         |s| Some(s.dirty_bytes), |s, n| (s.dirty_ratio, s.dirty_bytes) = (0, n);
-    dirty_background_bytes, 1, 1 << 50, None,
+    "dirty_background_bytes", 1, 1 << 50, None,
         "the same as dirty_background_ratio in bytes, and in place of it; 0, the default, if that counts",
         |s| Some(s.dirty_background_bytes),
         |s, n| (s.dirty_background_ratio, s.dirty_background_bytes) = (0, n);
-    dirty_writeback_centisecs, 0, 1 << 31, None,
+    "dirty_writeback_centisecs", 0, 1 << 31, None,
         "time between two looks of a flusher for old dirty pages, 1/100 s; 0 for none",
         |s| Some(s.dirty_writeback_centisecs), |s, n| s.dirty_writeback_centisecs = n;
-    dirty_expire_centisecs, 0, 1 << 31, None,
+    "dirty_expire_centisecs", 0, 1 << 31, None,
         "time after which a dirty page is old, 1/100 s",
         |s| Some(s.dirty_expire_centisecs), |s, n| s.dirty_expire_centisecs = n;
+    "thp.use_zero_page", 0, 1, Some(v(3, 8)),
+        "reads of what was never written map a huge page of zeroes",
+        |s| s.thp.use_zero_page, |s, n| s.thp.use_zero_page = Some(n);
+    "khugepaged.defrag", 0, 1, Some(THP),
+        "whether khugepaged reclaims and compacts for a huge page",
+        |s| s.thp.khugepaged_defrag, |s, n| s.thp.khugepaged_defrag = Some(n);
+    "khugepaged.pages_to_scan", 1, u32::MAX as u64, Some(THP),
+        "pages that khugepaged looks at in a run",
+        |s| Some(s.thp.pages_to_scan), |s, n| s.thp.pages_to_scan = n;
+    "khugepaged.scan_sleep_millisecs", 0, u32::MAX as u64, Some(THP),
+        "time between two runs of khugepaged, ms",
+        |s| Some(s.thp.scan_sleep_millisecs), |s, n| s.thp.scan_sleep_millisecs = n;
+    "khugepaged.alloc_sleep_millisecs", 0, u32::MAX as u64, Some(THP),
+        "time that khugepaged waits after an allocation failed, ms",
+        |s| Some(s.thp.alloc_sleep_millisecs), |s, n| s.thp.alloc_sleep_millisecs = n;
+    "khugepaged.max_ptes_none", 0, 511, Some(THP),
+        "pages of a block that may be missing when khugepaged makes it huge",
+        |s| Some(s.thp.max_ptes_none), |s, n| s.thp.max_ptes_none = n;
+    "khugepaged.max_ptes_swap", 0, 511, Some(v(4, 8)),
+        "pages of a block that may be in swap when khugepaged makes it huge",
+        |s| Some(s.thp.max_ptes_swap), |s, n| s.thp.max_ptes_swap = n;
+    "khugepaged.max_ptes_shared", 0, 511, Some(v(5, 8)),
+        "pages of a block that processes may share when khugepaged makes it huge",
+        |s| Some(s.thp.max_ptes_shared), |s, n| s.thp.max_ptes_shared = n;
 }
 
 impl Kernel {
-    /// Why a setting does nothing: it came with a later version, and what it sets was not switched on alone. None for
-    /// one that does something.
+    /// Why a setting does nothing: it came with a later version, and what it sets was not switched on alone; none for one that does something.
     pub(crate) fn without_effect(&self, name: &str) -> Option<String> {
-        let setting = SETTINGS.iter().find(|setting| setting.name == name)?;
-        let since = setting.since.filter(|since| self.version < *since)?;
+        let choice = CHOICES.iter().find(|choice| choice.name == name);
+        let setting = SETTINGS.iter().find(|setting| setting.name == name);
+        let since = match (choice, setting) {
+            (Some(choice), _) => Some(choice.since),
+            (None, setting) => setting?.since,
+        };
+        let since = since.filter(|since| self.version < *since)?;
         let mechanisms = &self.mechanisms;
         let is_used = match name {
             "watermark_scale_factor" => mechanisms.zones.watermark_gap == WatermarkGap::ScaleFactor,
@@ -201,6 +234,7 @@ impl Sysctl {
     ///
     /// When one of them came later.
     pub(super) fn check(&self, version: Version) -> Result<(), KernelError> {
+        self.thp.check(version)?;
         match self.swappiness > 100 && version < FAVOURS_FILES {
             true => Err(KernelError::Sysctl(format!(
                 "swappiness = {}: {version} takes 0 to 100; more came with {FAVOURS_FILES}",
@@ -227,6 +261,9 @@ impl Sysctl {
     /// When there is no such setting or the value is not a number in its range.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), KernelError> {
         let key = name.strip_prefix("vm.").unwrap_or(name).replace('-', "_");
+        if let Some(choice) = CHOICES.iter().find(|known| known.name == key) {
+            return self.thp.choose(choice, value);
+        }
         let Some(setting) = SETTINGS.iter().find(|known| known.name == key) else {
             return Err(KernelError::Sysctl(format!(
                 "the model has no setting {name}"
@@ -248,6 +285,7 @@ impl Sysctl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::thp::{Defrag, Enabled};
     use lowmark_spec::KernelSpec;
 
     #[test]
@@ -265,7 +303,7 @@ mod tests {
             )
         );
         for setting in SETTINGS.iter().filter(|setting| setting.since.is_some()) {
-            assert!(said(&format!("v3.14,{}=1", setting.name)).is_some());
+            assert!(said(&format!("v2.6.36,{}=1", setting.name)).is_some());
             assert_eq!(said(&format!("v6.1,{}=1", setting.name)), None);
         }
         assert_eq!(
@@ -273,6 +311,39 @@ mod tests {
             None
         );
         assert_eq!(said("v3.14,dirty_ratio=5"), None);
+    }
+
+    #[test]
+    fn words_are_those_that_the_version_knows() {
+        let found = |text: &str| {
+            let spec = KernelSpec::parse(text).expect("a kernel");
+            let kernel = Kernel::resolve(&spec).map_err(|error| error.to_string())?;
+            Ok::<_, String>((kernel.sysctl.thp.enabled, kernel.sysctl.thp.defrag))
+        };
+        assert_eq!(found("v4.4"), Ok((None, None)));
+        assert_eq!(
+            found("v4.4,thp.enabled=always,thp.defrag=madvise"),
+            Ok((Some(Enabled::Always), Some(Defrag::Madvise)))
+        );
+        assert_eq!(
+            found("v4.5,thp.defrag=defer"),
+            Err("thp.defrag = defer: v4.5 does not know it; it came with v4.6".into())
+        );
+        assert_eq!(
+            found("v4.11,thp.defrag=defer+madvise"),
+            Ok((None, Some(Defrag::DeferMadvise)))
+        );
+        for (text, part) in [
+            ("v4.10,thp.defrag=defer+madvise", "it came with v4.11"),
+            (
+                "v4.4,thp.enabled=defer",
+                "expected one of always, madvise, never",
+            ),
+            ("v6.1,khugepaged.max_ptes_none=512", "from 0 to 511"),
+        ] {
+            let error = found(text).expect_err("refused");
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     #[test]

@@ -1,227 +1,212 @@
-//! Settings of huge pages, `/sys/kernel/mm/transparent_hugepage`: `thp.…` and `khugepaged.…`.
+//! Settings of transparent huge pages, under `/sys/kernel/mm/transparent_hugepage`.
 
-use super::{KernelError, Version, v};
+use super::change::{v, v2_6};
+use super::{KernelError, Version};
 use lowmark_spec::machine::PAGE_SIZE;
 
-/// Which private memory gets huge pages (`thp.enabled`).
+/// The first version with transparent huge pages, by commit 71e3aac0724f.
+pub const SINCE: Version = v2_6(38);
+
+/// Which memory may get huge pages (`enabled`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThpEnabled {
-    /// All of it.
+pub enum Enabled {
+    /// All private memory.
     Always,
-    /// What asked for them by madvise(2).
+    /// What was advised so (MADV_HUGEPAGE).
     Madvise,
     /// None.
     Never,
 }
 
-/// What a fault does for a huge page when there is none (`thp.defrag`).
+/// What a fault may do to get a huge page when there is no block free (`defrag`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThpDefrag {
-    /// It reclaims and compacts.
+pub enum Defrag {
+    /// Reclaim and compact.
     Always,
-    /// It wakes kswapd and kcompactd.
+    /// Wake kswapd and kcompactd, and take small pages meanwhile (444eb2a449ef).
     Defer,
-    /// The first in regions that asked for huge pages by madvise(2), the second in others.
+    /// Reclaim and compact where that was advised, and `Defer` elsewhere (21440d7eb904).
     DeferMadvise,
-    /// It reclaims and compacts in regions that asked for huge pages, and does nothing in others.
+    /// Reclaim and compact where that was advised, and nothing elsewhere.
     Madvise,
     /// Nothing.
     Never,
 }
 
-/// What khugepaged does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Khugepaged {
-    /// It may reclaim and compact (`khugepaged.defrag`).
-    pub defrag: bool,
-    /// Pages that it scans before it sleeps.
-    pub pages_to_scan: u64,
-    /// How long it sleeps, ms.
-    pub scan_sleep_millisecs: u64,
-    /// How long it waits after it found no huge page, ms.
-    pub alloc_sleep_millisecs: u64,
-    /// Most pages of an extent that may be missing.
-    pub max_ptes_none: u64,
-    /// Most pages of an extent that may be in swap (4.8).
-    pub max_ptes_swap: u64,
-}
-
-/// All of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Thp {
-    /// `thp.enabled`; unless it is set `always`, on a small machine `never`.
-    pub enabled: ThpEnabled,
-    /// `thp.defrag`
-    pub defrag: ThpDefrag,
-    /// Reads of what was never written map the huge page of zeroes.
-    pub use_zero_page: bool,
-    /// `khugepaged.…`
-    pub khugepaged: Khugepaged,
-    /// Which of them a run has set.
-    asked: Asked,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Asked {
-    enabled: bool,
-    defrag: bool,
-    khugepaged_defrag: bool,
-}
-
-/// Pages of a machine below which nothing of huge pages is switched on unless it is asked for (`hugepage_init`): 512 MiB.
-const SMALL_MACHINE: u64 = (512 << 20) / PAGE_SIZE;
-
-/// Commit 444eb2a449ef: the mode `defer`, and `madvise` as the default.
-const DEFER: Version = v(4, 6);
-/// Commit 21440d7eb904: the mode `defer+madvise`.
-const DEFER_MADVISE: Version = v(4, 11);
-
-/// Pages of a huge page.
-const HUGE_PAGE: u64 = 512;
-
-/// A setting: its name, its values in words, and what it is.
-pub const THP_SETTINGS: &[(&str, &str, &str)] = &[
-    (
-        "thp.enabled",
-        "always, madvise, never",
-        "which private memory gets huge pages",
-    ),
-    (
-        "thp.defrag",
-        "always, defer, defer+madvise, madvise, never",
-        "what a fault does for a huge page when there is none",
-    ),
-    (
-        "khugepaged.defrag",
-        "0 or 1",
-        "whether khugepaged may reclaim and compact",
-    ),
-    (
-        "khugepaged.pages_to_scan",
-        "1 and more",
-        "pages that khugepaged scans before it sleeps",
-    ),
-    (
-        "khugepaged.scan_sleep_millisecs",
-        "0 and more",
-        "how long khugepaged sleeps between two scans, ms",
-    ),
-    (
-        "khugepaged.alloc_sleep_millisecs",
-        "0 and more",
-        "how long khugepaged waits after it found no huge page, ms",
-    ),
-    (
-        "khugepaged.max_ptes_none",
-        "0 to 511",
-        "most pages of an extent that may be missing when khugepaged makes it a huge page",
-    ),
-    (
-        "khugepaged.max_ptes_swap",
-        "0 to 511",
-        "most pages of an extent that may be in swap when khugepaged makes it a huge page",
-    ),
+const ENABLED: [(&str, Enabled); 3] = [
+    ("always", Enabled::Always),
+    ("madvise", Enabled::Madvise),
+    ("never", Enabled::Never),
+];
+const DEFRAG: [(&str, Defrag, Version); 5] = [
+    ("always", Defrag::Always, SINCE),
+    ("defer", Defrag::Defer, v(4, 6)),
+    ("defer+madvise", Defrag::DeferMadvise, v(4, 11)),
+    ("madvise", Defrag::Madvise, SINCE),
+    ("never", Defrag::Never, SINCE),
 ];
 
-impl Thp {
-    /// What a version boots with.
-    pub fn of(version: Version) -> Thp {
+/// `/sys/kernel/mm/transparent_hugepage`, with the kernel's defaults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thp {
+    /// Which memory may get huge pages; as the machine says (`thp`) when absent.
+    pub enabled: Option<Enabled>,
+    /// What a fault may do for one; when absent `always`, from 4.6 on `madvise`.
+    pub defrag: Option<Defrag>,
+    /// Reads of what was never written map a huge page of zeroes (since 3.8): 0 or 1; 1 unless the machine is small.
+    pub use_zero_page: Option<u64>,
+    /// Whether khugepaged reclaims and compacts for a huge page: 0 or 1; 1 unless the machine is small.
+    pub khugepaged_defrag: Option<u64>,
+    /// Pages that khugepaged looks at in a run.
+    pub pages_to_scan: u64,
+    /// Time between two runs of khugepaged, ms.
+    pub scan_sleep_millisecs: u64,
+    /// Time that khugepaged waits after an allocation failed, ms.
+    pub alloc_sleep_millisecs: u64,
+    /// Pages of a block that may be missing when khugepaged makes it huge, 0 to 511.
+    pub max_ptes_none: u64,
+    /// Pages of it that may be in swap (since 4.8), 0 to 511.
+    pub max_ptes_swap: u64,
+    /// Pages of it that may be shared between processes (since 5.8), 0 to 511.
+    pub max_ptes_shared: u64,
+}
+
+impl Default for Thp {
+    fn default() -> Self {
         Thp {
-            enabled: ThpEnabled::Always,
-            defrag: match version < DEFER {
-                true => ThpDefrag::Always,
-                false => ThpDefrag::Madvise,
-            },
-            use_zero_page: true,
-            asked: Asked::default(),
-            khugepaged: Khugepaged {
-                defrag: true,
-                pages_to_scan: 8 * HUGE_PAGE,
-                scan_sleep_millisecs: 10_000,
-                alloc_sleep_millisecs: 60_000,
-                max_ptes_none: HUGE_PAGE - 1,
-                max_ptes_swap: HUGE_PAGE / 8,
-            },
+            enabled: None,
+            defrag: None,
+            use_zero_page: None,
+            khugepaged_defrag: None,
+            pages_to_scan: 4096,
+            scan_sleep_millisecs: 10_000,
+            alloc_sleep_millisecs: 60_000,
+            max_ptes_none: 511,
+            max_ptes_swap: 64,
+            max_ptes_shared: 256,
+        }
+    }
+}
+
+/// A setting whose values are words.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice {
+    /// Its name.
+    pub name: &'static str,
+    /// First version that has it.
+    pub since: Version,
+    /// What it is.
+    pub text: &'static str,
+}
+
+/// Settings whose values are words.
+pub const CHOICES: &[Choice] = &[
+    Choice {
+        name: "thp.enabled",
+        since: SINCE,
+        text: "which memory may get huge pages; as the machine's `thp` says unless set",
+    },
+    Choice {
+        name: "thp.defrag",
+        since: SINCE,
+        text: "what a fault may do to get a huge page; always up to v4.5, madvise from v4.6 on unless set",
+    },
+];
+
+impl Choice {
+    /// The words that it takes, each with the first version that knows it.
+    pub fn words(&self) -> Vec<(&'static str, Version)> {
+        match self.name {
+            "thp.enabled" => ENABLED.iter().map(|&(word, _)| (word, SINCE)).collect(),
+            _ => DEFRAG
+                .iter()
+                .map(|&(word, _, since)| (word, since))
+                .collect(),
+        }
+    }
+}
+
+/// What is in force on a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InForce {
+    /// Which memory may get huge pages.
+    pub(crate) enabled: Enabled,
+    /// What a fault may do for one.
+    pub(crate) defrag: Defrag,
+    /// Reads of what was never written map a huge page of zeroes.
+    pub(crate) use_zero_page: bool,
+    /// khugepaged reclaims and compacts for a huge page.
+    pub(crate) khugepaged_defrag: bool,
+}
+
+/// Pages of a machine below which nothing of huge pages is on unless it is set (`hugepage_init`): 512 MiB.
+const SMALL_MACHINE: u64 = (512 << 20) / PAGE_SIZE;
+
+/// Commit 444eb2a449ef: faults reclaim and compact only where that was advised.
+const MADVISE_BY_DEFAULT: Version = v(4, 6);
+
+impl Thp {
+    /// What is in force in a kernel of this version on a machine with so many pages, `on` if it boots with huge pages.
+    pub(crate) fn in_force(&self, version: Version, on: bool, pages: u64) -> InForce {
+        let large = pages >= SMALL_MACHINE;
+        let enabled = match on && large {
+            true => Enabled::Always,
+            false => Enabled::Never,
+        };
+        let defrag = match version < MADVISE_BY_DEFAULT {
+            _ if !large => Defrag::Never,
+            true => Defrag::Always,
+            false => Defrag::Madvise,
+        };
+        let flag = |asked: Option<u64>| asked.map_or(large, |value| value == 1);
+        InForce {
+            enabled: self.enabled.unwrap_or(enabled),
+            defrag: self.defrag.unwrap_or(defrag),
+            use_zero_page: flag(self.use_zero_page),
+            khugepaged_defrag: flag(self.khugepaged_defrag),
         }
     }
 
-    /// What is in force on a machine with so many pages.
-    pub(crate) fn booted(self, pages: u64) -> Thp {
-        let mut booted = self;
-        if pages < SMALL_MACHINE {
-            booted.use_zero_page = false;
-            if !self.asked.enabled {
-                booted.enabled = ThpEnabled::Never;
-            }
-            if !self.asked.defrag {
-                booted.defrag = ThpDefrag::Never;
-            }
-            booted.khugepaged.defrag &= self.asked.khugepaged_defrag;
-        }
-        booted
-    }
-
-    /// Whether a setting is one of huge pages.
-    pub fn has(name: &str) -> bool {
-        THP_SETTINGS.iter().any(|(known, ..)| *known == name)
-    }
-
-    /// Sets one value by name, as a version takes it.
+    /// Sets what is set by words.
     ///
     /// # Errors
     ///
-    /// When there is no such setting, or the version does not take the value.
-    pub fn set(&mut self, name: &str, value: &str, version: Version) -> Result<(), KernelError> {
-        let Some((_, values, _)) = THP_SETTINGS.iter().find(|(known, ..)| *known == name) else {
-            return Err(KernelError::Sysctl(format!(
-                "the model has no setting {name}"
-            )));
-        };
-        let wrong = || KernelError::Sysctl(format!("{name} = {value}: expected {values}"));
-        let later = |since| {
-            KernelError::Sysctl(format!(
-                "{name} = {value}: {version} has no such mode, which came with {since}"
-            ))
-        };
-        let number = |max: u64| value.parse().ok().filter(|&n| n <= max).ok_or_else(wrong);
-        let ms = || number(u64::from(u32::MAX));
-        let own = &mut self.khugepaged;
-        match name {
-            "thp.enabled" => {
-                self.asked.enabled = true;
-                self.enabled = match value {
-                    "always" => ThpEnabled::Always,
-                    "madvise" => ThpEnabled::Madvise,
-                    "never" => ThpEnabled::Never,
-                    _ => return Err(wrong()),
-                }
+    /// When the setting has no such value.
+    pub(super) fn choose(&mut self, choice: &Choice, value: &str) -> Result<(), KernelError> {
+        let enabled = ENABLED.iter().find(|(word, _)| *word == value);
+        let defrag = DEFRAG.iter().find(|(word, ..)| *word == value);
+        match (choice.name, enabled, defrag) {
+            ("thp.enabled", Some(&(_, enabled)), _) => self.enabled = Some(enabled),
+            ("thp.defrag", _, Some(&(_, defrag, _))) => self.defrag = Some(defrag),
+            _ => {
+                let words: Vec<&str> = choice.words().iter().map(|&(word, _)| word).collect();
+                return Err(KernelError::Sysctl(format!(
+                    "{} = {value}: expected one of {}",
+                    choice.name,
+                    words.join(", ")
+                )));
             }
-            "thp.defrag" => {
-                self.asked.defrag = true;
-                self.defrag = match value {
-                    "always" => ThpDefrag::Always,
-                    "defer" if version < DEFER => return Err(later(DEFER)),
-                    "defer" => ThpDefrag::Defer,
-                    "defer+madvise" if version < DEFER_MADVISE => return Err(later(DEFER_MADVISE)),
-                    "defer+madvise" => ThpDefrag::DeferMadvise,
-                    "madvise" => ThpDefrag::Madvise,
-                    "never" => ThpDefrag::Never,
-                    _ => return Err(wrong()),
-                }
-            }
-            "khugepaged.defrag" => {
-                self.asked.khugepaged_defrag = true;
-                own.defrag = number(1)? == 1;
-            }
-            "khugepaged.pages_to_scan" => {
-                own.pages_to_scan = Some(ms()?).filter(|&n| n > 0).ok_or_else(wrong)?;
-            }
-            "khugepaged.scan_sleep_millisecs" => own.scan_sleep_millisecs = ms()?,
-            "khugepaged.alloc_sleep_millisecs" => own.alloc_sleep_millisecs = ms()?,
-            "khugepaged.max_ptes_none" => own.max_ptes_none = number(HUGE_PAGE - 1)?,
-            _ => own.max_ptes_swap = number(HUGE_PAGE - 1)?,
         }
         Ok(())
+    }
+
+    /// Whether a version knows these values.
+    ///
+    /// # Errors
+    ///
+    /// When one of them came later.
+    pub(super) fn check(&self, version: Version) -> Result<(), KernelError> {
+        let chosen = DEFRAG
+            .iter()
+            .find(|(_, defrag, _)| Some(*defrag) == self.defrag);
+        match chosen {
+            Some((word, _, since)) if version < *since && version >= SINCE => {
+                Err(KernelError::Sysctl(format!(
+                    "thp.defrag = {word}: {version} does not know it; it came with {since}"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -230,38 +215,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_came_one_after_the_other() {
-        let takes = |version, mode: &str| Thp::of(version).set("thp.defrag", mode, version).is_ok();
-        assert_eq!(Thp::of(v(4, 5)).defrag, ThpDefrag::Always);
-        assert_eq!(Thp::of(v(4, 6)).defrag, ThpDefrag::Madvise);
-        assert!(!takes(v(4, 5), "defer") && takes(v(4, 6), "defer"));
-        assert!(!takes(v(4, 10), "defer+madvise") && takes(v(4, 11), "defer+madvise"));
-        assert!(!takes(v(6, 1), "sometimes"));
-    }
-
-    #[test]
-    fn a_small_machine_has_nothing_but_what_is_asked_for() -> Result<(), KernelError> {
-        let mut thp = Thp::of(v(6, 1));
-        assert_eq!(thp.booted(SMALL_MACHINE), thp);
-        assert_eq!(thp.booted(SMALL_MACHINE - 1).enabled, ThpEnabled::Never);
-        thp.set("thp.enabled", "always", v(6, 1))?;
-        let small = thp.booted(SMALL_MACHINE - 1);
-        assert_eq!(small.enabled, ThpEnabled::Always);
-        assert_eq!(small.defrag, ThpDefrag::Never);
-        Ok(())
-    }
-
-    #[test]
-    fn every_setting_is_one_that_can_be_set() {
-        for (name, values, _) in THP_SETTINGS {
-            let mut thp = Thp::of(v(6, 1));
-            let value = match values.split([',', ' ']).next() {
-                Some("always") => "never",
-                _ => "1",
-            };
-            assert_eq!(thp.set(name, value, v(6, 1)), Ok(()), "{name}");
-            let error = thp.set(name, "-3", v(6, 1)).expect_err(name).to_string();
-            assert!(error.contains(name) && error.contains(values), "{error}");
-        }
+    fn a_small_machine_has_nothing_but_what_is_set() {
+        let found = |thp: &Thp, version, on, pages| {
+            let found = thp.in_force(version, on, pages);
+            (found.enabled, found.defrag, found.use_zero_page)
+        };
+        let mut thp = Thp::default();
+        let large = (Enabled::Always, Defrag::Always, true);
+        assert_eq!(found(&thp, v(4, 5), true, SMALL_MACHINE), large);
+        let later = (Enabled::Always, Defrag::Madvise, true);
+        assert_eq!(found(&thp, v(4, 6), true, SMALL_MACHINE), later);
+        let small = (Enabled::Never, Defrag::Never, false);
+        assert_eq!(found(&thp, v(4, 6), true, SMALL_MACHINE - 1), small);
+        thp.enabled = Some(Enabled::Madvise);
+        let asked = (Enabled::Madvise, Defrag::Never, false);
+        assert_eq!(found(&thp, v(4, 6), false, SMALL_MACHINE - 1), asked);
     }
 }

@@ -109,10 +109,6 @@ impl Mm {
     /// Memory as it is after boot, `occupied` allocated.
     pub(crate) fn new(machine: &Machine, kernel: Kernel) -> Mm {
         let layout = Layout::of(machine, &kernel);
-        let kernel = Kernel {
-            thp: kernel.thp.booted(layout.pages),
-            ..kernel
-        };
         let Built {
             zones,
             nodes,
@@ -123,7 +119,7 @@ impl Mm {
         let pages = Pages::new(zones.last().map_or(0, end), &starts);
         let shrinkers = Shrinkers::new(machine, &kernel, nodes.len());
         let high = zones.iter().any(|zone| zone.kind == ZoneType::High);
-        let huge = HugeMemory::new(machine, &kernel, pages.len(), nodes.len());
+        let huge = HugeMemory::new(&kernel, layout.thp, pages.len(), nodes.len());
         let mut mm = Mm {
             pages,
             zones,

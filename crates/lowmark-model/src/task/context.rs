@@ -8,7 +8,7 @@ use crate::mm::types::OutOfMemory;
 use crate::world::SysRef;
 use lowmark_spec::random::Stream;
 use lowmark_spec::visit::Visit;
-use lowmark_spec::workload::Workload;
+use lowmark_spec::workload::{Answer, Workload};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -52,6 +52,7 @@ impl From<FaultError> for Stop {
     fn from(error: FaultError) -> Stop {
         match error {
             FaultError::OutOfMemory => Stop::Killed,
+            FaultError::Sigsegv => Stop::Failed("the page was unmapped (SIGSEGV)".into()),
             FaultError::Sigbus => Stop::Failed(
                 "no page there: behind the end of the file, or no space left on its device (SIGBUS)".into(),
             ),
@@ -87,6 +88,8 @@ pub(super) struct Context {
     pub(super) picks: BTreeMap<Turn, Visit>,
     /// Threads of this instance that `parallel` has started, for their streams.
     pub(super) threads: u64,
+    /// What the last `probe` of a `sample` found.
+    pub(super) answer: Option<Answer>,
 }
 
 impl Context {

@@ -16,8 +16,8 @@ use lowmark_spec::Scenario;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::random::Stream;
 use lowmark_spec::workload::{
-    Access, Amount, CgroupId, Cmp, Condition, End, Op, Order, Probe, Sharing, Start, Stmt, Times,
-    Touch,
+    Access, Amount, CgroupId, Cmp, Condition, End, Op, Order, Sharing, Start, Stmt, Times, Touch,
+    series_number,
 };
 use std::future::Future;
 use std::pin::Pin;
@@ -74,7 +74,6 @@ pub(crate) fn start(sys: &SysRef, scenario: &Scenario, boot: &Boot) {
                     ..Barrier::default()
                 })
                 .collect(),
-            samples: vec![Vec::new(); workload.series.len()],
             groups: workload.tasks.iter().map(|_| Group::default()).collect(),
             until_kswapd_idle: workload.end == End::KswapdIdle,
             ..Shared::default()
@@ -119,6 +118,7 @@ fn start_instances(sys: &SysRef, program: &Rc<Program>, task: usize, count: u64)
             open: Default::default(),
             picks: Default::default(),
             threads: 0,
+            answer: None,
         };
         let body: BoxFuture = Box::pin(run_instance(context, instance));
         let id = world.spawn(spec.name.clone(), false, body);
@@ -201,7 +201,10 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             advice,
             ..
         } => maps::map_region(context, *map, *kind, *length, *offset, *advice).await?,
-        Op::Unmap { map, .. } => maps::unmap(context, *map).await,
+        Op::Unmap { map, range, every } => match range {
+            None => maps::unmap(context, *map).await,
+            Some(range) => maps::unmap_range(context, *map, *range, *every).await?,
+        },
         Op::Touch { map, what } => return maps::touch_map(context, *map, *what).await,
         Op::Memset { map, range } => {
             let what = Touch {
@@ -214,16 +217,11 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             };
             return maps::touch_map(context, *map, what).await;
         }
-        Op::Advise { map, advice, .. } => {
-            maps::advise(context, *map, *advice)?;
-            sys.charge_kernel(sys.costs.syscall_ns).await;
+        Op::Advise { map, advice, range } => {
+            maps::advise(context, *map, *advice, *range).await?;
         }
-        Op::Probe {
-            map,
-            offset,
-            what: Probe::Resident,
-        } => {
-            let _resident = maps::is_resident(context, *map, *offset)?;
+        Op::Probe { map, offset, what } => {
+            context.answer = Some(maps::probe(context, *map, *offset, *what)?);
             sys.charge_kernel(sys.costs.syscall_ns).await;
         }
         Op::Node { node } => {
@@ -274,11 +272,14 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             });
         }
         Op::Sample { series, body } => {
+            context.answer = None;
             let start = sys.world().sched.now();
             run_body(context, body).await?;
+            let number = series_number(*series, context.answer.take());
             let world = &mut *sys.world();
             let now = world.sched.now();
-            world.workload.samples[*series].push((now, now - start));
+            let samples = world.workload.samples.entry(number).or_default();
+            samples.push((now, now - start));
         }
         _ => return fileio::run(context, stmt).await,
     }
@@ -368,6 +369,7 @@ async fn parallel(context: &mut Context, bodies: &[Vec<Stmt>]) {
             open: Default::default(),
             picks: Default::default(),
             thread: context.threads,
+            answer: None,
             ..context.clone()
         };
         let name = context.program.workload.tasks[context.task].name.clone();

@@ -2,19 +2,20 @@
 
 use super::context::{Context, Stop, missing};
 use super::touch::touch;
-use crate::ids::InodeId;
 use crate::kernel::VmaRecency;
 use crate::mm::Mm;
-use crate::mm::fault::filemap_fault::{MappedFile, ReadAdvice};
+use crate::mm::fault::filemap_fault::ReadAdvice;
 use crate::mm::fault::memory::{Backing, Vma};
+use crate::mm::fault::parts::{HugeAdvice, Parts};
 use crate::mm::fault::shmem::{ShmemInode, ShmemSlot};
 use crate::mm::files::filemap::OpenFile;
 use crate::mm::files::truncate;
 use crate::mm::frames::pte::Pte;
 use crate::mm::shrinker::d_lookup;
+use crate::mm::types::PAGEBLOCK_ORDER;
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
-use lowmark_spec::workload::{Advice, MapKind, Touch};
+use lowmark_spec::workload::{Advice, Answer, MapKind, Probe, Range, Touch};
 
 /// mmap(2)
 pub(super) async fn map_region(
@@ -38,10 +39,7 @@ pub(super) async fn map_region(
         let vma = world.mm.vmas.len() as u32;
         world.back(kind, vma, pages).map(|(backing, first)| {
             let file = match backing {
-                Backing::File { inode, .. } => Some(Box::new(MappedFile {
-                    open: OpenFile::new(world, inode),
-                    advice: ReadAdvice::Normal,
-                })),
+                Backing::File { inode, .. } => Some(Box::new(OpenFile::new(world, inode))),
                 _ => None,
             };
             let pmds = world.mm.no_tables(pages);
@@ -53,21 +51,20 @@ pub(super) async fn map_region(
                 pmds,
                 first,
                 swapra_miss: 0,
-                recency: true,
                 readahead: Default::default(),
                 offset: (offset / PAGE_SIZE) as u32,
                 file,
+                parts: Parts::default(),
             });
+            if let Some(advice) = advice.filter(|&advice| advice != Advice::Dontneed) {
+                set_advice(world, vma, advice, None);
+            }
             context.maps[map] = Some(vma);
         })
     };
-    let result = match advice {
-        Some(advice) => mapped.and_then(|()| advise(context, map, advice)),
-        None => mapped,
-    };
     sys.charge_kernel(sys.costs.syscall_ns).await;
     sys.up_write(context.space);
-    result
+    mapped
 }
 
 /// Most pages of all maps together, 4 TiB: their PTEs take 4 GiB of the host. A bound of the model's own, so that a run
@@ -128,46 +125,116 @@ impl World {
 
 /// munmap(2) of a whole region.
 pub(super) async fn unmap(context: &mut Context, map: usize) {
-    let Some(vma) = context.maps[map].take() else {
-        return;
-    };
+    if let Some(vma) = context.maps[map].take() {
+        change_maps(context, vma, |world| world.mm.unmap_region(vma)).await;
+    }
+}
+
+/// munmap(2) of a range of a region, and of what is at this distance behind it, each with a call of its own.
+pub(super) async fn unmap_range(
+    context: &mut Context,
+    map: usize,
+    range: Range,
+    every: Option<u64>,
+) -> Result<(), Stop> {
+    let vma = context.region(map)?;
+    let length = region_length(context, vma);
+    for range in range.repeated(every, length) {
+        change_maps(context, vma, |world| {
+            let pages = pages_of(world, vma, Some(range));
+            world.mm.unmap_range(vma, pages);
+        })
+        .await;
+    }
+    Ok(())
+}
+
+/// Changes what is mapped of a region with `mmap_sem` held for writing; a file of which nothing is mapped any more is
+/// closed.
+async fn change_maps(context: &Context, vma: u32, change: impl FnOnce(&mut World)) {
     let sys = context.sys.clone();
     sys.down_write(context.space).await;
     let file = {
         let world = &mut *sys.world();
-        world.workload.mapped -= world.mm.vmas[vma as usize].ptes.len() as u64;
-        world.mm.unmap_region(vma);
-        world.mm.vmas[vma as usize].file.take()
+        let length = |world: &World| world.mm.vmas[vma as usize].ptes.len() as u64;
+        let before = length(world);
+        change(world);
+        world.workload.mapped -= before - length(world);
+        match length(world) {
+            0 => world.mm.vmas[vma as usize].file.take(),
+            _ => None,
+        }
     };
     sys.charge_kernel(sys.costs.syscall_ns).await;
     sys.up_write(context.space);
     if let Some(file) = file {
-        truncate::close(&sys, file.open.inode).await;
+        truncate::close(&sys, file.inode).await;
     }
 }
 
-/// madvise(2) of a whole region: about readahead, which means something to files only, and thereby about whether
-/// references count.
-pub(super) fn advise(context: &Context, map: usize, advice: Advice) -> Result<(), Stop> {
-    let vma = context.region(map)?;
-    let advice = match advice {
-        Advice::Random => ReadAdvice::Random,
-        Advice::Sequential => ReadAdvice::Sequential,
-        Advice::Normal => ReadAdvice::Normal,
-        _ => return Ok(()),
-    };
-    let world = &mut *context.sys.world();
-    let ignored = world.mm.kernel.mechanisms.reclaim.vma_recency;
-    let region = &mut world.mm.vmas[vma as usize];
-    region.recency = match advice {
-        ReadAdvice::Normal => true,
-        ReadAdvice::Sequential => false,
-        ReadAdvice::Random => ignored == VmaRecency::NotSequential,
-    };
-    if let Some(file) = &mut region.file {
-        file.advice = advice;
+fn region_length(context: &Context, vma: u32) -> u64 {
+    context.sys.world().mm.vmas[vma as usize].ptes.len() as u64 * PAGE_SIZE
+}
+
+/// The pages of a range of a region, or all of them.
+fn pages_of(world: &World, vma: u32, range: Option<Range>) -> std::ops::Range<u32> {
+    let pages = world.mm.vmas[vma as usize].pages();
+    let page = |number: u64| number.min(u64::from(pages)) as u32;
+    match range {
+        None => 0..pages,
+        Some(Range { offset, length }) => {
+            let end = offset.saturating_add(length).div_ceil(PAGE_SIZE);
+            page(offset / PAGE_SIZE)..page(end)
+        }
     }
+}
+
+/// madvise(2) of a range of a region, or of all of it.
+pub(super) async fn advise(
+    context: &Context,
+    map: usize,
+    advice: Advice,
+    range: Option<Range>,
+) -> Result<(), Stop> {
+    let vma = context.region(map)?;
+    let sys = &context.sys;
+    if advice == Advice::Dontneed {
+        sys.down_read(context.space).await;
+        {
+            let world = &mut *sys.world();
+            let pages = pages_of(world, vma, range);
+            world.mm.zap_range(vma, pages);
+        }
+        sys.charge_kernel(sys.costs.syscall_ns).await;
+        sys.up_read(context.space);
+        return Ok(());
+    }
+    sys.down_write(context.space).await;
+    set_advice(&mut sys.world(), vma, advice, range);
+    sys.charge_kernel(sys.costs.syscall_ns).await;
+    sys.up_write(context.space);
     Ok(())
+}
+
+/// What advice makes of a range that only says how the kernel is to treat it (`madvise_behavior`).
+fn set_advice(world: &mut World, vma: u32, advice: Advice, range: Option<Range>) {
+    let pages = pages_of(world, vma, range);
+    let ignored = world.mm.kernel.mechanisms.reclaim.vma_recency;
+    world.mm.split_huge_at(vma, pages.start);
+    world.mm.split_huge_at(vma, pages.end);
+    let region = &mut world.mm.vmas[vma as usize];
+    let all = region.pages();
+    region.parts.change(pages, all, |part| match advice {
+        Advice::Normal => (part.reads, part.recency) = (ReadAdvice::Normal, true),
+        Advice::Sequential => (part.reads, part.recency) = (ReadAdvice::Sequential, false),
+        Advice::Random => {
+            part.reads = ReadAdvice::Random;
+            part.recency = ignored == VmaRecency::NotSequential;
+        }
+        Advice::Hugepage => part.huge = HugeAdvice::Huge,
+        Advice::Nohugepage => part.huge = HugeAdvice::NoHuge,
+        _ => {}
+    });
 }
 
 pub(super) async fn touch_map(context: &mut Context, map: usize, what: Touch) -> Result<(), Stop> {
@@ -175,22 +242,26 @@ pub(super) async fn touch_map(context: &mut Context, map: usize, what: Touch) ->
     touch(context, vma, what).await
 }
 
-/// mincore(2): of a file, whether it is in memory, else whether it is mapped.
-pub(super) fn is_resident(context: &Context, map: usize, offset: u64) -> Result<bool, Stop> {
+/// What a page is: mincore(2), which says of a file whether the page is in memory and else whether it is mapped, or
+/// `/proc/kpageflags`, which says whether it is part of a huge page.
+pub(super) fn probe(
+    context: &Context,
+    map: usize,
+    offset: u64,
+    what: Probe,
+) -> Result<Answer, Stop> {
     let vma = context.region(map)?;
     let world = context.sys.world();
     let region = &world.mm.vmas[vma as usize];
     let page = (offset / PAGE_SIZE) as u32;
-    let mapped = region
-        .ptes
-        .get(page as usize)
-        .is_some_and(|pte| pte.frame().is_some());
-    let cached = |inode: InodeId| {
-        let pages = &world.mm.inodes[inode].pages;
-        pages.page(region.offset + page).is_some()
+    let frame = region.ptes.get(page as usize).and_then(|pte| pte.frame());
+    let yes = match (what, region.backing) {
+        (Probe::Huge, _) => frame.is_some_and(|pfn| world.mm.pages[pfn].order() == PAGEBLOCK_ORDER),
+        (Probe::Resident, Backing::File { inode, .. }) if region.parts.at(page).mapped => {
+            let pages = &world.mm.inodes[inode].pages;
+            frame.is_some() || pages.page(region.offset + page).is_some()
+        }
+        (Probe::Resident, _) => frame.is_some(),
     };
-    Ok(match region.backing {
-        Backing::File { inode, .. } => mapped || cached(inode),
-        _ => mapped,
-    })
+    Ok(Answer::to(what, yes))
 }

@@ -6,26 +6,30 @@ mod fileio;
 mod files;
 mod interpreter;
 mod maps;
+mod since;
 mod support;
 mod touch;
 
 pub(crate) use barrier::Barrier;
 pub(crate) use files::{Files, bytes_before};
 pub(crate) use interpreter::start;
+pub use since::Later;
+pub(crate) use since::later;
 pub use support::{Unsupported, unsupported};
 
 use crate::mm::types::Pfn;
 use crate::time::{Nanos, TaskId, WaitQueue};
 use lowmark_record::Phase;
 use lowmark_spec::visit::Touched;
+use std::collections::BTreeMap;
 
 /// What the tasks of a run have in common.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     /// Barriers, as the workload numbers them.
     pub(crate) barriers: Vec<Barrier>,
-    /// Samples of each series: time of completion and value.
-    pub(crate) samples: Vec<Vec<(Nanos, Nanos)>>,
+    /// Samples by the number of their series and answer: time of completion and value.
+    pub(crate) samples: BTreeMap<u64, Vec<(Nanos, Nanos)>>,
     /// For each task of the run, by its id: the line of the statement that it carries out.
     pub(crate) lines: Vec<u32>,
     /// Pages of all maps that are there now.

@@ -1,6 +1,6 @@
 //! Which statements the model can carry out.
 
-use lowmark_spec::workload::{Advice, Condition, Op, Probe, Stmt, Workload};
+use lowmark_spec::workload::{Advice, Condition, Op, Stmt, Workload};
 
 /// A statement that the model cannot carry out yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,24 +51,13 @@ fn missing(op: &Op) -> Option<String> {
             let advice = advice.and_then(missing_advice)?;
             part(&format!("with advice {advice}"))
         }
-        Op::Unmap { range: None, .. } => None,
-        Op::Unmap { .. } => part("of a range"),
-        Op::Advise { advice, range, .. } => match (missing_advice(*advice), range) {
-            (Some(advice), _) => part(&advice),
-            (None, Some(_)) if *advice != Advice::Nohugepage => part("of a range"),
-            (None, _) => None,
-        },
-        Op::Probe {
-            what: Probe::Resident,
-            ..
-        } => None,
-        Op::Probe {
-            what: Probe::Huge, ..
-        } => part("for huge pages"),
+        Op::Advise { advice, .. } => missing_advice(*advice).and_then(|advice| part(&advice)),
         Op::Until {
             condition: Condition::KswapdIdle | Condition::Vmstat { .. },
             ..
         }
+        | Op::Unmap { .. }
+        | Op::Probe { .. }
         | Op::Touch { .. }
         | Op::Memset { .. }
         | Op::Node { .. }
@@ -105,7 +94,12 @@ fn missing(op: &Op) -> Option<String> {
 /// The name of an advice that the model does not take.
 fn missing_advice(advice: Advice) -> Option<String> {
     match advice {
-        Advice::Normal | Advice::Random | Advice::Sequential | Advice::Nohugepage => None,
+        Advice::Normal
+        | Advice::Random
+        | Advice::Sequential
+        | Advice::Hugepage
+        | Advice::Nohugepage
+        | Advice::Dontneed => None,
         other => Some(format!("{other:?}").to_lowercase()),
     }
 }
@@ -113,7 +107,7 @@ fn missing_advice(advice: Advice) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lowmark_spec::workload::{MapKind, Range};
+    use lowmark_spec::workload::MapKind;
 
     const ADVICE: [(Advice, Option<&str>); 11] = [
         (Advice::Normal, None),
@@ -121,8 +115,8 @@ mod tests {
         (Advice::Sequential, None),
         (Advice::Nohugepage, None),
         (Advice::Willneed, Some("willneed")),
-        (Advice::Dontneed, Some("dontneed")),
-        (Advice::Hugepage, Some("hugepage")),
+        (Advice::Dontneed, None),
+        (Advice::Hugepage, None),
         (Advice::Cold, Some("cold")),
         (Advice::Pageout, Some("pageout")),
         (Advice::Free, Some("free")),
@@ -150,21 +144,5 @@ mod tests {
             assert_eq!(missing(&map), with);
             assert_eq!(missing(&later), name.map(|name| format!("advise {name}")));
         }
-    }
-
-    /// A file keeps one advice, for all of it.
-    #[test]
-    fn advice_about_a_part_is_refused() {
-        let part = |advice| Op::Advise {
-            map: 0,
-            advice,
-            range: Some(Range {
-                offset: 0,
-                length: 4096,
-            }),
-        };
-        let refused = Some("advise of a range".to_owned());
-        assert_eq!(missing(&part(Advice::Random)), refused);
-        assert_eq!(missing(&part(Advice::Nohugepage)), None);
     }
 }

@@ -2,15 +2,15 @@
 
 use super::{Accel, GuestError};
 use crate::protocol::{GuestLine, Said};
+use crate::runner::Line;
 use crate::runner::procfs::parse_vmstat;
-use crate::runner::{Line, series_name};
 use lowmark_record::vmstat::is_counter;
 use lowmark_record::{
     CounterLog, Gauges, Outcome, Phase, Recording, RunInfo, Series, System, TaskTimes, Unit,
 };
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::PAGE_SIZE;
-use lowmark_spec::workload::{Cgroup, TimeUnit};
+use lowmark_spec::workload::{Cgroup, TimeUnit, series_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Files under `/proc` and `/sys` at one time, by path without the leading slash.

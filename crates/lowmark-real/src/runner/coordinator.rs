@@ -342,7 +342,7 @@ fn run_process(
         open: BTreeMap::new(),
         picks: BTreeMap::new(),
         buffer: None,
-        label: 0,
+        answer: None,
     };
     let ok = std::thread::scope(|scope| {
         let mut others = Vec::new();

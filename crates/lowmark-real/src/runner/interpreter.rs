@@ -9,13 +9,15 @@ use super::files::Files;
 use super::procfs::{self, Kswapd};
 use super::report::{self, Line, now_ns};
 use super::shared::{Process, Shared};
-use super::sys::{self, Backing, Mapping};
+use super::sys::{self, Backing, HUGE_PAGE, Mapping};
 use super::time;
 use super::touch::{content, touch};
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::random::Stream;
 use lowmark_spec::visit::Visit;
-use lowmark_spec::workload::{Advice, MapKind, Op, Probe, Range, Stmt, Times, Workload};
+use lowmark_spec::workload::{
+    Advice, Answer, MapKind, Op, Probe, Range, Stmt, Times, Workload, series_number,
+};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -81,11 +83,8 @@ pub(super) struct Context {
     /// Buffer for reads and writes.
     pub(super) buffer: Option<fileio::Buffer>,
     /// What the last `probe` of a `sample` found.
-    pub(super) label: u64,
+    pub(super) answer: Option<Answer>,
 }
-
-/// Numbers of series that a probe's answer makes of one, see [`super::series_name`].
-pub(super) const LABELS: u64 = 5;
 
 impl Context {
     /// A thread of the same process that shares the maps.
@@ -105,7 +104,7 @@ impl Context {
             open: BTreeMap::new(),
             picks: BTreeMap::new(),
             buffer: None,
-            label: 0,
+            answer: None,
         }
     }
 
@@ -187,14 +186,14 @@ fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             }
             Some(range) => {
                 let region = context.region(*map)?;
-                for range in repeated(*range, *every, region.mapping.length()) {
+                for range in range.repeated(*every, region.mapping.length()) {
                     region.mapping.unmap(range)?;
                 }
             }
         },
         Op::Punch { map, range, every } => {
             let region = context.region(*map)?;
-            for range in repeated(*range, *every, region.mapping.length()) {
+            for range in range.repeated(*every, region.mapping.length()) {
                 match region.kind {
                     MapKind::AnonShared | MapKind::FileShared(_) => region.mapping.remove(range)?,
                     _ => region.mapping.advise(Advice::Dontneed, range)?,
@@ -227,10 +226,11 @@ fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
         }
         Op::Probe { map, offset, what } => {
             let region = context.region(*map)?;
-            context.label = match what {
-                Probe::Resident => 3 + u64::from(region.mapping.resident(*offset)?),
-                Probe::Huge => 1 + u64::from(is_huge(&region.mapping, *offset)?),
+            let yes = match what {
+                Probe::Resident => region.mapping.resident(*offset)?,
+                Probe::Huge => is_huge(&region.mapping, *offset)?,
             };
+            context.answer = Some(Answer::to(*what, yes));
         }
         Op::Mlock { map, lock } => context.region(*map)?.mapping.lock(*lock)?,
         Op::Node { node } => sys::prefer_node(*node)?,
@@ -278,12 +278,11 @@ fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             time_ns: now_ns(),
         })?,
         Op::Sample { series, body } => {
-            context.label = 0;
+            context.answer = None;
             let start = now_ns();
             run_body(context, body)?;
             let end = now_ns();
-            let series = *series * LABELS as usize + context.label as usize;
-            context.label = 0;
+            let series = series_number(*series, context.answer.take()) as usize;
             context.locked(|process| process.sample(series, end, end - start))?;
         }
         Op::Sysctl { name, value } => procfs::set(name, value)?,
@@ -311,20 +310,6 @@ fn whole(region: &Region) -> Range {
         offset: 0,
         length: region.mapping.length(),
     }
-}
-
-/// A range, and its repetitions at this distance up to the end.
-fn repeated(range: Range, every: Option<u64>, length: u64) -> impl Iterator<Item = Range> {
-    let step = every.unwrap_or(u64::MAX).max(1);
-    let mut next = Some(range.offset);
-    std::iter::from_fn(move || {
-        let offset = next.filter(|&offset| offset < length)?;
-        next = offset.checked_add(step);
-        Some(Range {
-            offset,
-            length: range.length,
-        })
-    })
 }
 
 fn new_region(context: &Context, kind: MapKind, length: u64, offset: u64) -> Result<Region, Stop> {
@@ -384,44 +369,42 @@ fn parallel(context: &mut Context, bodies: &[Vec<Stmt>]) -> Result<(), Stop> {
     results.into_iter().collect()
 }
 
-/// Whether a page is part of a huge page: its frame's flags in `/proc/kpageflags`, for which one must be
-/// root. Documentation/admin-guide/mm/pagemap.rst.
+/// Whether a page is part of a huge page: the flags of its frame and its neighbours in `/proc/kpageflags`, for which one
+/// must be root, say that all frames of the block are one page. Documentation/admin-guide/mm/pagemap.rst.
 fn is_huge(mapping: &Mapping, offset: u64) -> std::io::Result<bool> {
     const PRESENT: u64 = 1 << 63;
     const FRAME: u64 = (1 << 55) - 1;
-    const HUGE_OR_THP: u64 = 1 << 17 | 1 << 22;
-    let entry = |path: &str, at: u64| {
+    const HEAD: u64 = 1 << 15;
+    const TAIL: u64 = 1 << 16;
+    const FRAMES: usize = (HUGE_PAGE / PAGE_SIZE) as usize;
+    let entries = |path: &str, first: u64, bytes: &mut [u8]| {
         let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(at * 8))?;
-        let mut bytes = [0; 8];
-        file.read_exact(&mut bytes)?;
-        Ok::<u64, std::io::Error>(u64::from_le_bytes(bytes))
+        file.seek(SeekFrom::Start(first * 8))?;
+        file.read_exact(bytes)
     };
-    let page = entry("/proc/self/pagemap", mapping.virtual_page(offset))?;
+    let mut bytes = [0; 8];
+    entries(
+        "/proc/self/pagemap",
+        mapping.virtual_page(offset),
+        &mut bytes,
+    )?;
+    let page = u64::from_le_bytes(bytes);
     if page & PRESENT == 0 {
         return Ok(false);
     }
-    Ok(entry("/proc/kpageflags", page & FRAME)? & HUGE_OR_THP != 0)
+    let first = (page & FRAME) / FRAMES as u64 * FRAMES as u64;
+    let mut block = [0; FRAMES * 8];
+    entries("/proc/kpageflags", first, &mut block)?;
+    let (flags, _) = block.as_chunks::<8>();
+    let mut kinds = flags
+        .iter()
+        .map(|flags| u64::from_le_bytes(*flags) & (HEAD | TAIL));
+    Ok(kinds.next() == Some(HEAD) && kinds.all(|kind| kind == TAIL))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ranges_repeat_to_the_end() {
-        let range = Range {
-            offset: 4,
-            length: 2,
-        };
-        let offsets = |every| {
-            repeated(range, every, 20)
-                .map(|r| r.offset)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(offsets(None), [4]);
-        assert_eq!(offsets(Some(6)), [4, 10, 16]);
-    }
 
     #[test]
     fn no_page_stores_zero() {

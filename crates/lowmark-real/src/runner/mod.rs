@@ -28,7 +28,7 @@ pub use report::{LINE_BYTES_MAX, Line, now_ns};
 pub use support::{Unsupported, unsupported};
 
 use coordinator::Coordinator;
-use interpreter::{LABELS, Program};
+use interpreter::Program;
 use lowmark_spec::workload::{FileIo, FileRef, Op, Sharing, Stmt, Workload};
 use procfs::Kswapd;
 use shared::{Extent, Shared};
@@ -134,20 +134,4 @@ fn turns(workload: &Workload) -> BTreeMap<(usize, u32, &'static str, usize), usi
         );
     }
     found
-}
-
-/// The series to which a sample belongs: its number in the workload, and what the answer of a probe adds
-/// to its name.
-pub fn series_name(number: u64) -> (usize, &'static str) {
-    let suffix = match number % LABELS {
-        1 => "-base",
-        2 => "-huge",
-        3 => "-absent",
-        4 => "-resident",
-        _ => "",
-    };
-    (
-        usize::try_from(number / LABELS).unwrap_or(usize::MAX),
-        suffix,
-    )
 }

@@ -148,8 +148,12 @@ pub(crate) const CHANGED_BY_READING: [&str; 3] = [
 
 /// The file of a setting that workloads name without a prefix.
 pub fn setting_path(name: &str) -> String {
+    const THP: &str = "/sys/kernel/mm/transparent_hugepage";
     if let Some(knob) = name.strip_prefix("thp.") {
-        return format!("/sys/kernel/mm/transparent_hugepage/{knob}");
+        return format!("{THP}/{knob}");
+    }
+    if let Some(knob) = name.strip_prefix("khugepaged.") {
+        return format!("{THP}/khugepaged/{knob}");
     }
     if let Some(knob) = name.strip_prefix("lru_gen.") {
         return format!("/sys/kernel/mm/lru_gen/{knob}");
@@ -195,6 +199,8 @@ mod tests {
         assert_eq!(setting_path("page_cluster"), "/proc/sys/vm/page-cluster");
         assert_eq!(setting_path("dirty_bytes"), "/proc/sys/vm/dirty_bytes");
         assert!(setting_path("thp.defrag").ends_with("/transparent_hugepage/defrag"));
+        let scan = setting_path("khugepaged.pages_to_scan");
+        assert!(scan.ends_with("/transparent_hugepage/khugepaged/pages_to_scan"));
     }
 
     #[test]

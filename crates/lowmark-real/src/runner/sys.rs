@@ -22,6 +22,9 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+/// A huge page of x86-64, which guests are.
+pub(super) const HUGE_PAGE: u64 = 2 << 20;
+
 /// What a mapping is made of.
 #[derive(Debug)]
 pub(super) enum Backing<'a> {
@@ -45,40 +48,56 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// mmap(2) of `length` bytes, rounded up to pages.
+    /// mmap(2) of `length` bytes, rounded up to pages. One of 2 MiB or more begins where a huge page can, so that what a
+    /// workload does at a multiple of `HPAGE` is done to whole ones.
     pub(super) fn new(backing: &Backing<'_>, length: u64) -> io::Result<Mapping> {
         let length = length.next_multiple_of(PAGE_SIZE);
-        let bytes = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: no address is asked for, so nothing that exists is replaced; files are only ever touched
-        // through volatile accesses, so it does not matter who else changes them.
-        let base = unsafe {
-            match backing {
-                Backing::AnonPrivate => {
-                    mm::mmap_anonymous(ptr::null_mut(), bytes, prot, MapFlags::PRIVATE)
-                }
-                Backing::AnonShared => {
-                    mm::mmap_anonymous(ptr::null_mut(), bytes, prot, MapFlags::SHARED)
-                }
-                Backing::FileShared(file, offset) => mm::mmap(
-                    ptr::null_mut(),
-                    bytes,
-                    prot,
-                    MapFlags::SHARED,
-                    file,
-                    *offset,
-                ),
-                Backing::FilePrivate(file, offset) => mm::mmap(
-                    ptr::null_mut(),
-                    bytes,
-                    prot,
-                    MapFlags::PRIVATE,
-                    file,
-                    *offset,
-                ),
+        let aligned = length >= HUGE_PAGE;
+        let room = length + if aligned { HUGE_PAGE - PAGE_SIZE } else { 0 };
+        let bytes = |length: u64| usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory);
+        let (bytes, room) = (bytes(length)?, bytes(room)?);
+        let reserved = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: no address is asked for, so nothing that exists is replaced.
+        let start =
+            unsafe { mm::mmap_anonymous(ptr::null_mut(), room, ProtFlags::empty(), reserved)? }
+                .cast::<u8>();
+        let head = match aligned {
+            true => start.align_offset(HUGE_PAGE as usize),
+            false => 0,
+        };
+        let base = start.wrapping_add(head);
+        // Gives back what is reserved of these bytes.
+        let give_back = |start: *mut u8, bytes: usize| {
+            if bytes > 0 {
+                // SAFETY: nobody uses what was reserved above and is no part of the mapping.
+                let _ = unsafe { mm::munmap(start.cast(), bytes) };
             }
-        }?;
-        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        };
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        let map = |flags: MapFlags, file: Option<(&File, u64)>| {
+            let flags = flags | MapFlags::FIXED;
+            // SAFETY: replaces what was reserved above; files are only ever touched through volatile accesses, so it
+            // does not matter who else changes them.
+            unsafe {
+                match file {
+                    None => mm::mmap_anonymous(base.cast(), bytes, prot, flags),
+                    Some((file, offset)) => mm::mmap(base.cast(), bytes, prot, flags, file, offset),
+                }
+            }
+        };
+        let mapped = match backing {
+            Backing::AnonPrivate => map(MapFlags::PRIVATE, None),
+            Backing::AnonShared => map(MapFlags::SHARED, None),
+            Backing::FileShared(file, offset) => map(MapFlags::SHARED, Some((file, *offset))),
+            Backing::FilePrivate(file, offset) => map(MapFlags::PRIVATE, Some((file, *offset))),
+        };
+        if let Err(error) = mapped {
+            give_back(start, room);
+            return Err(error.into());
+        }
+        give_back(start, head);
+        give_back(base.wrapping_add(bytes), room - head - bytes);
+        let base = NonNull::new(base).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Mapping { base, length })
     }
 
@@ -412,6 +431,26 @@ mod tests {
         assert_eq!((mapping.load(4096), mapping.load(8192)), (0, 9));
         mapping.unmap(range).expect("mmap");
         assert_eq!(mapping.load(8192), 9);
+    }
+
+    #[test]
+    fn a_large_mapping_begins_at_a_huge_page() {
+        let length = 5 * HUGE_PAGE + PAGE_SIZE;
+        let mappings: Vec<Mapping> = (0..5)
+            .map(|_| Mapping::new(&Backing::AnonPrivate, length).expect("memory"))
+            .collect();
+        for mapping in &mappings {
+            assert_eq!(mapping.length(), length);
+            assert!(
+                mapping
+                    .virtual_page(0)
+                    .is_multiple_of(HUGE_PAGE / PAGE_SIZE)
+            );
+            mapping.store(0, 1);
+            mapping.store(length - 1, 1);
+        }
+        let small = Mapping::new(&Backing::AnonShared, PAGE_SIZE).expect("memory");
+        small.store(0, 1);
     }
 
     #[test]

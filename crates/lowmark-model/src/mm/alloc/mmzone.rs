@@ -1,7 +1,8 @@
 //! Nodes, zones, reserves and watermarks (`include/linux/mmzone.h`, `setup_per_zone_wmarks`).
 
 use crate::ids::{LruvecId, NodeId, ZoneId};
-use crate::kernel::{FirstMegabyte, Kernel, LruUnit, ThpEnabled, ZoneSize, Zones};
+use crate::kernel::thp::InForce;
+use crate::kernel::{FirstMegabyte, Kernel, LruUnit, ZoneSize, Zones};
 use crate::mm::alloc::pcp::Pcp;
 use crate::mm::frames::page::FreeList;
 use crate::mm::types::{
@@ -128,9 +129,8 @@ pub(crate) struct Layout {
     zones: Vec<ZoneSpec>,
     nodes: usize,
     cpus: u32,
-    thp: bool,
-    /// Pages that the allocator has while the kernel boots.
-    pub(crate) pages: u64,
+    /// Huge pages, as the kernel has them on such a machine.
+    pub(crate) thp: InForce,
     arch: Arch,
 }
 
@@ -159,8 +159,10 @@ impl Layout {
             zones,
             nodes: machine.nodes.len(),
             cpus: machine.cpus,
-            thp: machine.thp && kernel.thp.booted(pages).enabled != ThpEnabled::Never,
-            pages,
+            thp: kernel
+                .sysctl
+                .thp
+                .in_force(kernel.version, machine.thp, pages),
             arch: machine.arch,
         }
     }
@@ -248,8 +250,7 @@ impl Layout {
             zones: zones.iter().map(zone).collect(),
             nodes: 1,
             cpus: 1,
-            thp,
-            pages: zones.iter().map(|&(_, pages)| pages).sum(),
+            thp: crate::kernel::thp::Thp::default().in_force(crate::kernel::v(6, 1), thp, u64::MAX),
             arch: Arch::X86_64,
         }
     }

@@ -30,10 +30,10 @@ fn fragmented(version: &str) -> (World, ZoneId) {
         pmds: Vec::new(),
         first,
         swapra_miss: 0,
-        recency: true,
         readahead: Default::default(),
         offset: 0,
         file: None,
+        parts: Default::default(),
     });
     for (index, &pfn) in frames.iter().enumerate() {
         world.mm.map_anon(0, index as u32, pfn, true, true);

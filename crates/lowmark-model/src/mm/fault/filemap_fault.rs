@@ -32,13 +32,6 @@ pub(crate) enum ReadAdvice {
     Sequential,
 }
 
-/// The file behind a mapping (`vm_file`).
-#[derive(Debug)]
-pub(crate) struct MappedFile {
-    pub(crate) open: OpenFile,
-    pub(crate) advice: ReadAdvice,
-}
-
 /// A fault on a file mapping: where it is, and how it came to be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileFault {
@@ -56,14 +49,13 @@ const FAULT_AROUND: u32 = (64 << 10) / PAGE_SIZE as u32;
 
 impl Mm {
     /// `do_async_mmap_readahead`: true if the page had the readahead mark.
-    fn fault_hit(&mut self, vma: u32, pfn: Pfn) -> bool {
-        let Some(file) = &mut self.vmas[vma as usize].file else {
+    fn fault_hit(&mut self, vma: u32, index: u32, pfn: Pfn) -> bool {
+        let region = &mut self.vmas[vma as usize];
+        let random = region.parts.at(index).reads == ReadAdvice::Random;
+        let Some(file) = region.file.as_mut().filter(|_| !random) else {
             return false;
         };
-        if file.advice == ReadAdvice::Random {
-            return false;
-        }
-        file.open.readahead.fault_hit();
+        file.readahead.fault_hit();
         let head = self.pages.head(pfn);
         let page = &mut self.pages[head];
         !page.has(flag::WRITEBACK) && page.test_and_clear(flag::RECLAIM)
@@ -87,14 +79,16 @@ impl Mm {
             return false;
         }
         let head = self.pages.head(pfn);
-        let ptes = &mut self.vmas[fault.vma as usize].ptes;
-        let Some(first) = fault.index.checked_sub(pfn - head) else {
+        let region = &mut self.vmas[fault.vma as usize];
+        let vma = region.vma_around(fault.index);
+        let first = fault.index.checked_sub(pfn - head);
+        let Some(first) = first.filter(|&first| {
+            vma.start <= first
+                && u64::from(first) + u64::from(PAGEBLOCK_PAGES) <= u64::from(vma.end)
+        }) else {
             return false;
         };
-        let range = first as usize..(first + PAGEBLOCK_PAGES) as usize;
-        let Some(ptes) = ptes.get_mut(range) else {
-            return false;
-        };
+        let ptes = &mut region.ptes[first as usize..(first + PAGEBLOCK_PAGES) as usize];
         if ptes.iter().any(|&pte| pte != Pte::default()) {
             return false;
         }
@@ -112,8 +106,8 @@ impl Mm {
         let region = &self.vmas[fault.vma as usize];
         let offset = region.offset;
         let first = fault.index / FAULT_AROUND * FAULT_AROUND;
-        let end = (first + FAULT_AROUND).min(region.ptes.len() as u32);
-        for index in first..end {
+        let vma = region.vma_around(fault.index);
+        for index in vma.start.max(first)..vma.end.min(first + FAULT_AROUND) {
             let file = &self.inodes[fault.inode];
             if u64::from(offset + index) >= file.len() {
                 break;
@@ -132,7 +126,7 @@ impl Mm {
             }
             self.set_file_pte(FileFault { index, ..fault }, pfn, false, 0);
             if let Some(file) = &mut self.vmas[fault.vma as usize].file {
-                file.open.readahead.fault_hit();
+                file.readahead.fault_hit();
             }
         }
         let pte = self.vmas[fault.vma as usize].ptes[fault.index as usize];
@@ -157,7 +151,7 @@ impl World {
             return self.fault_missed(fault, offset, page);
         };
         if !fault.replay {
-            let marked = self.mm.fault_hit(vma, pfn);
+            let marked = self.mm.fault_hit(vma, index, pfn);
             if marked {
                 return Step::Marked;
             }
@@ -168,10 +162,8 @@ impl World {
     /// A page that is not in memory. A hole that nothing is read around is filled without I/O.
     fn fault_missed(&mut self, fault: FileFault, offset: u32, page: &mut Option<Pfn>) -> Step {
         let file = &self.mm.inodes[fault.inode];
-        let advice = self.mm.vmas[fault.vma as usize]
-            .file
-            .as_ref()
-            .map_or(ReadAdvice::Normal, |file| file.advice);
+        let region = &self.mm.vmas[fault.vma as usize];
+        let advice = region.parts.at(fault.index).reads;
         if advice != ReadAdvice::Random || file.extents.find(offset).is_some() {
             return Step::Miss;
         }
@@ -286,8 +278,8 @@ pub(super) async fn read_on(sys: &Sys, vma: u32, index: u32, gfp: Gfp) -> Result
     let state = {
         let world = sys.world();
         let region = &world.mm.vmas[vma as usize];
-        let file = region.file.as_ref();
-        file.map(|file| (file.open.clone(), region.offset + index))
+        let file = region.file.as_deref();
+        file.map(|file| (file.clone(), region.offset + index))
     };
     let Some((mut open, offset)) = state else {
         return Ok(());
@@ -301,7 +293,7 @@ pub(super) async fn read_on(sys: &Sys, vma: u32, index: u32, gfp: Gfp) -> Result
 fn put_readahead(sys: &Sys, vma: u32, open: OpenFile) {
     let world = &mut *sys.world();
     if let Some(file) = &mut world.mm.vmas[vma as usize].file {
-        file.open.readahead = open.readahead;
+        file.readahead = open.readahead;
     }
 }
 
@@ -314,15 +306,15 @@ impl World {
         let region = &mut self.mm.vmas[vma as usize];
         let offset = region.offset + index;
         let file = region.file.as_mut()?;
-        let plan = match file.advice {
+        let plan = match region.parts.at(index).reads {
             ReadAdvice::Random => Plan::Alone,
             ReadAdvice::Sequential => Plan::InOrder,
-            ReadAdvice::Normal => match file.open.readahead.around(offset, max) {
+            ReadAdvice::Normal => match file.readahead.around(offset, max) {
                 Some(window) => Plan::Around(window),
                 None => Plan::Alone,
             },
         };
-        Some((inode, offset, file.open.clone(), plan))
+        Some((inode, offset, OpenFile::clone(file), plan))
     }
 }
 

@@ -3,17 +3,20 @@
 use crate::ids::InodeId;
 use crate::kernel::NewAnon;
 use crate::mm::Mm;
-use crate::mm::fault::filemap_fault::{self, FileFault, MappedFile};
+use crate::mm::fault::filemap_fault::{self, FileFault};
+use crate::mm::fault::parts::Parts;
 use crate::mm::fault::pgtable::{self, Pmd};
 use crate::mm::fault::shmem::{ShmemEntry, ShmemSlot};
+use crate::mm::files::filemap::OpenFile;
 use crate::mm::frames::pte::Pte;
 use crate::mm::frames::pte::ZERO_FRAME;
 use crate::mm::io;
 use crate::mm::memcontrol::{self, alloc_charged};
 use crate::mm::swap::swap_state;
-use crate::mm::types::{Gfp, HPAGE_PMD_NR, OutOfMemory, Pfn, UNMAPPED, flag};
+use crate::mm::types::{Gfp, OutOfMemory, Pfn, flag};
 use crate::mm::writeback::page_writeback;
 use crate::world::{Sys, World};
+use std::ops::Range;
 
 /// What a region is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,10 +48,22 @@ pub(crate) struct Vma {
     pub(crate) readahead: swap_state::VmaReadahead,
     /// Page of the file at which it begins (`vm_pgoff`).
     pub(crate) offset: u32,
-    /// The file.
-    pub(crate) file: Option<Box<MappedFile>>,
-    /// Its references count when reclaim asks who uses a page (`vma_has_recency`).
-    pub(crate) recency: bool,
+    /// The file (`vm_file`).
+    pub(crate) file: Option<Box<OpenFile>>,
+    /// What differs from page to page.
+    pub(crate) parts: Parts,
+}
+
+impl Vma {
+    /// Its pages.
+    pub(crate) fn pages(&self) -> u32 {
+        self.ptes.len() as u32
+    }
+
+    /// The pages that the kernel has in the same VMA as this one: what is mapped together lies in there.
+    pub(crate) fn vma_around(&self, index: u32) -> Range<u32> {
+        self.parts.around(index, self.pages()).0
+    }
 }
 
 /// What a fault found to do.
@@ -74,6 +89,8 @@ pub(crate) enum Step {
     Dirtied { cost: u64 },
     /// Behind the end of the file.
     Sigbus,
+    /// In a hole of the region.
+    Sigsegv,
 }
 
 /// What a fault has got for itself so far and not used yet.
@@ -93,6 +110,8 @@ pub(crate) enum FaultError {
     OutOfMemory,
     /// There is no file where the page should be, or no room for it on the device.
     Sigbus,
+    /// The page was unmapped.
+    Sigsegv,
 }
 
 impl From<OutOfMemory> for FaultError {
@@ -174,6 +193,7 @@ pub(crate) async fn handle_mm_fault(
                 }
             }
             Step::Sigbus => break Err(FaultError::Sigbus),
+            Step::Sigsegv => break Err(FaultError::Sigsegv),
             Step::Read { slot } => {
                 major = true;
                 let backing = sys.world().mm.vmas[vma as usize].backing;
@@ -274,121 +294,6 @@ impl Mm {
     fn set_pte(&mut self, vma: u32, index: u32, pte: Pte) {
         self.vmas[vma as usize].ptes[index as usize] = pte;
     }
-
-    /// `munmap` of a whole region: pages and slots that only it used are free.
-    pub(crate) fn unmap_region(&mut self, vma: u32) {
-        let region = &mut self.vmas[vma as usize];
-        let (ptes, backing) = (std::mem::take(&mut region.ptes), region.backing);
-        let pmds = std::mem::take(&mut region.pmds);
-        let (first, pages) = (region.first, ptes.len() as u64);
-        match backing {
-            Backing::Anon => {}
-            Backing::Shmem(inode) => self.shmem[inode as usize]
-                .mappers
-                .retain(|&mapper| mapper != vma),
-            Backing::File { inode, .. } => {
-                self.inodes[inode].mappers.retain(|&mapper| mapper != vma)
-            }
-        }
-        let recency = self.vmas[vma as usize].recency;
-        let mut last = None;
-        let mut huge = pmds.iter().enumerate().filter(|(_, pmd)| pmd.is_huge());
-        let mut next_huge = huge.next();
-        let mut rest = ptes.iter().copied().enumerate();
-        while let Some((index, pte)) = rest.next() {
-            if let Some((extent, _)) = next_huge
-                && extent == pgtable::extent(index as u32)
-            {
-                let end = index + HPAGE_PMD_NR as usize;
-                self.zap_huge_pmd(&ptes[index..end]);
-                rest.nth(HPAGE_PMD_NR as usize - 2);
-                next_huge = huge.next();
-                continue;
-            }
-            if let Some(pfn) = pte.frame() {
-                let head = self.pages.head(pfn);
-                self.zap_page(pfn, pte, recency && last != Some(head));
-                last = Some(head);
-            } else if let Some(slot) = pte.swap_entry() {
-                self.swap.drop_reference(slot);
-                self.free_swap_cache(slot);
-            }
-        }
-        self.free_tables(pmds);
-        match backing {
-            Backing::Anon => self.mappings.remove(first, pages),
-            Backing::Shmem(inode) if self.shmem[inode as usize].mappers.is_empty() => {
-                self.evict_shmem(inode);
-            }
-            Backing::Shmem(_) | Backing::File { shared: true, .. } => {}
-            Backing::File { shared: false, .. } => self.mappings.remove(first, pages),
-        }
-    }
-
-    /// `zap_pte`. A page of a file or of shared memory that was touched counts as accessed, if references of its region
-    /// count; a large folio once, with its first page (`zap_present_folio_ptes`). What was stored to a file's page made
-    /// it dirty when it was mapped for that.
-    fn zap_page(&mut self, pfn: Pfn, pte: Pte, accessed: bool) {
-        let page = &mut self.pages[pfn];
-        page.mapcount -= 1;
-        if page.is_anon() {
-            match page.order() {
-                0 => self.forget_page(pfn),
-                _ => self.zap_huge_frame(pfn),
-            }
-            return;
-        }
-        if page.has(flag::SWAPBACKED) && pte.is_dirty() {
-            page.set(flag::DIRTY);
-        }
-        if accessed && pte.is_young() {
-            self.mark_page_accessed(pfn);
-        }
-    }
-
-    /// Nobody will ever look at the page, or the huge page with this head, again: frees it, or leaves it to the end of
-    /// its I/O and to reclaim.
-    pub(in crate::mm) fn forget_page(&mut self, pfn: Pfn) {
-        let page = &mut self.pages[pfn];
-        if page.has_any(flag::WRITEBACK | flag::LOCKED) || !page.has(flag::LRU) {
-            page.clear(flag::DIRTY);
-            page.owner = UNMAPPED;
-            return;
-        }
-        if page.has(flag::SWAPCACHE) {
-            self.delete_from_swap_cache(pfn);
-        }
-        self.release_page(pfn);
-    }
-
-    /// `free_swap_and_cache`: a cached page whose slot nobody refers to any more.
-    fn free_swap_cache(&mut self, slot: u32) {
-        if self.swap.references(slot) == 0
-            && let Some(pfn) = self.swap.cached(slot)
-            && !self.is_folio_mapped(self.pages.head(pfn))
-            && !self.is_swapped(self.pages.head(pfn))
-        {
-            self.forget_page(self.pages.head(pfn));
-        }
-    }
-
-    /// The last user of a shared object is gone (`shmem_evict_inode`).
-    fn evict_shmem(&mut self, inode: u32) {
-        let object = &mut self.shmem[inode as usize];
-        let (slots, first) = (std::mem::take(&mut object.slots), object.first);
-        self.mappings.remove(first, slots.len() as u64);
-        for slot in slots {
-            match slot.get() {
-                ShmemEntry::Hole => {}
-                ShmemEntry::Page(pfn) => self.forget_page(pfn),
-                ShmemEntry::Swap(slot) => {
-                    self.swap.drop_reference(slot);
-                    self.free_swap_cache(slot);
-                }
-            }
-        }
-        self.free_shmem_tree(inode);
-    }
 }
 
 impl World {
@@ -424,6 +329,9 @@ impl World {
             return Step::Done { cost: 0 };
         }
         let pte = *pte;
+        if pte == Pte::default() && !region.parts.at(index).mapped {
+            return Step::Sigsegv;
+        }
         match (region.backing, pte.swap_entry(), pte.frame()) {
             (Backing::Shmem(inode), ..) => {
                 self.shmem_fault(vma, inode, index, write, replay, &mut brought.page)

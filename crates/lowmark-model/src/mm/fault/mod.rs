@@ -4,6 +4,8 @@ pub(crate) mod fetch;
 pub(crate) mod filemap_fault;
 pub(crate) mod memory;
 mod overcommit;
+pub(crate) mod parts;
 pub(in crate::mm) mod pgtable;
 pub(crate) mod rmap;
 pub(crate) mod shmem;
+mod zap;

@@ -14,6 +14,7 @@ use crate::mm::Mm;
 use crate::mm::memcontrol::alloc_charged;
 use crate::mm::types::{Gfp, HPAGE_PMD_NR, OutOfMemory, Pfn, ZoneType};
 use crate::world::{Sys, World};
+use std::ops::Range;
 
 /// An entry of the directory above tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,7 @@ impl Pmd {
     const NONE: Pmd = Pmd(u32::MAX);
 
     /// A table in this page; none if tables take no memory.
-    fn table(page: Option<Pfn>) -> Pmd {
+    pub(super) fn table(page: Option<Pfn>) -> Pmd {
         Pmd(page.unwrap_or(NOWHERE))
     }
 
@@ -121,6 +122,25 @@ impl Mm {
         for pfn in pmds.into_iter().filter_map(Pmd::page) {
             self.free_page(pfn);
         }
+    }
+}
+
+impl Mm {
+    /// `free_pgtables` of a range of a region: a table goes when nothing of its 2 MiB is mapped any more.
+    pub(super) fn free_unmapped_tables(&mut self, vma: u32, range: Range<u32>) {
+        let region = &mut self.vmas[vma as usize];
+        let pages = region.pages();
+        let mut unused = Vec::new();
+        for number in extent(range.start)..=extent(range.end.saturating_sub(1)) {
+            let begin = number as u32 * HPAGE_PMD_NR;
+            let end = pages.min(begin + HPAGE_PMD_NR);
+            if let Some(pmd) = region.pmds.get_mut(number)
+                && !region.parts.any_mapped(begin..end)
+            {
+                unused.push(std::mem::replace(pmd, Pmd::NONE));
+            }
+        }
+        self.free_tables(unused);
     }
 }
 

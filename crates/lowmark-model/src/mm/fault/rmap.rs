@@ -51,7 +51,9 @@ impl Mm {
         if page.is_anon() {
             let (vma, index) = self.mappings.of(page.owner);
             let region = &mut self.vmas[vma];
-            return u32::from(region.ptes[index].test_and_clear_young() && region.recency);
+            return u32::from(
+                region.ptes[index].test_and_clear_young() && region.parts.at(index as u32).recency,
+            );
         }
         let file = !page.has(flag::SWAPBACKED);
         let (mappers, index) = if file {
@@ -65,10 +67,12 @@ impl Mm {
         for &vma in mappers {
             let region = &mut self.vmas[vma as usize];
             let begin = if file { region.offset as usize } else { 0 };
-            if let Some(pte) = region.ptes.get_mut(index.wrapping_sub(begin))
+            let at = index.wrapping_sub(begin);
+            if let Some(pte) = region.ptes.get_mut(at)
                 && pte.frame() == Some(pfn)
             {
-                young += u32::from(pte.test_and_clear_young() && region.recency);
+                let recency = region.parts.at(at as u32).recency;
+                young += u32::from(pte.test_and_clear_young() && recency);
             }
         }
         young
@@ -93,10 +97,11 @@ impl Mm {
                 if let Some(pte) = region.ptes.get_mut(at)
                     && pte.frame() == Some(pfn)
                 {
-                    young |= pte.test_and_clear_young();
+                    let recency = region.parts.at(at as u32).recency;
+                    young |= pte.test_and_clear_young() && recency;
                 }
             }
-            referenced += u32::from(young && region.recency);
+            referenced += u32::from(young);
         }
         referenced
     }
@@ -108,7 +113,8 @@ impl Mm {
             if page.is_mapped() {
                 let (vma, index) = self.mappings.of(page.owner);
                 let region = &mut self.vmas[vma];
-                young |= region.ptes[index].test_and_clear_young() && region.recency;
+                young |= region.ptes[index].test_and_clear_young()
+                    && region.parts.at(index as u32).recency;
             }
         }
         young

@@ -138,7 +138,7 @@ impl Mm {
 
     /// `thp_underused`: more of its pages were never written than khugepaged would fill.
     fn is_underused(&self, head: Pfn) -> bool {
-        let bearable = self.kernel.thp.khugepaged.max_ptes_none;
+        let bearable = self.kernel.sysctl.thp.max_ptes_none;
         let all = u64::from(HPAGE_PMD_NR) - 1;
         let rule = self.kernel.mechanisms.huge.thp_split;
         rule == ThpSplit::Underused

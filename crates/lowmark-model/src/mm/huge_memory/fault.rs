@@ -3,28 +3,18 @@
 //! One attempt is made for each 2 MiB: as soon as there is a table, pages are mapped one by one.
 
 use crate::ids::{MemcgId, NodeId};
-use crate::kernel::{NewAnon, ThpDefrag, ThpEnabled, ThpGfp, ThpNode, ThpZero};
+use crate::kernel::thp::{Defrag, Enabled};
+use crate::kernel::{NewAnon, ThpGfp, ThpNode, ThpZero};
 use crate::mm::Mm;
 use crate::mm::alloc::page_alloc::alloc_pages;
 use crate::mm::fault::memory::{Backing, Brought, Step};
+use crate::mm::fault::parts::HugeAdvice;
 use crate::mm::fault::pgtable::alloc_table_page;
 use crate::mm::frames::pte::{Pte, ZERO_FRAME};
 use crate::mm::memcontrol::charge_folio;
 use crate::mm::types::{Gfp, HPAGE_PMD_NR, HPAGE_PMD_ORDER, OutOfMemory, Pfn, flag};
 use crate::world::{Sys, World};
 use lowmark_record::event::gfp;
-
-/// What a process has asked for by madvise(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum HugeAdvice {
-    /// Nothing.
-    #[default]
-    None,
-    /// Huge pages (`MADV_HUGEPAGE`).
-    Huge,
-    /// None (`MADV_NOHUGEPAGE`).
-    NoHuge,
-}
 
 /// First page of the 2 MiB that a page lies in.
 pub(super) fn first_of_extent(index: u32) -> u32 {
@@ -42,12 +32,12 @@ impl Mm {
             }
             (ThpGfp::Madvised, true) => gfp::DIRECT_RECLAIM,
         };
-        let more = match self.kernel.thp.defrag {
-            ThpDefrag::Always => direct(asked),
-            ThpDefrag::Defer => gfp::KSWAPD_RECLAIM,
-            ThpDefrag::DeferMadvise | ThpDefrag::Madvise if asked => direct(true),
-            ThpDefrag::DeferMadvise => gfp::KSWAPD_RECLAIM,
-            ThpDefrag::Madvise | ThpDefrag::Never => 0,
+        let more = match self.huge.settings.defrag {
+            Defrag::Always => direct(asked),
+            Defrag::Defer => gfp::KSWAPD_RECLAIM,
+            Defrag::DeferMadvise | Defrag::Madvise if asked => direct(true),
+            Defrag::DeferMadvise => gfp::KSWAPD_RECLAIM,
+            Defrag::Madvise | Defrag::Never => 0,
         };
         let noretry = match rule {
             ThpGfp::NoRetry | ThpGfp::Modes => gfp::NORETRY,
@@ -56,9 +46,9 @@ impl Mm {
         Gfp::of(node, gfp::TRANSHUGE_LIGHT | more | noretry)
     }
 
-    /// What was asked for the page of a region by madvise(2).
-    fn huge_advice(&self, _vma: u32, _index: u32) -> HugeAdvice {
-        HugeAdvice::None
+    /// What was asked for a page of a region by madvise(2).
+    fn huge_advice(&self, vma: u32, index: u32) -> HugeAdvice {
+        self.vmas[vma as usize].parts.at(index).huge
     }
 
     /// Whether the 2 MiB around a page may get a huge page: they lie in a private region, which may have some
@@ -71,10 +61,10 @@ impl Mm {
 
     /// Whether a page of a private region may lie in a huge page.
     pub(super) fn may_collapse(&self, vma: u32, index: u32) -> bool {
-        let allowed = match (self.kernel.thp.enabled, self.huge_advice(vma, index)) {
-            (_, HugeAdvice::NoHuge) | (ThpEnabled::Never, _) => false,
-            (ThpEnabled::Always, _) | (ThpEnabled::Madvise, HugeAdvice::Huge) => true,
-            (ThpEnabled::Madvise, HugeAdvice::None) => false,
+        let allowed = match (self.huge.settings.enabled, self.huge_advice(vma, index)) {
+            (_, HugeAdvice::NoHuge) | (Enabled::Never, _) => false,
+            (Enabled::Always, _) | (Enabled::Madvise, HugeAdvice::Huge) => true,
+            (Enabled::Madvise, HugeAdvice::None) => false,
         };
         self.huge.is_on() && allowed
     }
@@ -137,7 +127,7 @@ impl World {
         if brought.no_huge || !zeroes && !self.mm.may_be_huge(vma, index) {
             return None;
         }
-        if !write && rule != ThpZero::None && self.mm.kernel.thp.use_zero_page {
+        if !write && rule != ThpZero::None && self.mm.huge.settings.use_zero_page {
             return self.map_huge_zero(vma, index);
         }
         let Some((head, table)) = self.take_huge(vma, index, brought) else {

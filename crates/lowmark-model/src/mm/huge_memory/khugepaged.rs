@@ -41,7 +41,7 @@ enum Look {
 /// The thread. It does not keep a run going.
 pub(crate) async fn khugepaged(sys: SysRef) {
     loop {
-        let settings = sys.world().mm.kernel.thp.khugepaged;
+        let settings = sys.world().mm.kernel.sysctl.thp.clone();
         let mut sleep = settings.scan_sleep_millisecs;
         let mut left = settings.pages_to_scan;
         let mut rounds = 0;
@@ -105,7 +105,7 @@ impl World {
 impl Mm {
     /// `hpage_collapse_scan_pmd`
     fn look_at_extent(&self, vma: u32, first: u32) -> Look {
-        let settings = self.kernel.thp.khugepaged;
+        let settings = &self.kernel.sysctl.thp;
         if self
             .pmd(vma, first)
             .is_none_or(|pmd| pmd.is_none() || pmd.is_huge())
@@ -189,7 +189,7 @@ async fn collapse(sys: &Sys, extent: Extent, swapped: Vec<u32>) -> bool {
         let Some(some) = some else {
             return true;
         };
-        let direct = match world.mm.kernel.thp.khugepaged.defrag {
+        let direct = match world.mm.huge.settings.khugepaged_defrag {
             true => gfp::TRANSHUGE,
             false => gfp::TRANSHUGE_LIGHT,
         };

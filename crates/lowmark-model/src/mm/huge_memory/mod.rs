@@ -20,9 +20,9 @@ pub(crate) use khugepaged::khugepaged;
 
 use crate::ids::NodeId;
 use crate::kernel::Kernel;
+use crate::kernel::thp::{Enabled, InForce};
 use crate::mm::types::{HPAGE_PMD_NR, HPAGE_PMD_ORDER, NONE, Pfn};
 use khugepaged::Scanner;
-use lowmark_spec::Machine;
 use typed_index_collections::TiVec;
 
 /// What is remembered of a huge page.
@@ -60,6 +60,8 @@ struct Queue {
 /// All huge pages of private memory.
 #[derive(Debug)]
 pub(crate) struct HugeMemory {
+    /// What is in force on this machine.
+    settings: InForce,
     /// By place; empty if there are none.
     places: Vec<HugePage>,
     /// By node.
@@ -72,8 +74,9 @@ pub(crate) struct HugeMemory {
 
 impl HugeMemory {
     /// No huge pages yet; none ever if the machine or the kernel has none.
-    pub(super) fn new(machine: &Machine, kernel: &Kernel, frames: u32, nodes: usize) -> HugeMemory {
-        let places = match machine.thp && kernel.coverage.huge_pages {
+    pub(super) fn new(kernel: &Kernel, settings: InForce, frames: u32, nodes: usize) -> HugeMemory {
+        let some = settings.enabled != Enabled::Never;
+        let places = match some && kernel.coverage.huge_pages {
             true => frames.div_ceil(HPAGE_PMD_NR) as usize,
             false => 0,
         };
@@ -83,6 +86,7 @@ impl HugeMemory {
             len: 0,
         };
         HugeMemory {
+            settings,
             places: vec![FRESH; places],
             queues: TiVec::from(vec![empty; nodes]),
             zero: false,

@@ -41,10 +41,11 @@ impl Mm {
         self.stat.thp_split_pmd += 1;
     }
 
-    /// A part of the 2 MiB around a page is about to be unmapped or treated in its own way: what maps all of them as one
-    /// is split (`vma_adjust_trans_huge`).
+    /// A region is about to be cut, or treated in two ways, before a page of it: what maps the 2 MiB around the page as one
+    /// is split unless they begin there (`vma_adjust_trans_huge`).
     pub(crate) fn split_huge_at(&mut self, vma: u32, index: u32) {
-        if !self.pmd(vma, index).is_some_and(|pmd| pmd.is_huge()) {
+        if index == first_of_extent(index) || !self.pmd(vma, index).is_some_and(|pmd| pmd.is_huge())
+        {
             return;
         }
         self.split_huge_pmd(vma, index);
@@ -56,11 +57,24 @@ impl Mm {
         }
     }
 
-    /// `zap_huge_pmd`: all of the 2 MiB that these PTEs map as one is unmapped.
-    pub(crate) fn zap_huge_pmd(&mut self, ptes: &[Pte]) {
-        let Some(head) = ptes.first().and_then(|pte| pte.frame()) else {
-            return;
-        };
+    /// `zap_huge_pmd`: if the 2 MiB that begin at a page of a region are mapped as one, they are unmapped. The page behind
+    /// them. `ptes` are those of the region.
+    pub(crate) fn zap_huge_pmd(&mut self, vma: u32, index: u32, ptes: &mut [Pte]) -> Option<u32> {
+        let begins = index == first_of_extent(index);
+        if !begins || !self.pmd(vma, index).is_some_and(|pmd| pmd.is_huge()) {
+            return None;
+        }
+        let end = index + HPAGE_PMD_NR;
+        let head = ptes[index as usize].frame();
+        ptes[index as usize..end as usize].fill(Pte::default());
+        self.clear_huge_pmd(vma, index);
+        if let Some(head) = head {
+            self.forget_huge(head);
+        }
+        Some(end)
+    }
+
+    fn forget_huge(&mut self, head: Pfn) {
         for pfn in self.pages.folio(head) {
             self.pages[pfn].mapcount -= 1;
         }

@@ -1,6 +1,7 @@
-//! Settings under `/proc/sys/vm` that the model obeys.
+//! Settings of the kernel that the model knows.
 
 use crate::output::Page;
+use lowmark_model::kernel::thp::{CHOICES, Choice};
 use lowmark_model::kernel::{SETTINGS, Setting};
 use lowmark_report::table::{Align, TextTable};
 use serde_json::{Value, json};
@@ -22,6 +23,15 @@ pub(super) fn text(page: &Page) -> miette::Result<String> {
             or_dash(setting.since.map(|version| version.to_string())),
         ]);
     }
+    for choice in CHOICES {
+        table.row([
+            choice.name.to_owned(),
+            choice.text.to_owned(),
+            words(choice),
+            "-".to_owned(),
+            choice.since.to_string(),
+        ]);
+    }
     let note = "Set one with --set NAME=VALUE for all kernels, or with --kernel VERSION,NAME=VALUE for one, for \
         example --kernel v3.6,page_cluster=0";
     Ok(table.render(page.style.as_ref(), page.width) + "\n" + &page.paragraph(note, 0))
@@ -38,5 +48,30 @@ pub(super) fn json() -> miette::Result<Value> {
             "since": setting.since.map(|version| version.to_string()),
         })
     };
-    Ok(SETTINGS.iter().map(setting).collect())
+    let choice = |choice: &Choice| {
+        let words = choice.words().into_iter();
+        let values =
+            words.map(|(word, since)| json!({ "value": word, "since": since.to_string() }));
+        json!({
+            "name": choice.name,
+            "text": choice.text,
+            "values": values.collect::<Value>(),
+            "since": choice.since.to_string(),
+        })
+    };
+    Ok(SETTINGS
+        .iter()
+        .map(setting)
+        .chain(CHOICES.iter().map(choice))
+        .collect())
+}
+
+/// The words of a setting, those that came later with the version.
+fn words(choice: &Choice) -> String {
+    let words = choice.words().into_iter();
+    let words = words.map(|(word, since)| match since > choice.since {
+        true => format!("{word} ({since})"),
+        false => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(", ")
 }

@@ -6,6 +6,7 @@
 //! 4. A setting that is written has the watermarks computed once more.
 
 use super::{Built, Layout, Zone};
+use crate::kernel::thp::Enabled;
 use crate::kernel::{
     Kernel, MinFreeBound, MinFreeWithoutThp, ReserveUpdate, WATERMARK_SCALE_FACTOR, WatermarkGap,
 };
@@ -84,7 +85,7 @@ impl Layout {
 
     /// `set_recommended_min_free_kbytes`
     fn min_free_kbytes_of_khugepaged(&self, zones: &[Zone], kernel: &Kernel, kbytes: u64) -> u64 {
-        if self.thp {
+        if self.thp.enabled != Enabled::Never {
             let wanted = THP_BLOCK * zones.len() as u64;
             let recommended = wanted.min(nr_free_buffer_pages(zones) / 20);
             return kbytes.max(recommended * KIB_PER_PAGE);

@@ -4,6 +4,7 @@
 use crate::kernel::SwapinReadahead;
 use crate::mm::Mm;
 use crate::mm::types::{Pfn, flag};
+use std::ops::Range;
 
 /// What the variants remember between faults, each its own part.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ const PAGES_PER_PMD: u32 = 512;
 impl VmaReadahead {
     /// `swap_vma_ra_win`: the pages of the region to read for one that faults, from a window of at most
     /// `max`. Regions begin where a page table does.
-    fn window(&mut self, page: u32, max: u32, region: u32) -> std::ops::Range<u32> {
+    fn window(&mut self, page: u32, max: u32, vma: Range<u32>) -> Range<u32> {
         if max == 1 {
             return page..page + 1;
         }
@@ -86,7 +87,7 @@ impl VmaReadahead {
             false => page + pages - (pages - 1) / 2,
         };
         let table = page / PAGES_PER_PMD * PAGES_PER_PMD;
-        left.max(table)..right.min(region).min(table + PAGES_PER_PMD)
+        left.max(table).max(vma.start)..right.min(vma.end).min(table + PAGES_PER_PMD)
     }
 }
 
@@ -201,7 +202,7 @@ impl Mm {
         if let Some((vma, page)) = at.filter(|_| self.reads_ahead_by_vma()) {
             let max = 1 << self.kernel.sysctl.page_cluster;
             let region = &mut self.vmas[vma as usize];
-            let pages = region.readahead.window(page, max, region.ptes.len() as u32);
+            let pages = region.readahead.window(page, max, region.vma_around(page));
             let ptes = &region.ptes[pages.start as usize..pages.end as usize];
             return Window::new(ptes.iter().filter_map(|pte| pte.swap_entry()));
         }

@@ -1,0 +1,218 @@
+//! Giving up what is mapped (`unmap_region` and `zap_page_range` in `mm/memory.c`): munmap(2) and MADV_DONTNEED.
+
+use crate::mm::Mm;
+use crate::mm::fault::memory::Backing;
+use crate::mm::fault::parts::Part;
+use crate::mm::fault::shmem::ShmemEntry;
+use crate::mm::frames::pte::Pte;
+use crate::mm::types::{Pfn, UNMAPPED, flag};
+use std::ops::Range;
+
+impl Mm {
+    /// munmap(2) of a range of a region. With the last page that was mapped the region goes.
+    pub(crate) fn unmap_range(&mut self, vma: u32, range: Range<u32>) {
+        self.zap_range(vma, range.clone());
+        let region = &mut self.vmas[vma as usize];
+        let pages = region.pages();
+        let unmap = |part: &mut Part| part.mapped = false;
+        region.parts.change(range.clone(), pages, unmap);
+        match region.parts.any_mapped(0..pages) {
+            true => self.free_unmapped_tables(vma, range),
+            false => self.unmap_region(vma),
+        }
+    }
+
+    /// munmap(2) of a whole region: pages and slots that only it used are free. Nothing of a region that is gone is left
+    /// to be unmapped.
+    pub(crate) fn unmap_region(&mut self, vma: u32) {
+        let region = &self.vmas[vma as usize];
+        let (backing, first, pages) = (region.backing, region.first, region.pages());
+        if pages == 0 {
+            return;
+        }
+        match backing {
+            Backing::Anon => {}
+            Backing::Shmem(inode) => self.shmem[inode as usize]
+                .mappers
+                .retain(|&mapper| mapper != vma),
+            Backing::File { inode, .. } => {
+                self.inodes[inode].mappers.retain(|&mapper| mapper != vma)
+            }
+        }
+        self.zap_range(vma, 0..pages);
+        let region = &mut self.vmas[vma as usize];
+        region.ptes = Vec::new();
+        let pmds = std::mem::take(&mut region.pmds);
+        self.free_tables(pmds);
+        match backing {
+            Backing::Anon => self.mappings.remove(first, u64::from(pages)),
+            Backing::Shmem(inode) if self.shmem[inode as usize].mappers.is_empty() => {
+                self.evict_shmem(inode);
+            }
+            Backing::Shmem(_) | Backing::File { shared: true, .. } => {}
+            Backing::File { shared: false, .. } => self.mappings.remove(first, u64::from(pages)),
+        }
+    }
+
+    /// `zap_page_range`: nothing of a range is in the page table any more.
+    pub(crate) fn zap_range(&mut self, vma: u32, range: Range<u32>) {
+        self.split_huge_at(vma, range.start);
+        self.split_huge_at(vma, range.end);
+        let region = &mut self.vmas[vma as usize];
+        let (mut ptes, parts) = (
+            std::mem::take(&mut region.ptes),
+            std::mem::take(&mut region.parts),
+        );
+        let mut last = None;
+        for (pages, part) in parts.of(range) {
+            let mut index = pages.start;
+            while index < pages.end {
+                if let Some(end) = self.zap_huge_pmd(vma, index, &mut ptes) {
+                    index = end;
+                    continue;
+                }
+                let pte = std::mem::take(&mut ptes[index as usize]);
+                index += 1;
+                if let Some(pfn) = pte.frame() {
+                    let head = self.pages.head(pfn);
+                    self.zap_page(pfn, pte, part.recency && last != Some(head));
+                    last = Some(head);
+                } else if let Some(slot) = pte.swap_entry() {
+                    self.swap.drop_reference(slot);
+                    self.free_swap_cache(slot);
+                }
+            }
+        }
+        let region = &mut self.vmas[vma as usize];
+        (region.ptes, region.parts) = (ptes, parts);
+    }
+
+    /// `zap_pte`. A page of a file or of shared memory that was touched counts as accessed, if references of its region
+    /// count; a large folio once, with its first page (`zap_present_folio_ptes`). What was stored to a file's page made
+    /// it dirty when it was mapped for that.
+    fn zap_page(&mut self, pfn: Pfn, pte: Pte, accessed: bool) {
+        let page = &mut self.pages[pfn];
+        page.mapcount -= 1;
+        if page.is_anon() {
+            match page.order() {
+                0 => self.forget_page(pfn),
+                _ => self.zap_huge_frame(pfn),
+            }
+            return;
+        }
+        if page.has(flag::SWAPBACKED) && pte.is_dirty() {
+            page.set(flag::DIRTY);
+        }
+        if accessed && pte.is_young() {
+            self.mark_page_accessed(pfn);
+        }
+    }
+
+    /// Nobody will ever look at the page, or the huge page with this head, again: frees it, or leaves it to the end of
+    /// its I/O and to reclaim.
+    pub(in crate::mm) fn forget_page(&mut self, pfn: Pfn) {
+        let page = &mut self.pages[pfn];
+        if page.has_any(flag::WRITEBACK | flag::LOCKED) || !page.has(flag::LRU) {
+            page.clear(flag::DIRTY);
+            page.owner = UNMAPPED;
+            return;
+        }
+        if page.has(flag::SWAPCACHE) {
+            self.delete_from_swap_cache(pfn);
+        }
+        self.release_page(pfn);
+    }
+
+    /// `free_swap_and_cache`: a cached page whose slot nobody refers to any more.
+    fn free_swap_cache(&mut self, slot: u32) {
+        if self.swap.references(slot) == 0
+            && let Some(pfn) = self.swap.cached(slot)
+            && !self.is_folio_mapped(self.pages.head(pfn))
+            && !self.is_swapped(self.pages.head(pfn))
+        {
+            self.forget_page(self.pages.head(pfn));
+        }
+    }
+
+    /// The last user of a shared object is gone (`shmem_evict_inode`).
+    fn evict_shmem(&mut self, inode: u32) {
+        let object = &mut self.shmem[inode as usize];
+        let (slots, first) = (std::mem::take(&mut object.slots), object.first);
+        self.mappings.remove(first, slots.len() as u64);
+        for slot in slots {
+            match slot.get() {
+                ShmemEntry::Hole => {}
+                ShmemEntry::Page(pfn) => self.forget_page(pfn),
+                ShmemEntry::Swap(slot) => {
+                    self.swap.drop_reference(slot);
+                    self.free_swap_cache(slot);
+                }
+            }
+        }
+        self.free_shmem_tree(inode);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::NodeId;
+    use crate::mm::fault::memory::Vma;
+    use crate::mm::fault::pgtable::Pmd;
+    use crate::mm::types::Gfp;
+    use crate::world::World;
+
+    /// A private region of so many pages, all mapped, with its tables.
+    fn region(pages: u32) -> World {
+        let mut world = World::of_version("v6.1");
+        let mut page = |gfp: fn(NodeId) -> Gfp| {
+            let page = world.alloc_page_fast(gfp(NodeId::FIRST));
+            page.expect("most of memory is free")
+        };
+        let frames: Vec<Pfn> = (0..pages).map(|_| page(Gfp::user)).collect();
+        let pmds = (0..pages.div_ceil(512))
+            .map(|_| Pmd::table(Some(page(Gfp::kernel))))
+            .collect();
+        let first = world.mm.mappings.add(0, u64::from(pages));
+        world.mm.vmas.push(Vma {
+            backing: Backing::Anon,
+            space: 0,
+            ptes: vec![Pte::default(); pages as usize],
+            pmds,
+            first: first.expect("numbers"),
+            swapra_miss: 0,
+            readahead: Default::default(),
+            offset: 0,
+            file: None,
+            parts: Default::default(),
+        });
+        for (index, pfn) in (0..).zip(frames) {
+            world.mm.map_anon(0, index, pfn, true, true);
+            world.mm.pages[pfn].set(flag::SWAPBACKED);
+            world.mm.lru_add(pfn);
+        }
+        world
+    }
+
+    /// A table goes with the last page of its 2 MiB, and the region with the last page of all.
+    #[test]
+    fn tables_go_with_their_pages() {
+        let mut world = region(1200);
+        let mut unmap = |range: Range<u32>| {
+            world.mm.unmap_range(0, range);
+            let pmds = world.mm.vmas[0].pmds.iter();
+            pmds.map(|pmd| !pmd.is_none()).collect::<Vec<_>>()
+        };
+        assert_eq!(unmap(0..500), [true, true, true]);
+        assert_eq!(unmap(1024..1200), [true, true, false]);
+        assert_eq!(unmap(512..600), [true, true, false]);
+        assert_eq!(unmap(400..512), [false, true, false]);
+        assert_eq!(unmap(0..512), [false, true, false]);
+        assert_eq!(unmap(590..1024), [false; 0]);
+        assert_eq!(world.mm.vmas[0].pages(), 0);
+        // Once more is nothing.
+        world.mm.unmap_region(0);
+        world.mm.drain_all_pages();
+        crate::invariants::check(&world);
+    }
+}
