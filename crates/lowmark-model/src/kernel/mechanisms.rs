@@ -4,6 +4,7 @@
 //! were posted; for merged ones commit and version stand in [`super::versions::HISTORY`].
 
 mod block;
+mod blocks;
 mod files;
 mod kswapd;
 mod nfs;
@@ -17,6 +18,7 @@ mod zones;
 use super::KernelError;
 use super::declare::mechanisms;
 use block::block;
+use blocks::blocks;
 use files::files;
 use kswapd::kswapd;
 use nfs::nfs;
@@ -28,4 +30,4 @@ use writeback::writeback;
 use zones::zones;
 
 // Each part hands what there is so far, with its own behind it, to the next.
-swap! { reclaim shrinker kswapd zones block writeback files nfs sched mechanisms; }
+swap! { reclaim shrinker kswapd zones blocks block writeback files nfs sched mechanisms; }

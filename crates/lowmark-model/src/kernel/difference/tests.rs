@@ -34,6 +34,7 @@ fn rows_variants_and_settings_differ() {
         names(&difference),
         [
             "-swapin_readahead=hugh-new",
+            "pageblock-skip",
             "only-evict-file-when-plenty",
             "fewer-isolated-pages",
             "no-wait-in-balance-pgdat",
