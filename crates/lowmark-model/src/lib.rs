@@ -142,7 +142,7 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
     for node in nodes {
         let body = Box::pin(mm::reclaim::kswapd::kswapd(sys.clone(), node));
         sys.world().spawn(format!("kswapd{node}"), true, body);
-        if sys.world().mm.kernel.coverage.compaction {
+        if sys.world().mm.has_kcompactd() {
             let body = Box::pin(kcompactd(sys.clone(), node));
             sys.world().spawn(format!("kcompactd{node}"), true, body);
         }

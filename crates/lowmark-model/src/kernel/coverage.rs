@@ -100,9 +100,10 @@ switched! {
     swap_bios: OLDEST, Some(v(5, 0)), Some(v(5, 0));
     /// Requests of virtio disks need memory while they are under way (`virtblk_map_data`, `alloc_indirect_split`).
     virtio_memory: OLDEST, Some(v(5, 0)), Some(v(5, 0));
-    /// Pages are moved so that larger blocks become free: in the background (`kcompactd`, 698b1b30642f, 4.6), and by
-    /// tasks that need a block and can wait (`compact_zone`, 748446bb6b5a, 2.6.35). The model has it as of 5.1 to 6.6.
-    compaction: OLDEST, Some(v(5, 9)), Some(v(5, 1));
+    /// Pages are moved so that larger blocks become free: by tasks that need a block and can wait (`compact_zone`,
+    /// 748446bb6b5a, 2.6.35), and in the background by kswapd (7be62de99adc, 3.4) and kcompactd (698b1b30642f, 4.6). Without
+    /// it a kernel is one that was built so.
+    compaction: OLDEST, Some(OLDEST), Some(OLDEST);
     /// Private memory gets transparent huge pages where the machine has them (`thp = true`): by faults, by defrag modes,
     /// split and swapped out as the version does (71e3aac0724f). Without them a machine of this kind has higher watermarks
     /// and nothing else. Regions begin on 2 MiB, as from 6.7 on; what a batch of 3.x takes of them ends as from 4.3 on.

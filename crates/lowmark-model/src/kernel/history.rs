@@ -302,7 +302,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "facdaa917c4d",
         summary: "kcompactd compacts memory that is too fragmented, without a request for a block",
         effect: |m| {
-            m.zones.proactive_compaction = ProactiveCompaction::On;
+            m.blocks.proactive_compaction = ProactiveCompaction::On;
         },
     },
     Change {
@@ -438,7 +438,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         commit: "90ed667c03fe",
         summary: "compaction goes through a pageblock that it has found to be nearly free instead of leaving it alone (7efc3b726103, which 6.1 had at first and stable kernels of 6.1 have not)",
         effect: |m| {
-            m.zones.fast_migrateblock = FastMigrateblock::Taken;
+            m.blocks.fast_migrateblock = FastMigrateblock::Taken;
         },
     },
 ];

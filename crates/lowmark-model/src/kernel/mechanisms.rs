@@ -4,6 +4,7 @@
 //! were posted; for merged ones commit and version stand in [`super::versions::HISTORY`].
 
 mod block;
+mod blocks;
 mod files;
 mod huge;
 mod kswapd;
@@ -18,6 +19,7 @@ mod zones;
 use super::KernelError;
 use super::declare::mechanisms;
 use block::block;
+use blocks::blocks;
 use files::files;
 use huge::huge;
 use kswapd::kswapd;
@@ -30,4 +32,4 @@ use writeback::writeback;
 use zones::zones;
 
 // Each part hands what there is so far, with its own behind it, to the next.
-swap! { huge reclaim shrinker kswapd zones block writeback files nfs sched mechanisms; }
+swap! { huge reclaim shrinker kswapd zones blocks block writeback files nfs sched mechanisms; }

@@ -205,7 +205,7 @@ impl Kernel {
             "watermark_scale_factor" => mechanisms.zones.watermark_gap == WatermarkGap::ScaleFactor,
             "watermark_boost_factor" => mechanisms.zones.watermark_boost != WatermarkBoost::Off,
             "compaction_proactiveness" => {
-                mechanisms.zones.proactive_compaction == ProactiveCompaction::On
+                mechanisms.blocks.proactive_compaction == ProactiveCompaction::On
             }
             _ => false,
         };

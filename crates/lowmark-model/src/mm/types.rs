@@ -261,6 +261,11 @@ impl Gfp {
         }
     }
 
+    /// The flags of a huge page for a fault (`is_thp_gfp_mask`, to 4.7): it gives up soon and wakes no kswapd.
+    pub(crate) fn is_for_huge_page(self) -> bool {
+        self.has(gfp::TRANSHUGE_LIGHT | gfp::NORETRY) && !self.has(gfp::KSWAPD_RECLAIM)
+    }
+
     /// The allocation flags, as events hold them.
     pub(crate) fn flags(self) -> u64 {
         self.flags
@@ -307,10 +312,52 @@ pub(crate) const SWAP_CLUSTER_MAX: u64 = 32;
 /// How hard compaction tries (`enum compact_priority`), as tracepoints number it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompactPriority {
+    /// `COMPACT_PRIO_SYNC_FULL`
+    SyncFull = 0,
     /// `COMPACT_PRIO_SYNC_LIGHT`
     SyncLight = 1,
     /// `COMPACT_PRIO_ASYNC`
     Async = 2,
+}
+
+/// What came of compacting a zone (`enum compact_result`), the better the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CompactResult {
+    /// There was too little free memory, or too much.
+    Skipped,
+    /// It has failed too lately.
+    Deferred,
+    /// The scanners have not met.
+    Continue,
+    /// They have, and the pass has seen all of the zone.
+    Complete,
+    /// They have, but the pass had begun where another one ended; or other things come first.
+    PartialSkipped,
+    /// There was no room to go on.
+    Contended,
+    /// There is a block of the order, or the zone is less fragmented than it may be.
+    Success,
+}
+
+impl CompactResult {
+    /// There was nothing to work with in any zone.
+    pub(crate) fn is_skipped(self) -> bool {
+        self == CompactResult::Skipped
+    }
+
+    /// It failed so lately that it was not tried.
+    pub(crate) fn is_deferred(self) -> bool {
+        self == CompactResult::Deferred
+    }
+}
+
+/// What came of compacting zones for a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Compacted {
+    /// The best result of all zones.
+    pub(crate) result: CompactResult,
+    /// The block, if the task has captured it.
+    pub(crate) captured: Option<Pfn>,
 }
 
 /// Tags of a page (`PAGECACHE_TAG_*`).

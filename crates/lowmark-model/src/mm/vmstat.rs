@@ -136,11 +136,38 @@ counters! {
     thp_swpout
     /// Huge pages that were split for want of slots side by side
     thp_swpout_fallback
+    /// Times that compaction moved pages (to 3.7)
+    compact_blocks_moved
+    /// Pages that compaction could not move (to 3.7)
+    compact_pagemigrate_failed
     /// Pages moved
     pgmigrate_success
     /// Pages that could not be moved
     pgmigrate_fail
 }
+
+/// What compaction counts to 3.7 under names of its own (before 397487db696c and 5647bc293ab1).
+const COMPACTION_BEFORE_3_8: [&str; 3] = [
+    "compact_blocks_moved",
+    "compact_pages_moved",
+    "compact_pagemigrate_failed",
+];
+/// What it has counted since.
+const COMPACTION_SINCE_3_8: [&str; 5] = [
+    "compact_migrate_scanned",
+    "compact_free_scanned",
+    "compact_isolated",
+    "pgmigrate_success",
+    "pgmigrate_fail",
+];
+/// Counters that came later than others of their kind: kcompactd's (698b1b30642f, 7f354a548d1c), and of huge pages of files
+/// (95ecedcd6abb).
+const LATER: [(&str, Version); 4] = [
+    ("compact_daemon_wake", v(4, 6)),
+    ("compact_daemon_migrate_scanned", v(4, 12)),
+    ("compact_daemon_free_scanned", v(4, 12)),
+    ("thp_file_mapped", v(4, 8)),
+];
 
 /// Counters that are gone, with the first version without them.
 const GONE: [(&str, Version); 1] = [("kswapd_skip_congestion_wait", v(3, 11))];
@@ -214,6 +241,19 @@ impl VmStat {
                 _ => (name.to_owned(), value),
             })
             .collect();
+        if kernel.coverage.compaction {
+            counters.insert("compact_pages_moved".into(), self.pgmigrate_success);
+        }
+        let foreign: &[&str] = match version < v(3, 8) {
+            true => &COMPACTION_SINCE_3_8,
+            false => &COMPACTION_BEFORE_3_8,
+        };
+        counters.retain(|name, _| {
+            let early = LATER
+                .iter()
+                .any(|(it, since)| it == name && version < *since);
+            !foreign.contains(&name.as_str()) && !early
+        });
         counters.extend(self.reclaim_sums(version));
         let mut by_zone = |prefix: &str, values: &ByZone, highest: &str| {
             for (zone, value) in ZoneType::ALL.iter().zip(values) {

@@ -34,11 +34,12 @@ fn rows_variants_and_settings_differ() {
         names(&difference),
         [
             "-swapin_readahead=hugh-new",
+            "pageblock-skip",
             "only-evict-file-when-plenty",
             "fewer-isolated-pages",
+            "huge-zero-page",
             "no-wait-in-balance-pgdat",
             "managed-pages",
-            "huge-zero-page",
             "balanced-zones-of-the-request",
             "stable-pages-on-demand",
             "page_cluster=2",

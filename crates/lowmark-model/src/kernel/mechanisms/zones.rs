@@ -1,10 +1,10 @@
-//! Zones: watermarks, reserves, allocation, compaction.
+//! Zones: watermarks, reserves, allocation.
 
 macro_rules! zones {
     ($next:ident $($others:ident)*; $($before:tt)*) => {
         $next! { $($others)*;
             $($before)*
-            /// Zones: watermarks, reserves, allocation, compaction.
+            /// Zones: watermarks, reserves, allocation.
             zones: Zones {
                 /// What a watermark means for orders above 0 (`zone_watermark_ok`).
                 watermark_order: WatermarkOrder {
@@ -104,20 +104,6 @@ macro_rules! zones {
                     AllZones = "all-zones",
                     /// The same in zones of four pageblocks and more.
                     FourBlocks = "four-blocks",
-                }
-                /// Whether kcompactd compacts memory without a request for a block (`should_proactive_compact_node`).
-                proactive_compaction: ProactiveCompaction within compaction {
-                    /// It does not.
-                    Off = "off",
-                    /// It does where memory is fragmented beyond what `compaction_proactiveness` allows.
-                    On = "on",
-                }
-                /// What compaction does about a pageblock that it has found to be nearly free (`fast_find_migrateblock`).
-                fast_migrateblock: FastMigrateblock within compaction {
-                    /// Compaction marks the pageblock to be skipped, and then skips it.
-                    MarkedFirst = "marked-first",
-                    /// Compaction goes through it.
-                    Taken = "taken",
                 }
                 /// Memory that drivers of virtio disks need for requests under way (`virtblk_map_data`, `alloc_indirect_split`).
                 virtio_memory: VirtioMemory within virtio_memory {

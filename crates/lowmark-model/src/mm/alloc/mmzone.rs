@@ -392,7 +392,9 @@ mod state;
 mod watermarks;
 
 pub(crate) use lruvec::Lruvec;
-pub(in crate::mm) use state::{Kcompactd, Kswapd, LruvecCounts, Throttled, ZoneCompaction};
+pub(in crate::mm) use state::{
+    Capture, Kcompactd, Kswapd, LruvecCounts, Throttled, ZoneCompaction,
+};
 pub use watermarks::{ZoneMarks, zone_marks};
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //!
 //! Each CPU keeps free pages to itself ([`crate::mm::alloc::pcp`]). Counters are exact.
 
+mod blocks;
 mod boost;
 mod boot;
 mod fallback;
@@ -21,6 +22,7 @@ use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::frames::page::Pages;
 use crate::mm::types::{Gfp, MAX_ORDER, MigrateType, Pfn, ZoneType, flag};
+use lowmark_record::event::gfp;
 
 impl Zone {
     /// `zone_watermark_ok`: would the zone keep `mark` and its reserve against `class` after giving
@@ -32,7 +34,7 @@ impl Zone {
 
     /// [`watermark_ok`](Self::watermark_ok) as if `free` pages were free.
     #[inline]
-    pub(super) fn watermark_ok_with(
+    pub(in crate::mm) fn watermark_ok_with(
         &self,
         free: u64,
         order: usize,
@@ -114,6 +116,10 @@ impl Mm {
         let managed_end = first + zone.managed as Pfn;
         let (mut pfn, mut order) = (pfn, order);
         while order < MAX_ORDER - 1 {
+            if zone.compaction.captures(pfn, order, list) {
+                zone.free -= 1 << order;
+                return;
+            }
             let buddy = pfn ^ (1 << order);
             if buddy < first || buddy + (1 << order) > managed_end {
                 break;
@@ -143,9 +149,19 @@ impl Mm {
         self.free_to_pcp(pfn, 0);
     }
 
+    /// The zones that a request may try, in order: those of its node come first, and are all if it keeps to the node
+    /// (`__GFP_THISNODE`).
+    pub(crate) fn zonelist(&self, gfp: Gfp) -> &[ZoneId] {
+        let node = &self.nodes[gfp.node];
+        match gfp.has(gfp::THISNODE) {
+            true => &node.zonelist[..node.zones.len()],
+            false => &node.zonelist,
+        }
+    }
+
     /// The first zone of the zonelist that the request could use.
     pub(crate) fn preferred_zone(&self, gfp: Gfp) -> ZoneId {
-        let mut usable = self.nodes[gfp.node].zonelist.iter().copied();
+        let mut usable = self.zonelist(gfp).iter().copied();
         usable
             .find(|&zone| self.zones[zone].kind <= gfp.highest())
             .unwrap_or(ZoneId::FIRST)

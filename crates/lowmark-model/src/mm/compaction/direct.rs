@@ -1,115 +1,222 @@
 //! Direct compaction: who wants a block compacts zones for it, one by one.
 //!
-//! Asynchronously at first: then the migrate scanner keeps to movable pageblocks, and gives up a block of the size that is
-//! wanted as soon as one of its pages cannot be moved.
+//! Asynchronously at first: then the migrate scanner keeps to movable pageblocks, and from 4.7 on gives up a block of the size
+//! that is wanted as soon as one of its pages cannot be moved.
 
-use super::{CompactControl, CompactResult, Goal, Mode, compact_zone};
+use super::compact_zone;
+use super::control::{Asked, CompactControl, Goal, Mode};
+use super::suitable::Suitable;
 use crate::ids::ZoneId;
-use crate::mm::alloc::mmzone::Zone;
-use crate::mm::types::{CompactPriority, Gfp, Mark, MigrateType, PAGEBLOCK_ORDER};
-use crate::world::Sys;
+use crate::kernel::{BlockSlowPath, CompactDefer, CompactRetry, CompactSuitable};
+use crate::mm::Mm;
+use crate::mm::types::{CompactPriority, CompactResult, Compacted, Gfp, PAGE_ALLOC_COSTLY_ORDER};
+use crate::world::{Sys, World};
+use lowmark_record::event::gfp;
 use lowmark_record::{Field, Kind};
 
-impl CompactResult {
-    /// There was nothing to work with in any zone.
-    pub(crate) fn is_skipped(self) -> bool {
-        self == CompactResult::Skipped
+impl Compacted {
+    /// Nothing was captured.
+    fn only(result: CompactResult) -> Compacted {
+        let captured = None;
+        Compacted { result, captured }
     }
+}
 
-    /// The same, or it failed so lately that it was not tried.
-    pub(crate) fn is_hopeless(self) -> bool {
-        self <= CompactResult::Deferred
+impl CompactPriority {
+    fn mode(self) -> Mode {
+        match self {
+            CompactPriority::Async => Mode::Async,
+            CompactPriority::SyncLight => Mode::SyncLight,
+            CompactPriority::SyncFull => Mode::Full,
+        }
     }
 }
 
 impl Sys {
-    /// `try_to_compact_pages`: the best that came of it in any zone of the zonelist.
+    /// `try_to_compact_pages`: the best that came of it in any zone of the zonelist; none if that was not entered.
     pub(crate) async fn try_to_compact_pages(
         &self,
         gfp: Gfp,
         order: usize,
         priority: CompactPriority,
-    ) -> CompactResult {
-        let zones: Vec<ZoneId> = {
+    ) -> Option<Compacted> {
+        let zones = {
             let world = &mut *self.world();
-            if !world.mm.kernel.coverage.compaction {
-                return CompactResult::Skipped;
+            if !world.mm.compacts_for(gfp, order) {
+                return None;
             }
-            world.trace(Kind::TryToCompactPages, |_| {
-                vec![
-                    (Field::Order, order as u64),
-                    (Field::GfpFlags, gfp.flags()),
-                    (Field::Priority, priority as u64),
-                ]
-            });
-            let zonelist = world.mm.nodes[gfp.node].zonelist.iter().copied();
-            zonelist
-                .filter(|&zone| world.mm.zones[zone].kind <= gfp.highest())
-                .collect()
+            if world.mm.is_put_off_everywhere(gfp, order) {
+                return Some(Compacted::only(CompactResult::Deferred));
+            }
+            world.trace_try_to_compact(gfp, order, priority);
+            world.mm.usable_zones(gfp)
         };
-        let mut best = CompactResult::Skipped;
+        let mut seen = Seen::default();
         for zone in zones {
-            let result = compact_zone_order(self, zone, order, gfp, priority).await;
-            best = best.max(result);
-            let world = &mut *self.world();
-            match (result, priority) {
-                (CompactResult::Success, _) => {
-                    world.mm.zones[zone].compaction_defer_reset(order);
-                    break;
-                }
-                (
-                    CompactResult::Complete | CompactResult::PartialSkipped,
-                    CompactPriority::SyncLight,
-                ) => {
-                    world.mm.zones[zone].defer_compaction(order);
-                }
-                _ => {}
+            let pass = self
+                .world()
+                .mm
+                .begin_direct_pass(zone, order, gfp, priority);
+            let (result, captured) = match pass {
+                Ok(mut cc) => compact_zone(self, &mut cc).await,
+                Err(result) => (result, None),
+            };
+            seen.note(result);
+            if captured.is_some() {
+                return Some(Compacted { result, captured });
             }
-            if world.sched.current_killed() {
+            let world = &mut *self.world();
+            if world.mm.stops_at(zone, order, gfp, result) || world.sched.current_killed() {
                 break;
             }
+            world.mm.defer_after(zone, order, priority, result);
         }
-        best
+        let told_apart = self.world().mm.kernel.mechanisms.blocks.compact_retry;
+        Some(Compacted::only(seen.best(told_apart)))
     }
 }
 
-/// `compact_zone_order` of a zone in which compaction is not put off.
-async fn compact_zone_order(
-    sys: &Sys,
-    zone: ZoneId,
-    order: usize,
-    gfp: Gfp,
-    priority: CompactPriority,
-) -> CompactResult {
-    let mut cc = {
-        let world = &mut *sys.world();
-        if world.mm.zones[zone].compaction_deferred(order) {
-            return CompactResult::Deferred;
-        }
-        let state = &world.mm.zones[zone];
-        if state.watermark_ok(order, state.mark(Mark::Min), gfp.highest()) {
-            return CompactResult::Success;
-        }
-        if !world.mm.compaction_suitable(state, order, gfp.highest()) {
-            return CompactResult::Skipped;
-        }
-        let state = &mut world.mm.zones[zone];
-        state.restart_compaction(order);
-        state.init_cached_positions();
-        let mode = match priority {
-            CompactPriority::Async => Mode::Async,
-            CompactPriority::SyncLight => Mode::SyncLight,
-        };
-        CompactControl::new(state, zone, Goal::Block(order), mode)
-    };
-    compact_zone(sys, &mut cc).await
+/// What the zones have come to.
+#[derive(Debug, Default)]
+struct Seen {
+    best: Option<CompactResult>,
+    deferred: bool,
 }
 
-impl Zone {
-    /// There is a block for movable pages, or one that they may claim with its pageblock.
-    pub(super) fn has_movable_block(&self, order: usize) -> bool {
-        let movable = &self.free_area[MigrateType::Movable as usize][order..];
-        let own = movable.iter().any(|area| area.len() > 0);
-        own || self.has_block(order.max(PAGEBLOCK_ORDER / 2))
+impl Seen {
+    fn note(&mut self, result: CompactResult) {
+        match result {
+            CompactResult::Deferred => self.deferred = true,
+            result => self.best = self.best.max(Some(result)),
+        }
+    }
+
+    /// The best of them. From 4.7 on a zone that was put off counts for more than one that was skipped, before for less.
+    fn best(&self, retry: CompactRetry) -> CompactResult {
+        let deferred = self.deferred.then_some(CompactResult::Deferred);
+        let best = match retry {
+            CompactRetry::Never => self.best.or(deferred),
+            _ => self.best.max(deferred),
+        };
+        best.unwrap_or(CompactResult::Skipped)
+    }
+}
+
+impl World {
+    fn trace_try_to_compact(&mut self, gfp: Gfp, order: usize, priority: CompactPriority) {
+        if !self.trace.enabled() {
+            return;
+        }
+        // To 4.7 the mode is printed as its number.
+        let mode = self.trace.name(match priority {
+            CompactPriority::Async => "0",
+            CompactPriority::SyncLight | CompactPriority::SyncFull => "1",
+        });
+        self.trace(Kind::TryToCompactPages, |_| {
+            vec![
+                (Field::Order, order as u64),
+                (Field::GfpFlags, gfp.flags()),
+                (Field::Mode, mode),
+                (Field::Priority, priority as u64),
+            ]
+        });
+    }
+}
+
+impl Mm {
+    /// Whether the kernel compacts for such an allocation at all: it may need I/O, and locks of file systems; to 2.6.37 only for
+    /// costly blocks.
+    fn compacts_for(&self, gfp: Gfp, order: usize) -> bool {
+        let by_priority = matches!(
+            self.kernel.mechanisms.blocks.block_slow_path,
+            BlockSlowPath::ByPriority
+                | BlockSlowPath::PageblocksGiveUp
+                | BlockSlowPath::NoretryGivesUp
+        );
+        let least = match self.kernel.mechanisms.blocks.block_slow_path {
+            BlockSlowPath::OneCompaction => PAGE_ALLOC_COSTLY_ORDER + 1,
+            _ => 1,
+        };
+        self.kernel.coverage.compaction
+            && order >= least
+            && gfp.has(gfp::IO)
+            && (by_priority || gfp.has(gfp::FS))
+    }
+
+    /// The preferred zone decides for all of them whether compaction is put off (to 3.17).
+    fn is_put_off_everywhere(&mut self, gfp: Gfp, order: usize) -> bool {
+        let rule = self.kernel.mechanisms.blocks.compact_defer;
+        let zone = self.preferred_zone(gfp);
+        rule != CompactDefer::ByZone && self.zones[zone].compaction_deferred(order, rule)
+    }
+
+    /// Zones of the zonelist that the allocation may use.
+    fn usable_zones(&self, gfp: Gfp) -> Vec<ZoneId> {
+        let zones = self.zonelist(gfp).iter().copied();
+        zones
+            .filter(|&zone| self.zones[zone].kind <= gfp.highest())
+            .collect()
+    }
+
+    /// `compact_zone_order`: a pass over a zone, or why there is none.
+    fn begin_direct_pass(
+        &mut self,
+        zone: ZoneId,
+        order: usize,
+        gfp: Gfp,
+        priority: CompactPriority,
+    ) -> Result<CompactControl, CompactResult> {
+        let rules = self.kernel.mechanisms.blocks;
+        let by_zone = rules.compact_defer == CompactDefer::ByZone;
+        let full = priority == CompactPriority::SyncFull;
+        if by_zone && !full && self.zones[zone].compaction_deferred(order, rules.compact_defer) {
+            return Err(CompactResult::Deferred);
+        }
+        match self.compaction_suitable(&self.zones[zone], order, gfp.highest()) {
+            Suitable::HasBlock => return Err(CompactResult::Success),
+            Suitable::Short => return Err(CompactResult::Skipped),
+            Suitable::Fragmented => {}
+        }
+        self.zones[zone].restart_compaction(order);
+        let asked = Asked {
+            goal: Goal::Block(order),
+            mode: priority.mode(),
+            class: gfp.highest(),
+            list: gfp.migrate_type(),
+        };
+        let state = &mut self.zones[zone];
+        Ok(CompactControl::new(state, zone, asked, rules))
+    }
+
+    /// Whether zones after this one are left alone, as there should be a block now.
+    fn stops_at(&mut self, zone: ZoneId, order: usize, gfp: Gfp, result: CompactResult) -> bool {
+        let rules = self.kernel.mechanisms.blocks;
+        let stops = match rules.compact_suitable {
+            CompactSuitable::CostlyApart => result == CompactResult::Success,
+            _ if result == CompactResult::Deferred => false,
+            _ => self.has_block_after(&self.zones[zone], order, gfp.highest()),
+        };
+        if stops && rules.compact_defer == CompactDefer::ByZone {
+            self.zones[zone].compaction_defer_reset(order);
+        }
+        stops
+    }
+
+    /// A zone that has been gone through to the end is left alone for a while, unless the pass could not wait (3.18 and later).
+    fn defer_after(
+        &mut self,
+        zone: ZoneId,
+        order: usize,
+        priority: CompactPriority,
+        result: CompactResult,
+    ) {
+        let by_zone = self.kernel.mechanisms.blocks.compact_defer == CompactDefer::ByZone;
+        let ended = matches!(
+            result,
+            CompactResult::Complete | CompactResult::PartialSkipped
+        );
+        if by_zone && ended && priority != CompactPriority::Async {
+            self.zones[zone].defer_compaction(order);
+        }
     }
 }

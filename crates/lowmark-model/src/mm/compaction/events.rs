@@ -1,8 +1,9 @@
 //! Events of compaction. Free pages that are isolated, and the many looks whether it can help or is done, have none.
 
-use super::{CompactControl, CompactResult, Goal, Mode};
+use super::control::CompactControl;
 use crate::ids::NodeId;
-use crate::mm::types::{Pfn, ZoneType};
+use crate::kernel::CompactSuitable;
+use crate::mm::types::{CompactResult, Pfn, ZoneType};
 use crate::world::World;
 use lowmark_record::{Field, Kind};
 
@@ -12,11 +13,15 @@ impl World {
         if !self.trace.enabled() {
             return;
         }
-        let mode = self.trace.name(match cc.mode {
-            Mode::Async => "async",
-            Mode::Background | Mode::SyncLight => "sync",
+        let mode = self.trace.name(match cc.asked.mode.is_async() {
+            true => "async",
+            false => "sync",
         });
-        let status = result.map(|result| self.trace.name(result.name(cc.goal)));
+        let has_block = match cc.rules.compact_suitable {
+            CompactSuitable::CostlyApart => "success",
+            CompactSuitable::RoomFirst | CompactSuitable::BlockFirst => "partial",
+        };
+        let status = result.map(|result| self.trace.name(result.name(has_block)));
         let kind = match status {
             None => Kind::CompactionBegin,
             Some(_) => Kind::CompactionEnd,
@@ -84,18 +89,16 @@ fn zone_name(zone: ZoneType) -> &'static str {
 }
 
 impl CompactResult {
-    /// `COMPACTION_STATUS`. Who began where another pass had ended has not seen all of the zone.
-    fn name(self, goal: Goal) -> &'static str {
-        match (self, goal) {
-            (CompactResult::Skipped, _) => "skipped",
-            (CompactResult::Deferred, _) => "deferred",
-            (CompactResult::Continue, _) => "continue",
-            (CompactResult::Complete, Goal::Score) => "complete",
-            (CompactResult::Complete, Goal::Block(_)) | (CompactResult::PartialSkipped, _) => {
-                "partial_skipped"
-            }
-            (CompactResult::Contended, _) => "contended",
-            (CompactResult::Success, _) => "success",
+    /// `COMPACTION_STATUS`; `has_block` is what success is called.
+    fn name(self, has_block: &'static str) -> &'static str {
+        match self {
+            CompactResult::Skipped => "skipped",
+            CompactResult::Deferred => "deferred",
+            CompactResult::Continue => "continue",
+            CompactResult::Complete => "complete",
+            CompactResult::PartialSkipped => "partial_skipped",
+            CompactResult::Contended => "contended",
+            CompactResult::Success => has_block,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The free scanner: from the end of a zone down, free pages are isolated for others to move to.
 
-use super::{COMPACT_CLUSTER_MAX, CompactControl, Goal, pageblock_start};
+use super::control::{CompactControl, Mode};
+use super::{COMPACT_CLUSTER_MAX, pageblock_start};
+use crate::kernel::{CompactScan, CompactStart, CompactSuitable};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::frames::page::Pages;
@@ -8,9 +10,9 @@ use crate::mm::types::{Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn,
 
 impl Zone {
     /// `__isolate_free_page`: a free block is nobody's, unless that would leave too little free.
-    fn isolate_free_page(&mut self, pages: &mut Pages, pfn: Pfn) -> Option<u32> {
+    fn isolate_free_page(&mut self, pages: &mut Pages, pfn: Pfn, keeps: Mark) -> Option<usize> {
         let (order, list) = (pages[pfn].order(), pages[pfn].buddy_list());
-        let mark = self.unboosted(Mark::Min) + (1 << order);
+        let mark = self.unboosted(keeps) + (1 << order);
         if !self.watermark_ok(0, mark, ZoneType::Dma) {
             return None;
         }
@@ -19,14 +21,21 @@ impl Zone {
             pages[at].reset();
         }
         self.free -= 1 << order;
-        Some(1 << order)
+        Some(order)
     }
 
-    /// `suitable_migration_target`: a movable pageblock that is not free as a whole.
-    fn is_migration_target(&self, pages: &Pages, block: Pfn) -> bool {
+    /// `suitable_migration_target`: a movable pageblock that is not free as a whole; where scanners take all that is free in a
+    /// pageblock, also one that is. At the highest priority its type does not matter.
+    fn is_migration_target(&self, cc: &CompactControl, pages: &Pages, block: Pfn) -> bool {
         let page = &pages[block];
         let free = page.has(flag::BUDDY) && page.order() >= PAGEBLOCK_ORDER;
-        !free && self.pageblock_type(block) == MigrateType::Movable
+        let list = self.pageblock_type(block);
+        match free {
+            true => {
+                cc.rules.compact_scan == CompactScan::WholeBlocks && list != MigrateType::HighAtomic
+            }
+            false => cc.asked.mode == Mode::Full || list == MigrateType::Movable,
+        }
     }
 }
 
@@ -34,11 +43,15 @@ impl Mm {
     /// `isolate_freepages`: free pages for so many pages that are to move, or as many as there are in a pageblock
     /// with one.
     pub(super) fn isolate_freepages(&mut self, cc: &mut CompactControl, wanted: usize) {
-        if let Goal::Block(order) = cc.goal {
-            self.fast_isolate_freepages(cc, order, wanted);
-            if !cc.freepages.is_empty() {
-                return;
+        match (cc.rules.compact_scan, cc.order()) {
+            (CompactScan::WholeBlocks, _) => return self.isolate_whole_pageblocks(cc, wanted),
+            (CompactScan::FreeLists, Some(order)) => {
+                self.fast_isolate_freepages(cc, order, wanted);
+                if !cc.freepages.is_empty() {
+                    return;
+                }
             }
+            _ => {}
         }
         let mut at = cc.free_pfn;
         let mut block = pageblock_start(at);
@@ -48,13 +61,10 @@ impl Mm {
             let end = (block + PAGEBLOCK_PAGES).min(self.zones[cc.zone].end());
             let zone = &mut self.zones[cc.zone];
             let skipped = cc.heeds_skip_hints() && *zone.skips(block);
-            if !skipped && zone.is_migration_target(&self.pages, block) {
+            if !skipped && zone.is_migration_target(cc, &self.pages, block) {
                 let isolated = self.isolate_freepages_block(cc, &mut at, end, wanted, stride);
                 if at == end {
-                    let zone = &mut self.zones[cc.zone];
-                    *zone.skips(block) = true;
-                    let cached = &mut zone.compaction.cached_free_pfn;
-                    *cached = (*cached).min(block.saturating_sub(PAGEBLOCK_PAGES));
+                    self.note_freed_block(cc, block, isolated);
                 }
                 let enough = cc.freepages.len() >= wanted;
                 if enough && at == end {
@@ -65,7 +75,7 @@ impl Mm {
                 }
                 // Where nothing is free, fewer frames are looked at in the next one.
                 stride = match isolated {
-                    0 => (stride << 1).min(COMPACT_CLUSTER_MAX as Pfn),
+                    0 if cc.scans_free_lists() => (stride << 1).min(COMPACT_CLUSTER_MAX as Pfn),
                     _ => 1,
                 };
             }
@@ -73,6 +83,60 @@ impl Mm {
             at = block;
         }
         cc.free_pfn = at;
+    }
+
+    /// `isolate_freepages` where scanners take all that is free in a pageblock: the free scanner stays at the highest one
+    /// that had something free, as pages may have come back there.
+    fn isolate_whole_pageblocks(&mut self, cc: &mut CompactControl, wanted: usize) {
+        let low = pageblock_start(cc.migrate_pfn) + PAGEBLOCK_PAGES;
+        let mut block = pageblock_start(cc.free_pfn);
+        let mut high = low.min(block);
+        while block >= low && cc.freepages.len() < wanted {
+            let mut at = block;
+            let end = (block + PAGEBLOCK_PAGES).min(self.zones[cc.zone].end());
+            let zone = &mut self.zones[cc.zone];
+            let skipped = cc.heeds_skip_hints() && *zone.skips(block);
+            if !skipped && zone.is_migration_target(cc, &self.pages, block) {
+                let isolated = self.isolate_freepages_block(cc, &mut at, end, usize::MAX, 1);
+                if isolated > 0 {
+                    high = high.max(block);
+                }
+                if at == end {
+                    self.note_freed_block(cc, block, isolated);
+                }
+            }
+            block -= PAGEBLOCK_PAGES;
+        }
+        let first = self.zones[cc.zone].start;
+        let met = block < low && cc.freepages.is_empty();
+        cc.free_pfn = match met {
+            true => block.max(first),
+            false => high,
+        };
+        if cc.rules.compact_start == CompactStart::LastFree {
+            let zone = &mut self.zones[cc.zone];
+            let last = zone.last_pageblock();
+            let cached = &mut zone.compaction.cached_free_pfn;
+            if cc.wrapped || *cached == last {
+                *cached = high;
+            }
+        }
+    }
+
+    /// What is known of a pageblock that the free scanner has gone through to its end.
+    fn note_freed_block(&mut self, cc: &CompactControl, block: Pfn, isolated: u32) {
+        let fast = cc.scans_free_lists();
+        if !fast && (isolated > 0 || !cc.heeds_skip_hints()) {
+            return;
+        }
+        let zone = &mut self.zones[cc.zone];
+        *zone.skips(block) = true;
+        let from = match fast {
+            true => block.saturating_sub(PAGEBLOCK_PAGES),
+            false => block,
+        };
+        let cached = &mut zone.compaction.cached_free_pfn;
+        *cached = (*cached).min(from);
     }
 
     /// `isolate_freepages_block`: free blocks from `at` on, until there are enough pages; how many there were.
@@ -197,10 +261,15 @@ impl Mm {
 
     /// Isolates a free block for pages that are to move, if that leaves enough: its pages.
     fn take_free_block(&mut self, cc: &mut CompactControl, pfn: Pfn) -> Option<u32> {
+        let keeps = match cc.rules.compact_suitable {
+            CompactSuitable::CostlyApart => Mark::Min,
+            CompactSuitable::RoomFirst | CompactSuitable::BlockFirst => Mark::Low,
+        };
         let zone = &mut self.zones[cc.zone];
-        let isolated = zone.isolate_free_page(&mut self.pages, pfn)?;
+        let order = zone.isolate_free_page(&mut self.pages, pfn, keeps)?;
+        let isolated = 1 << order;
         cc.total_free_scanned += u64::from(isolated) - 1;
-        cc.freepages.extend(pfn..pfn + isolated);
+        cc.freepages.add(pfn, order);
         self.stat.compact_isolated += u64::from(isolated);
         Some(isolated)
     }

@@ -6,12 +6,14 @@
 //! 2. Every half second it looks how fragmented the node is (5.9 and later). If it is too much so, and kswapd does not
 //!    run, it compacts all of it; if that did not help, it looks again after 32 seconds.
 
-use super::{COMPACT_MAX_DEFER_SHIFT, CompactControl, CompactResult, Goal, Mode, compact_zone};
+use super::control::{Asked, CompactControl, Goal, Mode};
+use super::suitable::Suitable;
+use super::{COMPACT_MAX_DEFER_SHIFT, compact_zone};
 use crate::ids::{NodeId, ZoneId};
-use crate::kernel::ProactiveCompaction;
+use crate::kernel::{KswapdBlocks, ProactiveCompaction};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Kcompactd;
-use crate::mm::types::{MAX_NR_ZONES, Mark, ZoneType};
+use crate::mm::types::{CompactResult, MAX_NR_ZONES, ZoneType};
 use crate::time::{MSEC, Nanos};
 use crate::world::{Sys, SysRef, World};
 use lowmark_record::Kind;
@@ -39,9 +41,17 @@ impl Mm {
 
     /// The zone has no block of an order for a class, and could have one.
     pub(super) fn needs_compaction(&self, zone: ZoneId, order: usize, class: ZoneType) -> bool {
-        let zone = &self.zones[zone];
-        !zone.watermark_ok(order, zone.mark(Mark::Min), class)
-            && self.compaction_suitable(zone, order, class)
+        self.compaction_suitable(&self.zones[zone], order, class) == Suitable::Fragmented
+    }
+
+    /// The kernel has kcompactd, and the model what kcompactd does.
+    pub(crate) fn has_kcompactd(&self) -> bool {
+        let rule = self.kernel.mechanisms.blocks.kswapd_blocks;
+        let has = matches!(
+            rule,
+            KswapdBlocks::Kcompactd | KswapdBlocks::HeedsHints | KswapdBlocks::OnRequest
+        );
+        has && self.kernel.coverage.compaction
     }
 
     /// `fragmentation_score_node`
@@ -63,7 +73,7 @@ impl Mm {
 impl World {
     /// `wakeup_kcompactd`
     pub(in crate::mm) fn wakeup_kcompactd(&mut self, node: NodeId, order: u32, class: usize) {
-        if order == 0 || !self.mm.kernel.coverage.compaction {
+        if order == 0 || !self.mm.has_kcompactd() {
             return;
         }
         let kcompactd = &mut self.mm.nodes[node].kcompactd;
@@ -79,7 +89,7 @@ impl World {
     /// `should_proactive_compact_node`
     fn should_compact_proactively(&self, node: NodeId) -> bool {
         let [_, high] = self.mm.score_wmarks();
-        self.mm.kernel.mechanisms.zones.proactive_compaction == ProactiveCompaction::On
+        self.mm.kernel.mechanisms.blocks.proactive_compaction == ProactiveCompaction::On
             && self.mm.kernel.sysctl.compaction_proactiveness > 0
             && !self.kswapd_is_running(node)
             && self.mm.node_fragmentation_score(node) > high
@@ -144,11 +154,11 @@ pub(super) async fn do_work(sys: &Sys, node: NodeId) {
     for zone in zones {
         let pass = sys.world().mm.begin_work(zone, order as usize, class);
         let Some(mut cc) = pass else { continue };
-        let result = compact_zone(sys, &mut cc).await;
+        let (result, _) = compact_zone(sys, &mut cc).await;
         let world = &mut *sys.world();
         match result {
             CompactResult::Success => world.mm.zones[zone].compaction_defer_reset(order as usize),
-            CompactResult::Complete => {
+            CompactResult::Complete | CompactResult::PartialSkipped => {
                 world.mm.drain_zone(zone);
                 world.mm.zones[zone].defer_compaction(order as usize);
             }
@@ -169,12 +179,12 @@ pub(super) async fn do_work(sys: &Sys, node: NodeId) {
 async fn compact_node_proactively(sys: &Sys, node: NodeId) {
     let zones = sys.world().mm.nodes[node].zones.clone();
     for zone in zones {
-        let mut cc = CompactControl::new(
-            &sys.world().mm.zones[zone],
-            zone,
-            Goal::Score,
-            Mode::Background,
-        );
+        let mut cc = {
+            let mm = &mut sys.world().mm;
+            let rules = mm.kernel.mechanisms.blocks;
+            let asked = Asked::in_background(Goal::Score, Mode::Background, ZoneType::High);
+            CompactControl::new(&mut mm.zones[zone], zone, asked, rules)
+        };
         compact_zone(sys, &mut cc).await;
     }
 }
@@ -183,7 +193,9 @@ impl Mm {
     /// A pass over a zone, if it is to be compacted for an order.
     fn begin_work(&mut self, zone: ZoneId, order: usize, class: usize) -> Option<CompactControl> {
         let kind = self.zones[zone].kind;
-        if kind as usize > class || self.zones[zone].compaction_deferred(order) {
+        let rules = self.kernel.mechanisms.blocks;
+        let state = &mut self.zones[zone];
+        if kind as usize > class || state.compaction_deferred(order, rules.compact_defer) {
             return None;
         }
         if !self.needs_compaction(zone, order, kind) {
@@ -191,8 +203,7 @@ impl Mm {
         }
         let state = &mut self.zones[zone];
         state.restart_compaction(order);
-        state.init_cached_positions();
-        let goal = Goal::Block(order);
-        Some(CompactControl::new(state, zone, goal, Mode::Background))
+        let asked = Asked::in_background(Goal::Block(order), Mode::Background, kind);
+        Some(CompactControl::new(state, zone, asked, rules))
     }
 }

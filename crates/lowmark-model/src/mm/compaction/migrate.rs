@@ -15,20 +15,41 @@ impl Mm {
         known && !page.has_any(flag::LOCKED | flag::WRITEBACK)
     }
 
-    /// `migrate_folio_move`: from one frame, which is off its LRU list, to another one of the same node, which nobody
-    /// uses. The new page goes to the head of the list that the old one was on; the old frame is free.
-    pub(super) fn migrate_page(&mut self, from: Pfn, to: Pfn) {
+    /// `migrate_folio_move`: a folio from frames that are off their LRU list to others of the same node, which nobody uses. It
+    /// goes to the head of the list that it was on; the old frames are free.
+    pub(super) fn migrate_folio(&mut self, from: Pfn, to: Pfn) {
         debug_assert!(!self.pages[from].has(flag::LRU) && self.is_migratable(from));
-        let page = self.pages[from];
-        if page.is_mapped() {
-            self.for_each_pte(from, page, |pte| *pte = pte.moved_to(to));
+        let frames = self.pages.folio(from);
+        let head = self.pages[from];
+        for (at, old) in frames.clone().enumerate() {
+            self.migrate_frame(&head, old, to + at as Pfn);
         }
-        self.replace_in_cache(page, to);
+        if self.is_huge(from) {
+            self.move_huge_page(from, to);
+        }
+        self.lru_add(to);
+        for old in frames {
+            self.pages[old].mapcount = 0;
+        }
+        self.free_folio(from);
+    }
+
+    /// A page of a folio with this head, and all that knows the page.
+    fn migrate_frame(&mut self, head: &Page, from: Pfn, to: Pfn) {
+        let page = self.pages[from];
+        // The head's flags say what the tails are.
+        let mut seen = page;
+        for kind in [flag::ANON, flag::SWAPBACKED, flag::SWAPCACHE] {
+            if head.has(kind) {
+                seen.set(kind);
+            }
+        }
+        if page.is_mapped() {
+            self.for_each_pte(from, seen, |pte| *pte = pte.moved_to(to));
+        }
+        self.replace_in_cache(seen, to);
         self.pages[to].take_over(&page);
         self.memcontrol.migrate(from, to);
-        self.lru_add(to);
-        self.pages[from].mapcount = 0;
-        self.free_page(from);
     }
 
     /// Calls `f` for every PTE that maps a page.

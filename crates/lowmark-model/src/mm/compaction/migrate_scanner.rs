@@ -1,7 +1,8 @@
 //! The migrate scanner: from the beginning of a zone up, pages of users are isolated.
 
-use super::{COMPACT_CLUSTER_MAX, CompactControl, FastStart, Goal, Mode, pageblock_start};
-use crate::kernel::FastMigrateblock;
+use super::control::{CompactControl, FastStart, Mode};
+use super::{COMPACT_CLUSTER_MAX, pageblock_start};
+use crate::kernel::{CompactAsync, CompactStart, FastMigrateblock, FolioMigration};
 use crate::mm::Mm;
 use crate::mm::types::{
     MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, flag,
@@ -23,14 +24,16 @@ impl Mm {
                 return None;
             }
             let zone = &mut self.zones[cc.zone];
-            let at_start = low == pageblock_start(low);
-            if at_start && !fast_found && cc.heeds_skip_hints() && *zone.skips(low) {
+            let asks = low == pageblock_start(low) || !cc.scans_free_lists();
+            if asks && !fast_found && cc.heeds_skip_hints() && *zone.skips(low) {
                 cc.migrate_pfn = end;
                 low = end;
                 continue;
             }
             if !self.is_migration_source(cc, pageblock_start(low)) {
-                self.update_cached_migrate(cc, end);
+                if cc.scans_free_lists() {
+                    self.update_cached_migrate(cc, end + PAGEBLOCK_PAGES);
+                }
                 cc.migrate_pfn = end;
                 low = end;
                 continue;
@@ -40,23 +43,29 @@ impl Mm {
         }
     }
 
-    /// `suitable_migration_source`: a pageblock that is no large folio as a whole; those who may not wait take pages of
-    /// movable pageblocks alone.
+    /// `suitable_migration_source`: a pageblock that is no large folio as a whole; who may not wait takes pages of movable
+    /// pageblocks alone, or of those of the allocation's type.
     fn is_migration_source(&self, cc: &CompactControl, block: Pfn) -> bool {
         let page = &self.pages[block];
         let whole = page.has(flag::LRU) && page.order() >= PAGEBLOCK_ORDER;
-        let movable = || self.zones[cc.zone].pageblock_type(block) == MigrateType::Movable;
-        !whole && (cc.mode != Mode::Async || movable())
+        let mode = cc.asked.mode;
+        let wanted = match cc.rules.compact_async {
+            CompactAsync::All => None,
+            CompactAsync::Movable | CompactAsync::BlockByBlock => {
+                mode.is_async().then_some(MigrateType::Movable)
+            }
+            CompactAsync::OwnType => (mode == Mode::Async).then_some(cc.asked.list),
+        };
+        let of_type = |list| self.zones[cc.zone].pageblock_type(block) == list;
+        !(whole && cc.scans_free_lists()) && wanted.is_none_or(of_type)
     }
 
-    /// `update_cached_migrate`: the next pass begins behind a frame. It goes on to the end of the pageblock that this lies
-    /// in, the next one.
-    fn update_cached_migrate(&mut self, cc: &CompactControl, end: Pfn) {
+    /// `update_cached_migrate`, `update_pageblock_skip`: the next pass begins at a frame.
+    fn update_cached_migrate(&mut self, cc: &CompactControl, pfn: Pfn) {
         let [quick, patient] = &mut self.zones[cc.zone].compaction.cached_migrate_pfn;
-        let end = end + PAGEBLOCK_PAGES;
-        *quick = end.max(*quick);
-        if cc.mode != Mode::Async {
-            *patient = end.max(*patient);
+        *quick = pfn.max(*quick);
+        if !cc.asked.mode.is_async() {
+            *patient = pfn.max(*patient);
         }
     }
 
@@ -66,11 +75,11 @@ impl Mm {
         let pfn = cc.migrate_pfn;
         let zone = &mut self.zones[cc.zone];
         let begins = pfn == zone.start || pfn == pageblock_start(pfn);
-        let order = match cc.goal {
-            Goal::Block(order) if order > PAGE_ALLOC_COSTLY_ORDER => order,
+        let order = match cc.order() {
+            Some(order) if order > PAGE_ALLOC_COSTLY_ORDER => order,
             _ => return pfn,
         };
-        if cc.finish_pageblock || !begins {
+        if cc.finish_pageblock || !begins || !cc.scans_free_lists() {
             return pfn;
         }
         let limit = (COMPACT_CLUSTER_MAX as u64).checked_shr(cc.fast_search_fail);
@@ -112,7 +121,7 @@ impl Mm {
                     FastStart::Used => FastStart::Used,
                 };
                 cc.fast_search_fail = 0;
-                if zone.rules.fast_migrateblock == FastMigrateblock::MarkedFirst {
+                if cc.rules.fast_migrateblock == FastMigrateblock::MarkedFirst {
                     *zone.skips(free) = true;
                 }
                 pageblock_start(free).max(zone.start)
@@ -131,11 +140,11 @@ impl Mm {
     /// `isolate_migratepages_block`: pages from one frame to another of the same pageblock that are on LRU lists and
     /// not being written. Gives how many frames were looked at.
     fn isolate_migratepages_block(&mut self, cc: &mut CompactControl, low: Pfn, end: Pfn) -> u64 {
-        let zone = &mut self.zones[cc.zone];
         let begins_block = low == pageblock_start(low);
+        let marks = begins_block && cc.heeds_skip_hints() && cc.scans_free_lists();
         let (mut pfn, mut scanned, mut marked) = (low, 0, false);
         let before = cc.migratepages.len();
-        if begins_block && cc.heeds_skip_hints() && *zone.skips(low) {
+        if marks && *self.zones[cc.zone].skips(low) {
             scanned = 1;
             pfn = end;
             marked = true;
@@ -168,9 +177,8 @@ impl Mm {
                 }
                 continue;
             }
-            pfn += 1;
             // Others are to leave the pageblock alone as soon as there is something in it.
-            if begins_block && !marked && cc.heeds_skip_hints() {
+            if marks && !marked {
                 marked = true;
                 let known = std::mem::replace(self.zones[cc.zone].skips(low), true);
                 if known && !cc.finish_pageblock {
@@ -178,25 +186,55 @@ impl Mm {
                     break;
                 }
             }
-            self.split_folio(pfn - 1);
-            self.lru_del(pfn - 1);
-            cc.migratepages.push(pfn - 1);
-            if cc.migratepages.len() >= COMPACT_CLUSTER_MAX && !cc.finish_pageblock {
+            let head = self.pages.head(pfn);
+            let frames = self.pages.folio(head);
+            scanned += u64::from(frames.end - pfn) - 1;
+            pfn = frames.end;
+            self.lru_del(head);
+            cc.migratepages.push(head);
+            if self.is_enough(cc) {
                 break;
             }
         }
         pfn = pfn.min(end);
-        let isolated = cc.migratepages.len() - before;
-        if pfn == end && (isolated == 0 || cc.finish_pageblock) {
-            if begins_block && !marked {
-                *self.zones[cc.zone].skips(low) = true;
-            }
-            self.update_cached_migrate(cc, end);
-        }
+        let isolated = self.pages_of(&cc.migratepages[before..]);
+        self.note_scanned_block(cc, low, pfn == end, isolated, marked);
         cc.total_migrate_scanned += scanned;
         cc.migrate_pfn = pfn;
-        self.stat.compact_isolated += isolated as u64;
+        self.stat.compact_isolated += isolated;
         scanned
+    }
+
+    /// As many pages are isolated as move together, and no more of the pageblock is needed.
+    fn is_enough(&self, cc: &CompactControl) -> bool {
+        !cc.finish_pageblock && self.pages_of(&cc.migratepages) >= COMPACT_CLUSTER_MAX as u64
+    }
+
+    /// What is known of a pageblock that has been scanned from a frame on, to its end or not.
+    fn note_scanned_block(
+        &mut self,
+        cc: &CompactControl,
+        low: Pfn,
+        to_end: bool,
+        isolated: u64,
+        marked: bool,
+    ) {
+        let nothing = isolated == 0;
+        if !to_end || !nothing && !cc.finish_pageblock || !cc.knows_pageblocks() {
+            return;
+        }
+        if !cc.scans_free_lists() {
+            if cc.heeds_skip_hints() {
+                *self.zones[cc.zone].skips(low) = true;
+                self.update_cached_migrate(cc, pageblock_start(low));
+            }
+            return;
+        }
+        if low == pageblock_start(low) && !marked {
+            *self.zones[cc.zone].skips(low) = true;
+        }
+        // It goes on to the end of the pageblock behind this one.
+        self.update_cached_migrate(cc, pageblock_start(low) + 2 * PAGEBLOCK_PAGES);
     }
 
     /// Frames, from one that is not free on, in which there is nothing to isolate; none if its page can be.
@@ -204,25 +242,27 @@ impl Mm {
         let head = self.pages.head(pfn);
         let folio = &self.pages[head];
         let order = folio.order();
+        let left = self.pages.folio(head).end - pfn;
+        if order > 0 && cc.rules.folio_migration == FolioMigration::Skipped {
+            return Some(left);
+        }
         if !folio.has(flag::LRU) || folio.has(flag::WRITEBACK) {
             return Some(1);
         }
-        // A folio as large as what is wanted is not worth moving, and one that is read cannot be split.
-        let target = match cc.goal {
-            Goal::Block(order) => order.min(PAGEBLOCK_ORDER),
-            Goal::Score => PAGEBLOCK_ORDER,
-        };
-        let stays = order > 0 && (order >= target || folio.has(flag::LOCKED));
-        stays.then(|| self.pages.folio(head).end - pfn)
+        // A folio as large as what is wanted is not worth moving, one that is read cannot be, and one that was begun in the
+        // pageblock before is left alone.
+        let target = cc.order().unwrap_or(PAGEBLOCK_ORDER).min(PAGEBLOCK_ORDER);
+        let stays = order > 0 && (order >= target || folio.has(flag::LOCKED) || head != pfn);
+        stays.then_some(left)
     }
 }
 
 impl CompactControl {
-    /// Where the block around a frame ends all of whose pages must move if any is to (`skip_on_failure`).
-    fn wanted_block_end(&self, pfn: Pfn) -> Option<Pfn> {
-        match (self.mode, self.goal) {
-            (Mode::Async, Goal::Block(order)) => Some(((pfn >> order) + 1) << order),
-            _ => None,
-        }
+    /// The kernel remembers what scanners found in pageblocks.
+    fn knows_pageblocks(&self) -> bool {
+        matches!(
+            self.rules.compact_start,
+            CompactStart::SkipHints | CompactStart::OwnPosition
+        )
     }
 }

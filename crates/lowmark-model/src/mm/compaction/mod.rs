@@ -7,23 +7,34 @@
 //!    reclaimed now.
 //! 3. When the scanners meet, or there is a block as large as was asked for, it ends.
 //!
-//! It is done by kcompactd ([`kcompactd`]), and by who wants a block ([`direct`]). Large folios that move are split.
-//! Left out is that 6.1 waits for pages that are being read.
+//! It is done by who wants a block ([`direct`]), by kswapd from 3.4 to 4.5 ([`pgdat`]), and by kcompactd from 4.6 on
+//! ([`kcompactd`]). What differs between kernels are the mechanisms of [`Blocks`](crate::kernel::Blocks).
+//!
+//! Left out are: passes that end because a lock is contended or another task is to run; that 6.1 waits for pages that are being
+//! read; before 3.3, that pages under writeback are isolated and fail to move where nobody waits for them.
 
+mod control;
 mod direct;
 mod events;
+mod free_pages;
 mod free_scanner;
 pub(crate) mod kcompactd;
 mod migrate;
 mod migrate_scanner;
+mod pgdat;
+mod suitable;
 mod zone;
 
-use crate::ids::ZoneId;
-pub(crate) use zone::compact_gap;
+use control::{CompactControl, Goal, Mode};
+pub(in crate::mm) use pgdat::compact_pgdat;
+pub(in crate::mm) use suitable::Suitable;
+pub(crate) use suitable::compact_gap;
 
+use crate::kernel::{BlockCapture, CompactRetry, CompactStart, CompactWriteback};
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::Zone;
-use crate::mm::types::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn};
+use crate::mm::alloc::mmzone::Capture;
+use crate::mm::io::wait_on_page;
+use crate::mm::types::{CompactResult, PAGEBLOCK_PAGES, Pfn, flag};
 use crate::world::{Sys, World};
 
 /// Pages that are isolated at once (`COMPACT_CLUSTER_MAX`).
@@ -34,146 +45,24 @@ const COMPACT_MAX_DEFER_SHIFT: u32 = 6;
 /// of 6.1, and such a page 5.5 us.
 const LOOKED_AT_FOR_ONE_SCANNED: u64 = 48;
 
-/// What came of compacting a zone (`enum compact_result`), the better the later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum CompactResult {
-    /// There was too little free memory, or too much.
-    Skipped,
-    /// It has failed too lately.
-    Deferred,
-    /// The scanners have not met.
-    Continue,
-    /// They have.
-    Complete,
-    /// Other things come first.
-    PartialSkipped,
-    /// There was no room to go on.
-    Contended,
-    /// There is a block of the order, or the zone is less fragmented than it may be.
-    Success,
-}
-
-/// Who compacts, and how (`enum migrate_mode`, `direct_compaction`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    /// kcompactd.
-    Background,
-    /// A task that gives up soon.
-    Async,
-    /// A task that does not.
-    SyncLight,
-}
-
-/// What it is done for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Goal {
-    /// A free block of this order.
-    Block(usize),
-    /// A zone that is less fragmented (`proactive_compaction`).
-    Score,
-}
-
-/// `fast_start_pfn`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FastStart {
-    /// Nothing was found yet.
-    Unknown,
-    /// The first free block of all that were found.
-    From(Pfn),
-    /// The scanner has begun there since.
-    Used,
-}
-
-/// One pass over a zone (`struct compact_control`).
-#[derive(Debug)]
-struct CompactControl {
-    zone: ZoneId,
-    goal: Goal,
-    mode: Mode,
-    /// Where the migrate scanner is.
-    migrate_pfn: Pfn,
-    /// Where the free scanner is.
-    free_pfn: Pfn,
-    /// Isolated pages that are to move, in the order in which they were found.
-    migratepages: Vec<Pfn>,
-    /// Isolated free pages; the next to be used is the last.
-    freepages: Vec<Pfn>,
-    /// All of the pageblock is to be isolated.
-    finish_pageblock: bool,
-    /// Order whose free blocks are looked through first.
-    search_order: usize,
-    /// Searches in a row that found nothing.
-    fast_search_fail: u32,
-    /// Where the first pageblock begins that such a search has found.
-    fast_start: FastStart,
-    total_migrate_scanned: u64,
-    total_free_scanned: u64,
-    /// Pages that have moved.
-    moved: u64,
-    /// Pageblock that was migrated from last and not flushed since.
-    last_migrated: Option<Pfn>,
-}
-
-impl CompactControl {
-    fn new(zone: &Zone, id: ZoneId, goal: Goal, mode: Mode) -> CompactControl {
-        let (migrate_pfn, free_pfn) = match goal {
-            Goal::Score => (zone.start, zone.last_pageblock()),
-            Goal::Block(_) => {
-                let known = &zone.compaction;
-                (
-                    known.cached_migrate_pfn[usize::from(mode != Mode::Async)],
-                    known.cached_free_pfn,
-                )
-            }
-        };
-        CompactControl {
-            zone: id,
-            goal,
-            mode,
-            migrate_pfn,
-            free_pfn,
-            migratepages: Vec::new(),
-            freepages: Vec::new(),
-            finish_pageblock: false,
-            search_order: match goal {
-                Goal::Block(order) => order,
-                Goal::Score => 0,
-            },
-            fast_search_fail: 0,
-            fast_start: FastStart::Unknown,
-            total_migrate_scanned: 0,
-            total_free_scanned: 0,
-            moved: 0,
-            last_migrated: None,
-        }
-    }
-
-    /// `compact_scanners_met`
-    fn scanners_met(&self) -> bool {
-        self.free_pfn >> PAGEBLOCK_ORDER <= self.migrate_pfn >> PAGEBLOCK_ORDER
-    }
-
-    /// Whether what is known of pageblocks counts (`ignore_skip_hint`).
-    fn heeds_skip_hints(&self) -> bool {
-        self.goal != Goal::Score
-    }
-}
-
 /// `pageblock_start_pfn`
 fn pageblock_start(pfn: Pfn) -> Pfn {
     pfn & !(PAGEBLOCK_PAGES - 1)
 }
 
-/// `compact_zone`: moves pages until the goal is reached or the scanners meet.
-async fn compact_zone(sys: &Sys, cc: &mut CompactControl) -> CompactResult {
+/// `compact_zone`: moves pages until the goal is reached or the scanners meet. A block that was captured is the task's.
+async fn compact_zone(sys: &Sys, cc: &mut CompactControl) -> (CompactResult, Option<Pfn>) {
     sys.world().trace_pass(cc, None);
+    let mut captured = None;
     let result = loop {
         let result = sys.world().compact_finished(cc);
         if result != CompactResult::Continue {
             break result;
         }
+        wait_for_writeback(sys, cc).await;
         let began = cc.migrate_pfn;
-        cc.finish_pageblock = cc.last_migrated == Some(pageblock_start(began));
+        cc.finish_pageblock =
+            cc.scans_free_lists() && cc.last_migrated == Some(pageblock_start(began));
         let contended = loop {
             let (round, cost) = sys.world().compact_round(cc);
             sys.charge_kernel(cost).await;
@@ -186,12 +75,32 @@ async fn compact_zone(sys: &Sys, cc: &mut CompactControl) -> CompactResult {
         if contended {
             break CompactResult::Contended;
         }
-        sys.world().mm.drain_after(cc);
+        captured = sys.world().mm.drain_after(cc);
+        if captured.is_some() {
+            break CompactResult::Success;
+        }
     };
     let world = &mut *sys.world();
     world.mm.end_compaction(cc);
     world.trace_pass(cc, Some(result));
-    result
+    (result, captured)
+}
+
+/// To 3.2 pages that are being written are waited for by who may wait. Nothing is isolated meanwhile, so that whatever becomes
+/// of the pages is seen afterwards.
+async fn wait_for_writeback(sys: &Sys, cc: &CompactControl) {
+    let waits = match cc.rules.compact_writeback {
+        CompactWriteback::Waits => true,
+        CompactWriteback::SyncWaits => !cc.asked.mode.is_async(),
+        CompactWriteback::Skipped => false,
+    };
+    let mut at = cc.migrate_pfn;
+    while waits {
+        let next = sys.world().mm.next_under_writeback(cc, at);
+        let Some(pfn) = next else { break };
+        wait_on_page(sys, pfn, flag::WRITEBACK).await;
+        at = pfn + 1;
+    }
 }
 
 /// What one look of the migrate scanner came to.
@@ -204,32 +113,54 @@ enum Round {
 }
 
 impl Mm {
-    /// What was freed on this CPU merges as soon as the scanner has left the block that it is for.
-    fn drain_after(&mut self, cc: &mut CompactControl) {
-        let (Goal::Block(order), Some(last)) = (cc.goal, cc.last_migrated) else {
-            return;
-        };
-        if last < cc.migrate_pfn & !((1 << order) - 1) {
-            self.drain_local_pages(cc.zone);
-            cc.last_migrated = None;
+    /// The next page, from one on, that is being written and would be isolated together with those before it.
+    fn next_under_writeback(&self, cc: &CompactControl, from: Pfn) -> Option<Pfn> {
+        let end = pageblock_start(cc.migrate_pfn) + PAGEBLOCK_PAGES;
+        let listed = |pfn: &Pfn| self.pages[*pfn].has(flag::LRU);
+        let together = (cc.migrate_pfn..end.min(cc.free_pfn)).filter(listed);
+        let mut later = together
+            .take(COMPACT_CLUSTER_MAX)
+            .skip_while(|&pfn| pfn < from);
+        later.find(|&pfn| self.pages[pfn].has(flag::WRITEBACK))
+    }
+
+    /// What was freed on this CPU merges as soon as the scanner has left the block that it is for. That block, if the task has
+    /// captured it.
+    fn drain_after(&mut self, cc: &mut CompactControl) -> Option<Pfn> {
+        let (order, last) = (cc.order()?, cc.last_migrated?);
+        if last >= cc.migrate_pfn & !((1 << order) - 1) {
+            return None;
         }
+        cc.last_migrated = None;
+        let captures = cc.rules.block_capture == BlockCapture::On && cc.asked.mode.is_direct();
+        self.zones[cc.zone].compaction.capture = captures.then_some(Capture {
+            order,
+            list: cc.asked.list,
+            page: None,
+        });
+        self.drain_local_pages(cc.zone);
+        self.zones[cc.zone].compaction.capture.take()?.page
     }
 
     /// Free pages that were not needed go back.
     fn end_compaction(&mut self, cc: &mut CompactControl) {
-        let highest = cc.freepages.iter().copied().max();
-        for pfn in cc.freepages.drain(..) {
-            self.free_page(pfn);
+        let left = cc.freepages.drain();
+        let highest = left.iter().map(|&(pfn, _)| pfn).max();
+        for (pfn, order) in left {
+            match order {
+                0 => self.free_page(pfn),
+                order => self.free_pages(pfn, order),
+            }
         }
         let zone = &mut self.zones[cc.zone];
-        if let Some(pfn) = highest {
+        if let (Some(pfn), true) = (highest, cc.rules.compact_start != CompactStart::LastFree) {
             let cached = &mut zone.compaction.cached_free_pfn;
             *cached = (*cached).max(pageblock_start(pfn));
         }
         let stat = &mut self.stat;
         stat.compact_migrate_scanned += cc.total_migrate_scanned;
         stat.compact_free_scanned += cc.total_free_scanned;
-        if cc.mode == Mode::Background {
+        if cc.asked.mode == Mode::Background {
             stat.compact_daemon_migrate_scanned += cc.total_migrate_scanned;
             stat.compact_daemon_free_scanned += cc.total_free_scanned;
         }
@@ -238,23 +169,31 @@ impl Mm {
 
 impl World {
     /// `__compact_finished`
-    fn compact_finished(&mut self, cc: &CompactControl) -> CompactResult {
+    fn compact_finished(&mut self, cc: &mut CompactControl) -> CompactResult {
+        if self.sched.current_killed() {
+            return CompactResult::Contended;
+        }
         if cc.scanners_met() {
             let zone = &mut self.mm.zones[cc.zone];
-            zone.reset_cached_positions();
-            zone.compaction.blockskip_flush |= cc.mode != Mode::Background;
+            if cc.rules.compact_start == CompactStart::LastFree && !cc.wrapped {
+                cc.wrapped = true;
+                cc.free_pfn = zone.last_pageblock();
+                zone.compaction.cached_free_pfn = cc.free_pfn;
+                return CompactResult::Continue;
+            }
+            zone.scanners_have_met(&cc.asked);
+            return cc.complete();
+        }
+        if cc.wrapped && cc.free_pfn <= cc.start_free_pfn {
             return CompactResult::Complete;
         }
         let zone = &self.mm.zones[cc.zone];
-        if cc.goal == Goal::Score && self.kswapd_is_running(zone.node) {
+        if cc.asked.goal == Goal::Score && self.kswapd_is_running(zone.node) {
             return CompactResult::PartialSkipped;
         }
-        let reached = match cc.goal {
+        let reached = match cc.asked.goal {
             Goal::Score => zone.fragmentation_score() <= self.mm.score_wmarks()[0],
-            // A pageblock that was begun is finished; whatever block there is, the kernel's own pages can have it.
-            Goal::Block(_) if cc.migrate_pfn != pageblock_start(cc.migrate_pfn) => false,
-            Goal::Block(order) if cc.mode == Mode::Background => zone.has_block(order),
-            Goal::Block(order) => zone.has_movable_block(order),
+            Goal::Block(order) => zone.compacted(cc, order),
         };
         match reached {
             true => CompactResult::Success,
@@ -266,17 +205,17 @@ impl World {
     fn compact_round(&mut self, cc: &mut CompactControl) -> (Round, u64) {
         let before = (cc.total_migrate_scanned + cc.total_free_scanned, cc.moved);
         let isolated = self.mm.isolate_migratepages(cc);
-        let taken = cc.migratepages.len() as u64;
+        let taken = self.mm.pages_of(&cc.migratepages);
         if let Some((range, scanned)) = isolated {
             self.trace_isolated(range, scanned, taken);
         }
         let round = match taken {
             0 => Round::Done,
             _ => {
-                let zone = &self.mm.zones[cc.zone];
-                cc.last_migrated = Some(pageblock_start(cc.migrate_pfn - 1).max(zone.start));
+                cc.note_migrated(&self.mm.zones[cc.zone]);
                 let round = self.mm.migrate_isolated(cc);
                 let moved = cc.moved - before.1;
+                self.mm.stat.compact_blocks_moved += 1;
                 self.trace_migrated(moved, taken - moved);
                 round
             }
@@ -289,41 +228,90 @@ impl World {
     }
 }
 
+impl CompactControl {
+    /// The scanners have met. From 4.7 on it counts whether the pass has seen all of the zone (c8f7de0bfae3).
+    fn complete(&self) -> CompactResult {
+        let told_apart = self.rules.compact_retry != CompactRetry::Never;
+        match self.whole_zone || !told_apart {
+            true => CompactResult::Complete,
+            false => CompactResult::PartialSkipped,
+        }
+    }
+}
+
 impl Mm {
+    /// Pages of folios.
+    fn pages_of(&self, heads: &[Pfn]) -> u64 {
+        let pages = heads.iter().map(|&head| self.pages[head].folio_nr_pages());
+        pages.sum()
+    }
+
     /// `migrate_pages`: the pages that were found last go first. Those that cannot move go back to their lists.
     fn migrate_isolated(&mut self, cc: &mut CompactControl) -> Round {
-        let wanted = cc.migratepages.len();
+        let wanted = self.pages_of(&cc.migratepages) as usize;
         let (mut left, mut unmovable) = (0, 0);
         let mut no_room = false;
-        for pfn in std::mem::take(&mut cc.migratepages).into_iter().rev() {
+        let mut heads = std::mem::take(&mut cc.migratepages);
+        while let Some(pfn) = heads.pop() {
+            let order = self.pages[pfn].order();
             if cc.freepages.is_empty() && !no_room {
                 self.isolate_freepages(cc, wanted);
                 no_room = cc.freepages.is_empty();
             }
             let movable = self.is_migratable(pfn);
-            match cc.freepages.pop() {
+            match cc.freepages.take(order) {
                 Some(to) if movable => {
-                    self.migrate_page(pfn, to);
-                    cc.moved += 1;
+                    self.migrate_folio(pfn, to);
+                    cc.moved += 1 << order;
+                }
+                None if order > 0 && movable && !no_room && !self.pages[pfn].has(flag::DIRTY) => {
+                    // Its pages may fit one by one.
+                    let frames = self.pages.folio(pfn);
+                    self.split_folio(pfn);
+                    frames.clone().skip(1).for_each(|tail| self.lru_del(tail));
+                    heads.extend(frames);
                 }
                 unused => {
-                    unmovable += u64::from(!no_room);
-                    cc.freepages.extend(unused);
+                    unmovable += u64::from(!no_room) << order;
+                    if let Some(room) = unused {
+                        cc.freepages.put_back(room, order);
+                    }
                     self.lru_add(pfn);
-                    left += 1;
+                    left += 1 << order;
                 }
             }
         }
         self.stat.pgmigrate_success += (wanted - left) as u64;
         // Of those for which there is no room, one counts.
         self.stat.pgmigrate_fail += unmovable + u64::from(no_room);
-        let in_block = cc.migrate_pfn != pageblock_start(cc.migrate_pfn);
-        let rescans = in_block && cc.heeds_skip_hints() && !cc.finish_pageblock;
-        match left > 0 {
-            true if no_room && !cc.scanners_met() => Round::NoRoom,
-            true if rescans => Round::Rescan,
-            _ => Round::Done,
+        self.stat.compact_pagemigrate_failed += left as u64;
+        cc.after_failures(left > 0, no_room)
+    }
+}
+
+impl CompactControl {
+    /// What is next when pages are left that could not be moved.
+    fn after_failures(&mut self, left: bool, no_room: bool) -> Round {
+        if !left {
+            return Round::Done;
         }
+        if no_room && !self.scanners_met() {
+            return Round::NoRoom;
+        }
+        let in_block = self.migrate_pfn != pageblock_start(self.migrate_pfn);
+        if self.scans_free_lists() {
+            let rescans = in_block && self.heeds_skip_hints() && !self.finish_pageblock;
+            return match rescans {
+                true => Round::Rescan,
+                false => Round::Done,
+            };
+        }
+        if let Some(end) = self.wanted_block_end(self.migrate_pfn - 1) {
+            // The block that they are in will not become free.
+            self.migrate_pfn = end;
+            self.last_migrated = None;
+        }
+        Round::Done
     }
 }
 

@@ -1,6 +1,7 @@
 use super::kcompactd::do_work;
 use crate::ids::{LruvecId, NodeId, ZoneId};
 use crate::invariants;
+use crate::kernel::CompactDefer;
 use crate::mm::alloc::page_alloc::alloc_pages;
 use crate::mm::fault::memory::{Backing, Vma};
 use crate::mm::frames::page::{FreeList, Pages};
@@ -11,6 +12,8 @@ use crate::world::{Sys, World};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+
+mod eras;
 
 /// A region that has all the pages of the largest zone, of which every fourth is then left.
 fn fragmented(version: &str) -> (World, ZoneId) {
@@ -257,9 +260,9 @@ fn failures_put_it_off() {
     state.compaction_defer_reset(4);
     for left_out in [1, 3, 7, 15, 31, 63, 63] {
         state.defer_compaction(5);
-        assert!(!state.compaction_deferred(4));
+        assert!(!state.compaction_deferred(4, CompactDefer::ByZone));
         let deferred = (0..100)
-            .take_while(|_| state.compaction_deferred(6))
+            .take_while(|_| state.compaction_deferred(6, CompactDefer::ByZone))
             .count();
         assert_eq!(deferred, left_out);
     }

@@ -1,12 +1,9 @@
 //! What compaction knows of a zone: where its scanners are, how often it failed, how fragmented the zone is.
 
 use super::{COMPACT_MAX_DEFER_SHIFT, pageblock_start};
-use crate::mm::Mm;
+use crate::kernel::CompactDefer;
 use crate::mm::alloc::mmzone::Zone;
-use crate::mm::types::{
-    MAX_ORDER, Mark, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn,
-    ZoneType,
-};
+use crate::mm::types::{MAX_ORDER, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn};
 
 impl Zone {
     pub(super) fn end(&self) -> Pfn {
@@ -70,17 +67,18 @@ impl Zone {
     }
 
     /// `defer_compaction`
-    pub(super) fn defer_compaction(&mut self, order: usize) {
+    pub(in crate::mm) fn defer_compaction(&mut self, order: usize) {
         let known = &mut self.compaction;
         known.considered = 0;
         known.defer_shift = (known.defer_shift + 1).min(COMPACT_MAX_DEFER_SHIFT);
         known.order_failed = known.order_failed.min(order);
     }
 
-    /// `compaction_deferred`
-    pub(super) fn compaction_deferred(&mut self, order: usize) -> bool {
+    /// `compaction_deferred`; to 3.3 for all orders.
+    pub(in crate::mm) fn compaction_deferred(&mut self, order: usize, rule: CompactDefer) -> bool {
+        let by_order = matches!(rule, CompactDefer::ByOrder | CompactDefer::ByZone);
         let known = &mut self.compaction;
-        if order < known.order_failed {
+        if by_order && order < known.order_failed {
             return false;
         }
         let limit = 1 << known.defer_shift;
@@ -144,25 +142,4 @@ impl Zone {
         let mut large = large.flat_map(|&list| &self.free_area[list as usize][order..]);
         large.any(|area| area.len() > 0)
     }
-}
-
-impl Mm {
-    /// `compaction_suitable`: there is room to move pages to, and it is not for want of memory that there is no block.
-    pub(in crate::mm) fn compaction_suitable(
-        &self,
-        zone: &Zone,
-        order: usize,
-        class: ZoneType,
-    ) -> bool {
-        let costly = order > PAGE_ALLOC_COSTLY_ORDER;
-        let mark = zone.mark(if costly { Mark::Low } else { Mark::Min });
-        let short = 0..=self.kernel.sysctl.extfrag_threshold as i64;
-        zone.watermark_ok(0, mark + compact_gap(order), class)
-            && !(costly && short.contains(&zone.fragmentation_index(order)))
-    }
-}
-
-/// Free pages beside a mark that compaction needs (`compact_gap`).
-pub(crate) fn compact_gap(order: usize) -> u64 {
-    2 << order
 }

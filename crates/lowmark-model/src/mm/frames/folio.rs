@@ -87,7 +87,7 @@ impl Mm {
         if frames.len() == 1 {
             return;
         }
-        if self.pages[head].is_anon() {
+        if self.is_huge(head) {
             self.split_huge_page(head);
             return;
         }
@@ -124,7 +124,7 @@ impl Mm {
 
     #[cold]
     fn free_large_folio(&mut self, head: Pfn, order: usize) {
-        if self.pages[head].is_anon() {
+        if self.is_huge(head) {
             self.forget_huge_page(head);
         }
         for pfn in self.pages.folio(head) {

@@ -66,6 +66,17 @@ impl Mm {
         self.huge.of_mut(head).queued = false;
     }
 
+    /// What is known of a huge page is known of it at another place.
+    pub(crate) fn move_huge_page(&mut self, from: Pfn, to: Pfn) {
+        let waits = self.huge.of(from).queued;
+        self.unqueue(from);
+        *self.huge.of_mut(to) = *self.huge.of(from);
+        self.huge.forget(from);
+        if waits {
+            self.queue_for_split(to);
+        }
+    }
+
     /// A huge page is about to be free.
     pub(crate) fn forget_huge_page(&mut self, head: Pfn) {
         self.unqueue(head);

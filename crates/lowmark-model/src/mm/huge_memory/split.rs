@@ -5,7 +5,7 @@ use super::fault::first_of_extent;
 use crate::kernel::ThpSplit;
 use crate::mm::Mm;
 use crate::mm::frames::pte::Pte;
-use crate::mm::types::{HPAGE_PMD_NR, Pfn, UNMAPPED, flag};
+use crate::mm::types::{HPAGE_PMD_NR, HPAGE_PMD_ORDER, Pfn, UNMAPPED, flag};
 
 /// Flags of the head that all pages have when it has been split.
 const HANDED_ON: [u16; 5] = [
@@ -21,7 +21,7 @@ impl Mm {
     #[inline]
     pub(crate) fn is_huge(&self, pfn: Pfn) -> bool {
         let page = &self.pages[pfn];
-        page.order() > 0 && page.is_anon()
+        page.order() == HPAGE_PMD_ORDER && page.is_anon() && self.huge.is_on()
     }
 
     /// Whether all of a huge page is mapped, by an entry of the directory (`folio_entire_mapcount`).

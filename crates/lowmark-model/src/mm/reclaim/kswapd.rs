@@ -12,7 +12,9 @@ mod tests;
 mod zones;
 
 use crate::ids::{NodeId, ZoneId};
-use crate::kernel::{BalancePgdat, HopelessNode, KswapdClasszone, KswapdWake, NodeWriteback};
+use crate::kernel::{
+    BalancePgdat, HopelessNode, KswapdBlocks, KswapdClasszone, KswapdWake, NodeWriteback,
+};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::{Kswapd, Node};
 use crate::mm::reclaim::vmscan::{
@@ -94,8 +96,8 @@ impl World {
         let preferred = self.mm.zones[self.mm.preferred_zone(gfp)].kind;
         let highest = gfp.highest();
         let flags = gfp.flags();
-        for at in 0..self.mm.nodes[gfp.node].zonelist.len() {
-            let zone = self.mm.nodes[gfp.node].zonelist[at];
+        for at in 0..self.mm.zonelist(gfp).len() {
+            let zone = self.mm.zonelist(gfp)[at];
             if self.mm.zones[zone].kind <= highest {
                 self.wakeup_kswapd(zone, (flags, order), preferred, highest);
             }
@@ -132,14 +134,15 @@ impl World {
                 KswapdWake::Told | KswapdWake::BelowLow => {
                     !self.mm.zone_ok(zone, order, Mark::Low, ZoneType::Dma)
                 }
-                KswapdWake::NotBalanced => !self.mm.zone_ok(zone, order, Mark::High, ZoneType::Dma),
+                KswapdWake::NotBalanced => !self.mm.zone_has_block(zone, order),
                 KswapdWake::NodeNotBalanced => {
                     let class = highest as usize;
                     !self.node_balanced(node, order, class) || self.mm.node_boosted(node, class)
                 }
             };
         let waits = gfp_flags & gfp::DIRECT_RECLAIM != 0;
-        if !needed && !waits {
+        let on_request = self.mm.kernel.mechanisms.blocks.kswapd_blocks == KswapdBlocks::OnRequest;
+        if !needed && !waits && on_request {
             // There may be enough, but in pieces that are too small.
             self.wakeup_kcompactd(node, order, highest as usize);
         }

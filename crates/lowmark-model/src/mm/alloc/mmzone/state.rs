@@ -2,7 +2,7 @@
 //! lists (`struct zone`, `pg_data_t`, `struct lruvec`). The fields are declared here, as in the kernel's header, and used in
 //! the rooms of those that keep them.
 
-use crate::mm::types::Pfn;
+use crate::mm::types::{MigrateType, PAGEBLOCK_ORDER, Pfn};
 use crate::time::{TaskId, WaitQueue};
 
 /// State of a node's kswapd, with the requests that allocations have left for it (`pg_data_t`).
@@ -61,6 +61,38 @@ pub(crate) struct ZoneCompaction {
     pub(in crate::mm) blockskip_flush: bool,
     /// Pageblocks in which there was nothing to isolate (`PB_migrate_skip`).
     pub(in crate::mm) skip: Vec<bool>,
+    /// While a task that compacts frees pages: the block that is to go to it.
+    pub(in crate::mm) capture: Option<Capture>,
+}
+
+/// A block that a task compacts for, and that goes to it as soon as it is free (`struct capture_control`).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Capture {
+    /// Order of the block.
+    pub(in crate::mm) order: usize,
+    /// Type of the pageblocks that the allocation belongs in.
+    pub(in crate::mm) list: MigrateType,
+    /// Its first frame, once there is one.
+    pub(in crate::mm) page: Option<Pfn>,
+}
+
+impl ZoneCompaction {
+    /// `compaction_capture`: whether a block that has become free is taken off the allocator's hands. A small one is not taken from
+    /// a movable pageblock for what cannot be moved.
+    #[inline]
+    pub(in crate::mm) fn captures(&mut self, pfn: Pfn, order: usize, list: MigrateType) -> bool {
+        let Some(capture) = &mut self.capture else {
+            return false;
+        };
+        let pollutes = order < PAGEBLOCK_ORDER
+            && list == MigrateType::Movable
+            && capture.list != MigrateType::Movable;
+        let taken = capture.page.is_none() && order == capture.order && !pollutes;
+        if taken {
+            capture.page = Some(pfn);
+        }
+        taken
+    }
 }
 
 /// Counters of LRU lists, those of the groups below included.

@@ -26,7 +26,7 @@ pub(crate) enum RmqueueMode {
 impl MigrateTypes {
     /// Whether a block of this order is reason enough to take what is free in its pageblock (`can_steal_fallback`,
     /// `should_try_claim_block`).
-    fn may_claim(self, order: usize, list: MigrateType) -> bool {
+    pub(in crate::mm) fn may_claim(self, order: usize, list: MigrateType) -> bool {
         let small_too = match list {
             MigrateType::Reclaimable => true,
             MigrateType::Unmovable => !matches!(

@@ -136,7 +136,7 @@ impl Mm {
 
     /// Whether an allocation may use all zones of its zonelist.
     fn may_lie_anywhere(&self, gfp: Gfp) -> bool {
-        gfp.highest() as usize >= self.nodes[gfp.node].class
+        gfp.highest() as usize >= self.nodes[gfp.node].class && !gfp.has(gfp::THISNODE)
     }
 
     /// The same for any block, down to any floor.
@@ -147,19 +147,30 @@ impl Mm {
                 mark => self.walk_zonelist(gfp, mark, false),
             };
         }
+        if floor == Floor::Low && self.kernel.mechanisms.zones.fair_zones == FairZones::On {
+            return self.walk_for_block(gfp, order, floor, true).or_else(|| {
+                self.reset_alloc_batches(gfp.node);
+                self.walk_for_block(gfp, order, floor, false)
+            });
+        }
+        self.walk_for_block(gfp, order, floor, false)
+    }
+
+    /// The zones of the zonelist in turn; with `fair` those alone that are of the node and have not had their share.
+    fn walk_for_block(&mut self, gfp: Gfp, order: usize, floor: Floor, fair: bool) -> Option<Pfn> {
         let highest = gfp.highest();
         let spreads = floor == Floor::Low && gfp.has(gfp::WRITE);
         // ALLOC_HARDER, ALLOC_HIGHATOMIC
         let atomic = floor == Floor::Min(Reserves::Atomic)
             && self.kernel.mechanisms.zones.atomic_reserve != AtomicReserve::AtBoot;
-        for at in 0..self.nodes[gfp.node].fallbacks.len() {
-            let fallback = &self.nodes[gfp.node].fallbacks[at];
+        for at in 0..self.zonelist(gfp).len() {
+            let fallback = self.nodes[gfp.node].fallbacks[at];
             let number = fallback.zone;
             if spreads && !self.dirty_ok(number) {
                 continue;
             }
             let zone = &mut self.zones[number];
-            if zone.kind > highest {
+            if zone.kind > highest || fair && (!fallback.local || zone.alloc_batch <= 0) {
                 continue;
             }
             let enough = floor.of(zone).is_none_or(|mark| match atomic {

@@ -112,8 +112,8 @@ impl Mm {
     #[inline(never)]
     pub(super) fn unreserve_highatomic_pageblock(&mut self, gfp: Gfp, force: bool) -> bool {
         let usable = |zone: &Zone| zone.kind <= gfp.highest();
-        for at in 0..self.nodes[gfp.node].zonelist.len() {
-            let number = self.nodes[gfp.node].zonelist[at];
+        for at in 0..self.zonelist(gfp).len() {
+            let number = self.zonelist(gfp)[at];
             let zone = &mut self.zones[number];
             if usable(zone) && zone.unreserve_highatomic(&mut self.pages, gfp.migrate_type(), force)
             {

@@ -1,20 +1,21 @@
 //! The slow path (`__alloc_pages_slowpath`), for blocks of every order and with all flags.
 //!
-//! 1. The kswapds of the zonelist are woken, and zones give down to the floor that the flags allow.
+//! 1. The kswapds of the zonelist are woken if the flags say so, and zones give down to the floor that the flags allow.
 //! 2. An allocation without `__GFP_DIRECT_RECLAIM` ends here.
-//! 3. Compaction comes first for a costly block (above `PAGE_ALLOC_COSTLY_ORDER`), as there may be memory enough in pieces. If
-//!    compaction has nothing to work with, or has failed lately, an allocation that gives up soon is at its end.
+//! 3. Compaction comes first for a block, as there may be memory enough in pieces: to 4.7 for any, from 4.8 on for a costly one
+//!    (above `PAGE_ALLOC_COSTLY_ORDER`) or what cannot be moved. If compaction has nothing to work with, or has failed lately, an
+//!    allocation that gives up soon may be at its end ([`blocks`](super::blocks)).
 //! 4. Reclaim, and another attempt; what was reclaimed may be on the lists of CPUs, which are drained for a last one.
-//! 5. If there is still no block of the order, zones are compacted, synchronously unless the allocation is to give up soon.
-//! 6. `__GFP_NORETRY` ends here, and so does a costly block without `__GFP_RETRY_MAYFAIL`. All others begin again at 1 as
-//!    long as there is hope; up to 4.6 they wait first.
+//! 5. From 4.8 on, if there is still no block of the order, zones are compacted, synchronously unless the allocation is to give
+//!    up soon.
+//! 6. `__GFP_NORETRY` ends here, and so does a costly block without `__GFP_RETRY_MAYFAIL`; from 2.6.38 to 4.7 it compacts once
+//!    more at its end. All others begin again at 1 as long as there is hope; up to 4.6 they wait first.
 
+use super::blocks::BlockAttempt;
 use super::freelist::Floor;
-use crate::kernel::AllocRetry;
+use crate::kernel::{AllocRetry, NodeBound};
 use crate::mm::Mm;
-use crate::mm::types::{
-    CompactPriority, Gfp, Mark, OutOfMemory, PAGE_ALLOC_COSTLY_ORDER, Pfn, Reserves,
-};
+use crate::mm::types::{Gfp, Mark, OutOfMemory, PAGE_ALLOC_COSTLY_ORDER, Pfn, Reserves};
 use crate::world::{Sys, World};
 use lowmark_record::event::gfp;
 
@@ -80,7 +81,9 @@ async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutO
             return Ok(pfn);
         }
     }
-    let costly = order > PAGE_ALLOC_COSTLY_ORDER;
+    if sys.world().mm.leaves_node_alone(gfp) {
+        return Err(OutOfMemory);
+    }
     let found = sys.world().wake_and_take(gfp, order);
     if let Some(pfn) = found {
         return Ok(pfn);
@@ -88,8 +91,9 @@ async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutO
     if !gfp.has(gfp::DIRECT_RECLAIM) {
         return Err(OutOfMemory);
     }
-    if costly {
-        let found = Box::pin(compact_first(sys, gfp, order)).await?;
+    let mut block = BlockAttempt::new(gfp, order);
+    if order > 0 {
+        let found = Box::pin(block.compact_first(sys)).await?;
         if let Some(pfn) = found {
             return Ok(pfn);
         }
@@ -105,55 +109,40 @@ async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutO
             return Ok(pfn);
         }
         if order > 0 {
-            let found = Box::pin(compact(sys, gfp, order)).await;
+            let found = Box::pin(block.compact_after_reclaim(sys)).await;
             if let Some(pfn) = found {
                 return Ok(pfn);
             }
         }
+        let costly = order > PAGE_ALLOC_COSTLY_ORDER;
         if gfp.has(gfp::NORETRY) || costly && !gfp.has(gfp::RETRY_MAYFAIL) {
-            return Err(OutOfMemory);
+            return Box::pin(block.compact_last(sys)).await;
         }
-        {
+        let retries = {
             let world = &mut *sys.world();
-            if !world.mm.may_retry(gfp, order, &rounds) {
-                // The OOM killer frees no costly blocks (`__alloc_pages_may_oom`).
-                if !costly {
-                    world.out_of_memory(order as u32);
-                }
-                return Err(OutOfMemory);
+            world.mm.may_retry(gfp, order, &rounds)
+                || progress > 0 && world.mm.compaction_may_help(&mut block)
+        };
+        if !retries {
+            // The OOM killer frees no costly blocks (`__alloc_pages_may_oom`).
+            if costly {
+                return Box::pin(block.compact_last(sys)).await;
             }
+            sys.world().out_of_memory(order as u32);
+            return Err(OutOfMemory);
         }
         sys.wait_before_retry(gfp).await;
         let found = sys.world().wake_and_take(gfp, order);
         if let Some(pfn) = found {
             return Ok(pfn);
         }
+        if order > 0 {
+            let found = Box::pin(block.compact_again(sys)).await?;
+            if let Some(pfn) = found {
+                return Ok(pfn);
+            }
+        }
     }
-}
-
-/// Compaction before anything is reclaimed; an error is the end of it.
-async fn compact_first(sys: &Sys, gfp: Gfp, order: usize) -> Result<Option<Pfn>, OutOfMemory> {
-    let result = sys
-        .try_to_compact_pages(gfp, order, CompactPriority::Async)
-        .await;
-    let world = &mut *sys.world();
-    let found = world.take_compacted(gfp, order, result.is_skipped());
-    if found.is_none() && gfp.has(gfp::NORETRY) && result.is_hopeless() {
-        return Err(OutOfMemory);
-    }
-    // Time has passed: kswapd may have gone to sleep, or have freed something.
-    Ok(found.or_else(|| world.wake_and_take(gfp, order)))
-}
-
-/// Compaction after reclaim: synchronous, unless the allocation gives up soon anyway.
-async fn compact(sys: &Sys, gfp: Gfp, order: usize) -> Option<Pfn> {
-    let gives_up = order > PAGE_ALLOC_COSTLY_ORDER && gfp.has(gfp::NORETRY);
-    let priority = match gives_up {
-        true => CompactPriority::Async,
-        false => CompactPriority::SyncLight,
-    };
-    let result = sys.try_to_compact_pages(gfp, order, priority).await;
-    sys.world().take_compacted(gfp, order, result.is_skipped())
 }
 
 impl World {
@@ -165,10 +154,12 @@ impl World {
             .or_else(|| self.wake_and_take(gfp, order))
     }
 
-    /// Wakes the kswapds of the zonelist, and takes a block down to the floor that the flags allow; the last pages only
-    /// when there is nothing above the min watermark.
-    fn wake_and_take(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
-        self.wake_all_kswapds(gfp, order as u32);
+    /// Wakes the kswapds of the zonelist, unless the flags say otherwise, and takes a block down to the floor that they allow;
+    /// the last pages only when there is nothing above the min watermark.
+    pub(super) fn wake_and_take(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
+        if gfp.has(gfp::KSWAPD_RECLAIM) {
+            self.wake_all_kswapds(gfp, order as u32);
+        }
         match gfp.reserves() {
             Reserves::All => self.take_down_to_min(gfp, order).or_else(|| {
                 let last = Floor::Min(Reserves::All);
@@ -178,7 +169,7 @@ impl World {
         }
     }
 
-    fn take_down_to_min(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
+    pub(super) fn take_down_to_min(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
         self.take_pages(gfp, order, Floor::Min(Reserves::None))
     }
 
@@ -203,28 +194,19 @@ impl World {
             self.take_down_to_min(gfp, order)
         }))
     }
-
-    /// `__alloc_pages_direct_compact`, the second half: a block that compaction may have made. If it had nothing to work
-    /// with there is no need to look.
-    fn take_compacted(&mut self, gfp: Gfp, order: usize, skipped: bool) -> Option<Pfn> {
-        if skipped {
-            return None;
-        }
-        self.mm.stat.compact_stall += 1;
-        let found = self.take_down_to_min(gfp, order);
-        match found {
-            Some(pfn) => {
-                self.mm.stat.compact_success += 1;
-                let zone = self.mm.pages.zone(pfn);
-                self.mm.zones[zone].compaction_succeeded(order);
-            }
-            None => self.mm.stat.compact_fail += 1,
-        }
-        found
-    }
 }
 
 impl Mm {
+    /// An allocation from one node alone that is at its end, as nothing was free there above the low watermark.
+    fn leaves_node_alone(&self, gfp: Gfp) -> bool {
+        gfp.has(gfp::THISNODE)
+            && match self.kernel.mechanisms.blocks.node_bound {
+                NodeBound::GivesUp => gfp.has(gfp::NORETRY | gfp::NOWARN),
+                NodeBound::CannotWait => !gfp.has(gfp::DIRECT_RECLAIM),
+                NodeBound::Ordinary => false,
+            }
+    }
+
     /// Whether an allocation that found nothing in its rounds so far tries again.
     fn may_retry(&mut self, gfp: Gfp, order: usize, rounds: &Rounds) -> bool {
         match self.kernel.mechanisms.zones.alloc_retry {
@@ -245,7 +227,7 @@ impl Mm {
     fn reclaim_could_help(&self, gfp: Gfp, order: usize) -> bool {
         let swap = self.swap.free_slots() > 0;
         let class = self.zones[self.preferred_zone(gfp)].kind;
-        let zonelist = self.nodes[gfp.node].zonelist.iter();
+        let zonelist = self.zonelist(gfp).iter();
         let mut zones = zonelist.map(|&zone| &self.zones[zone]);
         zones.any(|zone| {
             let available = zone.free_without_reserve() + self.tree_reclaimable(zone.lruvec, swap);

@@ -4,15 +4,19 @@
 //!    done.
 //! 2. Zones up to it are reclaimed from the lowest upward, each until it is a gap above its high watermark
 //!    ([`balance_gap`]), for an allocation that could use the end zone.
-//! 3. To 3.10 the priority is raised after every pass, and what has been freed is counted over all of them; a run that
+//! 3. For blocks of several pages a zone has to have one above its high watermark to 3.3. From 3.4 on that does not matter where
+//!    compaction has room; kswapd compacts then if no zone has a block. From 4.6 on kswapd reclaims as many single pages, and
+//!    leaves the rest to kcompactd.
+//! 4. To 3.10 the priority is raised after every pass, and what has been freed is counted over all of them; a run that
 //!    ends without balance begins anew. From 3.11 on it is raised only if no zone was scanned to its target, or the pass
 //!    freed nothing, and there is one run.
 
 use super::{Request, age_active_anon, pass_some_time, scan_control, shrink_node};
 use crate::ids::{NodeId, ZoneId};
-use crate::kernel::{BalanceGap, BalancePgdat, BalancedZones, KswapdWait};
+use crate::kernel::{BalanceGap, BalancePgdat, BalancedZones, KswapdBlocks, KswapdWait};
 use crate::mm::Mm;
-use crate::mm::reclaim::vmscan::{DEF_PRIORITY, ScanControl, Target, after_zone};
+use crate::mm::compaction::{Suitable, compact_gap, compact_pgdat};
+use crate::mm::reclaim::vmscan::{DEF_PRIORITY, ScanControl, Target, after_zone, low_or_percent};
 use crate::mm::types::{Mark, SWAP_CLUSTER_MAX, ZoneType};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
@@ -33,16 +37,36 @@ pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> 
         let mut total_scanned = 0;
         loop {
             let Some(end_zone) = find_end_zone(sys, node, &sc, request).await else {
-                return request;
+                match compact_when_done(sys, node, request).await {
+                    true => return request,
+                    false => break,
+                }
             };
             if era == BalancePgdat::ScannedTarget {
                 sc.nr_reclaimed = 0;
             }
+            let compacts = era == BalancePgdat::ScannedTarget
+                && sys.world().mm.kswapd_compacts(node, end_zone, request);
             let pass = balance_pass(sys, node, end_zone, request, &mut sc, era).await;
             total_scanned += pass.scanned;
             sys.world().wake_pfmemalloc_waiters(node);
+            if era == BalancePgdat::ScannedTarget {
+                // Blocks are given up for as many pages as compaction needs.
+                if request.order > 0 && sc.nr_reclaimed >= compact_gap(request.order as usize) {
+                    request.order = 0;
+                    sc.order = 0;
+                }
+                if compacts && request.order > 0 && sc.nr_reclaimed > pass.attempted {
+                    compact_pgdat(sys, node, request.order as usize).await;
+                }
+            }
             if sys.world().mm.zones_done(node, request, &pass) {
-                return request;
+                match era == BalancePgdat::ScannedTarget
+                    || compact_when_done(sys, node, request).await
+                {
+                    true => return request,
+                    false => break,
+                }
             }
             if era == BalancePgdat::EveryPass {
                 if total_scanned > 0 && sc.priority < DEF_PRIORITY - 2 {
@@ -62,11 +86,34 @@ pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> 
             }
         }
         pass_some_time(sys, began).await;
-        if sc.nr_reclaimed < SWAP_CLUSTER_MAX {
+        let short = request.order > 0 && !sys.world().mm.has_single_pages(node, request);
+        if sc.nr_reclaimed < SWAP_CLUSTER_MAX || short {
             request.order = 0;
             sc.order = 0;
         }
     }
+}
+
+/// The node is balanced for a block: to 3.10 single pages are looked at once more, and from 3.4 on kswapd compacts if no zone
+/// has the block above its low watermark. False: single pages are short, and the run begins anew for them.
+async fn compact_when_done(sys: &Sys, node: NodeId, request: Request) -> bool {
+    let compacts = {
+        let world = sys.world();
+        let rechecks = world.mm.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::EveryPass
+            && world.mm.kernel.mechanisms.blocks.kswapd_blocks != KswapdBlocks::EveryZone;
+        if request.order == 0 || !rechecks {
+            return true;
+        }
+        if !world.mm.has_single_pages(node, request) {
+            return false;
+        }
+        let highest = world.mm.zones_up_to(node, request.class).last();
+        highest.is_some_and(|zone| world.mm.kswapd_compacts(node, zone, request))
+    };
+    if compacts {
+        compact_pgdat(sys, node, request.order as usize).await;
+    }
+    true
 }
 
 /// kswapd pauses when it gets nowhere, unless somebody is close to running out.
@@ -84,6 +131,8 @@ async fn wait_without_progress(sys: &Sys, under_min: bool) {
 /// What one priority came to.
 struct Pass {
     scanned: u64,
+    /// Pages that were to be reclaimed, in all zones.
+    attempted: u64,
     /// No zone that it came to is below its high watermark, for an allocation that could use the end zone.
     all_ok: bool,
     under_min: bool,
@@ -100,6 +149,7 @@ async fn balance_pass(
 ) -> Pass {
     let mut pass = Pass {
         scanned: 0,
+        attempted: 0,
         all_ok: true,
         under_min: false,
         raise_priority: true,
@@ -108,13 +158,14 @@ async fn balance_pass(
     sc.reclaim_idx = class;
     let zones: Vec<ZoneId> = sys.world().mm.zones_up_to(node, class as usize).collect();
     for zone in zones {
-        let (hopeless, ok, high, lruvec) = {
+        let (hopeless, ok, high, lruvec, order) = {
             let world = sys.world();
             let state = &world.mm.zones[zone];
             let hopeless = state.all_unreclaimable && sc.priority != DEF_PRIORITY;
             let (high, gap) = (state.mark(Mark::High), balance_gap(&world, zone));
-            let ok = state.watermark_ok(request.order as usize, high + gap, class);
-            (hopeless, ok, high, state.lruvec)
+            let order = world.mm.tested_order(zone, request.order, class);
+            let ok = world.mm.zone_balanced_at(zone, order, high + gap, class);
+            (hopeless, ok, high, state.lruvec, order)
         };
         if hopeless {
             continue;
@@ -128,6 +179,7 @@ async fn balance_pass(
             sc.nr_scanned = 0;
             if era == BalancePgdat::ScannedTarget {
                 sc.nr_to_reclaim = SWAP_CLUSTER_MAX.max(high);
+                pass.attempted += sc.nr_to_reclaim;
             }
             shrink_node(sys, Target { lruvec, zone }, sc).await;
             pass.scanned += sc.nr_scanned;
@@ -144,12 +196,12 @@ async fn balance_pass(
         if world.mm.zones[zone].all_unreclaimable {
             continue;
         }
-        if world.mm.zone_ok(zone, request.order, Mark::High, class) {
+        if world.mm.zone_balanced_at(zone, order, high, class) {
             world.mm.zones[zone].congested = false;
             world.mm.lruvecs[lruvec].tail_dirty = false;
         } else {
             pass.all_ok = false;
-            pass.under_min |= !world.mm.zone_ok(zone, request.order, Mark::Min, class);
+            pass.under_min |= !world.mm.zone_ok(zone, order, Mark::Min, class);
         }
     }
     pass
@@ -160,7 +212,7 @@ fn balance_gap(world: &World, zone: ZoneId) -> u64 {
     let zone = &world.mm.zones[zone];
     match world.mm.kernel.mechanisms.kswapd.balance_gap {
         BalanceGap::EightTimesHigh => 7 * zone.mark(Mark::High),
-        BalanceGap::LowOrPercent => zone.mark(Mark::Low).min(zone.size().div_ceil(100)),
+        BalanceGap::LowOrPercent => low_or_percent(zone),
     }
 }
 
@@ -191,9 +243,10 @@ async fn find_end_zone(
             age_active_anon(sys, target, sc).await;
         }
         let world = &mut *sys.world();
+        let high = world.mm.zones[zone].mark(Mark::High);
         if !world
             .mm
-            .zone_ok(zone, request.order, Mark::High, ZoneType::Dma)
+            .zone_balanced_at(zone, request.order, high, ZoneType::Dma)
         {
             return Some(zone);
         }
@@ -214,22 +267,81 @@ impl Mm {
         pass.all_ok
     }
 
-    /// `pgdat_balanced` of zone kernels: at order 0 all zones, above it a quarter of the pages.
+    /// `pgdat_balanced` of zone kernels: at order 0 all zones, above it a quarter of the pages, but to 2.6.37 all zones.
     pub(super) fn pgdat_balanced(&self, node: NodeId, order: u32, class: usize) -> bool {
         let (mut balanced, mut present, mut all) = (0, 0, true);
         for index in self.zones_up_to(node, class) {
             let zone = &self.zones[index];
+            let high = zone.mark(Mark::High);
             present += zone.present;
-            if zone.all_unreclaimable || self.zone_ok(index, order, Mark::High, zone.kind) {
+            if zone.all_unreclaimable || self.zone_balanced_at(index, order, high, zone.kind) {
                 balanced += zone.present;
             } else {
                 all = false;
             }
         }
-        if order == 0 {
-            all
-        } else {
-            balanced >= present / 4
+        match self.kernel.mechanisms.blocks.kswapd_blocks {
+            _ if order == 0 => all,
+            KswapdBlocks::EveryZone => all,
+            _ => balanced >= present / 4,
         }
+    }
+
+    /// `zone_balanced` of zone kernels, for what kswapd aims at: a mark, and a block above it where kswapd still reclaims for
+    /// blocks; compaction has to have room as well then. From 4.6 on so many more single pages.
+    fn zone_balanced_at(&self, zone: ZoneId, order: u32, mark: u64, class: ZoneType) -> bool {
+        let state = &self.zones[zone];
+        let order = order as usize;
+        if order > 0 && self.has_kcompactd() {
+            return state.watermark_ok(0, mark + (1 << order), class);
+        }
+        let room = order == 0
+            || !self.kswapd_weighs_compaction()
+            || self.compaction_suitable(state, order, class) != Suitable::Short;
+        room && state.watermark_ok(order, mark, class)
+    }
+
+    /// `zone_balanced` where an allocation asks before it wakes kswapd, of 3.12 to 4.7: there is the block itself.
+    pub(super) fn zone_has_block(&self, zone: ZoneId, order: u32) -> bool {
+        let state = &self.zones[zone];
+        let (mark, class) = (state.mark(Mark::High), ZoneType::Dma);
+        match self.has_kcompactd() {
+            true => state.watermark_ok(order as usize, mark, class),
+            false => self.zone_balanced_at(zone, order, mark, class),
+        }
+    }
+
+    /// What kswapd does for blocks depends on compaction (3.4 to 4.5).
+    fn kswapd_weighs_compaction(&self) -> bool {
+        self.kernel.mechanisms.blocks.kswapd_blocks == KswapdBlocks::Compacts
+            && self.kernel.coverage.compaction
+    }
+
+    /// `testorder`: kswapd reclaims as for single pages where compaction can go on.
+    fn tested_order(&self, zone: ZoneId, order: u32, class: ZoneType) -> u32 {
+        let can_go_on = order > 0
+            && self.kswapd_weighs_compaction()
+            && self.compaction_suitable(&self.zones[zone], order as usize, class)
+                != Suitable::Short;
+        match can_go_on {
+            true => 0,
+            false => order,
+        }
+    }
+
+    /// `pgdat_needs_compaction`: kswapd compacts for blocks, and no zone up to the end zone has one above its low watermark.
+    fn kswapd_compacts(&self, node: NodeId, end_zone: ZoneId, request: Request) -> bool {
+        let class = self.zones[end_zone].kind as usize;
+        let has = |zone| self.zone_ok(zone, request.order, Mark::Low, ZoneType::Dma);
+        request.order > 0
+            && self.kswapd_weighs_compaction()
+            && !self.zones_up_to(node, class).any(has)
+    }
+
+    /// Every zone of the request that reclaim has not given up has single pages above its high watermark.
+    fn has_single_pages(&self, node: NodeId, request: Request) -> bool {
+        self.zones_up_to(node, request.class).all(|zone| {
+            self.zones[zone].all_unreclaimable || self.zone_ok(zone, 0, Mark::High, ZoneType::Dma)
+        })
     }
 }

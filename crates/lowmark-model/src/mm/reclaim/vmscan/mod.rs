@@ -18,6 +18,7 @@ mod throttle;
 
 use crate::ids::{LruvecId, MemcgId, NodeId, ZoneId};
 pub(crate) use classic::age_active_anon;
+pub(super) use node::low_or_percent;
 pub(crate) use node::shrink_node;
 pub(super) use slab::after_zone;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
@@ -126,7 +127,7 @@ impl Mm {
     /// node once.
     fn targets(&self, gfp: Gfp) -> Vec<Target> {
         let mut targets: Vec<Target> = Vec::new();
-        for &zone in &self.nodes[gfp.node].zonelist {
+        for &zone in self.zonelist(gfp) {
             let lruvec = self.zones[zone].lruvec;
             let usable = self.zones[zone].kind <= gfp.highest();
             if usable && !targets.iter().any(|target| target.lruvec == lruvec) {

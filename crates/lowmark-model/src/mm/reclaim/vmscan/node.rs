@@ -7,13 +7,16 @@
 
 use super::classic::shrink_lruvec;
 use super::{DEF_PRIORITY, ScanControl, Target, slab, throttle};
-use crate::ids::MemcgId;
-use crate::kernel::{HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
+use crate::ids::{MemcgId, ZoneId};
+use crate::kernel::{
+    BlockReclaim, CompactSuitable, HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime,
+};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
-use crate::mm::compaction::compact_gap;
-use crate::mm::types::{Gfp, Lru, Mark, PAGE_ALLOC_COSTLY_ORDER};
+use crate::mm::compaction::{Suitable, compact_gap};
+use crate::mm::types::{Gfp, Lru, Mark, PAGE_ALLOC_COSTLY_ORDER, ZoneType};
 use crate::world::Sys;
+use lowmark_record::event::gfp;
 
 /// What is decided before a pass; anon first, then file.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,13 +73,10 @@ impl ScanControl {
 /// Passes at the current priority: another one as long as compaction lacks room for a block that is wanted.
 pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl) {
     loop {
-        let before = sc.nr_reclaimed;
+        let (reclaimed, scanned) = (sc.nr_reclaimed, sc.nr_scanned);
         shrink_node_once(sys, target, sc).await;
-        let reclaimed = sc.nr_reclaimed - before;
-        let again = sys
-            .world()
-            .mm
-            .should_continue_reclaim(target, reclaimed, sc);
+        let last = (sc.nr_reclaimed - reclaimed, sc.nr_scanned - scanned);
+        let again = sys.world().mm.should_continue_reclaim(target, last, sc);
         if !again || sys.world().sched.current_killed() {
             break;
         }
@@ -114,11 +114,17 @@ async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
     }
 }
 
+/// What is kept above the high watermark, so that one zone is not reclaimed for another's sake all the time: the low watermark or
+/// a hundredth of the zone (`KSWAPD_ZONE_BALANCE_GAP_RATIO`).
+pub(in crate::mm::reclaim) fn low_or_percent(zone: &Zone) -> u64 {
+    zone.mark(Mark::Low).min(zone.size().div_ceil(100))
+}
+
 impl Mm {
     /// Whether a direct reclaimer for a costly block passes over lists, as compaction can go on in every zone whose pages
     /// they have. Noted is whether it can in any (`shrink_zones`).
     pub(super) fn leaves_to_compaction(
-        &self,
+        &mut self,
         target: Target,
         gfp: Gfp,
         sc: &mut ScanControl,
@@ -127,11 +133,18 @@ impl Mm {
         if !costly || sc.cgroup_reclaim() || !self.kernel.coverage.compaction {
             return false;
         }
-        let zones = self.nodes[gfp.node].zonelist.iter();
-        let zones = zones.map(|&zone| &self.zones[zone]);
-        let of_lists = |zone: &&Zone| zone.lruvec == target.lruvec && zone.kind <= sc.reclaim_idx;
+        let of_lists = |&zone: &ZoneId| {
+            let zone = &self.zones[zone];
+            zone.lruvec == target.lruvec && zone.kind <= sc.reclaim_idx
+        };
+        let zones: Vec<ZoneId> = self
+            .zonelist(gfp)
+            .iter()
+            .copied()
+            .filter(of_lists)
+            .collect();
         let (mut any, mut all) = (false, true);
-        for zone in zones.filter(of_lists) {
+        for zone in zones {
             let ready = self.compaction_ready(zone, sc);
             (any, all) = (any || ready, all && ready);
         }
@@ -140,36 +153,75 @@ impl Mm {
     }
 
     /// `compaction_ready`: there is a block, or room enough above the high watermark to make one.
-    fn compaction_ready(&self, zone: &Zone, sc: &ScanControl) -> bool {
-        let (order, class) = (sc.order as usize, sc.reclaim_idx);
-        let roomy = zone.mark(Mark::High) + compact_gap(order);
-        zone.watermark_ok(order, zone.mark(Mark::Min), class)
-            || self.compaction_suitable(zone, order, class) && zone.watermark_ok(0, roomy, class)
+    fn compaction_ready(&mut self, number: ZoneId, sc: &ScanControl) -> bool {
+        let order = sc.order as usize;
+        let rules = self.kernel.mechanisms.blocks;
+        let class = self.class_of_blocks(sc);
+        let zone = &self.zones[number];
+        let gap = match rules.block_reclaim {
+            BlockReclaim::Batch | BlockReclaim::TwiceTheBlock => return false,
+            BlockReclaim::CompactionReady => low_or_percent(zone),
+            BlockReclaim::BlockReady | BlockReclaim::RoomAlone => 0,
+        };
+        let room = zone.mark(Mark::High) + gap + compact_gap(order);
+        let roomy = zone.watermark_ok(0, room, class);
+        let suitable = self.compaction_suitable(zone, order, class);
+        if rules.block_reclaim != BlockReclaim::CompactionReady {
+            return suitable == Suitable::HasBlock || suitable == Suitable::Fragmented && roomy;
+        }
+        let put_off = self.zones[number].compaction_deferred(order, rules.compact_defer);
+        roomy && (put_off || suitable != Suitable::Short)
     }
 
-    /// `should_continue_reclaim`: a block is wanted, the last pass has freed something, there is neither a block nor
-    /// room to make one in any zone, and there are inactive pages enough for that.
-    fn should_continue_reclaim(&self, target: Target, reclaimed: u64, sc: &ScanControl) -> bool {
-        if !self.kernel.coverage.compaction || !sc.in_reclaim_compaction() || reclaimed == 0 {
+    /// The class whose reserves count when reclaim asks whether compaction can help: to 4.8 that of the lowest zone.
+    fn class_of_blocks(&self, sc: &ScanControl) -> ZoneType {
+        match self.kernel.mechanisms.blocks.compact_suitable {
+            CompactSuitable::CostlyApart => sc.reclaim_idx,
+            CompactSuitable::RoomFirst | CompactSuitable::BlockFirst => ZoneType::Dma,
+        }
+    }
+
+    /// `should_continue_reclaim`: a block is wanted, and the last pass, of which the reclaimed and the scanned pages are given,
+    /// was not in vain. To 5.3 it goes on until twice the block is reclaimed, if there are inactive pages enough; and it goes on
+    /// while there is neither a block nor room to make one in any zone.
+    fn should_continue_reclaim(&self, target: Target, last: (u64, u64), sc: &ScanControl) -> bool {
+        let rule = self.kernel.mechanisms.blocks.block_reclaim;
+        let (reclaimed, scanned) = last;
+        let twice = match rule {
+            BlockReclaim::Batch => return false,
+            BlockReclaim::RoomAlone => false,
+            _ => true,
+        };
+        let insists = twice && sc.gfp.has(gfp::RETRY_MAYFAIL) && scanned > 0;
+        let in_vain = reclaimed == 0 && !insists;
+        if !self.kernel.coverage.compaction || !sc.in_reclaim_compaction() || in_vain {
             return false;
         }
-        let (order, class) = (sc.order as usize, sc.reclaim_idx);
+        let (order, class) = (sc.order as usize, self.class_of_blocks(sc));
+        let enough_inactive = self.inactive_pages(target) > compact_gap(order);
+        if twice && sc.nr_reclaimed < compact_gap(order) && enough_inactive {
+            return true;
+        }
+        let of_lists = |zone: &&Zone| match self.kernel.mechanisms.reclaim.lru_unit {
+            LruUnit::Zone => zone.lruvec == self.zones[target.zone].lruvec,
+            LruUnit::Node => zone.kind <= sc.reclaim_idx,
+        };
         let node = self.zones[target.zone].node;
-        let mut zones = self.nodes[node].zones.iter().map(|&zone| &self.zones[zone]);
-        let enough = zones.any(|zone| {
-            zone.kind <= class
-                && (zone.watermark_ok(order, zone.mark(Mark::Min), class)
-                    || self.compaction_suitable(zone, order, class))
-        });
-        if enough {
-            return false;
-        }
+        let zones = self.nodes[node].zones.iter().map(|&zone| &self.zones[zone]);
+        let can_help =
+            |zone: &Zone| self.compaction_suitable(zone, order, class) != Suitable::Short;
+        let done = zones.filter(of_lists).any(can_help);
+        !done && (twice || enough_inactive)
+    }
+
+    /// Inactive pages that reclaim could take.
+    fn inactive_pages(&self, target: Target) -> u64 {
         let root = self.root_lruvec(target.lruvec);
         let anon = match self.swap.free_slots() > 0 {
             true => self.tree_len(root, Lru::InactiveAnon),
             false => 0,
         };
-        self.tree_len(root, Lru::InactiveFile) + anon > compact_gap(order)
+        self.tree_len(root, Lru::InactiveFile) + anon
     }
 
     /// `prepare_scan_control`, `prepare_scan_count`
@@ -255,7 +307,7 @@ mod tests {
         let gap = compact_gap(PAGEBLOCK_ORDER);
         for (more, order, leaves) in [(gap + 1, 9, true), (gap / 2, 9, false), (gap + 1, 3, false)]
         {
-            let world = fragmented(more);
+            let mut world = fragmented(more);
             let zone = world.mm.nodes[NodeId::FIRST].zonelist[0];
             let lruvec = LruvecId::from(0);
             let mut sc = ScanControl::new(false, 32, order, ZoneType::High);

@@ -1,0 +1,193 @@
+//! Blocks of several pages: the allocator's slow path for them, reclaim and kswapd for their sake, compaction.
+
+macro_rules! blocks {
+    ($next:ident $($others:ident)*; $($before:tt)*) => {
+        $next! { $($others)*;
+            $($before)*
+            /// Blocks of several pages: the allocator's slow path for them, reclaim and kswapd for their sake, compaction.
+            blocks: Blocks {
+                /// When an allocation of a block compacts, and when it fails without reclaiming (`__alloc_pages_slowpath`). A
+                /// *light* allocation wakes no kswapd.
+                block_slow_path: BlockSlowPath within compaction {
+                    /// It compacts once, before it reclaims, and only for blocks of 16 pages and more.
+                    OneCompaction = "one-compaction",
+                    /// It compacts for any block before it reclaims, and once more when it would not try again.
+                    SecondCompaction = "second-compaction",
+                    /// The same; a light allocation fails where compaction is put off.
+                    LightGivesUp = "light-gives-up",
+                    /// The same, and a huge page for a fault is compacted for without waiting, both times.
+                    FaultsStayAsync = "faults-stay-async",
+                    /// It compacts before it reclaims for 16 pages and more, or what cannot be moved, and then after each time that
+                    /// it reclaims. For 16 pages and more, one with `__GFP_NORETRY` fails where compaction is put off.
+                    ByPriority = "by-priority",
+                    /// The same; a pageblock is not reclaimed for either where compaction is put off or lacks room.
+                    PageblocksGiveUp = "pageblocks-give-up",
+                    /// Compaction by priority; one with `__GFP_NORETRY` fails where it is put off or lacks room.
+                    NoretryGivesUp = "noretry-gives-up",
+                }
+                /// When an allocation that wants a block tries again because of what compaction came to
+                /// (`should_compact_retry`).
+                compact_retry: CompactRetry within compaction {
+                    /// Never.
+                    Never = "never",
+                    /// As long as compaction could go on, or makes blocks that others take, sixteen times.
+                    Feedback = "feedback" needs(zones.alloc_retry = AllocRetry::Bounded),
+                    /// The same, and with a higher priority when compaction failed.
+                    RaisesPriority = "raises-priority" needs(zones.alloc_retry = AllocRetry::Bounded),
+                    /// The same; the highest priority goes through all of a zone, whatever is known of its pageblocks.
+                    FullPriority = "full-priority" needs(zones.alloc_retry = AllocRetry::Bounded),
+                    /// The same, and with a higher priority also when compaction gave up.
+                    WithdrawnToo = "withdrawn-too" needs(zones.alloc_retry = AllocRetry::Bounded),
+                }
+                /// What becomes of an allocation from one node only that finds no free block (`__GFP_THISNODE`).
+                node_bound: NodeBound {
+                    /// With `__GFP_NORETRY` and `__GFP_NOWARN`, which is what it has (`GFP_THISNODE`), it fails.
+                    GivesUp = "gives-up",
+                    /// If it cannot wait, it fails, and wakes no kswapd.
+                    CannotWait = "cannot-wait",
+                    /// The same as of any other.
+                    Ordinary = "ordinary",
+                }
+                /// How much is reclaimed for a block, and when compaction is left to do the rest
+                /// (`should_continue_reclaim`, `compaction_ready`).
+                block_reclaim: BlockReclaim within compaction {
+                    /// As for a single page.
+                    Batch = "batch",
+                    /// Twice the block, as long as something is freed, or more if compaction lacks room.
+                    TwiceTheBlock = "twice-the-block",
+                    /// The same; nothing where compaction has twice the block, and a gap, above the high watermark.
+                    CompactionReady = "compaction-ready",
+                    /// The same without the gap; nothing either where there is a block.
+                    BlockReady = "block-ready",
+                    /// The same; as long as compaction lacks room in all zones and there are inactive pages enough.
+                    RoomAlone = "room-alone",
+                }
+                /// What kswapd does for blocks, and who compacts in the background.
+                kswapd_blocks: KswapdBlocks {
+                    /// kswapd reclaims until every zone has the block above its high watermark, or freed nothing.
+                    EveryZone = "every-zone",
+                    /// The same; a quarter of the node's pages in zones that have it is enough.
+                    Quarter = "quarter",
+                    /// Where compaction has room kswapd reclaims as for single pages, and then compacts.
+                    Compacts = "compacts",
+                    /// kswapd reclaims as for single pages, and wakes kcompactd when it goes to sleep.
+                    Kcompactd = "kcompactd",
+                    /// The same; kcompactd leaves out pageblocks that are known to have nothing to isolate.
+                    HeedsHints = "heeds-hints",
+                    /// The same; an allocation that cannot wait and finds pages enough wakes kcompactd, too.
+                    OnRequest = "on-request",
+                }
+                /// Where the scanners of a pass begin, and what they know of pageblocks.
+                compact_start: CompactStart within compaction {
+                    /// At the ends of the zone.
+                    ZoneEnds = "zone-ends",
+                    /// The free scanner goes on where the last pass ended.
+                    LastFree = "last-free",
+                    /// Both scanners do, and leave out pageblocks in which they found nothing, until kswapd sleeps.
+                    SkipHints = "skip-hints",
+                    /// The same; passes that may not wait have a position of their own for the migrate scanner.
+                    OwnPosition = "own-position",
+                }
+                /// How scanners go through pageblocks.
+                compact_scan: CompactScan within compaction {
+                    /// Frame by frame; all that is free in a pageblock is isolated.
+                    WholeBlocks = "whole-blocks",
+                    /// The same, but no more is isolated than is needed.
+                    AsNeeded = "as-needed",
+                    /// Pageblocks are found through the lists of free blocks; one that was begun is finished.
+                    FreeLists = "free-lists",
+                }
+                /// Which pageblocks a pass that may not wait migrates from.
+                compact_async: CompactAsync within compaction {
+                    /// All of them.
+                    All = "all",
+                    /// Movable ones.
+                    Movable = "movable",
+                    /// The same; the rest of a block of the size that is wanted is left alone as soon as a page cannot be moved.
+                    BlockByBlock = "block-by-block",
+                    /// The same in pageblocks of the allocation's own type.
+                    OwnType = "own-type",
+                }
+                /// Whether compaction can help in a zone (`compaction_suitable`).
+                compact_suitable: CompactSuitable within compaction {
+                    /// First it is asked for room, twice the block above the low watermark, then for a block.
+                    RoomFirst = "room-first",
+                    /// First for a block above the low watermark; reserves against the allocation's class count.
+                    BlockFirst = "block-first",
+                    /// First for a block above the allocation's own watermark; up to 8 pages need less room, and may be short.
+                    CostlyApart = "costly-apart",
+                }
+                /// When a pass has what it wants (`compact_finished`).
+                compact_finish: CompactFinish within compaction {
+                    /// When there is a block of the allocation's type, or a pageblock of any, above a watermark.
+                    OwnList = "own-list",
+                    /// The same, or a block of which the allocation could claim the pageblock.
+                    Claimable = "claimable",
+                    /// The same, whatever the watermark; a pageblock that is to be claimed is finished first.
+                    NoWatermark = "no-watermark",
+                    /// The same; every pageblock is finished first.
+                    WholePageblock = "whole-pageblock",
+                }
+                /// When compaction is put off (`defer_compaction`).
+                compact_defer: CompactDefer within compaction {
+                    /// For all blocks, when it made none.
+                    AnyFailure = "any-failure",
+                    /// The same, unless it could not wait.
+                    SyncFailure = "sync-failure",
+                    /// The same for blocks as large as that and larger.
+                    ByOrder = "by-order",
+                    /// The same in each zone that it has gone through to the end.
+                    ByZone = "by-zone",
+                }
+                /// What counts as `compact_stall`.
+                compact_stalls: CompactStalls within compaction {
+                    /// An attempt to compact, whatever came of it.
+                    Entered = "entered",
+                    /// One that compacted in a zone.
+                    Done = "done",
+                    /// The same, or that was put off in a zone.
+                    NotSkipped = "not-skipped",
+                }
+                /// What compaction does about a page that is being written.
+                compact_writeback: CompactWriteback within compaction {
+                    /// It waits for the page.
+                    Waits = "waits",
+                    /// The same, unless it may not wait.
+                    SyncWaits = "sync-waits",
+                    /// It leaves the page alone.
+                    Skipped = "skipped",
+                }
+                /// Whether a block that a compacting task has made whole goes to it directly (`compaction_capture`).
+                block_capture: BlockCapture within compaction {
+                    /// It goes to the lists of free blocks.
+                    Off = "off",
+                    /// It does.
+                    On = "on",
+                }
+                /// What compaction does about folios of several pages.
+                folio_migration: FolioMigration within compaction {
+                    /// It leaves them where they are.
+                    Skipped = "skipped",
+                    /// It moves them as they are, or splits them if there is no free block for them.
+                    Whole = "whole",
+                }
+                /// Whether kcompactd compacts memory without a request for a block (`should_proactive_compact_node`).
+                proactive_compaction: ProactiveCompaction within compaction {
+                    /// It does not.
+                    Off = "off",
+                    /// It does where memory is fragmented beyond what `compaction_proactiveness` allows.
+                    On = "on" needs(blocks.kswapd_blocks = KswapdBlocks::Kcompactd | KswapdBlocks::HeedsHints | KswapdBlocks::OnRequest),
+                }
+                /// What compaction does about a pageblock that it has found to be nearly free (`fast_find_migrateblock`).
+                fast_migrateblock: FastMigrateblock within compaction {
+                    /// Compaction marks the pageblock to be skipped, and then skips it.
+                    MarkedFirst = "marked-first",
+                    /// Compaction goes through it.
+                    Taken = "taken" needs(blocks.compact_scan = CompactScan::FreeLists),
+                }
+            }
+        }
+    };
+}
+
+pub(super) use blocks;
