@@ -17,7 +17,11 @@ mod eras;
 
 /// A region that has all the pages of the largest zone, of which every fourth is then left.
 fn fragmented(version: &str) -> (World, ZoneId) {
-    let mut world = World::of_version(version);
+    fragment(World::of_version(version))
+}
+
+/// The same of a machine.
+fn fragment(mut world: World) -> (World, ZoneId) {
     world.mm.drain_all_pages();
     let zone = world.mm.nodes[NodeId::FIRST].zonelist[0];
     let mut frames = Vec::new();

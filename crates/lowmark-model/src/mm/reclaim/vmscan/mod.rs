@@ -23,7 +23,7 @@ pub(crate) use node::shrink_node;
 pub(super) use slab::after_zone;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
-use crate::kernel::{FlusherWakeup, HopelessNode, LruUnit};
+use crate::kernel::{FlusherWakeup, HopelessNode, LruUnit, ScanControlTime};
 use crate::mm::Mm;
 use crate::mm::types::{Gfp, Lru, Pfn, SWAP_CLUSTER_MAX, ZoneType};
 use crate::world::Sys;
@@ -189,7 +189,7 @@ impl Sys {
     }
 }
 
-/// Rounds over all priorities: more than one only if a first one freed nothing and spared active pages.
+/// Rounds over all priorities: more than one only from 5.5 on, if a first one freed nothing and spared active pages.
 async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 {
     let targets = sys.world().mm.targets(gfp);
     loop {
@@ -205,7 +205,8 @@ async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 
         if done || sc.nr_reclaimed > 0 {
             return sc.nr_reclaimed;
         }
-        if !sc.plan.force_deactivation() {
+        let spares = sys.world().mm.kernel.mechanisms.reclaim.scan_control;
+        if spares == ScanControlTime::Batch || !sc.plan.force_deactivation() {
             break;
         }
     }
