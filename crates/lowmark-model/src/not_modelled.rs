@@ -17,6 +17,14 @@ pub(crate) fn remarks(scenario: &Scenario, kernel: &Kernel) -> Vec<Remark> {
     let mut found: Vec<Remark> = without_effect
         .map(|text| Remark { line: None, text })
         .collect();
+    if scenario.machine.thp && lacks_huge_pages(kernel) {
+        let text =
+            "huge pages are left out: `thp = true` of the machine only raises the watermarks";
+        found.push(Remark {
+            line: None,
+            text: text.into(),
+        });
+    }
     let tasks = scenario.workload.tasks.iter();
     for stmt in tasks.flat_map(|task| task.instances.iter().flatten()) {
         collect(stmt, kernel, &mut found);
@@ -26,11 +34,9 @@ pub(crate) fn remarks(scenario: &Scenario, kernel: &Kernel) -> Vec<Remark> {
 }
 
 fn collect(stmt: &Stmt, kernel: &Kernel, found: &mut Vec<Remark>) {
-    let text = match kernel.coverage.shrinkers {
-        true => None,
-        false => without_shrinkers(&stmt.op),
-    };
-    if let Some(text) = text.or_else(|| of_huge_pages(&stmt.op)) {
+    let shrinkers = (!kernel.coverage.shrinkers).then(|| without_shrinkers(&stmt.op));
+    let huge_pages = lacks_huge_pages(kernel).then(|| of_huge_pages(&stmt.op));
+    if let Some(text) = shrinkers.flatten().or(huge_pages.flatten()) {
         let remark = Remark {
             line: Some(stmt.line),
             text,
@@ -42,6 +48,12 @@ fn collect(stmt: &Stmt, kernel: &Kernel, found: &mut Vec<Remark>) {
     for inner in stmt.op.bodies().into_iter().flatten() {
         collect(inner, kernel, found);
     }
+}
+
+/// The version has huge pages, and the run has none.
+fn lacks_huge_pages(kernel: &Kernel) -> bool {
+    let left_out = kernel.coverage.left_out_of(kernel.version);
+    left_out.contains(&"huge_pages")
 }
 
 /// What of a statement has no effect without shrinkers; none if all of it has.
@@ -66,5 +78,5 @@ fn of_huge_pages(op: &Op) -> Option<String> {
         _ => None,
     };
     (advice == Some(Advice::Hugepage))
-        .then(|| "transparent huge pages are not modelled: advice `hugepage` has no effect".into())
+        .then(|| "huge pages are left out: advice `hugepage` has no effect".into())
 }

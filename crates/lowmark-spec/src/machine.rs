@@ -95,7 +95,8 @@ pub struct Machine {
     pub zones: Vec<Zone>,
     /// Timer frequency in Hz (`CONFIG_HZ`): timeouts are rounded up to whole jiffies.
     pub hz: u32,
-    /// Whether transparent huge pages are configured and enabled (raises `min_free_kbytes`).
+    /// Whether the kernel boots with transparent huge pages, which raise `min_free_kbytes`. On less than 512 MiB it does not
+    /// switch them on.
     pub thp: bool,
     /// Block devices.
     pub devices: Vec<Device>,

@@ -26,7 +26,7 @@ fn each_topic_lists_what_it_should() {
             "swapin_readahead",
             "since v3.14, commit 579f82901f6f (swapin_nr_pages)",
         ],
-        ["lumpy_reclaim", "from v5.9 on"],
+        ["lumpy_reclaim", "from v2.6.38 on"],
         ["watermark_boost_factor", "v5.0"],
         ["swap-readahead-shaohua-2014", "with a recipe"],
     ];

@@ -416,7 +416,7 @@ fn what_is_left_out_is_named() {
     let place = Place::new();
     let text = common::SMALL
         .replace("occupied", "thp = true\noccupied")
-        .replace("\"v3.6\"", "\"v3.6,model.shrinkers=off\"")
+        .replace("\"v3.6\"", "\"v3.6,model.shrinkers=off,model.huge_pages=off\"")
         .replace(
             "  { touch = \"m\", access = \"write\" },\n",
             "  { touch = \"m\", access = \"write\" },\n  { repeat = 2, do = [{ drop_caches = 3 }] },\n",
@@ -427,7 +427,8 @@ fn what_is_left_out_is_named() {
         .expect("a line");
     place.write("left-out.toml", &text);
     let slab = format!("note: line {line}: shrinkers are left out: `drop_caches = 3` shrinks none");
-    let thp = "note: transparent huge pages are not modelled: private mappings get 4 KiB pages;";
+    let thp =
+        "note: huge pages are left out: `thp = true` of the machine only raises the watermarks";
     let args = ["left-out.toml", "--set", "order=seq", "--repeat", "2"];
     for verb in ["run", "compare"] {
         let shown = place.lowmark(&[&[verb], &args[..]].concat()).good();
@@ -436,8 +437,7 @@ fn what_is_left_out_is_named() {
         }
     }
     let expected = serde_json::json!([
-        { "text": "transparent huge pages are not modelled: private mappings get 4 KiB pages; \
-                   `thp = true` of the machine only raises the watermarks" },
+        { "text": "huge pages are left out: `thp = true` of the machine only raises the watermarks" },
         { "line": line, "text": "shrinkers are left out: `drop_caches = 3` shrinks none" },
     ]);
     let json = ["--format", "json"];
@@ -455,10 +455,7 @@ fn what_is_left_out_is_named() {
     assert_eq!(report["not_modelled"], expected);
     let shown = place.lowmark(&["report", first]).good();
     let shown: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        shown.contains("transparent huge pages are not modelled"),
-        "{shown}"
-    );
+    assert!(shown.contains("huge pages are left out"), "{shown}");
 
     // Nothing is said where nothing is left out, and recordings of earlier versions read.
     let plain = place
