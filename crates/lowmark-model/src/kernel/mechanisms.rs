@@ -6,6 +6,7 @@
 mod block;
 mod files;
 mod kswapd;
+mod memcg;
 mod nfs;
 mod reclaim;
 mod sched;
@@ -19,6 +20,7 @@ use super::declare::mechanisms;
 use block::block;
 use files::files;
 use kswapd::kswapd;
+use memcg::memcg;
 use nfs::nfs;
 use reclaim::reclaim;
 use sched::sched;
@@ -28,4 +30,4 @@ use writeback::writeback;
 use zones::zones;
 
 // Each part hands what there is so far, with its own behind it, to the next.
-swap! { reclaim shrinker kswapd zones block writeback files nfs sched mechanisms; }
+swap! { reclaim memcg shrinker kswapd zones block writeback files nfs sched mechanisms; }

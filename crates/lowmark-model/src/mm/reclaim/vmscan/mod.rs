@@ -9,6 +9,7 @@
 mod classic;
 mod congestion;
 mod file_page;
+mod memcg;
 mod node;
 mod page_list;
 mod pfmemalloc;
@@ -23,6 +24,7 @@ pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
 use crate::kernel::{FlusherWakeup, HopelessNode, LruUnit};
 use crate::mm::Mm;
+use crate::mm::memcontrol::Reclaimer;
 use crate::mm::types::{Gfp, Lru, Pfn, SWAP_CLUSTER_MAX, ZoneType};
 use crate::world::Sys;
 use lowmark_record::{Field, Kind};
@@ -62,6 +64,8 @@ pub(crate) struct ScanControl {
     lru_pages: u64,
     /// Flags of the allocation that wants memory; those of kswapd.
     gfp: Gfp,
+    /// What it knows of memory cgroups.
+    groups: memcg::Groups,
     /// What has been decided for the pass over the node.
     plan: node::Plan,
     /// What the pass over the node has found.
@@ -90,6 +94,7 @@ impl ScanControl {
             compaction_ready: false,
             lru_pages: 0,
             gfp: Gfp::kernel(NodeId::FIRST),
+            groups: Default::default(),
             plan: Default::default(),
             found: Default::default(),
         }
@@ -159,12 +164,13 @@ impl Sys {
         reclaimed
     }
 
-    /// Reclaim from a memory cgroup that is at its limit: pages reclaimed.
+    /// Reclaim from a memory cgroup that is at its limit, or because of `memory.reclaim`: pages reclaimed.
     pub(crate) async fn try_to_free_mem_cgroup_pages(
         &self,
         gfp: Gfp,
         memcg: MemcgId,
         nr_pages: u64,
+        by: Reclaimer,
     ) -> u64 {
         // The kernel's ids begin with 1, the root's.
         let id = u64::from(memcg) + 1;
@@ -179,6 +185,7 @@ impl Sys {
         let want = nr_pages.max(SWAP_CLUSTER_MAX);
         let mut sc = ScanControl::new(false, want, 0, ZoneType::High);
         sc.memcg = memcg;
+        sc.groups.proactive = by == Reclaimer::Proactive;
         do_try_to_free_pages(self, gfp, &mut sc).await;
         self.world().trace(Kind::MemcgReclaimEnd, |_| {
             vec![(Field::NrReclaimed, sc.nr_reclaimed), (Field::MemcgId, id)]
@@ -187,7 +194,7 @@ impl Sys {
     }
 }
 
-/// Rounds over all priorities: more than one only if a first one freed nothing and spared active pages.
+/// Rounds over all priorities: more than one only if a first one freed nothing and spared some pages.
 async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 {
     let targets = sys.world().mm.targets(gfp);
     loop {
@@ -203,7 +210,8 @@ async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 
         if done || sc.nr_reclaimed > 0 {
             return sc.nr_reclaimed;
         }
-        if !sc.plan.force_deactivation() {
+        let walk = sys.world().mm.kernel.mechanisms.memcg.memcg_walk;
+        if sc.again(walk) == memcg::Again::No {
             break;
         }
     }
