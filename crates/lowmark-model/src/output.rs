@@ -326,14 +326,18 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
         counters: {
             let mut counters = world.counters();
             counters.extend(world.diskstats(&scenario.machine));
-            counters.extend(world.mm.memcontrol.counters());
+            counters.extend(world.mm.memcg_counters());
             counters.extend(world.errors(&scenario.machine));
             counters.extend(world.mountstats(&scenario.machine));
             counters.extend(world.lock_stat());
             counters.extend(world.task_io());
             counters
         },
-        state: world.state(),
+        state: {
+            let mut state = world.state();
+            state.extend(world.mm.memcg_state());
+            state
+        },
         tasks: tasks
             .map(|(id, task)| TaskTimes {
                 name: task.name.clone(),

@@ -19,6 +19,9 @@ pub const TRACE_PORT: &str = "lowmark.trace";
 /// How what PID 1 says on the console begins when it gives up.
 pub const CONSOLE_PREFIX: &str = "lowmark-runner: ";
 
+/// Where the memory cgroups of a workload are.
+pub const CGROUPS: &str = "/sys/fs/cgroup";
+
 /// Whether the kernel takes a guest's disks, all of one kind, to be rotating: virtio_blk does not say.
 pub const ROTATIONAL: &str = "sys/block/vda/queue/rotational";
 

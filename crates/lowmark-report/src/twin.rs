@@ -1,6 +1,7 @@
 //! How far the model is from a real kernel: the same workload on both, counter by counter.
 //!
-//! 1. A metric is a counter of `/proc/vmstat` under the name of kernels of today, or a sum of such ([`counters`]).
+//! 1. A metric is a counter of `/proc/vmstat` under the name of kernels of today, or a sum of such ([`counters`]); beside
+//!    them, what the files of memory cgroups say.
 //! 2. What it is on both sides, and its error, is in [`figures`]; whether the kernel's runs have two ways to go, in
 //!    [`groups`].
 //! 3. Metrics that are 0 everywhere say nothing and are left out of the median and the worst error, and so are those
@@ -92,9 +93,15 @@ impl Twin {
             .params
             .iter()
             .map(|(name, value)| format!(" {name}={value}"));
-        let metrics: Vec<Metric> = counters::all()
-            .filter_map(|definition| Metric::of(definition, kernel, model))
-            .collect();
+        let of_machine = counters::all().filter_map(|definition| {
+            let value = |run: &Recording| definition.value(&run.counters);
+            Metric::of(definition.name, value, kernel, model)
+        });
+        let of_groups = counters::of_groups(first).filter_map(|name| {
+            let value = |run: &Recording| counters::group_value(name, run);
+            Metric::of(name, value, kernel, model)
+        });
+        let metrics: Vec<Metric> = of_machine.chain(of_groups).collect();
         let (median_error, worst_error) = errors(metrics.iter().filter(|metric| metric.moved()));
         let seconds = |runs: &[&Recording]| {
             let elapsed = runs.iter().map(|run| run.elapsed_ns as f64 / NS_PER_S);

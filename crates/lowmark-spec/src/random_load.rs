@@ -2,7 +2,8 @@
 //!
 //! 1. A load belongs to a class, which is what its memory is; six loads in a row have six classes.
 //! 2. The machine is a guest of 256 MB, in one node or in two. Every task gets a share of what the load takes, which
-//!    is less than is free there or up to half as much again, or more than the limit of the load's group.
+//!    is less than is free there or up to half as much again, or more than the limit of the load's group. In every other load with
+//!    a group each task has one of its own inside that, which may be protected ([`groups`]).
 //! 3. Tasks take their memory, meet at a barrier, and then use it: all of it again, a hot part of it, or places drawn
 //!    from a distribution. How often is bounded by what one access takes in a guest that is translated
 //!    ([`tasks`]).
@@ -10,6 +11,7 @@
 //!
 //! The text is what is parsed and run, so that a load that was kept is run again as any other file.
 
+mod groups;
 mod knobs;
 mod tasks;
 
@@ -124,12 +126,14 @@ impl RandomLoad {
                 limit * stream.between(OVER_LIMIT_PERCENT[0], OVER_LIMIT_PERCENT[1]) / 100
             }
         };
+        let mut of_groups = Stream::new(seed, "random load: groups", number);
+        let inside = group.map(|_| groups::draw(&mut of_groups));
         let mut draft = Draft::default();
         let classes = parts(class, &mut stream);
         let share = Share {
             mb: total_mb / classes.len() as u64,
             two_nodes,
-            group: group.is_some(),
+            group: inside,
         };
         for class in &classes {
             draft.task(*class, share, &mut stream);
@@ -171,8 +175,8 @@ impl RandomLoad {
                 knob.name, knob.values[knob.chosen]
             )),
         }
-        if let Some(limit) = group {
-            line(format_args!("\n[cgroup.box]\nmax = \"{limit}M\""));
+        if let (Some(limit), Some(inside)) = (group, inside) {
+            text += &groups::sections(inside, limit, draft.tasks(), &mut of_groups);
         }
         text.push_str(&draft.sections());
         RandomLoad { name, class, text }

@@ -25,8 +25,11 @@ pub struct Workload {
     pub filesets: Vec<FileSet>,
     /// Barriers that statements refer to by index.
     pub barriers: Vec<Barrier>,
-    /// Memory cgroups that tasks refer to by index.
+    /// Memory cgroups that tasks refer to by index: each before those inside it, which follow it at once.
     pub cgroups: Vec<Cgroup>,
+    /// Protection that a memory cgroup does not use is passed on to those inside it (`memory_recursiveprot`, an option
+    /// of the cgroup2 file system since 5.7).
+    pub recursive_protection: bool,
     /// Sample series that statements refer to by index.
     pub series: Vec<Series>,
     /// Labels of phases that statements refer to by index.
@@ -363,6 +366,8 @@ pub enum Op {
     Sync,
     /// `/proc/sys/vm/drop_caches`
     DropCaches { what: u32 },
+    /// Writes to the `memory.reclaim` of a memory cgroup; goes on as well if less can be reclaimed
+    Reclaim { cgroup: CgroupId, size: u64 },
     /// creat(2)
     Create { file: FileRef },
     /// unlink(2)
@@ -472,6 +477,7 @@ impl Op {
             Op::SyncRange { .. } => "sync_range",
             Op::Sync => "sync",
             Op::DropCaches { .. } => "drop_caches",
+            Op::Reclaim { .. } => "reclaim",
             Op::Create { .. } => "create",
             Op::Delete { .. } => "delete",
             Op::Truncate { .. } => "truncate",

@@ -91,6 +91,8 @@ fn every_example_parses() {
             directories = 10
             files = 100
             size = "64K"
+            [cgroup.box]
+            max = "512M"
             [barrier.start]
             parties = 1
             [task.main]

@@ -112,7 +112,8 @@ switched! {
     /// model has the rules of 6.17, where readahead remembers the order of its folios (c4602f9fa77f) and ends windows
     /// where they end (5a9236b33d51). Without it files are read into single pages.
     read_folios: v(5, 18), Some(v(6, 17)), Some(v(6, 17));
-    /// Memory cgroups, v2, with `memory.max` and `memory.high`. A workload with groups is refused without it.
+    /// Memory cgroups, v2, in each other to any depth: `memory.max`, `memory.high`, `memory.low`, `memory.min`,
+    /// `memory.swap.max`, `memory.reclaim`, `memory.events` and reclaim's part of `memory.stat`. A workload with groups is refused without it.
     memory_cgroups: OLDEST, Some(v(6, 0)), Some(v(6, 0));
 }
 
@@ -150,13 +151,19 @@ pub const ABSENT: &[Subject] = &[
         "soft_limits",
         OLDEST,
         None,
-        "Memory cgroups v1, their hierarchy and soft limits.",
+        "Memory cgroups v1: their limits, hierarchy, swappiness and soft limits, and before 3.3 lists of their own beside those of all pages (925b7673cce3).",
     ),
     absent(
-        "memory_protection",
-        v(4, 0),
+        "cgroup_swap_high",
+        v(5, 8),
         None,
-        "`memory.low` (241994ed8649) and `memory.min` of memory cgroups, `memory.swap.max`, `memory.reclaim`, and groups below groups.",
+        "`memory.swap.high` of memory cgroups, beyond which tasks are slowed down.",
+    ),
+    absent(
+        "cgroup_slab",
+        v(3, 8),
+        None,
+        "Memory cgroups are charged for objects in slabs and for stacks, and from 4.0 on their caches are shrunk apart (cb731d6c62bb). In the model they are charged for pages of users and for page tables, and all objects are the root's.",
     ),
     absent(
         "mlock",

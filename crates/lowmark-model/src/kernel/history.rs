@@ -433,6 +433,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "reclaim-target-is-unprotected",
+        version: v(6, 3),
+        commit: "adb8213014b2",
+        summary: "a memory cgroup for whose sake memory is reclaimed is not protected by old values",
+        effect: |m| {
+            m.memcg.target_protection = TargetProtection::None;
+        },
+    },
+    Change {
         name: "nearly-free-blocks-first",
         version: v(6, 5),
         commit: "90ed667c03fe",

@@ -8,6 +8,7 @@ mod blocks;
 mod files;
 mod huge;
 mod kswapd;
+mod memcg;
 mod nfs;
 mod reclaim;
 mod sched;
@@ -23,6 +24,7 @@ use blocks::blocks;
 use files::files;
 use huge::huge;
 use kswapd::kswapd;
+use memcg::memcg;
 use nfs::nfs;
 use reclaim::reclaim;
 use sched::sched;
@@ -32,4 +34,4 @@ use writeback::writeback;
 use zones::zones;
 
 // Each part hands what there is so far, with its own behind it, to the next.
-swap! { huge reclaim shrinker kswapd zones blocks block writeback files nfs sched mechanisms; }
+swap! { huge reclaim memcg shrinker kswapd zones blocks block writeback files nfs sched mechanisms; }

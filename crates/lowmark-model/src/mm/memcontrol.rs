@@ -1,51 +1,74 @@
-//! Memory cgroups (`mm/memcontrol.c`, version 2), one level below the root.
+//! Memory cgroups (`mm/memcontrol.c`, version 2).
 //!
 //! 1. A page of a task is *charged* to the task's group when it is allocated, one read back from swap to
-//!    the group that it had; freeing it takes the charge back.
-//! 2. A CPU charges 64 pages ahead ([`Stock`]); only when that is used up the group is asked.
-//! 3. At `memory.max` the charge first reclaims from the group itself; if nothing helps, the run ends.
-//! 4. Beyond `memory.high` the task reclaims before it goes on, and is slowed down the more the farther
-//!    the group is beyond it.
+//!    the group that it had; freeing it takes the charge back. It counts for all groups above as well ([`counter`]).
+//! 2. A CPU charges 64 pages ahead; only when that is used up the groups are asked.
+//! 3. At `memory.max` the charge first reclaims from the group that is at it; if nothing helps, the run ends.
+//! 4. Beyond `memory.high` the task reclaims before it goes on, and is slowed down ([`high`]).
+//! 5. Reclaim leaves alone what `memory.min` and `memory.low` protect ([`protection`]).
 //!
-//! The pages of a group are on LRU lists of their own: see [`Mm::lruvec_of`].
+//! The pages of a group are on LRU lists of their own: see [`Mm::lruvec_of`]. Reclaim goes through those of a group and of
+//! all inside it ([`walk`]). Groups are numbered in that order, so that a group and all inside it have numbers in a row.
 
 mod charge;
+mod counter;
+mod events;
+mod high;
+mod proactive;
+mod protection;
 mod stats;
+mod walk;
 
-use crate::ids::{LruvecId, MemcgId, NodeId};
+use crate::ids::{LruvecId, MemcgId};
 pub(crate) use charge::{alloc_charged, alloc_folio_charged, charge_folio};
+pub(crate) use events::{Event, Reclaimer};
+pub(crate) use high::handle_over_high;
+pub(crate) use proactive::memory_reclaim;
+pub(crate) use protection::{Protected, unprotected_part};
+pub(crate) use walk::Walk;
 
 use crate::mm::Mm;
-use crate::mm::types::{Gfp, Lru, Pfn, SWAP_CLUSTER_MAX};
-use crate::time::{SECOND, TaskId};
-use crate::world::{Sys, World};
+use crate::mm::types::{Gfp, Lru, Pfn};
+use crate::time::TaskId;
+use crate::world::World;
+use counter::{Charge, Stock};
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::workload::Cgroup;
+use std::ops::Range;
 use typed_index_collections::TiVec;
 
-/// Pages that a CPU charges at once (`MEMCG_CHARGE_BATCH` of 6.0 and later).
-const CHARGE_BATCH: u64 = 64;
 /// Rounds of reclaim without progress before a charge fails (`MAX_RECLAIM_RETRIES`).
 const MAX_RECLAIM_RETRIES: u32 = 16;
-/// `MEMCG_DELAY_PRECISION_SHIFT`
-const DELAY_PRECISION_SHIFT: u32 = 20;
-/// `MEMCG_DELAY_SCALING_SHIFT`
-const DELAY_SCALING_SHIFT: u32 = 14;
 
-/// A group (`struct mem_cgroup`).
+/// A group (`struct mem_cgroup`). Sizes are pages.
 #[derive(Debug)]
 struct Memcg {
-    name: String,
-    /// Pages charged, those of stocks included.
+    /// Its directory.
+    path: String,
+    /// The group that it is in. That of the root is the root.
+    parent: MemcgId,
+    /// The number behind those of all inside it.
+    end: usize,
+    /// Charged to it and to all inside it, stocks included.
     usage: u64,
-    /// `memory.max`, pages.
+    /// `memory.max`
     max: u64,
-    /// `memory.high`, pages.
+    /// `memory.high`
     high: u64,
-    /// `memory.events`: charges that met `memory.max`.
-    max_events: u64,
-    /// `memory.events`: rounds of reclaim because of `memory.high`.
-    high_events: u64,
+    /// `memory.min`
+    min: u64,
+    /// `memory.low`
+    low: u64,
+    /// What it has of `memory.min`, as of the last walk.
+    emin: u64,
+    /// What it has of `memory.low`, as of the last walk.
+    elow: u64,
+    /// `memory.swap.max`
+    swap_max: u64,
+    /// `memory.events.local`
+    events: [u64; 6],
+    /// `memory.stat`, its own.
+    counts: events::Counts,
     /// `memory.stat`: `file_dirty`, pages.
     dirty: u64,
     /// `memory.stat`: `file_writeback` and those of swap, pages.
@@ -54,11 +77,30 @@ struct Memcg {
     flushed: (u64, u64),
 }
 
-/// Pages that a CPU has charged ahead (`memcg_stock_pcp`).
-#[derive(Debug, Clone, Copy)]
-struct Stock {
-    memcg: MemcgId,
-    pages: u64,
+impl Memcg {
+    /// A group with nothing in it; of the root there is no description.
+    fn new(spec: &Cgroup, parent: MemcgId, end: usize) -> Memcg {
+        let limit = |bytes: Option<u64>| bytes.map_or(u64::MAX, |bytes| bytes / PAGE_SIZE);
+        let kept = |bytes: Option<u64>| bytes.map_or(0, |bytes| bytes / PAGE_SIZE);
+        Memcg {
+            path: spec.path.clone(),
+            parent,
+            end,
+            usage: 0,
+            max: limit(spec.max),
+            high: limit(spec.high),
+            min: kept(spec.min),
+            low: kept(spec.low),
+            emin: 0,
+            elow: 0,
+            swap_max: limit(spec.swap_max),
+            events: [0; 6],
+            counts: Default::default(),
+            dirty: 0,
+            writeback: 0,
+            flushed: (0, 0),
+        }
+    }
 }
 
 /// All groups.
@@ -70,8 +112,10 @@ pub(crate) struct Memcontrol {
     stocks: Vec<Stock>,
     /// Group of each frame; empty without groups.
     of_page: Vec<MemcgId>,
-    /// Group of each swap slot's page; empty without groups.
-    of_slot: Vec<MemcgId>,
+    /// Where the reclaimers of each group are on each node; empty without groups.
+    iters: TiVec<LruvecId, walk::ReclaimIter>,
+    /// Protection that groups do not claim goes to those inside them all the same (`memory_recursiveprot`).
+    recursive_protection: bool,
     /// Group of each task.
     of_task: Vec<MemcgId>,
     /// Pages that each task has charged beyond `memory.high` since it last paid for it.
@@ -86,20 +130,24 @@ impl Memcontrol {
         self.groups.len().max(1)
     }
 
+    /// The numbers of a group and of all inside it.
+    pub(crate) fn subtree(&self, memcg: MemcgId) -> Range<usize> {
+        let end = self.groups.get(memcg).map_or(1, |group| group.end);
+        usize::from(memcg)..end
+    }
+
+    /// The groups with a `memory.swap.max` that a group is in, itself included, with that.
+    pub(crate) fn with_swap_max(&self, memcg: MemcgId) -> impl Iterator<Item = (MemcgId, u64)> {
+        let all = self.ancestors(memcg);
+        all.map(|at| (at, self.groups[at].swap_max))
+            .filter(|&(_, max)| max != u64::MAX)
+    }
+
     /// The group that a page is charged to.
     #[inline]
     pub(crate) fn of_page(&self, pfn: Pfn) -> MemcgId {
         self.of_page
             .get(pfn as usize)
-            .copied()
-            .unwrap_or(MemcgId::ROOT)
-    }
-
-    /// The group that the page in a slot was charged to (`lookup_swap_cgroup_id`).
-    #[inline]
-    pub(crate) fn of_slot(&self, slot: u32) -> MemcgId {
-        self.of_slot
-            .get(slot as usize)
             .copied()
             .unwrap_or(MemcgId::ROOT)
     }
@@ -124,15 +172,6 @@ impl Memcontrol {
         self.of_task[task.index()] = memcg;
     }
 
-    /// Remembers whose page goes to a slot (`swap_cgroup_record`).
-    #[inline]
-    pub(super) fn record_slot(&mut self, slot: u32, pfn: Pfn) {
-        let memcg = self.of_page(pfn);
-        if let Some(place) = self.of_slot.get_mut(slot as usize) {
-            *place = memcg;
-        }
-    }
-
     /// Takes back what a page was charged.
     #[inline]
     pub(super) fn uncharge(&mut self, pfn: Pfn) {
@@ -146,7 +185,7 @@ impl Memcontrol {
         let place = &mut self.of_page[pfn as usize];
         let memcg = std::mem::replace(place, MemcgId::ROOT);
         if memcg != MemcgId::ROOT {
-            self.groups[memcg].usage -= 1;
+            self.uncharge_counter(memcg, 1);
         }
     }
 
@@ -209,168 +248,50 @@ impl Memcontrol {
     pub(crate) fn flushed_dirty_and_writeback(&self, memcg: MemcgId) -> (u64, u64) {
         self.groups[memcg].flushed
     }
-
-    /// Pages that a group may still be charged (`mem_cgroup_wb_stats`).
-    pub(super) fn headroom(&self, memcg: MemcgId) -> u64 {
-        let group = &self.groups[memcg];
-        group.max.min(group.high).saturating_sub(group.usage)
-    }
-
-    /// `consume_stock`
-    fn consume_stock(&mut self, cpu: usize, memcg: MemcgId) -> bool {
-        let stock = &mut self.stocks[cpu];
-        let has = stock.memcg == memcg && stock.pages > 0;
-        stock.pages -= u64::from(has);
-        has
-    }
-
-    /// `refill_stock`
-    fn refill_stock(&mut self, cpu: usize, memcg: MemcgId, pages: u64) {
-        let stock = self.stocks[cpu];
-        if stock.memcg != memcg || stock.pages + pages > CHARGE_BATCH {
-            self.groups[stock.memcg].usage -= stock.pages;
-            self.stocks[cpu].pages = 0;
-        }
-        self.stocks[cpu].memcg = memcg;
-        self.stocks[cpu].pages += pages;
-    }
-
-    /// `drain_all_stock` of a group.
-    fn drain_all_stock(&mut self, memcg: MemcgId) {
-        for stock in self.stocks.iter_mut().filter(|stock| stock.memcg == memcg) {
-            self.groups[memcg].usage -= std::mem::take(&mut stock.pages);
-        }
-    }
-
-    /// `page_counter_try_charge`
-    fn try_charge_counter(&mut self, memcg: MemcgId, pages: u64) -> bool {
-        let group = &mut self.groups[memcg];
-        let fits = group.usage + pages <= group.max;
-        group.usage += if fits { pages } else { 0 };
-        fits
-    }
-
-    /// Charges a page without reclaim: from the stock, with a whole batch, or alone.
-    fn try_charge(&mut self, cpu: usize, memcg: MemcgId) -> Charge {
-        if self.consume_stock(cpu, memcg) {
-            return Charge::Stock;
-        }
-        for batch in [CHARGE_BATCH, 1] {
-            if self.try_charge_counter(memcg, batch) {
-                if batch > 1 {
-                    self.refill_stock(cpu, memcg, batch - 1);
-                }
-                return Charge::Batch(batch);
-            }
-        }
-        Charge::OverMax
-    }
-
-    fn is_over_high(&self, memcg: MemcgId) -> bool {
-        let group = &self.groups[memcg];
-        group.usage > group.high
-    }
-
-    /// `calculate_high_delay`: jiffies that a task has to wait that has charged `pages` beyond
-    /// `memory.high`.
-    fn high_delay(&self, memcg: MemcgId, pages: u64, hz: u64) -> u64 {
-        let group = &self.groups[memcg];
-        if group.usage <= group.high {
-            return 0;
-        }
-        let high = group.high.max(1);
-        let overage = u128::from(group.usage - high.min(group.usage)) << DELAY_PRECISION_SHIFT;
-        let overage = overage / u128::from(high);
-        let penalty = (overage * overage * u128::from(hz)) >> DELAY_PRECISION_SHIFT;
-        let penalty = (penalty >> DELAY_SCALING_SHIFT) * u128::from(pages);
-        let most = 2 * hz;
-        u64::try_from(penalty / u128::from(CHARGE_BATCH)).map_or(most, |delay| delay.min(most))
-    }
-
-    /// Files of the groups, by `NAME/FILE.KEY`.
-    pub(crate) fn counters(&self) -> impl Iterator<Item = (String, u64)> {
-        self.groups.iter().skip(1).flat_map(|group| {
-            let fields = [
-                ("memory.events.max", group.max_events),
-                ("memory.events.high", group.high_events),
-            ];
-            fields.map(|(file, value)| (format!("cgroup/{}/{file}", group.name), value))
-        })
-    }
-
-    /// Whether no CPU has charged more than a batch ahead: for tests of the model itself.
-    pub(crate) fn stocks_are_batches(&self) -> bool {
-        self.stocks.iter().all(|stock| stock.pages <= CHARGE_BATCH)
-    }
-
-    /// Pages that each group has charged, stocks aside, beside those that are charged to it: for tests of
-    /// the model itself.
-    pub(crate) fn charges(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.groups.iter_enumerated().skip(1).map(|(id, group)| {
-            let of_group = |stock: &&Stock| stock.memcg == id;
-            let stocked: u64 = self.stocks.iter().filter(of_group).map(|s| s.pages).sum();
-            let charged = self.of_page.iter().filter(|&&of| of == id);
-            (group.usage - stocked, charged.count() as u64)
-        })
-    }
-}
-
-/// Pages that a task has charged beyond its group's `memory.high`.
-#[derive(Debug)]
-pub(crate) struct Over {
-    memcg: MemcgId,
-    pages: u64,
-}
-
-/// How a charge was met.
-enum Charge {
-    Stock,
-    /// So many pages were charged at once.
-    Batch(u64),
-    /// Not at all: reclaim first.
-    OverMax,
 }
 
 impl Mm {
     /// Makes the groups of a workload, before any task runs.
-    pub(crate) fn make_cgroups(&mut self, groups: &[Cgroup], cpus: u32) {
-        if groups.is_empty() {
+    pub(crate) fn make_cgroups(&mut self, specs: &[Cgroup], recursive_protection: bool, cpus: u32) {
+        if specs.is_empty() {
             return;
         }
-        let pages = |limit: Option<u64>| limit.map_or(u64::MAX, |bytes| bytes / PAGE_SIZE);
-        let group = |name: &str, max, high| Memcg {
-            name: name.to_owned(),
-            usage: 0,
-            max,
-            high,
-            max_events: 0,
-            high_events: 0,
-            dirty: 0,
-            writeback: 0,
-            flushed: (0, 0),
-        };
-        let root = group("", u64::MAX, u64::MAX);
-        let children = groups
-            .iter()
-            .map(|spec| group(&spec.name, pages(spec.max), pages(spec.high)));
+        let number = |spec: usize| MemcgId::from(spec + 1);
+        let parent = |spec: &Cgroup| spec.parent.map_or(MemcgId::ROOT, number);
+        let mut groups: TiVec<MemcgId, Memcg> = TiVec::new();
+        groups.push(Memcg::new(
+            &Cgroup::default(),
+            MemcgId::ROOT,
+            specs.len() + 1,
+        ));
+        for (at, spec) in specs.iter().enumerate() {
+            groups.push(Memcg::new(spec, parent(spec), at + 2));
+            let mut above = parent(spec);
+            while above != MemcgId::ROOT {
+                groups[above].end = at + 2;
+                above = groups[above].parent;
+            }
+        }
         let no_stock = Stock {
             memcg: MemcgId::ROOT,
             pages: 0,
         };
+        for _ in 0..specs.len() * self.sets {
+            self.lruvecs.push(Default::default());
+        }
         self.memcontrol = Memcontrol {
-            groups: std::iter::once(root).chain(children).collect(),
+            groups,
             stocks: vec![no_stock; cpus as usize],
             of_page: vec![MemcgId::ROOT; self.pages.len() as usize],
-            of_slot: vec![MemcgId::ROOT; self.swap.slot_numbers()],
+            iters: self.lruvecs.keys().map(|_| Default::default()).collect(),
+            recursive_protection,
             of_task: Vec::new(),
             over_high: Vec::new(),
             updates_flushed: 0,
         };
+        self.swap.make_cgroups(self.memcontrol.len());
         self.limits
             .resize_with(self.memcontrol.len(), Default::default);
-        for _ in 0..groups.len() * self.sets {
-            self.lruvecs.push(Default::default());
-        }
     }
 
     /// The LRU lists that a page belongs to: those of its zone or node, and there those of its group. The
@@ -403,24 +324,23 @@ impl Mm {
         LruvecId::from(root + self.sets * usize::from(memcg))
     }
 
-    /// Lists and those above them (`parent_lruvec`).
-    pub(crate) fn lruvec_and_root(
-        &self,
-        lruvec: LruvecId,
-    ) -> impl Iterator<Item = LruvecId> + use<> {
-        let root = self.root_lruvec(lruvec);
-        std::iter::once(lruvec).chain((root != lruvec).then_some(root))
+    /// The group that lists belong to (`lruvec_memcg`).
+    pub(crate) fn lruvec_memcg(&self, lruvec: LruvecId) -> MemcgId {
+        MemcgId::from(usize::from(lruvec) / self.sets)
     }
 
-    /// Lists and those of the groups below: of the root all on its zone or node (`mem_cgroup_iter`).
+    /// The lists of the group above (`parent_lruvec`).
+    pub(crate) fn parent_lruvec(&self, lruvec: LruvecId) -> Option<LruvecId> {
+        let memcg = self.lruvec_memcg(lruvec);
+        let parent = self.memcontrol.groups.get(memcg)?.parent;
+        (memcg != MemcgId::ROOT).then(|| self.memcg_lruvec(lruvec, parent))
+    }
+
+    /// Lists and those of all groups inside the group that they belong to, on the same zone or node.
     #[inline]
     pub(crate) fn lruvec_tree(&self, lruvec: LruvecId) -> impl Iterator<Item = LruvecId> + use<> {
-        let first = usize::from(lruvec);
-        let groups = match first < self.sets {
-            true => self.memcontrol.len(),
-            false => 1,
-        };
-        (first..)
+        let groups = self.memcontrol.subtree(self.lruvec_memcg(lruvec)).len();
+        (usize::from(lruvec)..)
             .step_by(self.sets)
             .take(groups)
             .map(LruvecId::from)
@@ -452,8 +372,8 @@ impl Mm {
     fn charge_fast(&mut self, pfn: Pfn, memcg: MemcgId) -> bool {
         let cpu = self.cpu;
         let memcontrol = &mut self.memcontrol;
-        let slow = memcontrol.groups[memcg].high != u64::MAX;
-        if slow || matches!(memcontrol.try_charge(cpu, memcg), Charge::OverMax) {
+        let slow = memcontrol.has_high(memcg);
+        if slow || matches!(memcontrol.try_charge(cpu, memcg), Charge::Over(_)) {
             return false;
         }
         memcontrol.of_page[pfn as usize] = memcg;
@@ -468,15 +388,6 @@ impl World {
         self.mm.memcontrol.of_task(self.sched.current())
     }
 
-    /// What the task that runs has charged beyond `memory.high` since it was last asked.
-    #[inline]
-    pub(crate) fn take_over_high(&mut self) -> Option<Over> {
-        let task = self.sched.current();
-        let pages = std::mem::take(self.mm.memcontrol.over_high.get_mut(task.index())?);
-        let memcg = self.mm.memcontrol.of_task(task);
-        (pages > 0).then_some(Over { memcg, pages })
-    }
-
     /// A charged page if that takes neither reclaim nor a wait.
     #[inline(always)]
     pub(crate) fn alloc_charged_fast(&mut self, gfp: Gfp, memcg: MemcgId) -> Option<Pfn> {
@@ -485,39 +396,5 @@ impl World {
             MemcgId::ROOT => Some(pfn),
             _ => self.mm.charged_or_freed(pfn, memcg),
         }
-    }
-}
-
-/// `mem_cgroup_handle_over_high`: on its way out of the kernel, a task that [has charged](Over) pages beyond
-/// `memory.high` reclaims as many, and waits if that does not help.
-pub(crate) async fn handle_over_high(sys: &Sys, over: Over) {
-    let Over { memcg, pages } = over;
-    let gfp = Gfp::user(NodeId::FIRST);
-    let (mut retries, mut want) = (MAX_RECLAIM_RETRIES, pages);
-    loop {
-        {
-            let memcontrol = &mut sys.world().mm.memcontrol;
-            if !memcontrol.is_over_high(memcg) {
-                return;
-            }
-            memcontrol.groups[memcg].high_events += 1;
-        }
-        let reclaimed = sys.try_to_free_mem_cgroup_pages(gfp, memcg, want).await;
-        let penalty = {
-            let world = sys.world();
-            let hz = world.hz();
-            let delay = world.mm.memcontrol.high_delay(memcg, pages, hz);
-            // What hardly shows is not worth a sleep.
-            if delay <= hz / 100 || world.sched.current_killed() {
-                return;
-            }
-            SECOND / hz * delay
-        };
-        if reclaimed == 0 && retries == 0 {
-            sys.sleep(penalty).await;
-            return;
-        }
-        retries -= u32::from(reclaimed == 0);
-        want = SWAP_CLUSTER_MAX;
     }
 }

@@ -8,6 +8,7 @@ use super::{fileio, maps};
 use crate::boot::Boot;
 use crate::ids::{MemcgId, NodeId};
 use crate::mm::files::truncate;
+use crate::mm::memcontrol::memory_reclaim;
 use crate::mm::writeback::fs_writeback::flusher;
 use crate::time::{BoxFuture, Mode, RwSem, TaskId};
 use crate::world::{Interrupt, SysRef};
@@ -37,7 +38,10 @@ pub(crate) fn start(sys: &SysRef, scenario: &Scenario, boot: &Boot) {
     debug_assert!(unsupported(workload).is_empty());
     {
         let world = &mut *sys.world();
-        world.mm.make_cgroups(&workload.cgroups, machine.cpus);
+        let recursive = workload.recursive_protection;
+        world
+            .mm
+            .make_cgroups(&workload.cgroups, recursive, machine.cpus);
         world.mm.make_group_wbs(&machine.devices);
     }
     if !(workload.files.is_empty() && workload.filesets.is_empty()) {
@@ -222,6 +226,11 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
         }
         Op::Probe { map, offset, what } => {
             context.answer = Some(maps::probe(context, *map, *offset, *what)?);
+            sys.charge_kernel(sys.costs.syscall_ns).await;
+        }
+        Op::Reclaim { cgroup, size } => {
+            let group = memcg_of(Some(*cgroup));
+            Box::pin(memory_reclaim(&sys, group, size / PAGE_SIZE)).await;
             sys.charge_kernel(sys.costs.syscall_ns).await;
         }
         Op::Node { node } => {

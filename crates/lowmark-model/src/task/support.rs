@@ -82,6 +82,7 @@ fn missing(op: &Op) -> Option<String> {
         | Op::Truncate { .. }
         | Op::StatWalk { .. }
         | Op::DropCaches { .. }
+        | Op::Reclaim { .. }
         | Op::Copy { .. } => None,
         Op::Read(io) | Op::Write(io) | Op::Append(io) => match io.direct {
             true => part("with direct"),

@@ -10,6 +10,7 @@
 //! Nothing stays behind: QEMU is killed and the directory removed, whatever happens (`directory.rs`).
 
 mod accel;
+mod cgroups;
 mod console;
 mod directory;
 mod disks;

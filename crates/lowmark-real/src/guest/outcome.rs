@@ -1,7 +1,7 @@
 //! From the lines of a guest to a recording.
 
-use super::{Accel, GuestError};
-use crate::protocol::{GuestLine, Said};
+use super::{Accel, GuestError, cgroups};
+use crate::protocol::{CGROUPS, GuestLine, Said};
 use crate::runner::Line;
 use crate::runner::procfs::parse_vmstat;
 use lowmark_record::vmstat::is_counter;
@@ -10,7 +10,7 @@ use lowmark_record::{
 };
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::PAGE_SIZE;
-use lowmark_spec::workload::{Cgroup, TimeUnit, series_name};
+use lowmark_spec::workload::{TimeUnit, series_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Files under `/proc` and `/sys` at one time, by path without the leading slash.
@@ -189,7 +189,13 @@ impl Heard {
         let before = vmstat(&self.before).ok_or_else(|| incomplete("first vmstat"))?;
         let after = vmstat(&self.after).ok_or_else(|| incomplete("last vmstat"))?;
         let (mut counters, mut state) = counted(&before, after);
-        counters.extend(self.cgroup_events(&scenario.workload.cgroups));
+        if let Some(after) = &self.after {
+            let root = CGROUPS.trim_start_matches('/');
+            let groups = &scenario.workload.cgroups;
+            let (of_groups, sizes) = cgroups::counters_and_state(after, root, groups);
+            counters.extend(of_groups);
+            state.extend(sizes);
+        }
         let meminfo = self
             .after
             .as_ref()
@@ -251,24 +257,6 @@ impl Heard {
             system: None,
             events: Default::default(),
         })
-    }
-
-    /// `memory.events` of the workload's cgroups, which are new at its beginning, as the model names them.
-    fn cgroup_events(&self, groups: &[Cgroup]) -> BTreeMap<String, u64> {
-        let mut events = BTreeMap::new();
-        for Cgroup { name, .. } in groups {
-            let after = self.after.as_ref();
-            let text = after.and_then(|a| a.get(&format!("sys/fs/cgroup/{name}/memory.events")));
-            for line in text.map_or("", String::as_str).lines() {
-                if let Some((event, count)) = line.split_once(' ')
-                    && let Ok(count) = count.parse()
-                    && ["max", "high"].contains(&event)
-                {
-                    events.insert(format!("cgroup/{name}/memory.events.{event}"), count);
-                }
-            }
-        }
-        events
     }
 
     /// What the kernel said of itself.

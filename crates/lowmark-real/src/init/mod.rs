@@ -16,7 +16,7 @@ mod setup;
 mod snapshot;
 mod trace;
 
-use crate::protocol::{CONSOLE_PREFIX, GuestLine, JOB_FILE, Job, RESULT_PORT, TRACE_PORT};
+use crate::protocol::{CGROUPS, CONSOLE_PREFIX, GuestLine, JOB_FILE, Job, RESULT_PORT, TRACE_PORT};
 use crate::runner::procfs::{self, Kswapd};
 use crate::runner::{self, Options, READY, Roots, now_ns};
 use lowmark_spec::Scenario;
@@ -66,7 +66,7 @@ fn run(path: &str) -> ExitCode {
         drop(text);
         let options = Options {
             roots: roots(&job),
-            cgroups: Some(setup::CGROUPS.into()),
+            cgroups: Some(CGROUPS.into()),
             pin: std::env::var_os(PIN).is_some(),
             touches: job.touches,
         };
@@ -252,7 +252,8 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
 
 /// Starts the child that carries out the workload.
 fn start_runner(job: &Job) -> io::Result<Child> {
-    setup::make_cgroups(&job.scenario.workload.cgroups)?;
+    let workload = &job.scenario.workload;
+    setup::make_cgroups(&workload.cgroups, workload.recursive_protection)?;
     let mut command = Command::new("/proc/self/exe");
     command
         .args([RUN_ARGUMENT, &format!("/{JOB_FILE}")])

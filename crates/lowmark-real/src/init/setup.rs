@@ -1,6 +1,6 @@
 //! Making a system out of a kernel that has just started.
 
-use crate::protocol::{MODULES_DIRECTORY, Mount, NO_DEVICE, Setting, SwapDisk};
+use crate::protocol::{CGROUPS, MODULES_DIRECTORY, Mount, NO_DEVICE, Setting, SwapDisk};
 use crate::runner::{procfs, sys};
 use lowmark_spec::workload::Cgroup;
 use rustix::mount::{MountFlags, mount};
@@ -13,9 +13,6 @@ use std::time::Duration;
 /// Devices appear a little after their driver.
 const DEVICE_WAIT: Duration = Duration::from_secs(10);
 const DEVICE_POLL: Duration = Duration::from_millis(2);
-
-/// Where the cgroups of the tasks are.
-pub(super) const CGROUPS: &str = "/sys/fs/cgroup";
 
 fn named<T>(what: &str, result: io::Result<T>) -> io::Result<T> {
     result.map_err(|error| io::Error::new(error.kind(), format!("{what}: {error}")))
@@ -145,12 +142,17 @@ pub(super) fn mount_disks(mounts: &[Mount]) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the cgroups of a workload, with their limits.
-pub(super) fn make_cgroups(groups: &[Cgroup]) -> io::Result<()> {
+/// Makes the cgroups of a workload, with their limits: each before those inside it.
+pub(super) fn make_cgroups(groups: &[Cgroup], recursive_protection: bool) -> io::Result<()> {
     if groups.is_empty() {
         return Ok(());
     }
-    mount_at("cgroup2", CGROUPS, "cgroup2", "")?;
+    let options = if recursive_protection {
+        "memory_recursiveprot"
+    } else {
+        ""
+    };
+    mount_at("cgroup2", CGROUPS, "cgroup2", options)?;
     let write = |path: &str, value: &str| {
         named(
             &format!("cannot write {value} to {path}"),
@@ -159,12 +161,25 @@ pub(super) fn make_cgroups(groups: &[Cgroup]) -> io::Result<()> {
     };
     write(&format!("{CGROUPS}/cgroup.subtree_control"), "+memory")?;
     for group in groups {
-        let directory = format!("{CGROUPS}/{}", group.name);
+        let directory = format!("{CGROUPS}/{}", group.path);
         named(&directory, fs::create_dir_all(&directory))?;
-        for (file, limit) in [("memory.max", group.max), ("memory.high", group.high)] {
+        let files = [
+            ("memory.min", group.min),
+            ("memory.low", group.low),
+            ("memory.high", group.high),
+            ("memory.max", group.max),
+            ("memory.swap.max", group.swap_max),
+        ];
+        for (file, limit) in files {
             if let Some(limit) = limit {
                 write(&format!("{directory}/{file}"), &limit.to_string())?;
             }
+        }
+        if groups
+            .iter()
+            .any(|other| other.path.starts_with(&format!("{}/", group.path)))
+        {
+            write(&format!("{directory}/cgroup.subtree_control"), "+memory")?;
         }
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! What memory management looks like: before, after, and four times a second in between.
 
-use super::{Port, say, setup};
+use super::{Port, say};
 use crate::kernel_log;
-use crate::protocol::{GuestLine, KERNEL_LOG, ROTATIONAL};
+use crate::protocol::{CGROUPS, GuestLine, KERNEL_LOG, ROTATIONAL};
 use crate::record::Files;
 use crate::runner::{now_ns, procfs};
 use lowmark_spec::kernel::SYSCTLS;
@@ -28,11 +28,18 @@ const FILES: [&str; 10] = [
 ];
 
 /// Files of a cgroup.
-const CGROUP_FILES: [&str; 6] = [
+const CGROUP_FILES: [&str; 13] = [
     "memory.stat",
     "memory.events",
-    "memory.max",
+    "memory.events.local",
+    "memory.swap.events",
+    "memory.current",
+    "memory.swap.current",
+    "memory.min",
+    "memory.low",
     "memory.high",
+    "memory.max",
+    "memory.swap.max",
     "memory.peak",
     "memory.pressure",
 ];
@@ -55,10 +62,10 @@ pub(super) fn files(groups: &[Cgroup]) -> BTreeMap<String, String> {
             .trim_start_matches('/')
             .to_owned()
     });
-    let root = setup::CGROUPS.trim_start_matches('/');
+    let root = CGROUPS.trim_start_matches('/');
     let cgroups = groups
         .iter()
-        .flat_map(|group| CGROUP_FILES.map(|file| format!("{root}/{}/{file}", group.name)));
+        .flat_map(|group| CGROUP_FILES.map(|file| format!("{root}/{}/{file}", group.path)));
     FILES
         .iter()
         .map(|file| (*file).to_owned())

@@ -10,12 +10,13 @@
 //! Instances are processes of their own, or threads of one process; the first thread's CPU time includes
 //! what the process uses while it ends.
 
+use super::cgroups;
 use super::interpreter::{Context, Program, run_body};
 use super::report::{self, Line, now_ns};
 use super::sys::{self, Ended, Fork};
 use super::time;
 use lowmark_spec::random::Stream;
-use lowmark_spec::workload::{CgroupId, End, Sharing, Start};
+use lowmark_spec::workload::{End, Sharing, Start};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mm::MlockAllFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -292,19 +293,6 @@ impl Coordinator {
     }
 }
 
-/// Moves this process into its memory cgroup: what it allocates from now on is charged there.
-fn join_cgroup(program: &Program, group: CgroupId) -> io::Result<()> {
-    let name = &program.workload.cgroups[group].name;
-    let Some(root) = &program.cgroups else {
-        return Err(io::Error::other(format!(
-            "no place for the cgroup {name}: the runner was not told where cgroups are"
-        )));
-    };
-    let path = root.join(name).join("cgroup.procs");
-    std::fs::write(&path, "0")
-        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
-}
-
 /// A process of the workload, from its start to its exit code.
 fn run_process(
     program: &Arc<Program>,
@@ -317,7 +305,7 @@ fn run_process(
     let name = CString::new(spec.name.as_bytes()).unwrap_or_default();
     let _ = rustix::thread::set_name(&name);
     if let Some(group) = spec.cgroup
-        && let Err(error) = join_cgroup(program, group)
+        && let Err(error) = cgroups::join(program, group)
     {
         eprintln!("{error}");
         return 1;

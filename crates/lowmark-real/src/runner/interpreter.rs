@@ -3,6 +3,7 @@
 //! Maps, times and tasks are here; what is done to files is in `fileio.rs`. Random choices are drawn from
 //! the same streams, in the same order, as on the model (`lowmark-model`, `task/interpreter.rs`).
 
+use super::cgroups;
 use super::coordinator::Request;
 use super::fileio;
 use super::files::Files;
@@ -286,6 +287,7 @@ fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             context.locked(|process| process.sample(series, end, end - start))?;
         }
         Op::Sysctl { name, value } => procfs::set(name, value)?,
+        Op::Reclaim { cgroup, size } => cgroups::reclaim(&context.program, *cgroup, *size)?,
         Op::DropCaches { what } => procfs::set("drop_caches", &what.to_string())?,
         Op::Sync => rustix::fs::sync(),
         Op::Read(_)

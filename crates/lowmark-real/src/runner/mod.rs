@@ -11,6 +11,7 @@
 //!
 //! The code is the same as a child of a guest's PID 1 and as a child on the host.
 
+mod cgroups;
 mod coordinator;
 mod fileio;
 mod files;

@@ -1,6 +1,7 @@
 //! The counters that are compared, by the names of kernels of today.
 
 use crate::vmstat::Deltas;
+use lowmark_record::Recording;
 use std::collections::BTreeMap;
 
 /// Where a metric comes from: the first of these sums of which a counter exists. `name` stands for itself
@@ -90,6 +91,32 @@ const BESIDE: [Definition; 28] = counters![
 /// All of them, in the order in which they are printed.
 pub(super) fn all() -> impl Iterator<Item = &'static Definition> {
     RECLAIM.iter().chain(&BESIDE)
+}
+
+/// What begins the names of a memory cgroup's counters and sizes.
+const CGROUP: &str = "cgroup/";
+
+/// Counters and sizes of the memory cgroups of a run. What is a group's own is left out: it is in that of the groups
+/// above.
+pub(super) fn of_groups(run: &Recording) -> impl Iterator<Item = &str> {
+    let sizes = run.state.keys();
+    let sizes = sizes.filter(|name| name.ends_with("/memory.current"));
+    let names = run.counters.keys().chain(sizes).map(String::as_str);
+    names.filter(|name| name.starts_with(CGROUP) && !name.contains(".local."))
+}
+
+/// What a run has of one of them.
+pub(super) fn group_value(name: &str, run: &Recording) -> Option<u64> {
+    let counter = run.counters.get(name);
+    counter.or_else(|| run.state.get(name)).copied()
+}
+
+/// The name of a metric without the group.
+pub(super) fn own_name(metric: &str) -> &str {
+    match metric.starts_with(CGROUP) {
+        true => metric.rsplit('/').next().unwrap_or(metric),
+        false => metric,
+    }
 }
 
 impl Definition {

@@ -2,7 +2,7 @@
 //!
 //! Figures of a load are those of its counters that moved. Errors count without their sign.
 
-use super::{Metric, Twin, percent};
+use super::{Metric, Twin, counters, percent};
 use crate::stats;
 use crate::table::{Align, Field, Style, TextTable};
 use serde::Serialize;
@@ -94,14 +94,16 @@ impl Distribution {
             .iter()
             .flat_map(|(_, twin)| figures(twin).map(|(_, figure)| figure))
             .collect();
-        let mut counters: Vec<(&str, Vec<Figure<'_>>)> = super::counters::all()
+        let mut counters: Vec<(&str, Vec<Figure<'_>>)> = counters::all()
             .map(|definition| (definition.name, Vec::new()))
             .collect();
         let mut classes: BTreeMap<&str, Vec<Figure<'_>>> = BTreeMap::new();
         for (class, twin) in twins {
             for (metric, figure) in figures(twin) {
-                if let Some((_, of)) = counters.iter_mut().find(|(name, _)| *name == metric.name) {
-                    of.push(figure);
+                let name = counters::own_name(&metric.name);
+                match counters.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, of)) => of.push(figure),
+                    None => counters.push((name, vec![figure])),
                 }
             }
             let of_class = classes.entry(class).or_default();

@@ -32,7 +32,7 @@ pub struct Effect {
     /// Its two values.
     pub values: [String; 2],
     /// The counter.
-    pub counter: &'static str,
+    pub counter: String,
     /// The kernel's medians with each.
     pub kernel: [f64; 2],
     /// The model's.
@@ -78,7 +78,7 @@ impl Effects {
                         load: format!("{}, {}", first.workload_name, first.kernel),
                         knob: knob.to_owned(),
                         values: values.clone(),
-                        counter: metric.name,
+                        counter: metric.name.clone(),
                         kernel,
                         model,
                         sign: ratio > 0.0,
@@ -122,7 +122,7 @@ impl Effects {
             let what = format!("{} {from} to {to}: {}", effect.knob, effect.load);
             let figures = effect.kernel.iter().chain(&effect.model);
             each.row(
-                [Field::from(what), Field::from(effect.counter)]
+                [Field::from(what), Field::from(effect.counter.as_str())]
                     .into_iter()
                     .chain(figures.map(|figure| Field::from(format!("{figure:.0}"))))
                     .chain([Field::with_role(right, role)]),

@@ -8,7 +8,6 @@
 //! 3. A run of the kernel is not always as near to the others as the model is asked to be. How often one is says how
 //!    much can be asked for.
 
-use super::counters::Definition;
 use super::groups::{Group, two_groups};
 use crate::stats;
 use lowmark_record::Recording;
@@ -53,8 +52,8 @@ impl Range {
 /// One counter on both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
-    /// Name as in `/proc/vmstat`, without what tells zones apart.
-    pub name: &'static str,
+    /// Name as in `/proc/vmstat`, without what tells zones apart; of a memory cgroup `cgroup/PATH/FILE.KEY`.
+    pub name: String,
     /// The kernel's runs.
     pub kernel: Range,
     /// The two groups into which they fall, if they do.
@@ -70,7 +69,7 @@ pub struct Metric {
 /// A metric as it is written in JSON: flat, with null for what there is not.
 #[derive(Serialize)]
 struct Written<'a> {
-    name: &'static str,
+    name: &'a str,
     kernel_median: Option<f64>,
     kernel_min: f64,
     kernel_max: f64,
@@ -87,7 +86,7 @@ impl Serialize for Metric {
         let groups = self.groups.as_ref().map_or(&[][..], |groups| groups);
         let judged = self.model.is_some();
         let written = Written {
-            name: self.name,
+            name: &self.name,
             kernel_median: groups.is_empty().then_some(self.kernel.median),
             kernel_min: self.kernel.min,
             kernel_max: self.kernel.max,
@@ -104,21 +103,21 @@ impl Serialize for Metric {
 
 impl Metric {
     pub(super) fn of(
-        definition: &Definition,
+        name: &str,
+        value: impl Fn(&Recording) -> Option<u64>,
         kernel: &[&Recording],
         model: &[&Recording],
     ) -> Option<Metric> {
         let values = |runs: &[&Recording]| -> Option<Vec<f64>> {
-            let value = |run: &&Recording| Some(definition.value(&run.counters)? as f64);
-            runs.iter().map(value).collect()
+            runs.iter().map(|run| Some(value(run)? as f64)).collect()
         };
         let kernel = values(kernel)?;
         let model = values(model);
-        let mut metric = Metric::between(definition.name, &kernel, model.as_deref())?;
+        let mut metric = Metric::between(name, &kernel, model.as_deref())?;
         let beside_others = |at: usize| {
             let mut others = kernel.clone();
             let run = others.remove(at);
-            Metric::between(definition.name, &others, Some(&[run]))
+            Metric::between(name, &others, Some(&[run]))
         };
         let near = (0..kernel.len())
             .filter_map(beside_others)
@@ -127,7 +126,7 @@ impl Metric {
         Some(metric)
     }
 
-    fn between(name: &'static str, kernel: &[f64], model: Option<&[f64]>) -> Option<Metric> {
+    fn between(name: &str, kernel: &[f64], model: Option<&[f64]>) -> Option<Metric> {
         let range = Range::of(kernel)?;
         let groups = two_groups(kernel);
         let model = match model {
@@ -145,7 +144,7 @@ impl Metric {
             }
         });
         Some(Metric {
-            name,
+            name: name.to_owned(),
             kernel: range,
             groups,
             model,

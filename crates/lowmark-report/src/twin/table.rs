@@ -110,7 +110,7 @@ fn row(metric: &Metric) -> Vec<Field> {
         Some(_) => Field::from("two groups"),
     };
     let mut fields = vec![
-        Field::from(metric.name),
+        Field::from(metric.name.as_str()),
         median,
         count(metric.kernel.min),
         count(metric.kernel.max),
@@ -138,7 +138,7 @@ fn row(metric: &Metric) -> Vec<Field> {
 }
 
 fn names<'a>(what: &str, metrics: impl Iterator<Item = &'a Metric>) -> String {
-    let names: Vec<&str> = metrics.map(|metric| metric.name).collect();
+    let names: Vec<&str> = metrics.map(|metric| metric.name.as_str()).collect();
     match names.is_empty() {
         true => String::new(),
         false => format!("{what}: {}\n", names.join(", ")),

@@ -262,7 +262,7 @@ fn effects_of_a_setting_have_a_sign_and_a_size() {
         .effects
         .iter()
         .filter(|effect| effect.counter.contains('_') || effect.counter.starts_with("psw"))
-        .map(|effect| (effect.counter, effect.sign, effect.size))
+        .map(|effect| (effect.counter.as_str(), effect.sign, effect.size))
         .collect();
     assert_eq!(
         judged,

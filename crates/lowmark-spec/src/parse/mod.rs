@@ -10,6 +10,7 @@
 //! 6. Everything wrong becomes a [`SpecError`] ([`error`]); [`budget`] bounds what a file can ask for.
 
 mod budget;
+mod cgroups;
 mod check;
 mod cited;
 mod costs;

@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::machine::Machine;
-use crate::workload::{Cgroup, CgroupId, File, FileKind, FileSet, Series, SizeDist, TimeUnit};
+use crate::workload::{Cgroup, File, FileKind, FileSet, Series, SizeDist, TimeUnit};
 
 use super::budget::Budget;
+use super::cgroups;
 use super::error::{Problem, Problems, Result};
 use super::fields::Fields;
 use super::scope::{Scope, identifier};
 use super::source::Span;
 use super::suggest;
 use super::tree::{Entry, Node, Value, shorten};
-
-/// Memory cgroups of a workload.
-const CGROUPS_MAX: usize = 7;
 
 const FILE_KINDS: [(&str, FileKind); 3] = [
     ("sparse", FileKind::Sparse),
@@ -81,6 +79,7 @@ pub(crate) fn read(
         scope,
         budget,
     };
+    let mut defs = Vec::new();
     for section in ["file", "fileset", "barrier", "cgroup", "series"] {
         let Some(node) = root.get(section) else {
             continue;
@@ -97,7 +96,9 @@ pub(crate) fn read(
                 "file" => reader.file(key, *key_span, node),
                 "fileset" => reader.fileset(key, *key_span, node),
                 "barrier" => reader.barrier(key, *key_span, node),
-                "cgroup" => reader.cgroup(key, *key_span, node),
+                "cgroup" => {
+                    cgroups::read(&mut defs, key, *key_span, node, reader.scope, reader.budget)
+                }
                 _ => reader.series(key, *key_span, node),
             });
             if let Err(problem) = result {
@@ -110,6 +111,7 @@ pub(crate) fn read(
             }
         }
     }
+    objects.cgroups = cgroups::arrange(&defs, problems);
     objects
 }
 
@@ -275,31 +277,6 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    fn cgroup(&mut self, name: &str, span: Span, node: &Node) -> Result<()> {
-        let index = self.objects.cgroups.len();
-        // Tasks may name it even if its limits are not understood.
-        self.objects.cgroups.push(Cgroup {
-            name: name.to_owned(),
-            max: None,
-            high: None,
-        });
-        if index == CGROUPS_MAX {
-            return Err(Problem::new(
-                span,
-                format!("expected at most {CGROUPS_MAX} cgroups, found `{name}` beside them"),
-                "let tasks share a cgroup",
-            ));
-        }
-        let owner = format!("the cgroup `{name}`");
-        let fields = Fields::open(node, span, &owner, &["max", "high"], self.scope)?;
-        let max = fields.maybe("max", Scope::some_size)?;
-        let high = fields.maybe("high", Scope::some_size)?;
-        self.budget.charge(span, name.len())?;
-        let group = &mut self.objects.cgroups[index];
-        (group.max, group.high) = (max, high);
-        Ok(())
-    }
-
     fn series(&mut self, name: &str, span: Span, node: &Node) -> Result<()> {
         let owner = format!("the series `{name}`");
         let fields = Fields::open(node, span, &owner, &["unit"], self.scope)?;
@@ -404,23 +381,6 @@ impl Objects {
                     ),
                 )
             })
-    }
-
-    /// Index of a cgroup.
-    pub(crate) fn cgroup(&self, scope: &Scope<'_>, node: &Node) -> Result<CgroupId> {
-        let name = scope.text(node)?;
-        let mut known = self.cgroups.iter();
-        known.position(|group| group.name == name).ok_or_else(|| {
-            let names = self.cgroups.iter().map(|group| group.name.as_str());
-            Problem::new(
-                node.span,
-                format!("unknown cgroup `{}`", shorten(&name)),
-                format!(
-                    "cgroups are defined in sections [cgroup.NAME]; {}",
-                    suggest::help(&name, names)
-                ),
-            )
-        })
     }
 
     /// Index of a series, defining it at its first use. Two units for one series are an error.

@@ -243,6 +243,7 @@ impl Resolver<'_> {
             name,
             title,
             end,
+            recursive_protection,
             seed,
         } = header.unwrap_or_default();
         // What tasks do to each other is told only if every statement was understood.
@@ -268,6 +269,7 @@ impl Resolver<'_> {
                 filesets,
                 barriers,
                 cgroups,
+                recursive_protection,
                 series,
                 phases,
                 end,
@@ -282,6 +284,7 @@ struct Header {
     name: String,
     title: String,
     end: End,
+    recursive_protection: bool,
     seed: u64,
 }
 
@@ -292,13 +295,14 @@ impl Default for Header {
             name: String::new(),
             title: String::new(),
             end: End::AllTasks,
+            recursive_protection: false,
             seed: 0,
         }
     }
 }
 
 fn header(root: &Node, scope: &Scope<'_>, seed: Option<u64>) -> Result<Header> {
-    const KEYS: [&str; 4] = ["name", "title", "end", "seed"];
+    const KEYS: [&str; 5] = ["name", "title", "end", "seed", "memory_recursiveprot"];
     let Some(section) = entry(root, "workload") else {
         let help = "add [workload] with name = \"my-workload\"";
         return Err(Problem::new(
@@ -312,6 +316,7 @@ fn header(root: &Node, scope: &Scope<'_>, seed: Option<u64>) -> Result<Header> {
         name: fields.need("name", "name = \"my-workload\"", workload_name)?,
         title: fields.or("title", Scope::text, String::new())?,
         end: fields.or("end", end, End::AllTasks)?,
+        recursive_protection: fields.or("memory_recursiveprot", Scope::flag, false)?,
         seed: match seed {
             Some(seed) => seed,
             None => fields.or("seed", Scope::count, 0)?,

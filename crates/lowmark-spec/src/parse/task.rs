@@ -85,7 +85,7 @@ fn head(entry: &Entry, objects: &Objects, scope: &Scope<'_>) -> Result<TaskHead>
         |scope, node| scope.choice(node, "when the task starts", &STARTS),
         Start::AtBegin,
     )?;
-    let cgroup = fields.maybe("cgroup", |scope, node| objects.cgroup(scope, node))?;
+    let cgroup = fields.maybe("cgroup", |scope, node| objects.cgroup_of_task(scope, node))?;
     Ok(TaskHead {
         name: entry.key.clone(),
         span: entry.key_span,

@@ -5,6 +5,7 @@
 //! places are counted ([`RANDOM_MOST`]), and whole memory is gone through twice at most after it was filled.
 
 use super::Class;
+use super::groups::{self, Inside};
 use crate::random::Stream;
 
 /// What a task may take.
@@ -14,8 +15,8 @@ pub(super) struct Share {
     pub(super) mb: u64,
     /// Whether the machine has two nodes.
     pub(super) two_nodes: bool,
-    /// Whether it is in the group.
-    pub(super) group: bool,
+    /// Where it is, if the load has a memory cgroup.
+    pub(super) group: Option<Inside>,
 }
 
 /// Most accesses at random places, of all processes of a task.
@@ -76,11 +77,9 @@ impl Draft {
             1 => format!("a process {what}"),
             _ => format!("{processes} processes {what}"),
         });
-        let group = if share.group {
-            "cgroup = \"box\"\n"
-        } else {
-            ""
-        };
+        let group = share.group.map_or(String::new(), |inside| {
+            format!("cgroup = \"{}\"\n", groups::of_task(inside, name))
+        });
         let run: String = run.iter().map(|line| format!("  {line},\n")).collect();
         self.tasks +=
             &format!("\n[task.{name}]\nprocesses = {processes}\n{group}run = [\n{run}]\n");
@@ -93,6 +92,11 @@ impl Draft {
             Some(limit) => format!("In a memory cgroup of {limit} MB: {tasks}"),
             None => tasks,
         }
+    }
+
+    /// The names of the tasks.
+    pub(super) fn tasks(&self) -> &'static [&'static str] {
+        &NAMES[..self.titles.len().min(NAMES.len())]
     }
 
     /// The sections of files, barrier and tasks.

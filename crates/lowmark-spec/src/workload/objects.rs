@@ -1,5 +1,6 @@
 //! What statements and tasks refer to by index.
 
+use super::CgroupId;
 use serde::{Deserialize, Serialize};
 
 /// A file that exists when the run starts, or that a statement creates.
@@ -60,15 +61,25 @@ pub enum SizeDist {
     LogNormal(u64, u32),
 }
 
-/// A memory cgroup, a child of the root, as cgroup v2 has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A memory cgroup, as cgroup v2 has it. Limits and protections are bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cgroup {
     /// Name of its directory.
     pub name: String,
-    /// `memory.max`, bytes: charges beyond it have to reclaim first.
+    /// Its directory below the root: the names of the groups that it is in, and its own, with `/` between them.
+    pub path: String,
+    /// The group that it is in, which comes before it; none: the root.
+    pub parent: Option<CgroupId>,
+    /// `memory.max`: charges beyond it have to reclaim first.
     pub max: Option<u64>,
-    /// `memory.high`, bytes: tasks beyond it reclaim before they go on, and are slowed down.
+    /// `memory.high`: tasks beyond it reclaim before they go on, and are slowed down.
     pub high: Option<u64>,
+    /// `memory.low`: so much is left alone as long as anything else can be reclaimed.
+    pub low: Option<u64>,
+    /// `memory.min`: so much is never reclaimed.
+    pub min: Option<u64>,
+    /// `memory.swap.max`: so much of the group's memory may be in swap.
+    pub swap_max: Option<u64>,
 }
 
 /// A barrier and how many instances must arrive before it opens.

@@ -429,7 +429,7 @@ impl World {
             self.mm.reuse_swap_page(pfn);
         }
         self.mm.swap.drop_reference(slot);
-        if self.mm.swap.is_full() {
+        if self.mm.swap_full(head) {
             self.mm.try_to_free_swap(head);
         }
         Step::Done {

@@ -1,6 +1,8 @@
 //! Memory for users: what is allocated is charged to the group of who wants it.
 
-use super::{Charge, MAX_RECLAIM_RETRIES};
+use super::MAX_RECLAIM_RETRIES;
+use super::counter::Charge;
+use super::events::{Event, Reclaimer};
 use crate::ids::MemcgId;
 use crate::mm::alloc::page_alloc::{alloc_page, alloc_pages};
 use crate::mm::types::{Gfp, OutOfMemory, Pfn, SWAP_CLUSTER_MAX};
@@ -64,42 +66,47 @@ pub(crate) async fn charge_folio(
 async fn charge(sys: &Sys, pfn: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), OutOfMemory> {
     let (mut retries, mut drained) = (MAX_RECLAIM_RETRIES, false);
     loop {
-        {
+        let over = {
             let world = &mut *sys.world();
             let (cpu, task) = (world.mm.cpu, world.sched.current());
             let memcontrol = &mut world.mm.memcontrol;
-            let charge = memcontrol.try_charge(cpu, memcg);
-            if !matches!(charge, Charge::OverMax) {
-                memcontrol.of_page[pfn as usize] = memcg;
-                if let Charge::Batch(pages) = charge
-                    && memcontrol.is_over_high(memcg)
-                    && let Some(over) = memcontrol.over_high.get_mut(task.index())
-                {
-                    *over += pages;
+            match memcontrol.try_charge(cpu, memcg) {
+                Charge::Over(group) => {
+                    memcontrol.note(group, Event::Max);
+                    group
                 }
-                return Ok(());
+                charge => {
+                    memcontrol.of_page[pfn as usize] = memcg;
+                    if let Charge::Batch(pages) = charge
+                        && memcontrol.is_over_high(memcg)
+                        && let Some(over) = memcontrol.over_high.get_mut(task.index())
+                    {
+                        *over += pages;
+                    }
+                    return Ok(());
+                }
             }
-            memcontrol.groups[memcg].max_events += 1;
-        }
+        };
         if !gfp.has(gfp::DIRECT_RECLAIM) {
             return Err(OutOfMemory);
         }
+        let by = Reclaimer::Direct;
         let reclaimed = sys
-            .try_to_free_mem_cgroup_pages(gfp, memcg, SWAP_CLUSTER_MAX)
+            .try_to_free_mem_cgroup_pages(gfp, over, SWAP_CLUSTER_MAX, by)
             .await;
         let world = &mut *sys.world();
         let memcontrol = &mut world.mm.memcontrol;
-        let group = &memcontrol.groups[memcg];
-        if group.usage < group.max {
+        if memcontrol.has_margin(over) {
             continue;
         }
         if !drained {
-            memcontrol.drain_all_stock(memcg);
+            memcontrol.drain_all_stock(over);
             drained = true;
         } else if gfp.has(gfp::NORETRY) {
             return Err(OutOfMemory);
         } else if reclaimed == 0 {
             if retries == 0 || world.sched.current_killed() {
+                memcontrol.note(over, Event::Oom);
                 world.out_of_memory(0);
                 return Err(OutOfMemory);
             }

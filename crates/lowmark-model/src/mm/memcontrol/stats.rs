@@ -9,7 +9,7 @@
 //! What counts for a node as a whole (`node_page_state`) and how much of a list can be scanned
 //! (`lruvec_lru_size`) are never old. The worker is always on time, so that nobody has to flush in its stead.
 
-use super::CHARGE_BATCH;
+use super::counter::CHARGE_BATCH;
 use crate::ids::{LruvecId, MemcgId};
 use crate::kernel::{GroupDirtyStats, LruvecStats};
 use crate::mm::Mm;

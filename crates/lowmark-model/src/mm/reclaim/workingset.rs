@@ -17,9 +17,11 @@ use crate::mm::types::{Lru, Pfn, flag};
 impl Mm {
     /// `workingset_age_nonresident`
     fn age_nonresident(&mut self, lruvec: LruvecId, pages: u64) {
-        for lruvec in self.lruvec_and_root(lruvec) {
+        let mut next = Some(lruvec);
+        while let Some(lruvec) = next {
             let age = &mut self.lruvecs[lruvec].nonresident_age;
             *age = age.wrapping_add(pages as u32) & AGE_MASK;
+            next = self.parent_lruvec(lruvec);
         }
     }
 
@@ -54,6 +56,10 @@ impl Mm {
         let kind = usize::from(!page.has(flag::SWAPBACKED));
         let pages = page.folio_nr_pages();
         self.stat.workingset_refault[kind] += pages;
+        let lruvec = self.lruvec_of(pfn);
+        if let Some(counts) = self.memcg_counts(lruvec) {
+            counts.refault[kind] += pages;
+        }
         let then = shadow.lruvec();
         let distance = self.lruvecs[then]
             .nonresident_age
@@ -63,13 +69,17 @@ impl Mm {
             return;
         }
         self.pages[pfn].set(flag::ACTIVE);
-        let lruvec = self.lruvec_of(pfn);
         if self.kernel.mechanisms.reclaim.workingset == Workingset::All {
             self.age_nonresident(lruvec, pages);
         }
         self.lruvecs[lruvec].activations[kind] += pages;
         self.stat.workingset_activate[kind] += pages;
-        if shadow.was_active() {
+        let restored = shadow.was_active();
+        if let Some(counts) = self.memcg_counts(lruvec) {
+            counts.activate[kind] += pages;
+            counts.restore[kind] += if restored { pages } else { 0 };
+        }
+        if restored {
             self.pages[pfn].set(flag::WORKINGSET);
             self.stat.workingset_restore[kind] += pages;
             self.note_cost(lruvec, kind == 1, pages, 0);
@@ -84,7 +94,8 @@ impl Mm {
         if self.kernel.mechanisms.reclaim.workingset != Workingset::All {
             return active_file;
         }
-        let anon = match (self.swap.free_slots() > 0, file) {
+        let swap = self.nr_swap_pages(self.lruvec_memcg(lruvec)) > 0;
+        let anon = match (swap, file) {
             (false, _) => 0,
             (true, true) => len(Lru::ActiveAnon) + len(Lru::InactiveAnon),
             (true, false) => len(Lru::ActiveAnon),

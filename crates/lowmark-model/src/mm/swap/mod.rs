@@ -2,6 +2,7 @@
 
 pub(crate) mod page_io;
 pub(crate) mod swap_cache;
+mod swap_cgroup;
 mod swap_cluster;
 mod swap_map;
 pub(crate) mod swap_state;

@@ -14,7 +14,7 @@ use crate::ids::MemcgId;
 use crate::kernel::SwapinPlug;
 use crate::mm::Mm;
 use crate::mm::io;
-use crate::mm::memcontrol::alloc_charged;
+use crate::mm::memcontrol::{Event, alloc_charged};
 use crate::mm::types::{Gfp, OutOfMemory, Pfn, flag};
 use crate::world::{Sys, World};
 use readahead::{Marks, Window};
@@ -76,8 +76,13 @@ impl World {
     /// `add_to_swap`, `shmem_writepage`: gives a page on its way out a slot and enters it in the swap
     /// cache, dirty. False: swap is full.
     pub(crate) fn add_to_swap(&mut self, pfn: Pfn) -> bool {
+        if !self.mm.may_swap_page(pfn) {
+            return false;
+        }
         let cpu = self.sched.current_cpu();
+        let memcg = self.mm.memcontrol.of_page(pfn);
         let Some(slot) = self.mm.swap.allocate(pfn, cpu) else {
+            self.mm.memcontrol.note(memcg, Event::SwapFail);
             return false;
         };
         self.mm.readahead_event(-10);
@@ -87,24 +92,26 @@ impl World {
 
     /// `add_to_swap` of a huge page: a cluster of slots of its own. False: there is none.
     pub(crate) fn add_huge_to_swap(&mut self, head: Pfn) -> bool {
+        if !self.mm.may_swap_page(head) {
+            return false;
+        }
         let Some(first) = self.mm.swap.allocate_cluster(head) else {
             return false;
         };
         self.mm.readahead_event(-10);
-        for (pfn, slot) in self.mm.pages.folio(head).zip(first..) {
-            self.mm.pages[pfn].set_slot(slot);
-            self.mm.memcontrol.record_slot(slot, pfn);
-        }
         self.enter_swap_cache(head, first);
         true
     }
 
-    fn enter_swap_cache(&mut self, pfn: Pfn, slot: u32) {
-        let page = &mut self.mm.pages[pfn];
-        page.set(flag::SWAPCACHE | flag::DIRTY);
-        page.set_slot(slot);
-        self.mm.memcontrol.record_slot(slot, pfn);
-        self.settle_swap_cache(pfn);
+    /// A page, or a huge page, is the swap cache's from now on, with its slots from this one on.
+    fn enter_swap_cache(&mut self, head: Pfn, first: u32) {
+        self.mm.pages[head].set(flag::SWAPCACHE | flag::DIRTY);
+        let memcg = self.mm.memcontrol.of_page(head);
+        for (pfn, slot) in self.mm.pages.folio(head).zip(first..) {
+            self.mm.pages[pfn].set_slot(slot);
+            self.mm.swap.cgroups.record(slot, memcg);
+        }
+        self.settle_swap_cache(head);
     }
 }
 
@@ -203,7 +210,7 @@ impl World {
                 continue;
             }
             // The slow path may sleep, so everything has to be looked at again after it.
-            let memcg = self.mm.memcontrol.of_slot(slot);
+            let memcg = self.mm.swap.cgroups.of_slot(slot);
             let page = reading.page.take();
             let Some(pfn) = page.or_else(|| self.alloc_charged_fast(gfp, memcg)) else {
                 return Reads::Allocate(memcg);

@@ -13,10 +13,11 @@
 //!    ([`crate::mm::swap::swap_cluster`]).
 //! 5. From 4.11 to 6.14 each CPU takes 64 slots at a time, so that its pages lie together.
 
-use crate::ids::DeviceId;
+use crate::ids::{DeviceId, MemcgId};
 use crate::kernel::{Kernel, SwapSlots, SwapTurns, Workingset};
 use crate::mm::frames::shadow::Shadow;
 use crate::mm::swap::swap_cache::SwapCacheMemory;
+use crate::mm::swap::swap_cgroup::SwapCgroups;
 use crate::mm::swap::swap_cluster::Clusters;
 use crate::mm::swap::swap_map::{CLUSTER, free_run, next_free};
 use crate::mm::types::{HPAGE_PMD_NR, Pfn};
@@ -100,6 +101,8 @@ pub(crate) struct Swap {
     takes_ahead: bool,
     /// The area in which each CPU fills a cluster (`percpu_swap_cluster`); no entries where there is no choice.
     filled: Vec<Option<usize>>,
+    /// Whose pages the slots hold.
+    pub(super) cgroups: SwapCgroups,
     /// What the swap cache itself needs.
     pub(crate) memory: SwapCacheMemory,
     /// What the read-ahead variants remember.
@@ -161,9 +164,15 @@ impl Swap {
                 SwapTurns::Cluster if machine.swap.len() > 1 => vec![None; machine.cpus as usize],
                 SwapTurns::Allocation | SwapTurns::Cluster => Vec::new(),
             },
+            cgroups: Default::default(),
             memory,
             readahead: Default::default(),
         }
+    }
+
+    /// There are so many memory cgroups, the root included.
+    pub(crate) fn make_cgroups(&mut self, groups: usize) {
+        self.cgroups = SwapCgroups::new(self.slots.len(), groups);
     }
 
     /// `nr_swap_pages`
@@ -380,11 +389,6 @@ impl Swap {
         Shadow::from_bits(shadow)
     }
 
-    /// Numbers that slots have: from 0 up to this one.
-    pub(crate) fn slot_numbers(&self) -> usize {
-        self.slots.len()
-    }
-
     /// Whether anybody's data is in the slot.
     #[inline]
     pub(crate) fn has_data(&self, slot: u32) -> bool {
@@ -457,6 +461,7 @@ impl Swap {
 
     fn free_slot(&mut self, slot: u32) {
         self.set_shadow(slot, None);
+        self.cgroups.record(slot, MemcgId::ROOT);
         let index = self.area_of(slot);
         let area = &mut self.areas[index];
         area.free(slot - area.base);

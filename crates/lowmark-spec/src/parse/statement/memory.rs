@@ -95,6 +95,16 @@ fn advice(scope: &Scope<'_>, node: &Node) -> Result<Advice> {
 }
 
 impl Body<'_, '_> {
+    pub(super) fn reclaim(&self, subject: &Node, fields: &Fields<'_, '_>) -> Result<Op> {
+        let objects = &self.shared.objects;
+        Ok(Op::Reclaim {
+            size: self.scope.some_size(subject)?,
+            cgroup: fields.need("cgroup", "cgroup = \"box\"", |scope, node| {
+                objects.cgroup(scope, node)
+            })?,
+        })
+    }
+
     pub(super) fn map(&mut self, subject: &Node, fields: &Fields<'_, '_>) -> Result<Op> {
         let words = KINDS.map(|(word, _)| format!("\"{word}\"")).join(", ");
         let kind = fields.need("kind", &format!("kind = one of {words}"), |scope, node| {

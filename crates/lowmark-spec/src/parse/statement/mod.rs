@@ -27,7 +27,7 @@ use super::tree::{Node, Value};
 use flow::Flow;
 
 /// Every statement with its other parameters.
-pub const STATEMENTS: [(&str, &[&str]); 42] = [
+pub const STATEMENTS: [(&str, &[&str]); 43] = [
     ("map", &["kind", "file", "size", "offset", "advice", "lock"]),
     ("unmap", &["offset", "length", "every"]),
     ("punch", &["offset", "length", "every"]),
@@ -50,6 +50,7 @@ pub const STATEMENTS: [(&str, &[&str]); 42] = [
     ("sync_range", &["offset", "length"]),
     ("sync", &[]),
     ("drop_caches", &[]),
+    ("reclaim", &["cgroup"]),
     ("create", &["pick"]),
     ("delete", &["pick"]),
     ("truncate", &["size", "pick"]),
@@ -242,6 +243,7 @@ impl<'b, 'a> Body<'b, 'a> {
             "sync_range" => self.sync_range(subject, fields),
             "sync" => self.bare(subject, Op::Sync),
             "drop_caches" => self.drop_caches(subject),
+            "reclaim" => self.reclaim(subject, fields),
             "create" => Ok(Op::Create {
                 file: self.file_ref(subject, fields)?,
             }),

@@ -10,6 +10,7 @@ mod classic;
 mod congestion;
 mod file_page;
 mod huge_page;
+mod memcg;
 mod node;
 mod page_list;
 mod pfmemalloc;
@@ -23,8 +24,9 @@ pub(crate) use node::shrink_node;
 pub(super) use slab::after_zone;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
-use crate::kernel::{FlusherWakeup, HopelessNode, LruUnit, ScanControlTime};
+use crate::kernel::{FlusherWakeup, HopelessNode, LruUnit};
 use crate::mm::Mm;
+use crate::mm::memcontrol::Reclaimer;
 use crate::mm::types::{Gfp, Lru, Pfn, SWAP_CLUSTER_MAX, ZoneType};
 use crate::world::Sys;
 use lowmark_record::{Field, Kind};
@@ -64,6 +66,8 @@ pub(crate) struct ScanControl {
     lru_pages: u64,
     /// Flags of the allocation that wants memory; those of kswapd.
     gfp: Gfp,
+    /// What it knows of memory cgroups.
+    groups: memcg::Groups,
     /// What has been decided for the pass over the node.
     plan: node::Plan,
     /// What the pass over the node has found.
@@ -92,6 +96,7 @@ impl ScanControl {
             compaction_ready: false,
             lru_pages: 0,
             gfp: Gfp::kernel(NodeId::FIRST),
+            groups: Default::default(),
             plan: Default::default(),
             found: Default::default(),
         }
@@ -161,12 +166,13 @@ impl Sys {
         reclaimed
     }
 
-    /// Reclaim from a memory cgroup that is at its limit: pages reclaimed.
+    /// Reclaim from a memory cgroup that is at its limit, or because of `memory.reclaim`: pages reclaimed.
     pub(crate) async fn try_to_free_mem_cgroup_pages(
         &self,
         gfp: Gfp,
         memcg: MemcgId,
         nr_pages: u64,
+        by: Reclaimer,
     ) -> u64 {
         // The kernel's ids begin with 1, the root's.
         let id = u64::from(memcg) + 1;
@@ -181,6 +187,7 @@ impl Sys {
         let want = nr_pages.max(SWAP_CLUSTER_MAX);
         let mut sc = ScanControl::new(false, want, 0, ZoneType::High);
         sc.memcg = memcg;
+        sc.groups.proactive = by == Reclaimer::Proactive;
         do_try_to_free_pages(self, gfp, &mut sc).await;
         self.world().trace(Kind::MemcgReclaimEnd, |_| {
             vec![(Field::NrReclaimed, sc.nr_reclaimed), (Field::MemcgId, id)]
@@ -189,7 +196,7 @@ impl Sys {
     }
 }
 
-/// Rounds over all priorities: more than one only from 5.5 on, if a first one freed nothing and spared active pages.
+/// Rounds over all priorities: more than one only if a first one freed nothing and spared some pages.
 async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 {
     let targets = sys.world().mm.targets(gfp);
     loop {
@@ -205,8 +212,12 @@ async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 
         if done || sc.nr_reclaimed > 0 {
             return sc.nr_reclaimed;
         }
-        let spares = sys.world().mm.kernel.mechanisms.reclaim.scan_control;
-        if spares == ScanControlTime::Batch || !sc.plan.force_deactivation() {
+        let again = {
+            let world = sys.world();
+            let mechanisms = &world.mm.kernel.mechanisms;
+            sc.again(mechanisms.memcg.memcg_walk, mechanisms.reclaim.scan_control)
+        };
+        if again == memcg::Again::No {
             break;
         }
     }

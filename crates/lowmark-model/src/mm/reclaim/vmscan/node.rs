@@ -5,8 +5,7 @@
 //! 2. The lists are scanned, and from 3.19 on caches shrunk ([`slab`]).
 //! 3. From 5.16 on what was found decides whether the reclaimer has to wait.
 
-use super::classic::shrink_lruvec;
-use super::{DEF_PRIORITY, ScanControl, Target, slab, throttle};
+use super::{DEF_PRIORITY, ScanControl, Target, memcg, slab, throttle};
 use crate::ids::{MemcgId, ZoneId};
 use crate::kernel::{
     BlockReclaim, CompactSuitable, HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime,
@@ -40,6 +39,11 @@ impl Plan {
         self.forced |= differs;
         self.skipped = false;
         differs
+    }
+
+    /// The next round begins like the first one.
+    pub(super) fn forget_force(&mut self) {
+        self.forced = false;
     }
 }
 
@@ -87,7 +91,7 @@ async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
     let (reclaimed, scanned) = (sc.nr_reclaimed, sc.nr_scanned);
     sc.found = Found::default();
     sc.lru_pages = 0;
-    let groups = {
+    let whole = {
         let mut world = sys.world();
         debug_assert_eq!(
             world.mm.zones[target.zone].lruvec,
@@ -102,11 +106,9 @@ async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
             world.flush_before_reclaim();
             world.mm.prepare_scan_control(whole, sc);
         }
-        world.mm.lruvec_tree(whole.lruvec)
+        whole
     };
-    for lruvec in groups {
-        shrink_lruvec(sys, Target { lruvec, ..target }, sc).await;
-    }
+    memcg::shrink_node_memcgs(sys, whole, sc).await;
     slab::in_pass(sys, target, sc.nr_scanned - scanned, sc).await;
     throttle::after_pass(sys, target, sc).await;
     if sc.nr_reclaimed > reclaimed {

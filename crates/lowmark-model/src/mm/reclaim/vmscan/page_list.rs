@@ -163,7 +163,7 @@ impl Mm {
     }
 
     fn activate(&mut self, pfn: Pfn) {
-        if self.swap.is_full() {
+        if self.swap_full(pfn) {
             self.try_to_free_swap(pfn);
         }
         let page = &mut self.pages[pfn];

@@ -231,11 +231,11 @@ mod tests {
         let trace = Trace::new(Some(kernel.version.release()));
         let mut world = World::new(&Machine::small(64 << 20, 64 << 20), kernel, trace);
         let group = Cgroup {
-            name: "box".into(),
+            path: "box".into(),
             max: Some(1 << 20),
-            high: None,
+            ..Cgroup::default()
         };
-        world.mm.make_cgroups(&[group], 1);
+        world.mm.make_cgroups(&[group], false, 1);
         world.mm.nr_dirty = 1000;
         let tick_us = world.jiffy() / 1000;
         let sys = Sys::new(world);

@@ -139,6 +139,10 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         } = world.isolate(target, lru, take, sc, &mut batch);
         let zone = world.mm.zones[target.zone].kind as usize;
         world.mm.stat.pgrefill[zone] += scanned;
+        if let Some(counts) = world.mm.memcg_counts(target.lruvec) {
+            counts.pgrefill += scanned;
+            counts.pgdeactivate += taken;
+        }
         let mut referenced = 0;
         // Since 264e90cc07f1 (5.8) only those count that stay, executable mappings, of which there are none here.
         let counts = world.mm.kernel.mechanisms.reclaim.scan_balance == ScanBalance::Rotated;
@@ -238,6 +242,9 @@ async fn shrink_inactive_list(
             false => world.mm.stat.pgscan_direct[zone] += scanned,
         }
         world.mm.stat.pgscan_kind[usize::from(lru.is_file())] += scanned;
+        if let Some(counts) = world.mm.memcg_counts(target.lruvec) {
+            counts.pgscan[sc.reclaimer() as usize] += scanned;
+        }
     }
     if skip_cost > 0 {
         sys.charge_locked(skip_cost).await;
@@ -259,6 +266,9 @@ async fn shrink_inactive_list(
             false => world.mm.stat.pgsteal_direct[zone] += outcome.reclaimed,
         }
         world.mm.stat.pgsteal_kind[usize::from(lru.is_file())] += outcome.reclaimed;
+        if let Some(counts) = world.mm.memcg_counts(target.lruvec) {
+            counts.pgsteal[sc.reclaimer() as usize] += outcome.reclaimed;
+        }
         world.mm.put_back(target, lru, &batch, taken);
         world.note_dirty_pages(target, taken, &outcome);
         world.recycle(batch);

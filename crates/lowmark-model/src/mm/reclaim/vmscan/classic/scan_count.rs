@@ -61,7 +61,8 @@ impl Mm {
     /// considered.
     pub(super) fn get_scan_count(&mut self, target: Target, sc: &mut ScanControl) -> [u64; 4] {
         let sizes = Lru::EVICTABLE.map(|lru| self.lru_size(target, lru, sc));
-        let swap = sc.may_swap && self.swap.free_slots() > 0;
+        let memcg = self.lruvec_memcg(target.lruvec);
+        let swap = sc.may_swap && self.nr_swap_pages(memcg) > 0;
         // kswapd looks at least at a batch where it had given up before.
         let force = sc.kswapd && self.zones[target.zone].all_unreclaimable;
         let balance = self.scan_balance(target, sc, &sizes, swap);
@@ -75,10 +76,11 @@ impl Mm {
                 considered.map(|(_, size)| size).sum()
             }
         };
+        let counted = sizes.map(|size| self.unprotected(memcg, size, sc));
         let saves = self.kernel.mechanisms.reclaim.small_scan == SmallScan::Saved;
         let saved = &mut self.lruvecs[target.lruvec].classic().nr_saved_scan;
         std::array::from_fn(|list| {
-            let mut scan = sizes[list];
+            let mut scan = counted[list];
             let shifted = sc.priority > 0 || !swap;
             if shifted {
                 scan >>= sc.priority;
@@ -182,7 +184,8 @@ impl Mm {
             ScanBalance::IoCost => io,
             ScanBalance::WorkCost => io * SWAP_CLUSTER_MAX + rotated,
         };
-        for lruvec in self.lruvec_and_root(lruvec) {
+        let mut next = Some(lruvec);
+        while let Some(lruvec) = next {
             let len = |&lru: &Lru| self.lruvec_page_state(lruvec, lru);
             let size: u64 = Lru::EVICTABLE.iter().map(len).sum();
             let lists = self.lruvecs[lruvec].classic();
@@ -190,6 +193,7 @@ impl Mm {
             if lists.cost.iter().sum::<u64>() > size / 4 {
                 lists.cost = lists.cost.map(|cost| cost / 2);
             }
+            next = self.parent_lruvec(lruvec);
         }
     }
 

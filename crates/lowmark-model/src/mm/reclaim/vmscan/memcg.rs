@@ -1,0 +1,133 @@
+//! How a pass over a node goes through memory cgroups (`shrink_node_memcgs`).
+//!
+//! 1. A reclaimer goes through the group for whose sake it reclaims, and through all inside it.
+//! 2. It passes over a group that `memory.min` protects as a whole, and over one that `memory.low` does. If nothing
+//!    else could be reclaimed, it comes back for the second kind.
+//! 3. Of a group that is partly protected it scans the less, the more of it is.
+//! 4. From 6.11 on a direct reclaimer that has enough leaves the other groups to the next one. If it finds nothing, it goes
+//!    through all of them once before it gives up.
+
+use super::classic::shrink_lruvec;
+use super::{ScanControl, Target};
+use crate::ids::MemcgId;
+use crate::kernel::{MemcgWalk, ScanControlTime};
+use crate::mm::Mm;
+use crate::mm::memcontrol::{Event, Protected, Reclaimer, Walk, unprotected_part};
+use crate::world::{Sys, World};
+
+/// What a reclaimer knows of memory cgroups (part of `struct scan_control`).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Groups {
+    /// It was asked to by `memory.reclaim`.
+    pub(super) proactive: bool,
+    /// It does not spare what `memory.low` protects.
+    low_reclaim: bool,
+    /// It spared some of that.
+    low_skipped: bool,
+    /// It goes through all groups.
+    full_walk: bool,
+}
+
+/// What to do about a round that freed nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Again {
+    /// Another round through all groups.
+    FullWalk,
+    /// Another round that takes active pages, too.
+    Deactivate,
+    /// Another round that does not spare what `memory.low` protects.
+    Low,
+    /// Nothing.
+    No,
+}
+
+impl ScanControl {
+    /// Who reclaims, for the counters of groups.
+    pub(super) fn reclaimer(&self) -> Reclaimer {
+        match (self.kswapd, self.groups.proactive) {
+            (true, _) => Reclaimer::Kswapd,
+            (false, true) => Reclaimer::Proactive,
+            (false, false) => Reclaimer::Direct,
+        }
+    }
+
+    /// Why there is another round after one that freed nothing, in the kernel's order (`do_try_to_free_pages`).
+    pub(super) fn again(&mut self, walk: MemcgWalk, spares: ScanControlTime) -> Again {
+        if walk == MemcgWalk::Shared && !self.groups.full_walk {
+            self.groups.full_walk = true;
+            return Again::FullWalk;
+        }
+        // Before 5.5 active pages are not spared for a round.
+        if spares == ScanControlTime::Node && self.plan.force_deactivation() {
+            return Again::Deactivate;
+        }
+        if self.groups.low_skipped {
+            self.plan.forget_force();
+            self.groups.low_reclaim = true;
+            self.groups.low_skipped = false;
+            return Again::Low;
+        }
+        Again::No
+    }
+}
+
+/// A pass over the lists of a group and of all inside it; `whole` are those of the group itself.
+pub(super) async fn shrink_node_memcgs(sys: &Sys, whole: Target, sc: &mut ScanControl) {
+    let mut walk = sys.world().mm.memcg_walk(whole, sc);
+    loop {
+        let Some(target) = sys.world().next_memcg(&mut walk, whole, sc) else {
+            return;
+        };
+        shrink_lruvec(sys, target, sc).await;
+        if walk.is_shared() && sc.nr_reclaimed >= sc.nr_to_reclaim {
+            return;
+        }
+    }
+}
+
+impl Mm {
+    fn memcg_walk(&self, whole: Target, sc: &ScanControl) -> Walk {
+        let shares = self.kernel.mechanisms.memcg.memcg_walk == MemcgWalk::Shared;
+        let shared = shares && !sc.kswapd && !sc.groups.full_walk;
+        self.memcontrol.walk(sc.memcg, whole.lruvec, shared)
+    }
+
+    /// Pages of a list of a group that count for how much of it is scanned (`get_scan_count`).
+    pub(super) fn unprotected(&self, memcg: MemcgId, size: u64, sc: &mut ScanControl) -> u64 {
+        let (min, low) = self.memcontrol.protection(sc.memcg, memcg);
+        if (min, low) == (0, 0) {
+            return size;
+        }
+        let spares_low = !sc.groups.low_reclaim && low > min;
+        sc.groups.low_skipped |= spares_low;
+        let protection = if spares_low { low } else { min };
+        unprotected_part(size, protection, self.memcontrol.usage(memcg))
+    }
+}
+
+impl World {
+    /// The lists of the next group of a walk that are to be scanned.
+    fn next_memcg(
+        &mut self,
+        walk: &mut Walk,
+        whole: Target,
+        sc: &mut ScanControl,
+    ) -> Option<Target> {
+        let mm = &mut self.mm;
+        while let Some(memcg) = mm.memcontrol.next_of(walk) {
+            mm.memcontrol.calculate_protection(sc.memcg, memcg);
+            match mm.protected(sc.memcg, memcg) {
+                Protected::Min => continue,
+                Protected::Low if !sc.groups.low_reclaim => {
+                    sc.groups.low_skipped = true;
+                    continue;
+                }
+                Protected::Low => mm.memcontrol.note(memcg, Event::Low),
+                Protected::No => {}
+            }
+            let lruvec = mm.memcg_lruvec(whole.lruvec, memcg);
+            return Some(Target { lruvec, ..whole });
+        }
+        None
+    }
+}
