@@ -373,7 +373,7 @@ impl Mm {
         let cpu = self.cpu;
         let memcontrol = &mut self.memcontrol;
         let slow = memcontrol.has_high(memcg);
-        if slow || matches!(memcontrol.try_charge(cpu, memcg), Charge::Over(_)) {
+        if slow || matches!(memcontrol.try_charge(cpu, memcg, 1), Charge::Over(_)) {
             return false;
         }
         memcontrol.of_page[pfn as usize] = memcg;

@@ -5,7 +5,7 @@ use super::counter::Charge;
 use super::events::{Event, Reclaimer};
 use crate::ids::MemcgId;
 use crate::mm::alloc::page_alloc::{alloc_page, alloc_pages};
-use crate::mm::types::{Gfp, OutOfMemory, Pfn, SWAP_CLUSTER_MAX};
+use crate::mm::types::{Gfp, OutOfMemory, PAGE_ALLOC_COSTLY_ORDER, Pfn, SWAP_CLUSTER_MAX};
 use crate::world::Sys;
 use lowmark_record::event::gfp;
 
@@ -46,7 +46,7 @@ pub(crate) async fn alloc_folio_charged(
 ///
 /// # Errors
 ///
-/// When the group may not have them. Some may have been charged, which freeing the folio takes back.
+/// When the group may not have them. Then none is charged.
 pub(crate) async fn charge_folio(
     sys: &Sys,
     head: Pfn,
@@ -54,29 +54,28 @@ pub(crate) async fn charge_folio(
     memcg: MemcgId,
 ) -> Result<(), OutOfMemory> {
     if memcg != MemcgId::ROOT {
-        let frames = sys.world().mm.pages.folio(head);
-        for pfn in frames {
-            Box::pin(charge(sys, pfn, gfp, memcg)).await?;
-        }
+        Box::pin(charge(sys, head, gfp, memcg)).await?;
     }
     Ok(())
 }
 
-/// `try_charge_memcg` of one page.
-async fn charge(sys: &Sys, pfn: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), OutOfMemory> {
+/// `try_charge_memcg` of a page, or of all pages of a folio. For many pages nobody is killed: they are not to be had.
+async fn charge(sys: &Sys, head: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), OutOfMemory> {
+    let pages = sys.world().mm.pages[head].folio_nr_pages();
+    let costly = pages > 1 << PAGE_ALLOC_COSTLY_ORDER;
     let (mut retries, mut drained) = (MAX_RECLAIM_RETRIES, false);
     loop {
         let over = {
             let world = &mut *sys.world();
             let (cpu, task) = (world.mm.cpu, world.sched.current());
             let memcontrol = &mut world.mm.memcontrol;
-            match memcontrol.try_charge(cpu, memcg) {
+            match memcontrol.try_charge(cpu, memcg, pages) {
                 Charge::Over(group) => {
                     memcontrol.note(group, Event::Max);
                     group
                 }
                 charge => {
-                    memcontrol.of_page[pfn as usize] = memcg;
+                    memcontrol.of_page[head as usize..][..pages as usize].fill(memcg);
                     if let Charge::Batch(pages) = charge
                         && memcontrol.is_over_high(memcg)
                         && let Some(over) = memcontrol.over_high.get_mut(task.index())
@@ -92,11 +91,11 @@ async fn charge(sys: &Sys, pfn: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), Out
         }
         let by = Reclaimer::Direct;
         let reclaimed = sys
-            .try_to_free_mem_cgroup_pages(gfp, over, SWAP_CLUSTER_MAX, by)
+            .try_to_free_mem_cgroup_pages(gfp, over, pages.max(SWAP_CLUSTER_MAX), by)
             .await;
         let world = &mut *sys.world();
         let memcontrol = &mut world.mm.memcontrol;
-        if memcontrol.has_margin(over) {
+        if memcontrol.margin(over) >= pages {
             continue;
         }
         if !drained {
@@ -104,7 +103,10 @@ async fn charge(sys: &Sys, pfn: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), Out
             drained = true;
         } else if gfp.has(gfp::NORETRY) {
             return Err(OutOfMemory);
-        } else if reclaimed == 0 {
+        } else if reclaimed == 0 || costly {
+            if retries == 0 && costly {
+                return Err(OutOfMemory);
+            }
             if retries == 0 || world.sched.current_killed() {
                 memcontrol.note(over, Event::Oom);
                 world.out_of_memory(0);

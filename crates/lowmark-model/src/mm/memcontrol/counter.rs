@@ -93,25 +93,25 @@ impl Memcontrol {
         }
     }
 
-    /// Charges a page without reclaim: from the stock, with a whole batch, or alone.
-    pub(super) fn try_charge(&mut self, cpu: usize, memcg: MemcgId) -> Charge {
-        if self.consume_stock(cpu, memcg) {
+    /// Charges pages without reclaim: one from the stock, or with a whole batch; else no more than these.
+    pub(super) fn try_charge(&mut self, cpu: usize, memcg: MemcgId, pages: u64) -> Charge {
+        if pages == 1 && self.consume_stock(cpu, memcg) {
             return Charge::Stock;
         }
-        if self.try_charge_counter(memcg, CHARGE_BATCH).is_ok() {
-            self.refill_stock(cpu, memcg, CHARGE_BATCH - 1);
+        if pages < CHARGE_BATCH && self.try_charge_counter(memcg, CHARGE_BATCH).is_ok() {
+            self.refill_stock(cpu, memcg, CHARGE_BATCH - pages);
             return Charge::Batch(CHARGE_BATCH);
         }
-        match self.try_charge_counter(memcg, 1) {
-            Ok(()) => Charge::Batch(1),
+        match self.try_charge_counter(memcg, pages) {
+            Ok(()) => Charge::Batch(pages),
             Err(over) => Charge::Over(over),
         }
     }
 
-    /// Whether a group has room for a page (`mem_cgroup_margin`).
-    pub(super) fn has_margin(&self, memcg: MemcgId) -> bool {
+    /// Pages for which a group has room (`mem_cgroup_margin`).
+    pub(super) fn margin(&self, memcg: MemcgId) -> u64 {
         let group = &self.groups[memcg];
-        group.usage < group.max
+        group.max.saturating_sub(group.usage)
     }
 
     /// Pages that a group may still be charged, as writeback sees it (`mem_cgroup_wb_stats`): below its own limits and
