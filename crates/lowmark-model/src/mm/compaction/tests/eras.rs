@@ -402,7 +402,7 @@ fn what_ends_a_pass_by_era() {
                 .next_multiple_of(PAGEBLOCK_PAGES);
             let blocks = 3;
             let second = first + 2 * blocks * PAGEBLOCK_PAGES;
-            (0..blocks).for_each(|at| world.mm.free_block(first + (2 * at << order), order));
+            (0..blocks).for_each(|at| world.mm.free_block(first + ((2 * at) << order), order));
             let asked = Asked {
                 goal: Goal::Block(order),
                 mode: Mode::SyncLight,
