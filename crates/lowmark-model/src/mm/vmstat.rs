@@ -400,4 +400,43 @@ mod tests {
         assert_eq!(named("v4.8"), expected(&sums));
         assert_eq!(named("v6.18"), expected(&sums));
     }
+
+    /// Compaction has other names before 3.8, kcompactd came with 4.6, and its scanners are counted from 4.12 on.
+    #[test]
+    fn compaction_is_counted_under_the_names_of_its_era() {
+        let names = |version: &str| -> Vec<String> {
+            let kernel = Kernel::resolve(&KernelSpec::parse(version).expect("a kernel"));
+            let counters = VmStat::default().by_name(&kernel.expect("one of the model"), "movable");
+            let own = |name: &String| name.starts_with("compact_") || name.starts_with("pgmig");
+            counters.into_keys().filter(own).collect()
+        };
+        let early = [
+            "compact_blocks_moved",
+            "compact_fail",
+            "compact_pagemigrate_failed",
+            "compact_pages_moved",
+            "compact_stall",
+            "compact_success",
+        ];
+        assert_eq!(names("v2.6.36"), early);
+        assert_eq!(names("v3.7"), early);
+        let later = [
+            "compact_fail",
+            "compact_free_scanned",
+            "compact_isolated",
+            "compact_migrate_scanned",
+            "compact_stall",
+            "compact_success",
+            "pgmigrate_fail",
+            "pgmigrate_success",
+        ];
+        for (version, kcompactd) in [("v3.8", 0), ("v4.5", 0), ("v4.6", 1), ("v4.12", 3)] {
+            let (daemon, others): (Vec<String>, Vec<String>) =
+                (names(version).into_iter()).partition(|name| name.contains("daemon"));
+            assert_eq!(
+                (daemon.len(), others.as_slice()),
+                (kcompactd, &later.map(String::from)[..])
+            );
+        }
+    }
 }

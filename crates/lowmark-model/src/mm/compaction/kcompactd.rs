@@ -1,8 +1,8 @@
 //! kcompactd: one kernel thread per node that compacts in the background.
 //!
-//! 1. kswapd wakes it after a boost, for a pageblock, and when it has freed enough and given up the order that it was
-//!    woken for; and so does who wants a larger block, cannot wait, and finds the node balanced. It compacts each zone
-//!    once that has no such block.
+//! 1. From 4.6 on kswapd wakes it when it has freed enough and goes to sleep, for blocks of the order that it was woken for, and
+//!    from 5.0 on after a boost, for a pageblock; from 4.17 on so does who wants a larger block, cannot wait, and finds the node
+//!    balanced. It compacts each zone once that has no such block.
 //! 2. Every half second it looks how fragmented the node is (5.9 and later). If it is too much so, and kswapd does not
 //!    run, it compacts all of it; if that did not help, it looks again after 32 seconds.
 
@@ -120,7 +120,7 @@ pub(crate) async fn kcompactd(sys: SysRef, node: NodeId) {
     }
 }
 
-/// Sleeps until there is work, or for a time. True: there is.
+/// Sleeps until there is work; where kcompactd looks after fragmentation as well, for a time at most. True: there is work.
 async fn wait_for_work(sys: &Sys, node: NodeId, timeout: Nanos) -> bool {
     {
         let world = &mut *sys.world();
@@ -129,8 +129,14 @@ async fn wait_for_work(sys: &Sys, node: NodeId, timeout: Nanos) -> bool {
             return true;
         }
         world.trace_kcompactd_sleep(node);
+        let proactive = world.mm.kernel.mechanisms.blocks.proactive_compaction;
         let wait = &mut world.mm.nodes[node].kcompactd.wait;
-        wait.block_in_background(&mut world.sched, "work for kcompactd", timeout);
+        match proactive {
+            ProactiveCompaction::On => {
+                wait.block_in_background(&mut world.sched, "work for kcompactd", timeout);
+            }
+            ProactiveCompaction::Off => wait.block(&mut world.sched, "work for kcompactd"),
+        }
     }
     sys.suspend().await;
     let world = &mut *sys.world();

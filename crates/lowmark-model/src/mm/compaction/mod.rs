@@ -94,8 +94,11 @@ async fn wait_for_writeback(sys: &Sys, cc: &CompactControl) {
         CompactWriteback::SyncWaits => !cc.asked.mode.is_async(),
         CompactWriteback::Skipped => false,
     };
+    if !waits {
+        return;
+    }
     let mut at = cc.migrate_pfn;
-    while waits {
+    loop {
         let next = sys.world().mm.next_under_writeback(cc, at);
         let Some(pfn) = next else { break };
         wait_on_page(sys, pfn, flag::WRITEBACK).await;

@@ -17,6 +17,7 @@ use crate::time::run_until_idle;
 use crate::trace::Trace;
 use crate::world::{Sys, World};
 use lowmark_record::event::gfp;
+use lowmark_spec::machine::Node;
 use lowmark_spec::{KernelSpec, Machine};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -401,7 +402,7 @@ fn what_ends_a_pass_by_era() {
                 .next_multiple_of(PAGEBLOCK_PAGES);
             let blocks = 3;
             let second = first + 2 * blocks * PAGEBLOCK_PAGES;
-            (0..blocks).for_each(|at| world.mm.free_block(first + (2 * at << order), order));
+            (0..blocks).for_each(|at| world.mm.free_block(first + ((2 * at) << order), order));
             let asked = Asked {
                 goal: Goal::Block(order),
                 mode: Mode::SyncLight,
@@ -498,4 +499,57 @@ fn make_folio(world: &mut World, order: usize) -> Pfn {
     world.mm.pages[head].set(flag::SWAPBACKED);
     world.mm.lru_add(head);
     head
+}
+
+/// A machine with two nodes, the first of which has no block free: what an allocation of a huge page from that node alone comes to, by
+/// its flags: direct reclaims, and the order that the kswapd of the node is told.
+#[test]
+fn an_allocation_from_one_node() {
+    let light = gfp::TRANSHUGE_LIGHT | gfp::THISNODE;
+    let (wakes, waits) = (light | gfp::KSWAPD_RECLAIM, light | gfp::DIRECT_RECLAIM);
+    let gives_up = waits | gfp::NORETRY;
+    for (version, flags, direct, told) in [
+        // GFP_THISNODE gives up, whatever else it may do.
+        ("v3.14", gives_up, 0, 0),
+        ("v3.14", waits, 1, 0),
+        ("v4.0", gives_up, 0, 0),
+        ("v4.1", gives_up, 1, 0),
+        ("v4.4", gives_up, 1, 0),
+        // To 4.5 one that cannot wait wakes nobody.
+        ("v4.4", wakes, 0, 0),
+        ("v4.5", wakes, 0, 0),
+        ("v4.6", wakes, 0, 9),
+        ("v4.6", light, 0, 0),
+        ("v6.18", wakes, 0, 9),
+    ] {
+        let world = || {
+            let spec = KernelSpec::parse(version).expect("a kernel");
+            let kernel = Kernel::resolve(&spec).expect("one that the model has");
+            let mut machine = Machine::small(64 << 20, 64 << 20);
+            machine.nodes.push(Node { ram: 48 << 20 });
+            let mut world = World::new(&machine, kernel, Trace::new(None));
+            world.mm.drain_all_pages();
+            for at in world.mm.nodes[NodeId::FIRST].zones.clone() {
+                let mut used: Vec<Pfn> = Vec::new();
+                let state = &mut world.mm.zones[at];
+                while let Some(pfn) = state.take(&mut world.mm.pages, MigrateType::Movable) {
+                    used.push(pfn);
+                }
+                used.sort_unstable();
+                let every_second = used.iter().step_by(2);
+                every_second.for_each(|&pfn| world.mm.free_block(pfn, 0));
+            }
+            world
+        };
+        let (sys, found) = asked(world(), PAGEBLOCK_ORDER, &[flags]);
+        assert_eq!(found, [Some(false)], "{version}");
+        assert_eq!(counts(&sys)[3], direct, "{version} {flags:#x}");
+        let world_after = sys.world();
+        let orders = world_after.mm.nodes.iter().map(|node| node.kswapd.order);
+        let orders: Vec<u32> = orders.collect();
+        assert_eq!(orders, [told, 0], "{version} {flags:#x}");
+        // Any other allocation takes the block from the other node.
+        let (_, found) = asked(world(), PAGEBLOCK_ORDER, &[flags & !gfp::THISNODE]);
+        assert_eq!(found, [Some(true)], "{version}");
+    }
 }

@@ -15,6 +15,8 @@ use lowmark_spec::machine::Node as SpecNode;
 use lowmark_spec::{KernelSpec, Machine};
 use std::rc::Rc;
 
+mod blocks;
+
 /// Kernels of the variants vanilla, clear, keepawake and remembers.
 const VANILLA: &str = "v4.11";
 const CLEAR: &str = "v4.11+kswapd_classzone=clear";

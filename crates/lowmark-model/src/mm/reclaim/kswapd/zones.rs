@@ -35,11 +35,14 @@ pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> 
         sc.nr_reclaimed = 0;
         sc.priority = DEF_PRIORITY;
         let mut total_scanned = 0;
+        // There is the block, but single pages are short.
+        let mut short = false;
         loop {
             let Some(end_zone) = find_end_zone(sys, node, &sc, request).await else {
-                match compact_when_done(sys, node, request).await {
-                    true => return request,
-                    false => break,
+                short = !compact_when_done(sys, node, request).await;
+                match short {
+                    true => break,
+                    false => return request,
                 }
             };
             if era == BalancePgdat::ScannedTarget {
@@ -61,11 +64,10 @@ pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> 
                 }
             }
             if sys.world().mm.zones_done(node, request, &pass) {
-                match era == BalancePgdat::ScannedTarget
-                    || compact_when_done(sys, node, request).await
-                {
-                    true => return request,
-                    false => break,
+                short = !compact_when_done(sys, node, request).await;
+                match short {
+                    true => break,
+                    false => return request,
                 }
             }
             if era == BalancePgdat::EveryPass {
@@ -86,7 +88,6 @@ pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> 
             }
         }
         pass_some_time(sys, began).await;
-        let short = request.order > 0 && !sys.world().mm.has_single_pages(node, request);
         if sc.nr_reclaimed < SWAP_CLUSTER_MAX || short {
             request.order = 0;
             sc.order = 0;
