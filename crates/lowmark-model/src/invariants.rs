@@ -124,12 +124,21 @@ fn lists_hold_what_they_say(mm: &Mm) {
     assert_eq!(marked, on_lists, "pages marked as on an LRU list");
 }
 
-/// What a group has been charged, stocks aside, is what its pages are; a stock is a batch at most.
+/// What a group has been charged, stocks aside, is what its pages are and those of all groups inside it, so it has no less than
+/// these together; a stock is a batch at most; every slot counts for the group of its page.
 fn groups_are_charged_for_their_pages(mm: &Mm) {
     assert!(mm.memcontrol.stocks_are_batches(), "a stock beyond a batch");
     for (group, (charged, pages)) in mm.memcontrol.charges().enumerate() {
         assert_eq!(charged, pages, "charges of memory cgroup {}", group + 1);
     }
+    for (group, (usage, children)) in mm.memcontrol.usages().enumerate() {
+        assert!(
+            usage >= children,
+            "{usage} pages of memory cgroup {}, {children} inside it",
+            group + 1
+        );
+    }
+    assert!(mm.swap.groups_have_their_slots(), "swap of memory cgroups");
 }
 
 /// Every reference to a slot is counted, every cached page knows its slot.

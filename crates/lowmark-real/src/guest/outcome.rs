@@ -189,13 +189,9 @@ impl Heard {
         let before = vmstat(&self.before).ok_or_else(|| incomplete("first vmstat"))?;
         let after = vmstat(&self.after).ok_or_else(|| incomplete("last vmstat"))?;
         let (mut counters, mut state) = counted(&before, after);
-        if let Some(after) = &self.after {
-            let root = CGROUPS.trim_start_matches('/');
-            let groups = &scenario.workload.cgroups;
-            let (of_groups, sizes) = cgroups::counters_and_state(after, root, groups);
-            counters.extend(of_groups);
-            state.extend(sizes);
-        }
+        let (of_groups, sizes) = self.of_cgroups(scenario);
+        counters.extend(of_groups);
+        state.extend(sizes);
         let meminfo = self
             .after
             .as_ref()
@@ -257,6 +253,14 @@ impl Heard {
             system: None,
             events: Default::default(),
         })
+    }
+
+    /// Counters of the workload's memory cgroups, and what they have at the end.
+    fn of_cgroups(&self, scenario: &Scenario) -> (BTreeMap<String, u64>, BTreeMap<String, u64>) {
+        let root = CGROUPS.trim_start_matches('/');
+        let none = BTreeMap::new();
+        let after = self.after.as_ref().unwrap_or(&none);
+        cgroups::counters_and_state(after, root, &scenario.workload.cgroups)
     }
 
     /// What the kernel said of itself.

@@ -129,6 +129,15 @@ impl Memcontrol {
         self.stocks.iter().all(|stock| stock.pages <= CHARGE_BATCH)
     }
 
+    /// Of each group but the root the pages that it is charged, beside those of the groups in it: for tests of the model
+    /// itself.
+    pub(crate) fn usages(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.groups.iter_enumerated().skip(1).map(|(id, group)| {
+            let children = self.groups.iter().filter(|child| child.parent == id);
+            (group.usage, children.map(|child| child.usage).sum())
+        })
+    }
+
     /// Of each group but the root the pages that it is charged, stocks aside, beside the pages of it and of all inside
     /// it: for tests of the model itself.
     pub(crate) fn charges(&self) -> impl Iterator<Item = (u64, u64)> {

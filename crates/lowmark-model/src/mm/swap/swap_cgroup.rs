@@ -40,6 +40,17 @@ impl SwapCgroups {
         }
     }
 
+    /// Of each group the slots that are counted, beside those that hold pages of it: for tests of the model itself.
+    pub(super) fn counted(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.slots
+            .iter_enumerated()
+            .skip(1)
+            .map(|(memcg, &counted)| {
+                let held = self.of_slot.iter().filter(|&&of| of == memcg).count();
+                (counted, held as u64)
+            })
+    }
+
     /// Slots of the pages of a group itself.
     fn own(&self, memcg: MemcgId) -> u64 {
         self.slots.get(memcg).copied().unwrap_or(0)

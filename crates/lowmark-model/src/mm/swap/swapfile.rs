@@ -175,6 +175,18 @@ impl Swap {
         self.cgroups = SwapCgroups::new(self.slots.len(), groups);
     }
 
+    /// Whether what is counted of each memory cgroup's slots is what it has, and only slots in use are anybody's: for
+    /// tests of the model itself.
+    pub(crate) fn groups_have_their_slots(&self) -> bool {
+        let all_counted = self
+            .cgroups
+            .counted()
+            .all(|(counted, held)| counted == held);
+        let free = |slot: &u32| self.slots[*slot as usize].is_free();
+        let mut free = (0..self.slots.len() as u32).filter(free);
+        all_counted && free.all(|slot| self.cgroups.of_slot(slot) == MemcgId::ROOT)
+    }
+
     /// `nr_swap_pages`
     pub(crate) fn free_slots(&self) -> u64 {
         self.free
