@@ -10,19 +10,18 @@
 //!    nor bad.
 
 pub mod noise;
+mod plots;
 
+use crate::document::Section;
 use crate::percent::PercentRule;
 use crate::stats::{self, Preference};
-use crate::table::{self, Align, Field, Role, Style, TextTable};
+use crate::table::{Align, Field, Role, Style, TextTable};
 use crate::vmstat::{self, ValueFormat};
 use lowmark_record::{Recording, Series, Unit};
 use serde::Serialize;
 
 /// Version of the JSON form of a comparison.
 const JSON_VERSION: u32 = 2;
-
-/// Width of what stands below a table, where the terminal is no narrower.
-const LEGEND_WIDTH: usize = 100;
 
 const NANOSECONDS_PER_SECOND: f64 = 1e9;
 
@@ -199,37 +198,37 @@ impl Comparison {
 
     /// The comparison as mmtests prints it; wider than `width` it goes on in further bands.
     pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
-        self.text_with_labels(style, width, 0)
+        self.section().text(style, width)
+    }
+
+    /// The comparison, to be written.
+    pub fn section(&self) -> Section<'static> {
+        self.section_with_labels(0)
     }
 
     /// The same with names of rows padded to `labels` characters.
-    pub(crate) fn text_with_labels(
-        &self,
-        style: &dyn Style,
-        width: Option<usize>,
-        labels: usize,
-    ) -> String {
-        let blocks = self.blocks.iter();
-        let texts: Vec<String> = blocks
-            .map(|b| self.block_text(b, style, width, labels))
-            .collect();
-        let mut text = texts.join("\n");
+    pub(crate) fn section_with_labels(&self, labels: usize) -> Section<'static> {
+        let mut section = Section::new();
+        section.answers = self.answers();
+        section.plots = self.plots();
+        for (at, block) in self.blocks.iter().enumerate() {
+            if at > 0 {
+                section.blank();
+            }
+            section.title(block.title);
+            section.table(self.block_table(block, labels));
+        }
         let legend = noise::legend(&self.columns, &self.blocks);
         if !legend.is_empty() {
-            text.push('\n');
+            section.blank();
         }
-        let room = width.unwrap_or(LEGEND_WIDTH).min(LEGEND_WIDTH);
-        text += &table::hanging(&legend.join("\n"), 3, Some(room));
-        text
+        for line in legend {
+            section.paragraph(line, 3);
+        }
+        section
     }
 
-    fn block_text(
-        &self,
-        block: &Block,
-        style: &dyn Style,
-        width: Option<usize>,
-        labels: usize,
-    ) -> String {
+    fn block_table(&self, block: &Block, labels: usize) -> TextTable {
         let mut table = TextTable::new().column("", Align::Left);
         for (name, repeats) in &self.columns {
             let heading = if *repeats > 1 {
@@ -244,11 +243,7 @@ impl Comparison {
             let name = format!("{:<labels$}", row.name);
             table.row(std::iter::once(Field::from(name)).chain(fields));
         }
-        format!(
-            "{}\n{}",
-            style.paint(Role::Title, block.title),
-            table.render(style, width)
-        )
+        table
     }
 
     /// The comparison as JSON with stable field names. Values and percentages are exact where the table has

@@ -1,7 +1,8 @@
 //! What the recording of a host says without its events: who waited, what memory management did, which disks and tasks
 //! were busy, and what it cost to record that.
 
-use crate::table::{Align, Field, Role, Style, TextTable, printable};
+use crate::document::Section;
+use crate::table::{Align, Field, Role, Style, TextTable};
 use lowmark_record::{CounterLog, Recording, System};
 use serde::Serialize;
 
@@ -171,17 +172,21 @@ impl HostReport {
 
     /// As text for people.
     pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
-        let head = format!(
+        self.section().text(style, width)
+    }
+
+    /// For people, to be written.
+    pub fn section(&self) -> Section<'static> {
+        let mut section = Section::titled(format!(
             "{}, Linux {}, {:.1} s",
             self.host, self.kernel, self.elapsed_s
-        );
-        let mut text = format!("{}\n", style.paint(Role::Title, &printable(&head)));
-        text += &format!(
-            "lowmark took {} looks and missed {}; it used {:.3} s of CPU time, {:.2} % of one CPU.\n",
+        ));
+        section.line(format!(
+            "lowmark took {} looks and missed {}; it used {:.3} s of CPU time, {:.2} % of one CPU.",
             self.looks, self.missed_looks, self.recorder_cpu_s, self.recorder_percent
-        );
+        ));
         for note in &self.notes {
-            text += &format!("note: {}\n", printable(note));
+            section.line(format!("note: {note}"));
         }
         let blocks = [
             ("Waiting", self.pressure_table()),
@@ -191,12 +196,11 @@ impl HostReport {
             ("Settings that changed meanwhile", self.changed_table()),
         ];
         for (title, table) in blocks {
-            if let Some(table) = table {
-                let title = style.paint(Role::Title, title);
-                text += &format!("\n{title}\n{}", table.render(style, width));
-            }
+            let mut body = Section::new();
+            table.into_iter().for_each(|table| body.table(table));
+            section.part(title, body);
         }
-        text
+        section
     }
 
     fn pressure_table(&self) -> Option<TextTable> {

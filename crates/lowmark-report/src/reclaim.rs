@@ -4,7 +4,7 @@
 //! 1. A [`ReclaimReport`] is a [`Sink`](lowmark_record::Sink): events go by, memory stays bounded.
 //! 2. [`ReclaimReport::finish`] turns it into [`ReclaimFigures`], with what else is known of the run
 //!    ([`RunContext`]: `/proc/vmstat`, times).
-//! 3. Figures become text ([`text`]), JSON ([`ReclaimFigures::json`]), or columns of a
+//! 3. Figures become text ([`section`]), JSON ([`ReclaimFigures::json`]), or columns of a
 //!    [`Comparison`](crate::Comparison) ([`Comparison::of_traces`](crate::Comparison::of_traces)).
 //! 4. A [`CompatReport`] takes the same events and says what the kernel's script would, faults included;
 //!    [`ReclaimFigures::corrections`] says where the default report differs from that, and by how much.
@@ -48,7 +48,7 @@ pub use rows::{Derived, Measures, ReportColumn};
 pub use sink::{PageCounts, ReclaimOptions, ReclaimReport, Waits};
 pub use slices::{Slice, Slices};
 pub use tasks::{Pairs, Span};
-pub use text::text;
+pub use text::section;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -212,26 +212,67 @@ pub fn welch(a: &[f64], b: &[f64]) -> Option<Welch> {
 
 /// The same of a sum of means with weights, which is 0 if only chance keeps it from that: an interaction, for example.
 pub fn welch_of(weighted: &[(f64, &[f64])]) -> Option<Welch> {
-    let (mut sum, mut variance, mut squares) = (0.0, 0.0, 0.0);
-    for (weight, samples) in weighted {
-        let count = samples.len() as f64;
-        let own = (weight * stddev(samples)?).powi(2) / count;
-        sum += weight * amean(samples)?;
-        variance += own;
-        squares += own.powi(2) / (count - 1.0);
-    }
-    if !(variance > 0.0 && variance.is_finite()) {
-        return None;
-    }
-    let t = sum / variance.sqrt();
-    let satterthwaite = variance.powi(2) / squares;
-    // Rounding may leave a hair below a whole number, which must not cost a degree.
-    let degrees = (satterthwaite * (1.0 + 1e-12)).floor().max(1.0) as u64;
+    let spread = Spread::of(weighted)?;
+    let t = spread.sum / spread.error;
     Some(Welch {
         t,
-        degrees,
-        p: student_two_sided(t, degrees as f64),
+        degrees: spread.degrees,
+        p: student_two_sided(t, spread.degrees as f64),
     })
+}
+
+/// Half of the interval around a sum of means with weights that has the true sum in 95 % of cases, by the distribution of
+/// [`welch_of`]; none where that says nothing.
+pub fn half_interval(weighted: &[(f64, &[f64])]) -> Option<f64> {
+    /// Part of the cases that lie outside.
+    const OUTSIDE: f64 = 0.05;
+    /// Halvings, after which nothing is left of the first stretch.
+    const STEPS: u32 = 80;
+    let spread = Spread::of(weighted)?;
+    let degrees = spread.degrees as f64;
+    // With one degree of freedom the quantile is 12.7; it falls with more.
+    let (mut low, mut high) = (1.0, 13.0);
+    for _ in 0..STEPS {
+        let middle = (low + high) / 2.0;
+        if student_two_sided(middle, degrees) > OUTSIDE {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(high * spread.error)
+}
+
+/// A sum of means with weights, and how far chance moves it.
+struct Spread {
+    sum: f64,
+    /// Standard error.
+    error: f64,
+    degrees: u64,
+}
+
+impl Spread {
+    fn of(weighted: &[(f64, &[f64])]) -> Option<Spread> {
+        let (mut sum, mut variance, mut squares) = (0.0, 0.0, 0.0);
+        for (weight, samples) in weighted {
+            let count = samples.len() as f64;
+            let own = (weight * stddev(samples)?).powi(2) / count;
+            sum += weight * amean(samples)?;
+            variance += own;
+            squares += own.powi(2) / (count - 1.0);
+        }
+        if !(variance > 0.0 && variance.is_finite()) {
+            return None;
+        }
+        let satterthwaite = variance.powi(2) / squares;
+        // Rounding may leave a hair below a whole number, which must not cost a degree.
+        let degrees = (satterthwaite * (1.0 + 1e-12)).floor().max(1.0) as u64;
+        Some(Spread {
+            sum,
+            error: variance.sqrt(),
+            degrees,
+        })
+    }
 }
 
 /// P(|T| ≥ |t|) of Student's distribution: I_{ν/(ν+t²)}(ν/2, 1/2).

@@ -6,7 +6,10 @@
 //! Tables for people show figures with good and bad values that are not the same at all points, or those that are asked
 //! for; CSV and JSON have all.
 
+mod plots;
+
 use crate::comparison::{ComparedRow, Comparison, field};
+use crate::document::Section;
 use crate::stats::Preference;
 use crate::table::{Align, Field, PlainStyle, Role, Style, TextTable};
 use serde::Serialize;
@@ -63,8 +66,25 @@ impl Sweep {
         style: &dyn Style,
         width: Option<usize>,
     ) -> Result<String, String> {
-        let grids = self.grids(metrics)?;
-        let text = |grid: &Grid| {
+        Ok(self.section(metrics)?.text(style, width))
+    }
+
+    /// The tables, to be written, with the plots of their figures.
+    ///
+    /// # Errors
+    ///
+    /// The first of `metrics` that is no row.
+    pub fn section(&self, metrics: &[String]) -> Result<Section<'static>, String> {
+        let mut section = Section::new();
+        section.answers.extend(self.answer(&self.shown(metrics)?));
+        section.plots = self.plots(&self.shown(metrics)?);
+        for (at, grid) in self.grids(metrics)?.into_iter().enumerate() {
+            if at > 0 {
+                section.blank();
+            }
+            if !grid.title.is_empty() {
+                section.title(&grid.title);
+            }
             let mut table = TextTable::new();
             for (at, heading) in grid.headings.iter().enumerate() {
                 let align = if at < self.axes.len() {
@@ -74,14 +94,10 @@ impl Sweep {
                 };
                 table = table.column(heading.as_str(), align);
             }
-            grid.rows.iter().for_each(|row| table.row(row.clone()));
-            let title = match grid.title.as_str() {
-                "" => String::new(),
-                title => style.paint(Role::Title, title) + "\n",
-            };
-            title + &table.render(style, width)
-        };
-        Ok(grids.iter().map(text).collect::<Vec<_>>().join("\n"))
+            grid.rows.into_iter().for_each(|row| table.row(row));
+            section.table(table);
+        }
+        Ok(section)
     }
 
     /// The same tables as Markdown.

@@ -167,6 +167,17 @@ impl TextTable {
         self.rows.push(fields.collect());
     }
 
+    /// Headings of the columns, and their sides.
+    pub(crate) fn columns(&self) -> Vec<(&str, Align)> {
+        let columns = self.columns.iter();
+        columns.map(|it| (it.heading.as_str(), it.align)).collect()
+    }
+
+    /// The rows.
+    pub(crate) fn rows(&self) -> &[Vec<Field>] {
+        &self.rows
+    }
+
     /// The table as lines, each ended by a newline.
     ///
     /// Where it is wider than `width`, columns go on in further bands below, each with the columns of

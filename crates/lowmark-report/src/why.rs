@@ -26,6 +26,7 @@ mod account;
 mod answer;
 mod cause;
 mod causes;
+mod course;
 mod documentation;
 mod episodes;
 mod evidence;

@@ -15,7 +15,8 @@
 //! 3. [`Exporter::finish`] gives the output its name. Before that a hidden sibling is written, which goes
 //!    away if the work fails: nobody reads half an export.
 //!
-//! Besides, [`table`] writes any table as one Parquet file.
+//! Besides, [`table`] writes any table as one Parquet file, and a [`TextFile`] is any text that gets its name when it is
+//! whole.
 //!
 //! The same events give the same bytes.
 
@@ -36,7 +37,7 @@ pub use era::EraFinder;
 pub use error::ExportError;
 use lowmark_record::event::gfp;
 use lowmark_record::{Field, Kind, Release, Sink};
-pub use output::unfinished;
+pub use output::{TextFile, unfinished};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};

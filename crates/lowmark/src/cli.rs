@@ -106,6 +106,14 @@ pub(crate) struct TablePrinting {
     pub(crate) runs: Option<PathBuf>,
 }
 
+/// The page that is written besides.
+#[derive(Debug, Args)]
+pub(crate) struct Paging {
+    /// Writes the same as a page, with plots: one .html file that needs nothing else. An existing file is replaced
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
 /// Form of a table of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TableFormat {

@@ -20,6 +20,7 @@ mod kernel_runs;
 mod library;
 mod outcome;
 mod output;
+mod page;
 mod plan;
 mod progress;
 mod remarks;

@@ -2,6 +2,7 @@
 //! terminal.
 
 use crate::cli::Color;
+use lowmark_report::document::Document;
 use lowmark_report::table::{PlainStyle, Role, Style, printable, printable_lines};
 use miette::{IntoDiagnostic, WrapErr};
 use serde::Serialize;
@@ -59,6 +60,12 @@ impl Page {
             .map(|line| format!("{margin}{line}\n"))
             .collect()
     }
+}
+
+/// Prints a report for people.
+pub(crate) fn print_document(document: &Document<'_>) -> miette::Result<()> {
+    let page = Page::stdout();
+    print(&document.text(page.style.as_ref(), page.width))
 }
 
 /// What `--color` says.

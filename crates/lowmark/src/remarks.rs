@@ -1,7 +1,7 @@
 //! What runs asked for and their backend left out, as it stands under the heading of a table.
 
-use crate::output::Page;
 use lowmark_record::{Recording, Remark};
+use lowmark_report::document::Section;
 
 /// The remarks of some recordings, each once.
 pub(crate) fn of<'a>(recordings: impl IntoIterator<Item = &'a Recording>) -> Vec<&'a Remark> {
@@ -15,10 +15,11 @@ pub(crate) fn of<'a>(recordings: impl IntoIterator<Item = &'a Recording>) -> Vec
 }
 
 /// The same for people: a paragraph for each.
-pub(crate) fn text<'a>(recordings: impl IntoIterator<Item = &'a Recording>, page: &Page) -> String {
-    let remarks = of(recordings);
-    let lines = remarks.iter();
-    lines
-        .map(|remark| page.paragraph(&format!("note: {remark}"), 0))
-        .collect()
+pub(crate) fn write<'a>(
+    recordings: impl IntoIterator<Item = &'a Recording>,
+    section: &mut Section<'_>,
+) {
+    for remark in of(recordings) {
+        section.paragraph(format!("note: {remark}"), 0);
+    }
 }

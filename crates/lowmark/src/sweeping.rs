@@ -5,11 +5,12 @@
 //!    its columns.
 //! 3. `--runs` writes a row for each run, whether or not anything was swept.
 
-use crate::cli::{Ask, TableFormat};
+use crate::cli::{Ask, TableFormat, TablePrinting};
 use crate::group;
 use crate::outcome;
-use crate::output::{self, Page};
+use crate::output;
 use lowmark_record::Recording;
+use lowmark_report::document::{Document, Section};
 use lowmark_report::sweep::{self, Point, Sweep};
 use lowmark_report::{Comparison, SeriesRows};
 use lowmark_spec::{sweep_kernel, sweep_setting};
@@ -97,26 +98,31 @@ fn of_kernels(recordings: &[&Recording]) -> Comparison {
     Comparison::new(&group::by_kernel(recordings), SeriesRows::default())
 }
 
-/// The tables in a format for people or spreadsheets.
-pub(crate) fn text(
+/// The tables, to be written.
+pub(crate) fn section(sweep: &Sweep, metrics: &[String]) -> miette::Result<Section<'static>> {
+    sweep.section(metrics).map_err(no_metric)
+}
+
+fn no_metric(error: String) -> miette::Report {
+    miette!(
+        help = "write a row as `lowmark compare` prints it",
+        "--metric: {error}"
+    )
+}
+
+/// Prints the tables in a format for people or spreadsheets; `document` has them for people.
+pub(crate) fn print(
     sweep: &Sweep,
-    format: TableFormat,
-    metrics: &[String],
-) -> miette::Result<String> {
-    let text = match format {
-        TableFormat::Csv => Ok(sweep.csv()),
-        TableFormat::Markdown => sweep.markdown(metrics),
-        TableFormat::Table | TableFormat::Json => {
-            let page = Page::stdout();
-            sweep.text(metrics, page.style.as_ref(), page.width)
+    printing: &TablePrinting,
+    document: &Document<'_>,
+) -> miette::Result<()> {
+    match printing.format {
+        TableFormat::Csv => output::print(&sweep.csv()),
+        TableFormat::Markdown => {
+            output::print(&sweep.markdown(&printing.metrics).map_err(no_metric)?)
         }
-    };
-    text.map_err(|error| {
-        miette!(
-            help = "write a row as `lowmark compare` prints it",
-            "--metric: {error}"
-        )
-    })
+        TableFormat::Table | TableFormat::Json => output::print_document(document),
+    }
 }
 
 /// Says that runs did not complete, which a table of figures does not.

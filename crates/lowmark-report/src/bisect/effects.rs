@@ -12,6 +12,8 @@ pub struct Effect {
     pub value: f64,
     /// Whether that is more than chance.
     pub beyond_noise: bool,
+    /// Half of its interval, which has the true effect in 95 % of cases; none where nothing varies.
+    pub half_interval: Option<f64>,
 }
 
 /// A change, or several that no kernel has apart, and what it does to a figure.
@@ -79,6 +81,7 @@ impl MetricVerdict {
 struct Tested {
     value: f64,
     p: f64,
+    half_interval: Option<f64>,
 }
 
 impl Tested {
@@ -86,6 +89,7 @@ impl Tested {
         Effect {
             value: self.value,
             beyond_noise,
+            half_interval: self.half_interval,
         }
     }
 }
@@ -115,7 +119,11 @@ impl Bisection {
         };
         // No negative zero.
         let value = value + 0.0;
-        Some(Tested { value, p })
+        Some(Tested {
+            value,
+            p,
+            half_interval: stats::half_interval(&pairs),
+        })
     }
 
     /// What a subset has more than another.

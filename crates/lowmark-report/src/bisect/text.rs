@@ -1,6 +1,8 @@
 //! A verdict for people: a sentence, the changes, what is left.
 
 use super::{Attribution, Effect, MetricVerdict, Pair, Verdict};
+use crate::document::{Lines, Room, Section};
+use crate::plot::{IntervalRow, Intervals, Plot};
 use crate::table::{Align, Field, Role, Style, TextTable};
 use std::ops::Range;
 
@@ -8,34 +10,82 @@ use std::ops::Range;
 const SAID_MAX: usize = 4;
 /// Smallest interaction of a pair that is told, percent of the difference.
 const PAIR_PERCENT_MIN: f64 = 5.0;
-/// Width of running text, where the terminal is no narrower.
-const TEXT_WIDTH: usize = 100;
 
 impl Verdict {
-    /// The verdict, a part for each figure.
+    /// The verdict as text, a part for each figure.
     pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
-        let room = width.unwrap_or(TEXT_WIDTH).min(TEXT_WIDTH);
-        let paragraph = |text: &str| crate::table::hanging(text, 0, Some(room));
-        let mut text = String::new();
+        self.section().text(style, width)
+    }
+
+    /// The verdict, to be written.
+    pub fn section(&self) -> Section<'static> {
+        let mut section = Section::new();
         if self.metrics.is_empty() {
-            text += &paragraph(&self.nothing());
+            section.lines(leading(self.nothing()));
         }
         for metric in &self.metrics {
-            text += &paragraph(&self.sentence(metric));
+            section.lines(leading(self.sentence(metric)));
+            section.plots.extend(self.plot(metric));
         }
         let with_changes = self.metrics.iter();
         for metric in with_changes.filter(|it| !it.attributions.is_empty()) {
-            let heading = style.paint(Role::Title, &heading(metric));
-            text += &format!("\n{heading}\n{}", self.table(metric, style, width));
+            section.blank();
+            section.title(heading(metric));
+            section.table(self.table(metric));
             for remark in self.remarks(metric) {
-                text += &paragraph(&remark);
+                section.paragraph(remark, 0);
             }
         }
-        text.push('\n');
+        section.blank();
         for line in self.legend() {
-            text += &crate::table::hanging(&line, 3, Some(room));
+            section.paragraph(line, 3);
         }
-        text
+        section
+    }
+
+    /// What each change adds, and the whole difference.
+    fn plot(&self, metric: &MetricVerdict) -> Option<Plot> {
+        let row = |name: String, effect: &Effect, role: Role| IntervalRow {
+            name,
+            value: effect.value,
+            interval: (effect.half_interval).map(|half| [effect.value - half, effect.value + half]),
+            words: format!(
+                "{} ({})",
+                signed(effect.value, metric),
+                share(effect.value, metric)
+            ),
+            role,
+        };
+        let changes = metric.attributions.iter().map(|it| {
+            let (name, role) = match it.named {
+                true => (self.name(&it.changes), Role::Plain),
+                false => (format!("{} ?", self.name(&it.changes)), Role::Unknown),
+            };
+            row(name, &it.in_order, role)
+        });
+        let mut rows: Vec<IntervalRow> = changes.collect();
+        let others = [
+            ("left to all other changes", &metric.rest),
+            ("left to interaction", &metric.interaction),
+        ];
+        for (name, effect) in others {
+            rows.extend(
+                effect
+                    .iter()
+                    .map(|it| row(name.to_owned(), it, Role::Unknown)),
+            );
+        }
+        let [from, to] = &self.ends;
+        (!metric.attributions.is_empty()).then(|| {
+            Plot::Intervals(Intervals {
+                title: format!("{}: effect of each change", heading(metric)),
+                axis: format!("{} more or less, {from} to {to}", heading(metric)),
+                remark: "The point is what a change adds to those before it; the line is the interval that has it in 95 % \
+                         of cases by Welch's t, without correction for many changes."
+                    .to_owned(),
+                rows,
+            })
+        })
     }
 
     /// That no figure differs.
@@ -106,7 +156,7 @@ impl Verdict {
         )
     }
 
-    fn table(&self, metric: &MetricVerdict, style: &dyn Style, width: Option<usize>) -> String {
+    fn table(&self, metric: &MetricVerdict) -> TextTable {
         let mut table = TextTable::new();
         for heading in ["change", "version", "commit"] {
             table = table.column(heading, Align::Left);
@@ -140,7 +190,7 @@ impl Verdict {
             }
             table.row(fields);
         }
-        table.render(style, width)
+        table
     }
 
     /// What is left besides the effects of single changes.
@@ -265,6 +315,17 @@ impl Verdict {
             }
             _ => names.join(" + "),
         }
+    }
+}
+
+/// The sentence that a reader looks for first.
+fn leading(sentence: String) -> Lines {
+    Lines {
+        head: String::new(),
+        text: sentence,
+        indent: 0,
+        room: Room::Narrow,
+        leads: true,
     }
 }
 

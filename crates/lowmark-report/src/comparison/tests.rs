@@ -275,3 +275,31 @@ fn no_winner_is_named_inside_the_noise() {
     let comparison = Comparison::new(&single, SeriesRows::default());
     assert_eq!(row(&comparison, "Swap Ins").significant, [None, None]);
 }
+
+/// By hand: means 120 and 11, standard errors √50 and √0.2, 4 degrees of freedom, 2.776 of √50.2 on both sides.
+#[test]
+fn a_change_is_plotted_with_its_interval() {
+    let runs = |values: [u64; 5]| values.map(|value| recording(10, &[("pswpin", value)]));
+    let (base, far) = (runs([100, 140, 120, 110, 130]), runs([10, 12, 11, 10, 12]));
+    let columns = [("a", &base), ("b", &far)].map(|(name, runs)| ColumnInput {
+        name: name.to_owned(),
+        recordings: runs.iter().collect(),
+    });
+    let section = Comparison::new(&columns, SeriesRows::default()).section();
+    let [crate::plot::Plot::Intervals(plot)] = section.plots.as_slice() else {
+        panic!("{:?}", section.plots);
+    };
+    let [row] = plot.rows.as_slice() else {
+        panic!("only this figure differs: {:?}", plot.rows);
+    };
+    assert_eq!((row.name.as_str(), row.role), ("Swap Ins", Role::Good));
+    assert!((row.value - 90.833).abs() < 0.001, "{row:?}");
+    let [low, high] = row.interval.expect("it varies");
+    assert!(((high - low) / 2.0 - 16.393).abs() < 0.01, "{row:?}");
+    let answer = section.answers.join("");
+    assert!(
+        answer.contains("b against a")
+            && answer.contains("1 are better and 0 are worse beyond the noise"),
+        "{answer}"
+    );
+}

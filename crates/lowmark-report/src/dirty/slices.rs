@@ -56,6 +56,11 @@ impl Slices {
         &self.slices
     }
 
+    /// When the first one begins, s by the clock of the trace.
+    pub(super) fn begin_s(&self) -> f64 {
+        self.base_ns.unwrap_or(0) as f64 / 1e9
+    }
+
     /// Length of each, ns.
     pub(super) fn length_ns(&self) -> u64 {
         self.length_ns

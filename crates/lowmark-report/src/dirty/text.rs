@@ -2,28 +2,40 @@
 
 use super::DirtyReport;
 use super::slices::{Slice, joined};
-use crate::reclaim::timeline::{LABEL, SCALE, bars, short};
-use crate::table::{Align, Field, Role, Style, TextTable, printable};
+use crate::document::Section;
+use crate::plot::{Bar, Course, Panel};
+use crate::reclaim::timeline::{LABEL, PLOTTED, SCALE, bars, short};
+use crate::table::{Align, Field, Style, TextTable, printable};
 
 /// Writers that have a line of their own.
 const LINES_MAX: usize = 8;
 /// Fewest columns that are drawn, however narrow the terminal.
 const COLUMNS_MIN: usize = 10;
+/// Names of lines of time for which writers wait.
+const PAUSE: &str = "pause";
+const WAITING: &str = "waiting";
 const MIB_PER_PAGE: f64 = 4096.0 / (1 << 20) as f64;
 
 impl DirtyReport {
     /// A table of the figures and a time line, at most `width` characters wide; empty if there was nothing
     /// of dirty throttling.
     pub fn text(&self, style: &dyn Style, width: usize) -> String {
-        if self.is_empty() {
-            return String::new();
-        }
-        let title = style.paint(Role::Title, "Dirty throttling");
-        let lines = self.timeline(width);
-        format!("{title}\n{}\n{lines}", self.table(style, width))
+        self.section().text(style, Some(width))
     }
 
-    fn table(&self, style: &dyn Style, width: usize) -> String {
+    /// The same, to be written.
+    pub fn section(&self) -> Section<'_> {
+        let mut section = Section::new();
+        if !self.is_empty() {
+            section.title("Dirty throttling");
+            section.narrow_table(self.table());
+            section.blank();
+            section.drawn(|width| self.timeline(width));
+        }
+        section
+    }
+
+    fn table(&self) -> TextTable {
         let figures = self.figures();
         let mut table = TextTable::new()
             .column("", Align::Left)
@@ -70,70 +82,95 @@ impl DirtyReport {
             "Events left out: no kernel has such values",
             (figures.impossible > 0).then(|| figures.impossible.to_string()),
         );
-        table.render(style, Some(width))
+        table
     }
 
     /// Dirty pages between their thresholds, pauses, writers that wait, and what each writer dirties.
     pub fn timeline(&self, width: usize) -> String {
         let room = width.saturating_sub(LABEL + SCALE).max(COLUMNS_MIN);
         let columns = self.columns(room.min(self.slices.all().len()));
-        let of = |f: &dyn Fn(&(Slice, f64)) -> f64| columns.iter().map(f).collect::<Vec<f64>>();
-        let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
         let mut lines = String::new();
-        let mut line = |label: &str, values: &[f64], full: f64, scale: String| {
-            let text = format!("{label:<LABEL$}{}  {scale}", bars(values, full));
+        for panel in self.panels(&columns) {
+            let bars = bars(&panel.values, panel.full);
+            let text = format!("{:<LABEL$}{bars}  {}", panel.name, panel.scale);
             lines += text.trim_end();
             lines.push('\n');
+        }
+        let end = format!("{:.3} s", self.span_s());
+        let middle = columns.len().saturating_sub(end.len() + 1);
+        lines += &format!("{:<LABEL$}0{}{end}\n", "time", " ".repeat(middle));
+        lines
+    }
+
+    /// The same as a plot, with `waits` below; none where there was nothing of dirty throttling.
+    pub fn course(&self, waits: Vec<Bar>) -> Option<Course> {
+        let columns = self.columns(self.slices.all().len().min(PLOTTED));
+        let mut panels = self.panels(&columns);
+        panels.retain(|panel| panel.values.iter().any(|value| *value > 0.0));
+        (!self.is_empty() && !panels.is_empty()).then(|| Course {
+            title: "Dirty pages and writers over time".to_owned(),
+            begin_s: self.slices.begin_s(),
+            length_s: self.span_s(),
+            panels,
+            waits,
+        })
+    }
+
+    fn span_s(&self) -> f64 {
+        self.slices.all().len() as f64 * self.slices.length_ns() as f64 / 1e9
+    }
+
+    /// The lines of a time line, the first on top.
+    fn panels(&self, columns: &[(Slice, f64)]) -> Vec<Panel> {
+        let of = |f: &dyn Fn(&(Slice, f64)) -> f64| columns.iter().map(f).collect::<Vec<f64>>();
+        let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+        let panel = |name: &str, values: Vec<f64>, full: f64, scale: String| Panel {
+            name: name.to_owned(),
+            waits: matches!(name, PAUSE | WAITING),
+            values,
+            full,
+            scale,
         };
         let dirty = of(&|(slice, _)| slice.dirty as f64);
         let background = of(&|(slice, _)| slice.background as f64);
         let thresh = of(&|(slice, _)| slice.thresh as f64);
         let full = most(&thresh).max(most(&dirty));
-        for (label, values) in [
-            ("dirty", &dirty),
-            ("background", &background),
-            ("threshold", &thresh),
-        ] {
-            line(
-                label,
-                values,
-                full,
-                format!("max {} pages", short(most(values))),
-            );
-        }
+        let levels = [
+            ("dirty", dirty),
+            ("background", background),
+            ("threshold", thresh),
+        ];
+        let levels = levels.into_iter().map(|(name, values)| {
+            let scale = format!("max {} pages", short(most(&values)));
+            panel(name, values, full, scale)
+        });
+        let mut panels: Vec<Panel> = levels.collect();
         let pause = of(&|(slice, _)| {
             let pauses: u64 = slice.pauses.values().sum();
             slice.pauses_ms as f64 / pauses.max(1) as f64
         });
-        if most(&pause) > 0.0 {
-            let longest = most(&pause);
-            line("pause", &pause, longest, format!("max {longest:.0} ms"));
+        let longest = most(&pause);
+        if longest > 0.0 {
+            panels.push(panel(PAUSE, pause, longest, format!("max {longest:.0} ms")));
         }
         let waiting = of(&|(slice, length)| slice.waited_ns as f64 / length);
         let number = most(&waiting);
-        line(
-            "waiting",
-            &waiting,
-            number,
-            format!("max {} tasks", short(number)),
-        );
+        let scale = format!("max {} tasks", short(number));
+        panels.push(panel(WAITING, waiting, number, scale));
         for (task, name) in self.busiest() {
             let rate = of(&|(slice, length)| {
                 let pages = slice.pages.get(&task).copied().unwrap_or(0) as f64;
                 pages * MIB_PER_PAGE / (length / 1e9)
             });
-            line(
+            let most = most(&rate);
+            panels.push(panel(
                 &name,
-                &rate,
-                most(&rate),
-                format!("max {} MiB/s", short(most(&rate))),
-            );
+                rate,
+                most,
+                format!("max {} MiB/s", short(most)),
+            ));
         }
-        let span_s = self.slices.all().len() as f64 * self.slices.length_ns() as f64 / 1e9;
-        let end = format!("{span_s:.3} s");
-        let middle = columns.len().saturating_sub(end.len() + 1);
-        lines += &format!("{:<LABEL$}0{}{end}\n", "time", " ".repeat(middle));
-        lines
+        panels
     }
 
     /// Writers with the most pages, those with a smaller number first among equals.

@@ -1,4 +1,4 @@
-//! The report as text.
+//! The report as a section of blocks.
 //!
 //! 1. The blocks of all traces side by side, names 40 characters wide, values in ten, two blanks between
 //!    columns at least; what happened comes before what did not.
@@ -10,26 +10,24 @@ use super::figures::{ProcessFigures, ReclaimFigures};
 use super::rows::ReportColumn;
 use super::tasks::Span;
 use crate::comparison::Comparison;
-use crate::table::{Align, Role, Style, TextTable, hanging, printable};
+use crate::document::{Lines, Room, Section};
+use crate::table::{Align, TextTable};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Width of the names of rows.
 const LABELS: usize = 40;
 
-/// Width of a time line where that of the terminal is not known.
-const WIDTH: usize = 100;
-
 /// Most processes of a table; the others are counted.
 const PROCESSES_MAX: usize = 30;
 
 /// The report on one trace or on several, the first being the baseline of none: these blocks have no
-/// percentages (see [`Comparison::of_traces`] for those). Wider than `width`, tables go on in further bands.
-pub fn text(columns: &[ReportColumn<'_>], style: &dyn Style, width: Option<usize>) -> String {
-    let mut text = Comparison::of_traces(columns)
+/// percentages (see [`Comparison::of_traces`] for those).
+pub fn section<'f>(columns: &[ReportColumn<'f>]) -> Section<'f> {
+    let mut section = Comparison::of_traces(columns)
         .without_percents()
         .what_happened_first()
-        .text_with_labels(style, width, LABELS);
+        .section_with_labels(LABELS);
     let reports = columns.iter().flat_map(|column| {
         let several = column.reports.len() > 1;
         let name = move |index: usize| {
@@ -44,42 +42,42 @@ pub fn text(columns: &[ReportColumn<'_>], style: &dyn Style, width: Option<usize
     });
     let alone = columns.iter().map(|c| c.reports.len()).sum::<usize>() == 1;
     for (name, report) in reports {
-        for (title, body) in report.sections(style, width) {
-            if body.is_empty() {
-                continue;
-            }
+        for (title, body) in report.parts() {
             let title = if alone {
                 title.to_owned()
             } else {
-                format!("{title}: {}", printable(&name))
+                format!("{title}: {name}")
             };
-            let title = style.paint(Role::Title, &title);
-            // Writing to a string cannot fail.
-            let _ = write!(text, "\n{title}\n{body}");
+            section.part(title, body);
         }
     }
-    text
+    section
 }
 
 impl ReclaimFigures {
-    fn sections(&self, style: &dyn Style, width: Option<usize>) -> [(&'static str, String); 9] {
+    fn parts(&self) -> [(&'static str, Section<'_>); 9] {
         [
-            ("Direct reclaim by process", self.direct_table(style, width)),
-            ("Kswapd", self.kswapd_table(style, width)),
-            ("Stalls by process", self.stalls_by_process(style, width)),
-            ("Stalls by order", self.stalls_by_order(style, width)),
-            (
-                "Stalls by memory cgroup",
-                self.stalls_by_memcg(style, width),
-            ),
-            ("Time line", self.timeline(width.unwrap_or(WIDTH))),
-            ("Trace and /proc/vmstat", self.check_table(style, width)),
-            ("Corrected", hanging(&self.corrected(), 12, width)),
-            ("Not computed", hanging(&self.not_computed(), 2, width)),
+            ("Direct reclaim by process", self.direct_table()),
+            ("Kswapd", self.kswapd_table()),
+            ("Stalls by process", self.stalls_by_process()),
+            ("Stalls by order", self.stalls_by_order()),
+            ("Stalls by memory cgroup", self.stalls_by_memcg()),
+            ("Time line", self.drawn()),
+            ("Trace and /proc/vmstat", self.check_table()),
+            ("Corrected", listed(&self.corrected(), 12)),
+            ("Not computed", listed(&self.not_computed(), 2)),
         ]
     }
 
-    fn direct_table(&self, style: &dyn Style, width: Option<usize>) -> String {
+    fn drawn(&self) -> Section<'_> {
+        let mut section = Section::new();
+        if !self.slices.slices().is_empty() {
+            section.drawn(|width| self.timeline(width));
+        }
+        section
+    }
+
+    fn direct_table(&self) -> Section<'static> {
         let mut table = TextTable::new().column("Process details", Align::Left);
         let heads = [
             "Direct Rclms",
@@ -95,7 +93,7 @@ impl ReclaimFigures {
         }
         table = table.column("", Align::Left);
         let direct = |p: &&ProcessFigures| p.direct_reclaims > 0;
-        self.table_of(table, direct, style, width, |p| {
+        self.table_of(table, direct, |p| {
             let stalled = p.stalls.get(Span::Direct.name()).map_or(0, |q| q.sum_us);
             let orders = [
                 orders("direct", &p.direct_by_order),
@@ -119,26 +117,25 @@ impl ReclaimFigures {
         &self,
         mut table: TextTable,
         shown: impl Fn(&&ProcessFigures) -> bool,
-        style: &dyn Style,
-        width: Option<usize>,
         fields: impl Fn(&ProcessFigures) -> Vec<String>,
-    ) -> String {
+    ) -> Section<'static> {
+        let mut section = Section::new();
         let all: Vec<&ProcessFigures> = self.processes.iter().filter(shown).collect();
         if all.is_empty() {
-            return String::new();
+            return section;
         }
         for process in all.iter().take(PROCESSES_MAX) {
             table.row(std::iter::once(process.key()).chain(fields(process)));
         }
-        let mut text = table.render(style, width);
+        section.table(table);
         if all.len() > PROCESSES_MAX {
             let more = all.len() - PROCESSES_MAX;
-            let _ = writeln!(text, "and {more} more, whose stalls are shorter");
+            section.line(format!("and {more} more, whose stalls are shorter"));
         }
-        text
+        section
     }
 
-    fn kswapd_table(&self, style: &dyn Style, width: Option<usize>) -> String {
+    fn kswapd_table(&self) -> Section<'static> {
         let mut table = TextTable::new().column("Kswapd Instance", Align::Left);
         let heads = [
             "Kswapd Wakeups",
@@ -156,8 +153,6 @@ impl ReclaimFigures {
         self.table_of(
             table,
             |p| p.kswapd.is_some(),
-            style,
-            width,
             |p| {
                 let kswapd = p.kswapd.clone().unwrap_or_default();
                 let orders = [
@@ -178,7 +173,7 @@ impl ReclaimFigures {
         )
     }
 
-    fn stalls_by_process(&self, style: &dyn Style, width: Option<usize>) -> String {
+    fn stalls_by_process(&self) -> Section<'static> {
         let mut table = stall_columns(
             TextTable::new()
                 .column("Process", Align::Left)
@@ -198,34 +193,34 @@ impl ReclaimFigures {
                 }
             }
         }
-        let mut text = rendered(&table, rows, style, width);
+        let mut section = with_rows(table, rows);
         if rows > PROCESSES_MAX {
-            let _ = writeln!(text, "and {} more", rows - PROCESSES_MAX);
+            section.line(format!("and {} more", rows - PROCESSES_MAX));
         }
         if self.distributions_short {
-            text.push_str("There are more processes with stalls than are told apart.\n");
+            section.line("There are more processes with stalls than are told apart.");
         }
-        text
+        section
     }
 
-    fn stalls_by_order(&self, style: &dyn Style, width: Option<usize>) -> String {
+    fn stalls_by_order(&self) -> Section<'static> {
         let groups = self
             .orders
             .iter()
             .map(|o| (o.order.to_string(), &o.direct, &o.memcg));
-        stalls_by("Order", groups, style, width)
+        stalls_by("Order", groups)
     }
 
-    fn stalls_by_memcg(&self, style: &dyn Style, width: Option<usize>) -> String {
+    fn stalls_by_memcg(&self) -> Section<'static> {
         let name = |id: Option<u64>| id.map_or("others".to_owned(), |id| id.to_string());
         let groups = self
             .memcgs
             .iter()
             .map(|m| (name(m.id), &m.direct, &m.memcg));
-        stalls_by("Memory cgroup", groups, style, width)
+        stalls_by("Memory cgroup", groups)
     }
 
-    fn check_table(&self, style: &dyn Style, width: Option<usize>) -> String {
+    fn check_table(&self) -> Section<'static> {
         let checks = self.checks();
         let mut table = TextTable::new().column(format!("{:<LABELS$}", ""), Align::Left);
         for head in ["Trace", "/proc/vmstat", "Difference"] {
@@ -240,7 +235,7 @@ impl ReclaimFigures {
                 difference.to_string(),
             ]);
         }
-        rendered(&table, checks.len(), style, width)
+        with_rows(table, checks.len())
     }
 
     fn corrected(&self) -> String {
@@ -269,19 +264,33 @@ impl ReclaimFigures {
 }
 
 /// A table, or nothing if it has no rows.
-fn rendered(table: &TextTable, rows: usize, style: &dyn Style, width: Option<usize>) -> String {
-    if rows == 0 {
-        return String::new();
+fn with_rows(table: TextTable, rows: usize) -> Section<'static> {
+    let mut section = Section::new();
+    if rows > 0 {
+        section.table(table);
     }
-    table.render(style, width)
+    section
+}
+
+/// Lines, what goes on below indented.
+fn listed(text: &str, indent: usize) -> Section<'static> {
+    let mut section = Section::new();
+    if !text.is_empty() {
+        section.lines(Lines {
+            head: String::new(),
+            text: text.to_owned(),
+            indent,
+            room: Room::Terminal,
+            leads: false,
+        });
+    }
+    section
 }
 
 fn stalls_by<'q>(
     what: &str,
     groups: impl Iterator<Item = (String, &'q Quantiles, &'q Quantiles)>,
-    style: &dyn Style,
-    width: Option<usize>,
-) -> String {
+) -> Section<'static> {
     let mut table = stall_columns(
         TextTable::new()
             .column(what, Align::Left)
@@ -297,7 +306,7 @@ fn stalls_by<'q>(
             }
         }
     }
-    rendered(&table, rows, style, width)
+    with_rows(table, rows)
 }
 
 fn stall_columns(table: TextTable) -> TextTable {

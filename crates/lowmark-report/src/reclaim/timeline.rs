@@ -7,6 +7,7 @@
 
 use super::figures::ReclaimFigures;
 use super::slices::{Part, Slice};
+use crate::plot::{Bar, Course, Panel};
 
 /// Blocks from one eighth to full.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -19,6 +20,12 @@ pub(crate) const SCALE: usize = 20;
 
 /// Fewest columns that are drawn, however narrow the terminal.
 const COLUMNS_MIN: usize = 10;
+
+/// Parts of the time that a plot has at most.
+pub(crate) const PLOTTED: usize = 190;
+
+/// Name of the line of kswapd's time.
+const KSWAPD: &str = "kswapd awake";
 
 /// A slice joined from others, and how many.
 struct Column {
@@ -37,76 +44,91 @@ impl ReclaimFigures {
         let room = width.saturating_sub(LABEL + SCALE).max(COLUMNS_MIN);
         let columns = self.columns(room.min(slices.len()));
         let mut lines = String::new();
-        let mut line = |label: &str, bars: String, scale: String| {
+        let mut line = |label: &str, bars: String, scale: &str| {
             lines.push_str(format!("{label:<LABEL$}{bars}  {scale}").trim_end());
             lines.push('\n');
         };
-        let scanned = |s: &Slice| sum(self.scanned(s));
-        let rates = [
-            (
-                "scanned",
-                columns.iter().map(|c| c.rate(scanned(&c.slice))).collect(),
-            ),
-            (
-                "reclaimed",
-                columns
-                    .iter()
-                    .map(|c| c.rate(sum(&c.slice.reclaimed)))
-                    .collect(),
-            ),
-            (
-                "written",
-                columns
-                    .iter()
-                    .map(|c| c.rate(sum(&c.slice.written)))
-                    .collect::<Vec<f64>>(),
-            ),
-        ];
-        for (label, values) in rates {
-            let most = values.iter().copied().fold(0.0, f64::max);
-            line(
-                label,
-                bars(&values, most),
-                format!("max {} pages/s", short(most)),
-            );
+        for panel in self.panels(&columns) {
+            line(&panel.name, bars(&panel.values, panel.full), &panel.scale);
         }
-        if self.by_shrink_inactive {
-            let efficiency = |c: &Column| percent(sum(&c.slice.reclaimed), scanned(&c.slice));
-            let values: Vec<f64> = columns
-                .iter()
-                .map(|c| efficiency(c).unwrap_or(0.0))
-                .collect();
-            line("efficiency", bars(&values, 100.0), "of 100%".to_owned());
-        }
-        let kswapds = self.kswapds.max(1) as f64;
-        let times = [
-            ("direct stalls", 1.0, Slice::direct as fn(&Slice) -> u64),
-            ("memcg stalls", 1.0, Slice::memcg),
-            ("throttled", 1.0, Slice::throttled),
-            ("kswapd awake", kswapds, Slice::kswapd),
-        ];
-        for (label, of, field) in times {
-            let share = |c: &Column| field(&c.slice) as f64 / c.length_ns / of;
-            let values: Vec<f64> = columns.iter().map(share).collect();
-            let most = values.iter().copied().fold(0.0, f64::max);
-            if most == 0.0 {
-                continue;
-            }
-            let scale = if label == "kswapd awake" {
-                "of 100%".to_owned()
-            } else {
-                format!("max {most:.2} tasks")
-            };
-            let full = if label == "kswapd awake" { 1.0 } else { most };
-            line(label, bars(&values, full), scale);
-        }
-        let span_s = slices.len() as f64 * self.slices.length_ns() as f64 / 1e9;
+        let span_s = self.span_s();
         let column_s = span_s / columns.len() as f64;
         let end = format!("{span_s:.3} s");
         let middle = columns.len().saturating_sub(end.len() + 1);
         let axis = format!("0{}{end}", " ".repeat(middle));
-        line("time", axis, format!("{} s each", short(column_s)));
+        line("time", axis, &format!("{} s each", short(column_s)));
         lines
+    }
+
+    /// The same as a plot, with `waits` below; none where nothing was scanned, reclaimed or written and nobody waited.
+    pub fn course(&self, waits: Vec<Bar>) -> Option<Course> {
+        let slices = self.slices.slices();
+        let columns = self.columns(slices.len().min(PLOTTED));
+        let mut panels = self.panels(&columns);
+        panels.retain(|panel| panel.values.iter().any(|value| *value > 0.0));
+        (!panels.is_empty()).then(|| Course {
+            title: "Reclaim over time".to_owned(),
+            begin_s: self.slices.base_ns() as f64 / 1e9,
+            length_s: self.span_s(),
+            panels,
+            waits,
+        })
+    }
+
+    fn span_s(&self) -> f64 {
+        self.slices.slices().len() as f64 * self.slices.length_ns() as f64 / 1e9
+    }
+
+    /// The lines of a time line, the first on top.
+    fn panels(&self, columns: &[Column]) -> Vec<Panel> {
+        let panel = |name: &str, values: Vec<f64>, full: f64, scale: String, waits: bool| Panel {
+            name: name.to_owned(),
+            values,
+            full,
+            scale,
+            waits,
+        };
+        let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+        let scanned = |s: &Slice| sum(self.scanned(s));
+        let rates: [(&str, &dyn Fn(&Slice) -> u64); 3] = [
+            ("scanned", &scanned),
+            ("reclaimed", &|s| sum(&s.reclaimed)),
+            ("written", &|s| sum(&s.written)),
+        ];
+        let rates = rates.into_iter().map(|(name, pages)| {
+            let values: Vec<f64> = columns.iter().map(|c| c.rate(pages(&c.slice))).collect();
+            let most = most(&values);
+            let scale = format!("max {} pages/s", short(most));
+            panel(name, values, most, scale, false)
+        });
+        let mut panels: Vec<Panel> = rates.collect();
+        if self.by_shrink_inactive {
+            let efficiency = |c: &Column| percent(sum(&c.slice.reclaimed), scanned(&c.slice));
+            let values = columns.iter().map(|c| efficiency(c).unwrap_or(0.0));
+            let scale = "of 100%".to_owned();
+            panels.push(panel("efficiency", values.collect(), 100.0, scale, false));
+        }
+        let kswapds = self.kswapds.max(1) as f64;
+        let times: [(&str, f64, fn(&Slice) -> u64); 4] = [
+            ("direct stalls", 1.0, |s| s.direct_ns),
+            ("memcg stalls", 1.0, |s| s.memcg_ns),
+            ("throttled", 1.0, |s| s.throttled_ns),
+            (KSWAPD, kswapds, |s| s.kswapd_ns),
+        ];
+        for (name, of, field) in times {
+            let share = |c: &Column| field(&c.slice) as f64 / c.length_ns / of;
+            let values: Vec<f64> = columns.iter().map(share).collect();
+            let most = most(&values);
+            if most == 0.0 {
+                continue;
+            }
+            let (full, scale) = match name {
+                KSWAPD => (1.0, "of 100%".to_owned()),
+                _ => (most, format!("max {most:.2} tasks")),
+            };
+            panels.push(panel(name, values, full, scale, name != KSWAPD));
+        }
+        panels
     }
 
     /// Pages scanned by actor, by the events that the totals come from.
@@ -136,24 +158,6 @@ impl ReclaimFigures {
             }
         };
         (0..count).map(column).collect()
-    }
-}
-
-impl Slice {
-    fn direct(&self) -> u64 {
-        self.direct_ns
-    }
-
-    fn memcg(&self) -> u64 {
-        self.memcg_ns
-    }
-
-    fn throttled(&self) -> u64 {
-        self.throttled_ns
-    }
-
-    fn kswapd(&self) -> u64 {
-        self.kswapd_ns
     }
 }
 

@@ -1,8 +1,9 @@
 //! All published evaluations in one table: how many of their claims count, are judged, and come out.
 
 use super::{ClaimSummary, Reproduction};
+use crate::document::Section;
 use crate::evaluation::IndexEntry;
-use crate::table::{Align, Field, Role, Style, TextTable};
+use crate::table::{Align, Field, Role, TextTable};
 use serde::Serialize;
 
 /// One evaluation.
@@ -84,8 +85,14 @@ impl Overview {
         Overview { rows, total }
     }
 
-    /// For a terminal.
-    pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
+    /// For people.
+    pub fn section(&self) -> Section<'static> {
+        let mut section = Section::titled("All published evaluations");
+        section.table(self.table());
+        section
+    }
+
+    fn table(&self) -> TextTable {
         let mut table = TextTable::new();
         for (at, heading) in HEADINGS.into_iter().enumerate() {
             let align = if at < 2 { Align::Left } else { Align::Right };
@@ -100,7 +107,7 @@ impl Overview {
             let fields = line.iter().enumerate();
             table.row(fields.map(|(at, field)| Field::with_role(field.as_str(), role(at, field))));
         }
-        table.render(style, width)
+        table
     }
 
     /// For a page of the documentation; names of what was run lead to pages beside it.
@@ -167,7 +174,7 @@ mod tests {
         let overview = Overview::new(index.iter().map(row).collect());
         assert_eq!((overview.total.total, overview.total.count), (74, 66));
         assert_eq!((overview.total.judged, overview.total.borne_out), (5, 5));
-        let text = overview.text(&PlainStyle, None);
+        let text = overview.table().render(&PlainStyle, None);
         let state = |id: &str| {
             let found = overview.rows.iter().find(|row| row.evaluation == id);
             found.map(Row::state)

@@ -82,12 +82,13 @@ impl Reproduction {
     }
 
     fn figures_section(&self) -> String {
-        let tables = self.table_texts(&PlainStyle, None);
+        let tables = self.tables();
         if tables.is_empty() {
             return String::new();
         }
         let mut text = "## Figures\n\n".to_owned();
         for table in tables {
+            let table = table.text(&PlainStyle, None);
             text += &format!("```\n{}\n```\n\n", table.trim_end());
         }
         text

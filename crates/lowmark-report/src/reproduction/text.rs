@@ -1,8 +1,10 @@
-//! A reproduction as text.
+//! A reproduction as a section of blocks.
 
 use super::{CellResult, ClaimResult, ClaimSummary, ErrorSummary, OwnTable, Reproduction, Verdict};
 use crate::claim::{Compared, Side};
+use crate::document::Section;
 use crate::evaluation::{Printed, Row, Table};
+use crate::plot::{Plot, Shares};
 use crate::recipe::Compare;
 use crate::table::{Align, Field, Role, Style, TextTable};
 
@@ -22,52 +24,99 @@ impl Reproduction {
     /// The reproduction as text: every table with published and modelled figures one above the other,
     /// a line for every claim, and a summary. Wider than `width`, tables go on in further bands.
     pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
-        let mut sections = vec![self.head(style)];
-        sections.extend(self.table_texts(style, width));
-        sections.extend(self.claim_section("Claims", &self.claims, style));
-        let title = "Other figures in prose";
-        sections.extend(self.claim_section(title, &self.figures, style));
-        let title = "Claims about kernels outside the tables";
-        sections.extend(self.claim_section(title, &self.additional_claims, style));
-        sections.push(self.summary_text(style));
-        sections.join("\n")
+        self.section().text(style, width)
+    }
+
+    /// The same, to be written.
+    pub fn section(&self) -> Section<'static> {
+        let mut section = self.head();
+        section.answer(self.answer());
+        section.plots.extend(self.shares());
+        for table in self.tables() {
+            section.blank();
+            section.append(table);
+        }
+        section.part("Claims", claims(&self.claims));
+        section.part("Other figures in prose", claims(&self.figures));
+        section.part(
+            "Claims about kernels outside the tables",
+            claims(&self.additional_claims),
+        );
+        section.part("Summary", self.summary_lines());
+        section
     }
 
     /// Every table of which something was run.
-    pub(super) fn table_texts(&self, style: &dyn Style, width: Option<usize>) -> Vec<String> {
+    pub(super) fn tables(&self) -> Vec<Section<'static>> {
         let published = self.evaluation.tables.iter();
-        let published = published.filter_map(|t| self.table(t, style, width));
+        let published = published.filter_map(|t| self.table(t));
         let run = |table: &&OwnTable| {
             let mut values = table.rows.iter().flat_map(|(.., values)| values);
             values.any(Option::is_some)
         };
         let own = self.own_tables.iter().filter(run);
-        let own = own.map(|table| own_table(table, style, width));
-        published.chain(own).collect()
+        published.chain(own.map(own_table)).collect()
     }
 
-    fn head(&self, style: &dyn Style) -> String {
-        let title = format!("{}: {}", self.evaluation.id, self.evaluation.title);
-        let mut text = format!("{}\n", style.paint(Role::Title, &title));
+    /// What came of it.
+    fn answer(&self) -> String {
+        let claims = &self.summary.claims;
+        match self.is_judged() {
+            false => "This variant judges no claim.".to_owned(),
+            true => format!(
+                "{} of {} claims that count are borne out, {} contradicted; {}.",
+                claims.borne_out,
+                claims.count,
+                claims.contradicted,
+                self.verdict().1
+            ),
+        }
+    }
+
+    /// How the claims came out.
+    fn shares(&self) -> Option<Plot> {
+        let verdicts = [
+            Verdict::BorneOut,
+            Verdict::Contradicted,
+            Verdict::Vacuous,
+            Verdict::NotModelled,
+            Verdict::NotCounted,
+        ];
+        let part = |verdict: Verdict| {
+            let (role, word) = looks(verdict);
+            let own = self.claims.iter().filter(|claim| claim.verdict == verdict);
+            (word.trim_end().to_owned(), own.count(), role)
+        };
+        (self.is_judged() && !self.claims.is_empty()).then(|| {
+            Plot::Shares(Shares {
+                title: format!("Verdicts on {} claims", self.claims.len()),
+                parts: verdicts.map(part).into(),
+            })
+        })
+    }
+
+    fn head(&self) -> Section<'static> {
+        let mut section =
+            Section::titled(format!("{}: {}", self.evaluation.id, self.evaluation.title));
         if let Some(variant) = &self.variant {
-            text.push_str(&format!("variant {}: {}\n", variant.name, variant.title));
+            section.line(format!("variant {}: {}", variant.name, variant.title));
         }
         for note in &self.notes {
-            text.push_str(&format!("note: {note}\n"));
+            section.line(format!("note: {note}"));
         }
         for fitted in &self.fitted {
-            text.push_str(&format!(
-                "fitted: {} of {} was fitted to {}\n",
+            section.line(format!(
+                "fitted: {} of {} was fitted to {}",
                 fitted.constant,
                 fitted.machine,
                 fitted.to.join(", ")
             ));
         }
-        text
+        section
     }
 
     /// A table, if the model has a figure for any of its cells.
-    fn table(&self, table: &Table, style: &dyn Style, width: Option<usize>) -> Option<String> {
+    fn table(&self, table: &Table) -> Option<Section<'static>> {
         let cells: Vec<&CellResult> = self
             .cells
             .iter()
@@ -93,12 +142,9 @@ impl Reproduction {
                 percent_lines(&mut text, table, row, &cells);
             }
         }
-        let title = format!("{} ({})", table.name, table.unit);
-        Some(format!(
-            "{}\n{}",
-            style.paint(Role::Title, &title),
-            text.render(style, width)
-        ))
+        let mut section = Section::titled(format!("{} ({})", table.name, table.unit));
+        section.table(text);
+        Some(section)
     }
 
     fn row_lines(&self, text: &mut TextTable, name: &str, cells: &[&CellResult]) {
@@ -124,39 +170,39 @@ impl Reproduction {
         });
     }
 
-    fn claim_section(
-        &self,
-        title: &str,
-        claims: &[ClaimResult],
-        style: &dyn Style,
-    ) -> Option<String> {
-        let lines: String = claims.iter().map(|c| claim_lines(c, style)).collect();
-        (!claims.is_empty()).then(|| format!("{}\n{lines}", style.paint(Role::Title, title)))
-    }
-
-    fn summary_text(&self, style: &dyn Style) -> String {
+    fn summary_lines(&self) -> Section<'static> {
+        let mut section = Section::new();
         let summary = &self.summary;
-        let mut text = format!("{}\n", style.paint(Role::Title, "Summary"));
-        let cells = match self.compare {
-            Compare::Values => error_text(summary.cell_errors.as_ref()),
-            Compare::Ratios => "absolute figures are not compared".to_owned(),
-        };
-        text += &format!(
-            "cells   {} of {} modelled; {cells}\n",
-            summary.modelled, summary.cells
-        );
-        text += &format!("ratios  {}\n", error_text(summary.ratio_errors.as_ref()));
-        if self.evaluation.tables.is_empty() {
-            // Figures in prose have no cells.
-            text = format!("{}\n", style.paint(Role::Title, "Summary"));
+        // Figures in prose have no cells.
+        if !self.evaluation.tables.is_empty() {
+            let cells = match self.compare {
+                Compare::Values => error_text(summary.cell_errors.as_ref()),
+                Compare::Ratios => "absolute figures are not compared".to_owned(),
+            };
+            section.line(format!(
+                "cells   {} of {} modelled; {cells}",
+                summary.modelled, summary.cells
+            ));
+            section.line(format!(
+                "ratios  {}",
+                error_text(summary.ratio_errors.as_ref())
+            ));
         }
         if !self.is_judged() {
-            return text + "claims  are not judged by this variant\n";
+            section.line("claims  are not judged by this variant");
+            return section;
         }
         for (name, counts) in self.claim_counts() {
-            text += &format!("{name:7} {counts}\n");
+            section.line(format!("{name:7} {counts}"));
         }
-        let (role, result) = if summary.claims.count == 0 {
+        let (role, result) = self.verdict();
+        section.stretches([(role, result.to_owned())]);
+        section
+    }
+
+    /// What the claims say of the model.
+    fn verdict(&self) -> (Role, &'static str) {
+        if self.summary.claims.count == 0 {
             (Role::Unknown, "no claim counts")
         } else if self.exit_status() == 0 {
             (Role::Good, "the model bears out every claim that counts")
@@ -165,8 +211,7 @@ impl Reproduction {
                 Role::Bad,
                 "the model does not bear out every claim that counts",
             )
-        };
-        text + &style.paint(role, result) + "\n"
+        }
     }
 }
 
@@ -185,7 +230,7 @@ impl Reproduction {
 }
 
 /// A table that is not in print.
-fn own_table(own: &OwnTable, style: &dyn Style, width: Option<usize>) -> String {
+fn own_table(own: &OwnTable) -> Section<'static> {
     let mut text = TextTable::new()
         .column("", Align::Left)
         .column("", Align::Left);
@@ -200,8 +245,9 @@ fn own_table(own: &OwnTable, style: &dyn Style, width: Option<usize>) -> String 
         });
         text.row(names.into_iter().chain(values));
     }
-    let title = style.paint(Role::Title, &own.title);
-    format!("{title}\n{}", text.render(style, width))
+    let mut section = Section::titled(&own.title);
+    section.table(text);
+    section
 }
 
 /// The percentages printed beside a row, and those of the model by the same rule.
@@ -251,19 +297,29 @@ fn error_field(error: Option<f64>) -> Field {
     Field::with_role(format!("{:+.1}%", 100.0 * error), role)
 }
 
-fn claim_lines(claim: &ClaimResult, style: &dyn Style) -> String {
-    let (role, word) = match claim.verdict {
+/// A verdict in words of the same length, and its looks.
+fn looks(verdict: Verdict) -> (Role, &'static str) {
+    match verdict {
         Verdict::BorneOut => (Role::Good, "borne out   "),
         Verdict::Contradicted => (Role::Bad, "contradicted"),
         Verdict::Vacuous => (Role::Bad, "vacuous     "),
         Verdict::NotCounted => (Role::Unknown, "not counted "),
         Verdict::NotModelled => (Role::Unknown, "not modelled"),
-    };
-    let mut text = format!("{}  {}\n", style.paint(role, word), claim.text);
-    for (name, content) in evidence(claim, &str::to_owned) {
-        text += &format!("{:14}{name:5} {content}\n", "");
     }
-    text
+}
+
+/// A line for every claim, with what its verdict rests on below.
+fn claims(claims: &[ClaimResult]) -> Section<'static> {
+    let mut section = Section::new();
+    for claim in claims {
+        let (role, word) = looks(claim.verdict);
+        let text = (Role::Plain, format!("  {}", claim.text));
+        section.stretches([(role, word.to_owned()), text]);
+        for (name, content) in evidence(claim, &str::to_owned) {
+            section.line(format!("{:14}{name:5} {content}", ""));
+        }
+    }
+    section
 }
 
 /// What a verdict rests on: lines with their names. Numbers and expressions are as `quote` makes them.

@@ -127,6 +127,19 @@ fn median_of_odd_and_even() {
     assert_eq!(median(&[]), None);
 }
 
+/// Student's quantiles as tables print them.
+#[test]
+fn intervals_have_the_quantiles_of_tables() {
+    for (degrees, quantile) in [(1, 12.706), (4, 2.776), (30, 2.042), (100, 1.984)] {
+        let samples: Vec<f64> = (0..=degrees).map(f64::from).collect();
+        let error = stddev(&samples).unwrap() / (samples.len() as f64).sqrt();
+        let half = half_interval(&[(1.0, &samples)]).unwrap();
+        assert!((half / error - quantile).abs() < 0.001, "{degrees}: {half}");
+    }
+    assert_eq!(half_interval(&[(1.0, &[3.0, 3.0])]), None);
+    assert_eq!(half_interval(&[(1.0, &[3.0])]), None);
+}
+
 proptest! {
     #[test]
     fn order_of_means(samples in prop::collection::vec(0.001f64..1e6, 1..50)) {

@@ -105,3 +105,35 @@ fn cells_of_csv_are_quoted() {
     assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
     assert_eq!(quoted("plain"), "plain");
 }
+
+#[test]
+fn a_figure_is_a_curve_along_the_parameter() {
+    let kernels = |a, b| [("v3.6", a), ("v3.14", b)];
+    let sweep = sweep(vec![
+        point("256M", &kernels([100, 120], [50, 50])),
+        point("512M", &kernels([10, 10], [50, 50])),
+    ]);
+    let section = sweep.section(&["swap-outs".to_owned()]).expect("a row");
+    let [crate::plot::Plot::Curves(plot)] = section.plots.as_slice() else {
+        panic!("{:?}", section.plots);
+    };
+    assert_eq!(
+        (plot.axis.as_str(), plot.values.as_slice()),
+        ("ram", &["256M".to_owned(), "512M".to_owned()][..])
+    );
+    let names: Vec<&str> = plot.series.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["v3.6", "v3.14"]);
+    let [Some((mean, half)), Some(second)] = plot.series[0].points[..] else {
+        panic!("{plot:?}");
+    };
+    // The standard deviation of 100 and 120.
+    assert!(
+        (mean - 110.0).abs() < 1e-9 && (half - 14.142).abs() < 0.001,
+        "{half}"
+    );
+    assert_eq!(second, (10.0, 0.0));
+    assert_eq!(
+        section.answers,
+        ["ram from 256M to 512M, 2 values: Swap Outs is shown."]
+    );
+}

@@ -3,8 +3,10 @@
 //! Figures of a load are those of its counters that moved. Errors count without their sign.
 
 use super::{Metric, Twin, counters, percent};
+use crate::document::Section;
+use crate::plot::{IntervalRow, Intervals, Plot};
 use crate::stats;
-use crate::table::{Align, Field, Style, TextTable};
+use crate::table::{Align, Field, Role, TextTable};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -128,7 +130,7 @@ impl Distribution {
     }
 
     /// The distribution as tables.
-    pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
+    pub fn section(&self) -> Section<'static> {
         let rows = |heading: &str, of: &mut dyn Iterator<Item = &Errors>| {
             let mut table = TextTable::new().column(heading, Align::Left);
             for heading in ["figures", "near", "median", "p90", "worst"] {
@@ -145,20 +147,46 @@ impl Distribution {
                         .chain([Field::from(errors.worst_load.clone())]),
                 );
             }
-            table.render(style, width)
+            table
         };
-        format!(
-            "{}\n{}\n{} of {} figures within tolerance ({}), in {} combinations of load and kernel\n",
-            rows("error by class", &mut self.by_class.iter()),
-            rows(
-                "error by counter",
-                &mut self.by_counter.iter().chain([&self.elapsed, &self.all])
-            ),
+        let near = format!(
+            "{} of {} figures within tolerance ({}), in {} combinations of load and kernel",
             self.all.near,
             self.all.figures,
             percent(self.all.near as f64 / self.all.figures.max(1) as f64),
             self.twins,
-        )
+        );
+        let mut section = Section::new();
+        section.answer(format!("{near}."));
+        section.plot(self.plot());
+        section.table(rows("error by class", &mut self.by_class.iter()));
+        section.blank();
+        let all = [&self.elapsed, &self.all];
+        section.table(rows(
+            "error by counter",
+            &mut self.by_counter.iter().chain(all),
+        ));
+        section.blank();
+        section.line(near);
+        section
+    }
+
+    fn plot(&self) -> Plot {
+        let row = |errors: &Errors| IntervalRow {
+            name: errors.of.clone(),
+            value: 100.0 * errors.median,
+            interval: Some([100.0 * errors.median, 100.0 * errors.p90]),
+            words: format!("{}, {}", percent(errors.median), percent(errors.p90)),
+            role: Role::Plain,
+        };
+        let rows = self.by_counter.iter().chain([&self.elapsed, &self.all]);
+        Plot::Intervals(Intervals {
+            title: "Error by counter over all loads".to_owned(),
+            axis: "error without its sign, %".to_owned(),
+            remark: "The point is the median, the line goes on to what nine in ten do not exceed."
+                .to_owned(),
+            rows: rows.map(row).collect(),
+        })
     }
 }
 

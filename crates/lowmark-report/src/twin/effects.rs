@@ -9,7 +9,8 @@
 
 use super::figures::Range;
 use super::{Metric, Twin};
-use crate::table::{Align, Field, Role, Style, TextTable};
+use crate::document::Section;
+use crate::table::{Align, Field, Role, TextTable};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -91,7 +92,7 @@ impl Effects {
     }
 
     /// The effects as tables: by setting, and each in which the model is not right.
-    pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
+    pub fn section(&self) -> Section<'static> {
         let mut knobs: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
         for effect in &self.effects {
             let [all, sign, size] = knobs.entry(&effect.knob).or_default();
@@ -129,15 +130,19 @@ impl Effects {
             );
         }
         let total = |of: fn(&&Effect) -> bool| self.effects.iter().filter(of).count();
-        format!(
-            "{}\n{}\n{} effects beyond the kernel's spread in {} pairs of twins: sign right {}, size within 1.5 {}\n",
-            by_knob.render(style, width),
-            each.render(style, width),
+        let mut section = Section::new();
+        section.table(by_knob);
+        section.blank();
+        section.table(each);
+        section.blank();
+        section.line(format!(
+            "{} effects beyond the kernel's spread in {} pairs of twins: sign right {}, size within 1.5 {}",
             self.effects.len(),
             self.pairs,
             total(|effect| effect.sign),
             total(|effect| effect.size),
-        )
+        ));
+        section
     }
 }
 

@@ -2,14 +2,22 @@
 
 use super::figures::Range;
 use super::{Metric, Twin, Why, errors, percent};
+use crate::document::Section;
+use crate::plot::{IntervalRow, Intervals, Plot};
 use crate::table::{Align, Field, Role, Style, TextTable};
 
 /// Least number of runs of the kernel of which each is held against the others.
 const RUNS_MIN: usize = 3;
 
 impl Twin {
-    /// The twin as a table, with what is to be said below it.
+    /// The twin as text: a table, with what is to be said below it.
     pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
+        self.section().text(style, width)
+    }
+
+    /// The same, to be written.
+    pub fn section(&self) -> Section<'static> {
+        let mut section = Section::new();
         let mut table = TextTable::new().column("", Align::Left);
         for heading in [
             "median", "min", "max", "spread", "model", "min", "max", "error",
@@ -21,55 +29,92 @@ impl Twin {
                 table.row(row(metric));
             }
         }
-        let mut text = format!("{}\n{}", table.render(style, width), self.summary());
+        let (all, near) = self.near();
+        section.answer(format!(
+            "{near} of {all} counters are within tolerance; the model's errors have a median of {}, and its elapsed time is {:+.1}% off.",
+            percent(self.median_error),
+            self.elapsed.error * 100.0
+        ));
+        section.plots.extend(self.plot());
+        section.table(table);
+        section.blank();
+        self.summary()
+            .into_iter()
+            .for_each(|line| section.line(line));
         for metric in &self.metrics {
             if let Some(groups) = &metric.groups {
                 let group = |at: usize| {
                     let group = &groups[at];
                     format!("{} of {:.0} to {:.0}", group.runs, group.min, group.max)
                 };
-                text += &format!(
-                    "{}: the kernel's runs fall into two groups, {} and {}; the error is from the nearer\n",
+                section.line(format!(
+                    "{}: the kernel's runs fall into two groups, {} and {}; the error is from the nearer",
                     metric.name,
                     group(0),
                     group(1)
-                );
+                ));
             }
         }
         let zero = |metric: &&Metric| metric.model.is_some() && !metric.moved();
-        text += &names("0 on both", self.metrics.iter().filter(zero));
         let none = |metric: &&Metric| metric.model.is_none();
-        text += &names("not in the model", self.metrics.iter().filter(none));
+        let named = [
+            names("0 on both", self.metrics.iter().filter(zero)),
+            names("not in the model", self.metrics.iter().filter(none)),
+        ];
+        named
+            .into_iter()
+            .flatten()
+            .for_each(|line| section.line(line));
         for why in [Why::KernelZero, Why::ModelZero] {
             let these = self.one_sided.iter().filter(|counter| counter.why == why);
             let these: Vec<String> = these
                 .map(|counter| format!("{} ({})", counter.name, counter.most))
                 .collect();
             if !these.is_empty() {
-                text += &format!("{why} alone: {}\n", these.join(", "));
+                section.line(format!("{why} alone: {}", these.join(", ")));
             }
         }
-        text
+        section
     }
 
-    fn summary(&self) -> String {
+    /// The error of each counter.
+    fn plot(&self) -> Option<Plot> {
+        let moved = self.metrics.iter().filter(|metric| metric.moved());
+        let rows: Vec<IntervalRow> = moved.map(error_row).collect();
+        (!rows.is_empty()).then(|| {
+            Plot::Intervals(Intervals {
+                title: format!("Error by counter: {}", self.title()),
+                axis: "error of the model, % of the kernel's median".to_owned(),
+                remark: "The point is the model's median, the line goes from its least run to its greatest. Green is within \
+                         tolerance. Triangles lie beyond the axis."
+                    .to_owned(),
+                rows,
+            })
+        })
+    }
+
+    fn summary(&self) -> [String; 3] {
         let moved = || self.metrics.iter().filter(|metric| metric.moved());
         let stable = || moved().filter(|metric| metric.repeats());
         let (median, worst) = errors(stable());
         let holding = moved().filter(|metric| metric.holds()).count();
-        format!(
-            "{}\nerror: median {}, worst {}; where the kernel repeats within 10% ({} of {}): median {}, \
-             worst {}\nwithin tolerance: {holding} of {}{}\n",
+        [
             self.elapsed_text(),
-            percent(self.median_error),
-            percent(self.worst_error),
-            stable().count(),
-            moved().count(),
-            percent(median),
-            percent(worst),
-            moved().count(),
-            self.kernel_beside_itself(),
-        )
+            format!(
+                "error: median {}, worst {}; where the kernel repeats within 10% ({} of {}): median {}, worst {}",
+                percent(self.median_error),
+                percent(self.worst_error),
+                stable().count(),
+                moved().count(),
+                percent(median),
+                percent(worst)
+            ),
+            format!(
+                "within tolerance: {holding} of {}{}",
+                moved().count(),
+                self.kernel_beside_itself()
+            ),
+        ]
     }
 
     fn elapsed_text(&self) -> String {
@@ -137,10 +182,26 @@ fn row(metric: &Metric) -> Vec<Field> {
     fields
 }
 
-fn names<'a>(what: &str, metrics: impl Iterator<Item = &'a Metric>) -> String {
+fn names<'a>(what: &str, metrics: impl Iterator<Item = &'a Metric>) -> Option<String> {
     let names: Vec<&str> = metrics.map(|metric| metric.name.as_str()).collect();
-    match names.is_empty() {
-        true => String::new(),
-        false => format!("{what}: {}\n", names.join(", ")),
+    (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
+}
+
+/// The error of a counter. Its runs have a range around that where one median stands for the kernel.
+fn error_row(metric: &Metric) -> IntervalRow {
+    let median = metric.kernel.median;
+    let around = metric
+        .model
+        .filter(|_| median > 0.0 && metric.groups.is_none());
+    let part = |model: f64| 100.0 * (model - median) / median;
+    IntervalRow {
+        name: metric.name.to_owned(),
+        value: 100.0 * metric.error,
+        interval: around.map(|model| [part(model.min), part(model.max)]),
+        words: format!("{:+.1}%", 100.0 * metric.error),
+        role: match metric.holds() {
+            true => Role::Good,
+            false => Role::Bad,
+        },
     }
 }

@@ -226,7 +226,7 @@ fn errors_of_several_twins_are_distributed() {
         .collect();
     assert_eq!(classes, [("read", 4, 4), ("write", 2, 1)]);
     assert_eq!(Distribution::new(&[]), None);
-    let text = distribution.text(&PlainStyle, None);
+    let text = distribution.section().text(&PlainStyle, None);
     assert!(
         text.contains("5 of 6 figures within tolerance (83.3%), in 3 combinations"),
         "{text}"
@@ -278,6 +278,7 @@ fn effects_of_a_setting_have_a_sign_and_a_size() {
     );
     assert!(
         effects
+            .section()
             .text(&PlainStyle, None)
             .contains("in 1 pairs of twins: sign right 2, size within 1.5 0")
     );

@@ -1,4 +1,4 @@
-//! The answer as text.
+//! The answer as a section of a report.
 //!
 //! 1. The sentence first, then each cut through the time as a table: limit, what needed room, what waits went into.
 //! 2. The figures behind each cause, one line each.
@@ -9,11 +9,8 @@ use super::answer::{Answer, Stall};
 use super::cause::Role;
 use super::wait::Limit;
 use super::words::{moment, percent, seconds, time};
-use crate::table::{Align, Role as Looks, Style, TextTable, hanging, printable};
-use std::fmt::Write;
-
-/// Width of lines where that of the terminal is not known.
-const WIDTH: usize = 100;
+use crate::document::{Lines, Room, Section};
+use crate::table::{Align, Style, TextTable};
 
 /// Indent of lines that go on.
 const INDENT: usize = 5;
@@ -24,68 +21,63 @@ const SHORT_ROWS: usize = 3;
 impl Answer {
     /// The answer as text, tables divided and lines folded at `width`.
     pub fn text(&self, style: &dyn Style, width: Option<usize>) -> String {
-        let mut text = self.head();
-        text += &paragraph(&self.sentence, width);
-        let sections = [
-            ("Limit", self.limits(style, width)),
-            (
-                Role::Demand.label(),
-                self.causes(Role::Demand, style, width),
-            ),
-            (Role::Limit.label(), self.causes(Role::Limit, style, width)),
-            (
-                Role::Inside.label(),
-                self.causes(Role::Inside, style, width),
-            ),
-            (Role::Note.label(), self.causes(Role::Note, style, width)),
-            (
-                Role::Answer.label(),
-                self.causes(Role::Answer, style, width),
-            ),
-            ("Known faults", self.fault_lines(width)),
-            ("Settings that act", self.acting(width)),
-            ("Settings that do not", self.not_acting(width)),
-            ("Episodes", self.episode_table(style, width)),
-            ("Longest waits", self.stall_table(style, width)),
-            ("Who woke kswapd for large blocks", self.asker_lines(width)),
-            ("Cannot be said", self.gap_lines(width)),
-        ];
-        for (title, body) in sections {
-            if !body.is_empty() {
-                let _ = write!(text, "\n{}\n{body}", style.paint(Looks::Title, title));
-            }
+        self.section().text(style, width)
+    }
+
+    /// The answer, to be written.
+    pub fn section(&self) -> Section<'static> {
+        let mut section = Section::new();
+        let head = self.head();
+        if !head.is_empty() {
+            section.line(head);
+            section.blank();
         }
-        text
+        section.lines(leading(&self.sentence));
+        let parts = [
+            ("Limit", self.limits()),
+            (Role::Demand.label(), self.causes(Role::Demand)),
+            (Role::Limit.label(), self.causes(Role::Limit)),
+            (Role::Inside.label(), self.causes(Role::Inside)),
+            (Role::Note.label(), self.causes(Role::Note)),
+            (Role::Answer.label(), self.causes(Role::Answer)),
+            ("Known faults", self.fault_lines()),
+            ("Settings that act", self.acting()),
+            ("Settings that do not", self.not_acting()),
+            ("Episodes", self.episode_table()),
+            ("Longest waits", self.stall_table()),
+            ("Who woke kswapd for large blocks", self.asker_lines()),
+            ("Cannot be said", self.gap_lines()),
+        ];
+        for (title, body) in parts {
+            section.part(title, body);
+        }
+        section
     }
 
     /// The short form: the sentence, and what needed room.
-    pub fn short(&self, width: Option<usize>) -> String {
-        let mut text = paragraph(&self.sentence, width);
+    pub fn short(&self) -> Section<'static> {
+        let mut section = Section::new();
+        section.lines(leading(&self.sentence));
         let total = self.account.total_ns();
         let demands = self.account.of_role(Role::Demand).take(SHORT_ROWS);
         for row in demands.filter(|row| row.finding.total_ns() > 0) {
             let (time_ns, name) = (row.finding.total_ns(), row.cause.name);
-            let line = format!(
-                "{:<4} {:>6}  {}: {}",
-                row.cause.id,
-                percent(time_ns, total),
-                name,
-                row.finding.evidence
-            );
-            text += &hanging(&line, 13, Some(width.unwrap_or(WIDTH)));
+            section.lines(Lines {
+                head: format!("{:<4} {:>6}", row.cause.id, percent(time_ns, total)),
+                text: format!("{name}: {}", row.finding.evidence),
+                indent: 13,
+                room: Room::Running,
+                leads: false,
+            });
         }
         for (fault, _) in &self.faults {
-            text += &folded(fault.summary, width);
+            section.lines(folded("", fault.summary));
         }
-        text
+        section
     }
 
     fn head(&self) -> String {
-        let mut parts: Vec<String> = self
-            .heading
-            .iter()
-            .map(|part| printable(part).into_owned())
-            .collect();
+        let mut parts = self.heading.clone();
         if let Some((first, last)) = self.span_ns {
             parts.push(format!(
                 "{} of events, {} to {}",
@@ -97,15 +89,13 @@ impl Answer {
         if self.lost > 0 {
             parts.push(format!("{} events were lost", self.lost));
         }
-        match parts.is_empty() {
-            true => String::new(),
-            false => format!("{}\n\n", parts.join(", ")),
-        }
+        parts.join(", ")
     }
 
-    fn limits(&self, style: &dyn Style, width: Option<usize>) -> String {
+    fn limits(&self) -> Section<'static> {
+        let mut section = Section::new();
         if self.account.limits.is_empty() {
-            return String::new();
+            return section;
         }
         let mut table = TextTable::new().column("", Align::Left);
         for head in ["Waits", "Traced s", "Estimated s", "Of all"] {
@@ -120,10 +110,12 @@ impl Answer {
                 percent(row.total_ns(), self.account.total_ns()),
             ]);
         }
-        table.render(style, width)
+        section.table(table);
+        section
     }
 
-    fn causes(&self, role: Role, style: &dyn Style, width: Option<usize>) -> String {
+    fn causes(&self, role: Role) -> Section<'static> {
+        let mut section = Section::new();
         let total = self.account.total_ns();
         // What waits went into by less than a hundredth is not worth a line.
         let is_told = |row: &&Row| {
@@ -131,7 +123,7 @@ impl Answer {
         };
         let rows: Vec<&Row> = self.account.of_role(role).filter(is_told).collect();
         if rows.is_empty() {
-            return String::new();
+            return section;
         }
         let mut table = TextTable::new()
             .column("", Align::Left)
@@ -155,58 +147,47 @@ impl Answer {
                 row.cause.confidence.label().to_owned(),
             ]);
         }
-        let mut text = table.render(style, width);
+        section.table(table);
         for row in &rows {
-            let line = format!("{:<INDENT$}{}", row.cause.id, row.finding.evidence);
-            text += &hanging(&line, INDENT, Some(width.unwrap_or(WIDTH)));
+            section.lines(folded(row.cause.id, &row.finding.evidence));
         }
-        text
+        section
     }
 
-    fn fault_lines(&self, width: Option<usize>) -> String {
+    fn fault_lines(&self) -> Section<'static> {
         let lines = self.faults.iter().map(|(fault, known)| {
             let whose = match known {
                 true => "this kernel has it",
                 false => "the kernel's version is not known",
             };
-            folded(
-                &format!(
-                    "{}: {} Kernels {} to before {}; {whose}. What helps: {}.",
-                    fault.name, fault.summary, fault.since, fault.until, fault.remedy
-                ),
-                width,
-            )
+            let text = format!(
+                "{}: {} Kernels {} to before {}; {whose}. What helps: {}.",
+                fault.name, fault.summary, fault.since, fault.until, fault.remedy
+            );
+            folded("", &text)
         });
-        lines.collect()
+        section_of(lines)
     }
 
-    fn acting(&self, width: Option<usize>) -> String {
-        let lines = self.acts.iter().map(|knob| {
+    fn acting(&self) -> Section<'static> {
+        section_of(self.acts.iter().map(|knob| {
             let change = match knob.change {
                 "" => String::new(),
                 change => format!(" {change}"),
             };
-            folded(
-                &format!("{:<INDENT$}{}{change}: {}", knob.cause, knob.name, knob.why),
-                width,
-            )
-        });
-        lines.collect()
+            folded(knob.cause, &format!("{}{change}: {}", knob.name, knob.why))
+        }))
     }
 
-    fn not_acting(&self, width: Option<usize>) -> String {
-        let lines = self.useless.iter().map(|knob| {
-            folded(
-                &format!("{:<INDENT$}{}: {}", knob.cause, knob.name, knob.why),
-                width,
-            )
-        });
-        lines.collect()
+    fn not_acting(&self) -> Section<'static> {
+        let knobs = self.useless.iter();
+        section_of(knobs.map(|knob| folded(knob.cause, &format!("{}: {}", knob.name, knob.why))))
     }
 
-    fn episode_table(&self, style: &dyn Style, width: Option<usize>) -> String {
+    fn episode_table(&self) -> Section<'static> {
+        let mut section = Section::new();
         if self.episodes.is_empty() {
-            return String::new();
+            return section;
         }
         let mut table = TextTable::new();
         for head in ["Begins s", "Length", "Waits", "Tasks", "Waited"] {
@@ -229,23 +210,23 @@ impl Answer {
                 row.free_pages.map_or("-".to_owned(), |n| n.to_string()),
             ]);
         }
-        let mut text = table.render(style, width);
+        section.table(table);
         if self.episode_count > self.episodes.len() {
             let more = self.episode_count - self.episodes.len();
-            let _ = writeln!(text, "and {more} more");
+            section.line(format!("and {more} more"));
         }
         if let Some([min, low, high]) = self.watermarks {
-            let _ = writeln!(
-                text,
+            section.line(format!(
                 "watermarks of all zones: min {min}, low {low}, high {high} pages"
-            );
+            ));
         }
-        text
+        section
     }
 
-    fn stall_table(&self, style: &dyn Style, width: Option<usize>) -> String {
+    fn stall_table(&self) -> Section<'static> {
+        let mut section = Section::new();
         if self.stalls.is_empty() {
-            return String::new();
+            return section;
         }
         let has_groups = self.stalls.iter().any(|stall| stall.wait.memcg.is_some());
         let mut table = TextTable::new()
@@ -280,31 +261,25 @@ impl Answer {
             ]);
             table.row(fields);
         }
-        table.render(style, width)
+        section.table(table);
+        section
     }
 
-    fn asker_lines(&self, width: Option<usize>) -> String {
-        let lines = self.askers.iter().map(|(task, order, gfp, times)| {
-            folded(
-                &format!("{}: order {order}, {times} times {gfp}", printable(task)),
-                width,
-            )
-        });
-        lines.collect()
+    fn asker_lines(&self) -> Section<'static> {
+        section_of(self.askers.iter().map(|(task, order, gfp, times)| {
+            folded("", &format!("{task}: order {order}, {times} times {gfp}"))
+        }))
     }
 
-    fn gap_lines(&self, width: Option<usize>) -> String {
-        let lines = self.account.gaps.iter().map(|gap| {
+    fn gap_lines(&self) -> Section<'static> {
+        section_of(self.account.gaps.iter().map(|gap| {
             let time = match gap.time_ns {
                 0 => String::new(),
                 ns => format!("of {}, ", time(ns)),
             };
-            folded(
-                &format!("{time}{}: {} would have told", gap.what, gap.told_by),
-                width,
-            )
-        });
-        lines.collect()
+            let text = format!("{time}{}: {} would have told", gap.what, gap.told_by);
+            folded("", &text)
+        }))
     }
 }
 
@@ -339,12 +314,30 @@ impl Stall {
     }
 }
 
-/// A sentence folded at the width.
-fn paragraph(line: &str, width: Option<usize>) -> String {
-    hanging(&format!("{line}\n"), 0, Some(width.unwrap_or(WIDTH)))
+/// The sentence that a reader looks for first.
+fn leading(sentence: &str) -> Lines {
+    Lines {
+        head: String::new(),
+        text: sentence.to_owned(),
+        indent: 0,
+        room: Room::Running,
+        leads: true,
+    }
 }
 
-/// A line folded at the width, what goes on indented.
-fn folded(line: &str, width: Option<usize>) -> String {
-    hanging(&format!("{line}\n"), INDENT, Some(width.unwrap_or(WIDTH)))
+/// A line folded at the width, what goes on indented; `head` says what it is of.
+fn folded(head: &str, text: &str) -> Lines {
+    Lines {
+        head: head.to_owned(),
+        text: text.to_owned(),
+        indent: INDENT,
+        room: Room::Running,
+        leads: false,
+    }
+}
+
+fn section_of(lines: impl Iterator<Item = Lines>) -> Section<'static> {
+    let mut section = Section::new();
+    lines.for_each(|line| section.lines(line));
+    section
 }

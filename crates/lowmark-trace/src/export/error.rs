@@ -24,12 +24,12 @@ pub enum ExportError {
         source: io::Error,
     },
     /// A file was asked for where a directory is.
-    #[error("{}: a directory; {format} is one file: name a file, in it or elsewhere", path.display())]
+    #[error("{}: a directory; {form} is one file: name a file, in it or elsewhere", path.display())]
     Directory {
         /// Path.
         path: PathBuf,
         /// What was to be written.
-        format: Format,
+        form: &'static str,
     },
     /// A directory was asked for where a file is, or standard output.
     #[error("{}: not a directory; {format} is a directory of files: name one that does not exist", path.display())]

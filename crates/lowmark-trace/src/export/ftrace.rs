@@ -134,7 +134,7 @@ pub(super) struct Ftrace {
 
 impl Ftrace {
     pub(super) fn create(path: &Path, options: &Options) -> Result<Ftrace, ExportError> {
-        let mut out = FileOutput::create(path, Format::Ftrace)?;
+        let mut out = FileOutput::create(path, Format::Ftrace.name())?;
         let era = Era::of(options.release);
         header(era, options.entries, &mut out.buffer);
         let exists = Kind::ALL.iter().map(|kind| kind.exists_in(options.release));

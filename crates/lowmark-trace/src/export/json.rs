@@ -26,7 +26,7 @@ pub(super) struct Json {
 impl Json {
     pub(super) fn create(path: &Path) -> Result<Json, ExportError> {
         Ok(Json {
-            out: FileOutput::create(path, Format::Json)?,
+            out: FileOutput::create(path, Format::Json.name())?,
             scratch: Vec::new(),
             last_ns: 0,
             exported: Exported::default(),

@@ -71,7 +71,7 @@ pub(super) struct FileOutput {
 }
 
 impl FileOutput {
-    pub(super) fn create(path: &Path, format: Format) -> Result<FileOutput, ExportError> {
+    pub(super) fn create(path: &Path, form: &'static str) -> Result<FileOutput, ExportError> {
         let fail = |source| ExportError::Create {
             path: path.to_owned(),
             source,
@@ -80,7 +80,7 @@ impl FileOutput {
         if existing.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(ExportError::Directory {
                 path: path.to_owned(),
-                format,
+                form,
             });
         }
         let special = existing.is_some_and(|data| !data.is_file());
@@ -144,6 +144,30 @@ impl FileOutput {
             source,
         })?;
         Ok((self.path.clone(), self.written))
+    }
+}
+
+/// A text file that is open, and gets its name when it is written.
+pub struct TextFile(FileOutput);
+
+impl TextFile {
+    /// Opens it, so that what can't be written is told before the long work. `form` is what it will be, for messages.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be written, or is a directory.
+    pub fn create(path: &Path, form: &'static str) -> Result<TextFile, ExportError> {
+        FileOutput::create(path, form).map(TextFile)
+    }
+
+    /// Writes the text.
+    ///
+    /// # Errors
+    ///
+    /// If writing fails; nothing stays behind then.
+    pub fn write(mut self, text: &str) -> Result<(), ExportError> {
+        self.0.buffer.extend_from_slice(text.as_bytes());
+        self.0.finish().map(|_| ())
     }
 }
 

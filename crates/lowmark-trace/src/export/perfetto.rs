@@ -91,7 +91,7 @@ pub(super) struct Perfetto {
 impl Perfetto {
     pub(super) fn create(path: &Path, options: &Options) -> Result<Perfetto, ExportError> {
         Ok(Perfetto {
-            out: FileOutput::create(path, Format::Perfetto)?,
+            out: FileOutput::create(path, Format::Perfetto.name())?,
             lowmark: options.lowmark.clone(),
             begun: false,
             bundles: BTreeMap::new(),

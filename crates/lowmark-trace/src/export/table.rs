@@ -35,7 +35,7 @@ impl ParquetTable {
             });
         }
         Ok(ParquetTable {
-            output: FileOutput::create(path, Format::Parquet)?,
+            output: FileOutput::create(path, Format::Parquet.name())?,
             path: path.to_owned(),
         })
     }

@@ -66,7 +66,7 @@ pub(super) struct TraceDat {
 
 impl TraceDat {
     pub(super) fn create(path: &Path, options: &Options) -> Result<TraceDat, ExportError> {
-        let out = FileOutput::create(path, Format::TraceDat)?;
+        let out = FileOutput::create(path, Format::TraceDat.name())?;
         let spool = tempfile::tempfile().map_err(|source| ExportError::Create {
             path: std::env::temp_dir(),
             source,

@@ -1,9 +1,11 @@
 //! `lowmark bisect`: which changes make the difference between two kernels.
 
 use crate::bisecting::{self, Found};
-use crate::cli::{Ask, Backend, Format, Printing, Running};
-use crate::output::{self, Page};
+use crate::cli::{Ask, Backend, Format, Paging, Printing, Running};
+use crate::output;
+use crate::page::PageFile;
 use lowmark_record::Remark;
+use lowmark_report::document::{self, Section, separated};
 use miette::miette;
 use serde::Serialize;
 
@@ -15,7 +17,8 @@ const JSON_VERSION: u32 = 1;
 #[command(
     after_help = "Examples:\n  lowmark bisect swap-small --from v3.6 --to v3.14 --set order=random\n  \
     lowmark bisect swap-small --from v6.1 --to v6.18 --metric pswpout --metric Elapsed\n  \
-    lowmark bisect swap-small --from v6.1,swappiness=10 --to v6.1 --set order=random\n\n\
+    lowmark bisect swap-small --from v6.1,swappiness=10 --to v6.1 --set order=random\n  \
+    lowmark bisect swap-small --from v3.6 --to v3.14 --set order=random --html bisect.html\n\n\
     The changes are those of `lowmark list kernels`, variants and settings that one of the kernels has and \
     the other has not. Every kernel is run on several boots of the machine; what of a difference is chance is \
     decided as by `lowmark compare`."
@@ -39,6 +42,8 @@ pub(crate) struct Args {
     running: Running,
     #[command(flatten)]
     printing: Printing,
+    #[command(flatten)]
+    paging: Paging,
 }
 
 /// The JSON form.
@@ -79,18 +84,23 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         kernels: vec![args.from.clone(), args.to.clone()],
         ..args.ask.clone()
     };
+    let page = PageFile::create(&args.paging)?;
     let found = bisecting::bisect(&args.workload, &ask, &args.metrics, &args.running)?;
+    let document = document::Document {
+        name: format!(
+            "lowmark bisect {} --from {} --to {}",
+            args.workload, args.from, args.to
+        ),
+        sections: separated(found.iter().map(section).collect()),
+    };
     match args.printing.format {
         Format::Json => output::print_json(&Document {
             version: JSON_VERSION,
-            bisections: found.iter().map(document).collect(),
+            bisections: found.iter().map(self::document).collect(),
         })?,
-        Format::Table => {
-            let page = Page::stdout();
-            let sections: Vec<String> = found.iter().map(|it| section(it, &page)).collect();
-            output::print(&sections.join("\n"))?;
-        }
+        Format::Table => output::print_document(&document)?,
     }
+    page.write(&document, args.running.quiet)?;
     Ok(0)
 }
 
@@ -103,20 +113,21 @@ fn document(found: &Found) -> Bisection<'_> {
     }
 }
 
-fn section(found: &Found, page: &Page) -> String {
-    let mut text = format!("{}\n", page.title(&found.title));
+fn section(found: &Found) -> Section<'static> {
+    let mut section = Section::titled(&found.title);
     for remark in &found.not_modelled {
-        text += &page.paragraph(&format!("note: {remark}"), 0);
+        section.paragraph(format!("note: {remark}"), 0);
     }
-    text += &format!("\n{}", found.verdict.text(page.style.as_ref(), page.width));
+    section.blank();
+    section.append(found.verdict.section());
     if !found.left_out.is_empty() {
         let names = found.left_out.join(", ");
-        text += &page.paragraph(
-            &format!(
+        section.paragraph(
+            format!(
                 "Changes of what the model leaves out of both kernels, not counted (`lowmark list coverage`): {names}."
             ),
             0,
         );
     }
-    text
+    section
 }

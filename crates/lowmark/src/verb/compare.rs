@@ -1,13 +1,16 @@
 //! `lowmark compare`: kernels side by side, from runs or from recordings.
 
-use crate::cli::{Ask, Running, TableFormat, TablePrinting};
+use crate::cli::{Ask, Paging, Running, TableFormat, TablePrinting};
 use crate::group::{self, Group};
-use crate::output::{self, Page};
+use crate::output;
+use crate::page::PageFile;
 use crate::verb::report;
 use crate::{comparing, engine, outcome, plan, remarks, sweeping};
 use lowmark_record::store::RECORDING_FILE;
 use lowmark_record::{Recording, Remark};
+use lowmark_report::document::{self, Section, separated};
 use lowmark_report::reclaim::{ReportColumn, RunContext};
+use lowmark_report::sweep::Sweep;
 use lowmark_report::table::Role;
 use lowmark_report::{Comparison, SeriesRows};
 use miette::{IntoDiagnostic, WrapErr, miette};
@@ -23,7 +26,7 @@ const JSON_VERSION: u32 = 1;
 #[command(
     after_help = "Examples:\n  lowmark compare swap-small --kernel v3.6 --kernel v3.14\n  \
     lowmark compare swap-small --set page_cluster=0..5 --kernel v3.6 --kernel v3.14\n  \
-    lowmark compare runs/a runs/b\n  lowmark compare a.trace.txt.xz b.trace.dat\n\n\
+    lowmark compare runs/a runs/b\n  lowmark compare a.trace.txt.xz b.trace.dat --html compared.html\n\n\
     The first kernel is the baseline; minus is worse. On the model each run is repeated five to ten \
     times, with other seeds and on other boots of the machine; --repeat says how often. With a range or a \
     list of values there is a table for each figure, with the values as its axis. A directory \
@@ -39,6 +42,8 @@ pub(crate) struct Args {
     running: Running,
     #[command(flatten)]
     printing: TablePrinting,
+    #[command(flatten)]
+    paging: Paging,
 }
 
 /// The JSON form.
@@ -81,6 +86,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     let printing = &args.printing;
     let swept = sweeping::is_asked(&args.ask, printing.format)?;
     let table = sweeping::create(printing.runs.as_deref())?;
+    let page = PageFile::create(&args.paging)?;
     let recordings = match args.targets.as_slice() {
         [target] if !is_recorded(target) => {
             let runs = plan::of_comparison(target, &args.ask)?;
@@ -90,24 +96,33 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     };
     sweeping::write(table, &recordings)?;
     let groups = group::groups(&recordings);
-    match printing.format {
-        TableFormat::Json => output::print_json(&Document {
+    let sweep = swept.then(|| sweeping::sweep(&recordings, &args.ask, true));
+    let sections = match &sweep {
+        Some(sweep) => vec![sweeping::section(sweep, &printing.metrics)?],
+        None => separated(groups.iter().map(section).collect()),
+    };
+    let document = document(args, sections);
+    match (printing.format, &sweep) {
+        (TableFormat::Json, _) => output::print_json(&Document {
             version: JSON_VERSION,
             comparisons: groups.iter().map(self::table).collect(),
-            sweep: swept.then(|| sweeping::sweep(&recordings, &args.ask, true).json()),
+            sweep: sweep.as_ref().map(Sweep::json),
         })?,
-        _ if swept => {
+        (_, Some(sweep)) => {
             sweeping::warn(&recordings, args.running.quiet);
-            let sweep = sweeping::sweep(&recordings, &args.ask, true);
-            output::print(&sweeping::text(&sweep, printing.format, &printing.metrics)?)?;
+            sweeping::print(sweep, printing, &document)?;
         }
-        _ => {
-            let page = Page::stdout();
-            let sections: Vec<String> = groups.iter().map(|group| section(group, &page)).collect();
-            output::print(&sections.join("\n"))?;
-        }
+        (_, None) => output::print_document(&document)?,
     }
+    page.write(&document, args.running.quiet)?;
     Ok(outcome::exit_status(&recordings))
+}
+
+fn document<'a>(args: &Args, sections: Vec<Section<'a>>) -> document::Document<'a> {
+    document::Document {
+        name: format!("lowmark compare {}", args.targets.join(" ")),
+        sections,
+    }
 }
 
 /// Whether a target is a trace file: a file that is no workload.
@@ -119,6 +134,7 @@ fn is_trace(target: &str) -> bool {
 /// Traces side by side, and recordings with events among them.
 fn traces(args: &Args) -> miette::Result<u8> {
     refuse_flags_of_runs(args)?;
+    let page = PageFile::create(&args.paging)?;
     if let TableFormat::Csv | TableFormat::Markdown = args.printing.format {
         return Err(miette!(
             help = "--format table and json print traces side by side",
@@ -137,6 +153,7 @@ fn traces(args: &Args) -> miette::Result<u8> {
     }
     let columns: Vec<ReportColumn<'_>> = read.iter().map(report::Read::column).collect();
     let comparison = Comparison::of_traces(&columns);
+    let document = document(args, vec![comparison.section()]);
     match args.printing.format {
         TableFormat::Json => output::print_json(&Document {
             version: JSON_VERSION,
@@ -149,11 +166,9 @@ fn traces(args: &Args) -> miette::Result<u8> {
             }],
             sweep: None,
         })?,
-        _ => {
-            let page = Page::stdout();
-            output::print(&comparison.text(page.style.as_ref(), page.width))?;
-        }
+        _ => output::print_document(&document)?,
     }
+    page.write(&document, args.running.quiet)?;
     Ok(if broken { crate::error::EXIT_STATUS } else { 0 })
 }
 
@@ -161,10 +176,10 @@ fn comparison(group: &Group<'_>) -> Comparison {
     Comparison::new(&group.columns, SeriesRows::default())
 }
 
-fn section(group: &Group<'_>, page: &Page) -> String {
-    let mut text = format!("{}\n", page.title(&group.title));
+fn section(group: &Group<'_>) -> Section<'static> {
+    let mut section = Section::titled(&group.title);
     for sentence in uneven_coverage(group) {
-        text += &page.paragraph(&sentence, 0);
+        section.paragraph(sentence, 0);
     }
     for Incomplete {
         column,
@@ -172,12 +187,13 @@ fn section(group: &Group<'_>, page: &Page) -> String {
         verdict,
     } in incomplete(group)
     {
-        let verdict = page.style.paint(Role::Bad, &verdict);
-        text += &format!("{column}, seed {seed}: {verdict}\n");
+        let run = format!("{column}, seed {seed}: ");
+        section.stretches([(Role::Plain, run), (Role::Bad, verdict)]);
     }
-    text += &remarks::text(recordings_of(group), page);
-    let table = comparison(group).text(page.style.as_ref(), page.width);
-    format!("{text}\n{table}")
+    remarks::write(recordings_of(group), &mut section);
+    section.blank();
+    section.append(comparison(group).section());
+    section
 }
 
 /// What the model has of some columns and not of others.

@@ -1,12 +1,15 @@
 //! `lowmark report`: what a trace or a recording says about reclaim.
 
-use crate::cli::{Format, Printing};
+use crate::cli::{Format, Paging, Printing};
 use crate::error;
-use crate::output::{self, Page};
+use crate::output;
+use crate::page::PageFile;
 use crate::traces;
 use lowmark_record::{Event, Release, Remark, Sink, Tables};
 use lowmark_report::dirty::DirtyReport;
+use lowmark_report::document::{Document, Section};
 use lowmark_report::host::HostReport;
+use lowmark_report::plot::Plot;
 use lowmark_report::reclaim::{
     self, CompatReport, ReclaimFigures, ReclaimOptions, ReclaimReport, ReportColumn, RunContext,
     VmstatChange,
@@ -17,15 +20,12 @@ use miette::{IntoDiagnostic, WrapErr, miette};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Width of a time line where that of the terminal is not known.
-const WIDTH: usize = 100;
-
 /// Reports on reclaim and dirty throttling from traces and recordings
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  lowmark report trace.txt.xz\n  lowmark report trace.dat --format json\n  \
     cat /sys/kernel/tracing/trace_pipe | lowmark report -\n  \
-    lowmark report runs/a --vmstat before.txt after.txt\n\n\
+    lowmark report runs/a --vmstat before.txt after.txt --html report.html\n\n\
     Reads ftrace text of every kernel, perf script, trace-cmd report, trace.dat, perf.data (plain or \
     gz, xz, zst), recordings with events, and recordings of hosts. Exit status 2 if the file is cut or damaged: what could \
     be read is reported all the same."
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "TRACE|DIR")]
     traces: Vec<String>,
     /// What the kernel's trace-vmscan-postprocess.pl would say, its faults included
-    #[arg(long)]
+    #[arg(long, conflicts_with = "html")]
     compat: bool,
     /// With --compat: folds processes of the same name, as the script's option of this name does
     #[arg(long, requires = "compat")]
@@ -57,10 +57,13 @@ pub(crate) struct Args {
     system: Option<f64>,
     #[command(flatten)]
     printing: Printing,
+    #[command(flatten)]
+    paging: Paging,
 }
 
 /// Does it.
 pub(crate) fn run(args: &Args) -> miette::Result<u8> {
+    let page = PageFile::create(&args.paging)?;
     let vmstat = vmstat(&args.vmstat)?;
     let targets = traces::targets(&args.traces)?;
     if vmstat.is_some() && targets.len() > 1 {
@@ -86,62 +89,70 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         reports.push(read);
     }
     tell_apart(&mut reports, &targets);
-    let with_events = reports.iter().filter(|report| report.has_events());
-    let columns: Vec<ReportColumn<'_>> = with_events.map(Read::column).collect();
+    let document = document(&reports);
     match args.printing.format {
         Format::Json if reports.len() == 1 => output::print_json(&reports[0].json())?,
         Format::Json => {
             let named = reports.iter().map(|r| (r.name.clone(), r.json()));
             output::print_json(&serde_json::Map::from_iter(named))?;
         }
-        Format::Table => {
-            let page = Page::stdout();
-            let mut text = String::new();
-            for report in &reports {
-                for remark in &report.not_modelled {
-                    let line = format!("note: {}: {remark}", report.name);
-                    text += &page.paragraph(&line, 0);
-                }
-            }
-            for report in &reports {
-                text += &report.answer(&page, reports.len() > 1);
-            }
-            // What happened comes before what did not.
-            let (first, last): (Vec<&Read>, Vec<&Read>) =
-                reports.iter().partition(|report| !report.reclaimed());
-            let several = reports.len() > 1;
-            text += &throttling(&first, &page, several);
-            if !columns.is_empty() {
-                text += &reclaim::text(&columns, page.style.as_ref(), page.width);
-            }
-            let throttled = throttling(&last, &page, several);
-            text += &match throttled.is_empty() {
-                true => throttled,
-                false => format!("\n{}", throttled.trim_end_matches('\n')) + "\n",
-            };
-            for host in reports.iter().filter_map(|report| report.host.as_ref()) {
-                if !text.is_empty() {
-                    text.push('\n');
-                }
-                text += &host.text(page.style.as_ref(), page.width);
-            }
-            output::print(&text)?;
-        }
+        Format::Table => output::print_document(&document)?,
     }
+    page.write(&document, false)?;
     Ok(if broken { error::EXIT_STATUS } else { 0 })
 }
 
-/// What is said of dirty throttling, each with a blank line behind it.
-fn throttling(reports: &[&Read], page: &Page, several: bool) -> String {
-    let mut text = String::new();
-    for report in reports.iter().filter(|r| !r.dirty.is_empty()) {
-        if several {
-            text += &format!("{}\n", page.title(&report.name));
+/// All reports as one, of which parts have what they are of in their headings if there are several.
+fn document(reports: &[Read]) -> Document<'_> {
+    let several = reports.len() > 1;
+    let mut section = Section::new();
+    for report in reports {
+        for remark in &report.not_modelled {
+            section.paragraph(format!("note: {}: {remark}", report.name), 0);
         }
-        let width = page.width.unwrap_or(WIDTH);
-        text += &format!("{}\n", report.dirty.text(page.style.as_ref(), width));
     }
-    text
+    for report in reports {
+        if several {
+            section.title(&report.name);
+        }
+        section.append(report.why.short());
+        section.blank();
+        for mut plot in report.why.plots(&report.figures, &report.dirty) {
+            if let (true, Plot::Course(course)) = (several, &mut plot) {
+                course.title += &format!(": {}", report.name);
+            }
+            section.plot(plot);
+        }
+    }
+    // What happened comes before what did not.
+    let (first, last): (Vec<&Read>, Vec<&Read>) =
+        reports.iter().partition(|report| !report.reclaimed());
+    for report in first {
+        if let Some(throttling) = report.throttling(several) {
+            section.append(throttling);
+            section.blank();
+        }
+    }
+    let with_events = reports.iter().filter(|report| report.has_events());
+    let columns: Vec<ReportColumn<'_>> = with_events.map(Read::column).collect();
+    if !columns.is_empty() {
+        section.append(reclaim::section(&columns));
+    }
+    for report in last {
+        if let Some(throttling) = report.throttling(several) {
+            section.blank();
+            section.append(throttling);
+        }
+    }
+    for host in reports.iter().filter_map(|report| report.host.as_ref()) {
+        section.blank();
+        section.append(host.section());
+    }
+    let names = reports.iter().map(|report| report.name.as_str());
+    Document {
+        name: format!("lowmark report {}", names.collect::<Vec<_>>().join(" ")),
+        sections: vec![section],
+    }
 }
 
 /// A length of time, s.
@@ -183,13 +194,14 @@ impl Sink for All<'_> {
 }
 
 impl Read {
-    /// Why tasks waited, in short, with a blank line behind it.
-    fn answer(&self, page: &Page, several: bool) -> String {
-        let title = match several {
-            true => page.title(&self.name) + "\n",
-            false => String::new(),
-        };
-        format!("{title}{}\n", self.why.short(page.width))
+    /// What is said of dirty throttling, if that is anything.
+    fn throttling(&self, several: bool) -> Option<Section<'_>> {
+        let mut section = Section::new();
+        if several {
+            section.title(&self.name);
+        }
+        section.append(self.dirty.section());
+        (!self.dirty.is_empty()).then_some(section)
     }
 
     /// Whether anybody reclaimed anything, or waited for that.

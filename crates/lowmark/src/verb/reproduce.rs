@@ -3,11 +3,13 @@
 
 mod pages;
 
-use crate::cli::{Format, Printing, Running};
-use crate::output::{self, Page, remark};
+use crate::cli::{Format, Paging, Printing, Running};
+use crate::output::{self, remark};
+use crate::page::PageFile;
 use crate::plan::{self, Run};
 use crate::verb::list::evaluations;
 use crate::{engine, outcome};
+use lowmark_report::document::{Document, Section};
 use lowmark_report::evaluation::IndexEntry;
 use lowmark_report::recipe::{CellPlan, DEFAULT_VARIANT, Evidence, Recipe, RecipeTable, RunPlan};
 use lowmark_report::reproduction::{Fitted, MachineUsed, Overview, Row};
@@ -23,7 +25,8 @@ use std::path::PathBuf;
     after_help = "Examples:\n  lowmark reproduce swap-readahead-shaohua-2014\n  \
     lowmark reproduce swap-readahead --variant five-passes --out runs\n  \
     lowmark reproduce ioless-dirty-2011 --table dd50\n  \
-    lowmark reproduce --all --write docs/evaluations\n\n\
+    lowmark reproduce --all --write docs/evaluations\n  \
+    lowmark reproduce swap-readahead-shaohua-2014 --html shaohua.html\n\n\
     Exit status: 0 if every claim that counts is borne out, or the variant judges none, else 1; 2 for an error."
 )]
 pub(crate) struct Args {
@@ -50,6 +53,8 @@ pub(crate) struct Args {
     running: Running,
     #[command(flatten)]
     printing: Printing,
+    #[command(flatten)]
+    paging: Paging,
 }
 
 /// Most bytes that runs at the same time are to take together: those of the largest run of a recipe (1.6 million files
@@ -76,13 +81,22 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
                 "--write: of which evaluation?"
             ));
         }
+        if args.paging.html.is_some() {
+            return Err(miette!(
+                help = "lowmark reproduce --all --html FILE, or name an evaluation",
+                "--html: of which evaluation?"
+            ));
+        }
         evaluations::print_runnable(args.printing.format)?;
         return Ok(0);
     };
     if let Some(dir) = &args.write {
         pages::prepare(dir)?;
     }
+    let page = PageFile::create(&args.paging)?;
     let result = reproduce(id, args)?;
+    let document = document(id, vec![result.section()]);
+    page.write(&document, args.running.quiet)?;
     if let Some(dir) = &args.write {
         let (name, text) = pages::of_evaluation(&result);
         pages::write(dir, &name, &text)?;
@@ -94,14 +108,16 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     }
     match args.printing.format {
         Format::Json => output::print_json(&result.json())?,
-        Format::Table => print(&result)?,
+        Format::Table => output::print_document(&document)?,
     }
     Ok(result.exit_status())
 }
 
-fn print(result: &Reproduction) -> miette::Result<()> {
-    let page = Page::stdout();
-    output::print(&result.text(page.style.as_ref(), page.width))
+fn document<'a>(name: &str, sections: Vec<Section<'a>>) -> Document<'a> {
+    Document {
+        name: format!("lowmark reproduce {name}"),
+        sections,
+    }
 }
 
 /// Runs every evaluation that has a recipe; the others count with their claims.
@@ -113,6 +129,8 @@ fn all(args: &Args) -> miette::Result<u8> {
     let mut written = BTreeMap::new();
     let mut documents: Vec<Value> = Vec::new();
     let mut rows = Vec::new();
+    let page = PageFile::create(&args.paging)?;
+    let mut sections: Vec<Section<'_>> = Vec::new();
     let mut status = 0;
     for entry in &index {
         let run = recipe::ids().any(|id| id == entry.id);
@@ -129,12 +147,18 @@ fn all(args: &Args) -> miette::Result<u8> {
             (Some(_), _) => written.extend([pages::of_evaluation(&result)]),
             (None, Format::Json) => documents.push(result.json()),
             (None, Format::Table) => {
-                print(&result)?;
+                let own = document(&entry.id, vec![result.section()]);
+                output::print_document(&own)?;
                 output::print("\n")?;
             }
         }
+        if page.is_asked() {
+            sections.push(result.section());
+        }
     }
     let overview = Overview::new(rows);
+    sections.insert(0, overview.section());
+    page.write(&document("--all", sections), args.running.quiet)?;
     if let Some(dir) = &args.write {
         written.insert(pages::INDEX.to_owned(), pages::overview(&overview, &index));
         let removed = pages::write_all(dir, &written)?;
@@ -152,10 +176,7 @@ fn all(args: &Args) -> miette::Result<u8> {
             output::print_json(&document)?;
         }
         Format::Table => {
-            let page = Page::stdout();
-            let title = page.title("All published evaluations");
-            let table = overview.text(page.style.as_ref(), page.width);
-            output::print(&format!("{title}\n{table}"))?;
+            output::print_document(&document("--all", vec![overview.section()]))?;
         }
     }
     Ok(status)

@@ -1,10 +1,13 @@
 //! `lowmark run`: a workload, and what happened.
 
-use crate::cli::{Ask, Running, TableFormat, TablePrinting};
-use crate::output::{self, Page};
+use crate::cli::{Ask, Paging, Running, TableFormat, TablePrinting};
+use crate::output;
+use crate::page::PageFile;
 use crate::plan::{self, Run};
 use crate::{engine, guests, outcome, remarks, sweeping};
 use lowmark_record::Recording;
+use lowmark_report::document::{self, Section, separated};
+use lowmark_report::sweep::Sweep;
 use lowmark_report::table::{Align, Field, Role, TextTable};
 use lowmark_report::{ColumnInput, Comparison, SeriesRows};
 use serde::Serialize;
@@ -18,7 +21,7 @@ const JSON_VERSION: u32 = 1;
     after_help = "Examples:\n  lowmark run swap-small --set order=random --kernel v3.14\n  \
     lowmark run my.toml --machine small-512m-ssd --repeat 3 --out runs --events\n  \
     lowmark run swap-small --on guest --image 6.18 --set order=seq\n  \
-    lowmark run swap-small --set page_cluster=0..5 --repeat 5\n\n\
+    lowmark run swap-small --set page_cluster=0..5 --repeat 5 --html swept.html\n\n\
     A workload with several values of a parameter, or several kernels, is several runs. A range such as 0..5, or \
     0..100/20 in steps, or a list such as [256M,512M] makes a table with the values as its axis."
 )]
@@ -31,6 +34,8 @@ pub(crate) struct Args {
     running: Running,
     #[command(flatten)]
     printing: TablePrinting,
+    #[command(flatten)]
+    paging: Paging,
 }
 
 /// The JSON form.
@@ -50,52 +55,63 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     let swept = sweeping::is_asked(&args.ask, printing.format)?;
     let runs = plan::of_workload(&args.workload, &args.ask)?;
     let table = sweeping::create(printing.runs.as_deref())?;
+    let page = PageFile::create(&args.paging)?;
     let recordings = engine::execute(&runs, &args.running)?;
     sweeping::write(table, &recordings)?;
-    match printing.format {
-        TableFormat::Json => output::print_json(&Document {
+    let sweep = swept.then(|| sweeping::sweep(&recordings, &args.ask, false));
+    let sections = match &sweep {
+        Some(sweep) => vec![sweeping::section(sweep, &printing.metrics)?],
+        None => sections(&runs, &recordings),
+    };
+    let document = document::Document {
+        name: format!("lowmark run {}", args.workload),
+        sections,
+    };
+    match (printing.format, &sweep) {
+        (TableFormat::Json, _) => output::print_json(&Document {
             version: JSON_VERSION,
             runs: &recordings,
-            sweep: swept.then(|| sweeping::sweep(&recordings, &args.ask, false).json()),
+            sweep: sweep.as_ref().map(Sweep::json),
         })?,
-        _ if swept => {
+        (_, Some(sweep)) => {
             sweeping::warn(&recordings, args.running.quiet);
-            let sweep = sweeping::sweep(&recordings, &args.ask, false);
-            output::print(&sweeping::text(&sweep, printing.format, &printing.metrics)?)?;
+            sweeping::print(sweep, printing, &document)?;
         }
-        _ => {
-            let page = Page::stdout();
-            let titles: Vec<String> = runs.iter().map(Run::title).collect();
-            // Repeats follow each other and have the same title.
-            let mut sections = Vec::new();
-            let mut at = 0;
-            for same in titles.chunk_by(|a, b| a == b) {
-                let repeats = &recordings[at..at + same.len()];
-                sections.push(section(&same[0], repeats, &page));
-                at += same.len();
-            }
-            output::print(&sections.join("\n"))?;
-        }
+        (_, None) => output::print_document(&document)?,
     }
+    page.write(&document, args.running.quiet)?;
     Ok(outcome::exit_status(&recordings))
 }
 
+/// A section for each run with its repeats, which follow each other and have the same title.
+fn sections(runs: &[Run], recordings: &[Recording]) -> Vec<Section<'static>> {
+    let titles: Vec<String> = runs.iter().map(Run::title).collect();
+    let mut sections = Vec::new();
+    let mut at = 0;
+    for same in titles.chunk_by(|a, b| a == b) {
+        let repeats = &recordings[at..at + same.len()];
+        sections.push(section(&same[0], repeats));
+        at += same.len();
+    }
+    separated(sections)
+}
+
 /// A run and its repeats.
-fn section(title: &str, repeats: &[Recording], page: &Page) -> String {
-    let mut text = format!("{}\n", page.title(title));
+fn section(title: &str, repeats: &[Recording]) -> Section<'static> {
+    let mut section = Section::titled(title);
     for recording in repeats {
         let seconds = recording.elapsed_ns as f64 / 1e9;
         let (role, end) = match outcome::verdict(&recording.outcome) {
             None => (Role::Good, "completed".to_owned()),
             Some(verdict) => (Role::Bad, verdict),
         };
-        let end = page.style.paint(role, &end);
-        text += &format!("seed {}, {seconds:.6} s: {end}\n", recording.run.seed);
+        let run = format!("seed {}, {seconds:.6} s: ", recording.run.seed);
+        section.stretches([(Role::Plain, run), (role, end)]);
         if let Some(kernel) = guests::describe(recording) {
-            text += &format!("{kernel}\n");
+            section.line(kernel);
         }
     }
-    text += &remarks::text(repeats, page);
+    remarks::write(repeats, &mut section);
     let columns: Vec<ColumnInput<'_>> = repeats
         .iter()
         .map(|recording| ColumnInput {
@@ -118,8 +134,9 @@ fn section(title: &str, repeats: &[Recording], page: &Page) -> String {
             let names = [row.name.as_str(), row.unit.as_str()].map(Field::from);
             table.row(names.into_iter().chain(values));
         }
-        let table = table.render(page.style.as_ref(), page.width);
-        text += &format!("\n{}\n{table}", page.title(block.title));
+        let mut body = Section::new();
+        body.table(table);
+        section.part(block.title, body);
     }
-    text
+    section
 }

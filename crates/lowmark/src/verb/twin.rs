@@ -12,9 +12,10 @@
 mod loads;
 mod printing;
 
-use crate::cli::{Ask, Backend, Printing, Running};
+use crate::cli::{Ask, Backend, Paging, Printing, Running};
 use crate::error;
 use crate::output::remark;
+use crate::page::PageFile;
 use crate::plan::{self, Run};
 use crate::{engine, guests, kernel_runs, outcome};
 use loads::Load;
@@ -42,7 +43,7 @@ const NO_LRU_GEN: &str = "the model has no multi-generational LRU: its counters 
     lowmark twin my.toml --image path/to/bzImage --repeat 3 --out runs --events\n  \
     lowmark twin swap-small --kernel 6.18 --set order=seq --kernel-runs runs\n  \
     lowmark twin --random 20 --seed 1 --knobs --out loads\n  \
-    lowmark twin --kept loads\n\n\
+    lowmark twin --kept loads --html loads.html\n\n\
     The kernel runs 5 times, or as --repeat says, and the model once on the machine of each of them: on what \
     was free and in use there. Medians are compared: error = (model - kernel) / kernel. A figure is \
     within tolerance if the error is at most 10 % where the kernel's runs are within 10 % of each other, and otherwise \
@@ -73,6 +74,8 @@ pub(crate) struct Args {
     kept: Option<PathBuf>,
     #[command(flatten)]
     printing: Printing,
+    #[command(flatten)]
+    paging: Paging,
 }
 
 /// One combination of parameters and kernel on both sides.
@@ -106,6 +109,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
             dir.display()
         ));
     }
+    let page = PageFile::create(&args.paging)?;
     let mut status = 0;
     let mut judged = Vec::new();
     for (load, planned) in loads.into_iter().zip(planned) {
@@ -129,7 +133,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
             Err(report) => return Err(report),
         }
     }
-    printing::print(args, &judged, several)?;
+    printing::print(args, &judged, several, page)?;
     Ok(status)
 }
 

@@ -1,11 +1,15 @@
 //! `lowmark why`: why tasks waited for memory, and what would help.
 
 use super::report::{heading, vmstat};
-use crate::cli::{Format, Printing};
+use crate::cli::{Format, Paging, Printing};
 use crate::error;
-use crate::output::{self, Page};
+use crate::output;
+use crate::page::PageFile;
 use crate::traces;
-use lowmark_record::{Account, Recording, Source};
+use lowmark_record::{Account, Event, Recording, Sink, Source, Tables};
+use lowmark_report::dirty::DirtyReport;
+use lowmark_report::document::Document;
+use lowmark_report::reclaim::{ReclaimReport, RunContext};
 use lowmark_report::why::{Answer, Pressure, Surroundings, TOP_MAX, WhyOptions, WhyReport};
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::path::PathBuf;
@@ -19,7 +23,8 @@ const NOTHING_FOUND: u8 = 1;
     after_help = "Examples:\n  lowmark why trace.dat --vmstat before.txt after.txt\n  \
     lowmark why runs/a --from 12.5 --to 14\n  \
     lowmark why trace.txt.xz --task postgres --top 20\n  \
-    lowmark why --vmstat before.txt after.txt\n\n\
+    lowmark why --vmstat before.txt after.txt\n  \
+    lowmark why trace.dat --html why.html\n\n\
     Reads what `lowmark report` reads; recordings without events and counters alone say what needed room, but not for \
     how long tasks waited. Causes, with the evidence and arithmetic of each: docs/causes.md.\n\n\
     Exit status: 0 answered; 1 nothing found; 2 an error, also if the file is cut or damaged: what could be read is \
@@ -52,6 +57,24 @@ pub(crate) struct Args {
     top: u16,
     #[command(flatten)]
     printing: Printing,
+    #[command(flatten)]
+    paging: Paging,
+}
+
+/// Events for the answer, and for the plots of a page if there is to be one.
+struct Seen {
+    why: WhyReport,
+    plotted: Option<(ReclaimReport, DirtyReport)>,
+}
+
+impl Sink for Seen {
+    fn event(&mut self, event: &Event, tables: &Tables) {
+        self.why.event(event, tables);
+        if let Some((reclaim, dirty)) = &mut self.plotted {
+            reclaim.event(event, tables);
+            dirty.event(event, tables);
+        }
+    }
 }
 
 /// Does it.
@@ -64,26 +87,45 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
             "--from is not before --to: there is nothing between them"
         ));
     }
-    let mut report = WhyReport::new(WhyOptions {
-        from_ns: args.from,
-        to_ns: args.to,
-        task: args.task.clone(),
-        top: usize::from(args.top),
-    });
+    let page = PageFile::create(&args.paging)?;
+    let mut seen = Seen {
+        why: WhyReport::new(WhyOptions {
+            from_ns: args.from,
+            to_ns: args.to,
+            task: args.task.clone(),
+            top: usize::from(args.top),
+        }),
+        plotted: page
+            .is_asked()
+            .then(|| (ReclaimReport::default(), DirtyReport::default())),
+    };
     let (source, recording) = match &args.capture {
-        Some(capture) => traces::read_any(&one(capture)?, &mut report)?,
+        Some(capture) => traces::read_any(&one(capture)?, &mut seen)?,
         None => (Source::default(), None),
     };
     let surroundings = surroundings(args, recording.as_ref())?;
-    let answer = report.finish(&source.tables, &source.account, &surroundings);
+    let answer = (seen.why).finish(&source.tables, &source.account, &surroundings);
     let is_broken = doubts(args, &source.account);
-    match args.printing.format {
-        Format::Json => output::print_json(&answer.json())?,
-        Format::Table => {
-            let page = Page::stdout();
-            output::print(&answer.text(page.style.as_ref(), page.width))?;
+    let mut section = answer.section();
+    if let Some((reclaim, mut dirty)) = seen.plotted {
+        recording.iter().for_each(|it| dirty.gauges(it));
+        let figures = reclaim.finish(&source.tables, source.account, RunContext::default());
+        for plot in answer.plots(&figures, &dirty) {
+            section.plot(plot);
         }
     }
+    let document = Document {
+        name: format!(
+            "lowmark why {}",
+            args.capture.as_deref().unwrap_or("counters")
+        ),
+        sections: vec![section],
+    };
+    match args.printing.format {
+        Format::Json => output::print_json(&answer.json())?,
+        Format::Table => output::print_document(&document)?,
+    }
+    page.write(&document, false)?;
     Ok(status(&answer, is_broken))
 }
 

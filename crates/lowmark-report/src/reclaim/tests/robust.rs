@@ -48,7 +48,7 @@ proptest! {
         prop_assert_eq!(in_slices, events.len() as u64);
         prop_assert!(figures.json().is_object());
         let column = ReportColumn { name: "any".to_owned(), reports: vec![&figures, &figures] };
-        let text = text(&[column.clone(), column], &crate::table::PlainStyle, Some(80));
+        let text = section(&[column.clone(), column]).text(&crate::table::PlainStyle, Some(80));
         prop_assert!(events.is_empty() || text.contains("Time line"));
         for summary in figures.compat.iter().flatten() {
             prop_assert!(summary.text().contains("Summary"));
@@ -72,6 +72,6 @@ fn nothing_at_all() {
         name: "nothing".to_owned(),
         reports: vec![&figures],
     };
-    let text = text(&[column], &crate::table::PlainStyle, None);
+    let text = section(&[column]).text(&crate::table::PlainStyle, None);
     assert!(text.contains("Direct reclaims"), "{text}");
 }

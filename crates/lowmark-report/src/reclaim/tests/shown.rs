@@ -27,11 +27,8 @@ fn some(stall_ms: f64) -> String {
 #[test]
 fn blocks_side_by_side() {
     let (a, b) = (figures(&some(2.0)), figures(&some(4.0)));
-    let text = text(
-        &[column("v3.6-a", vec![&a]), column("v3.6-b", vec![&b])],
-        &PlainStyle,
-        None,
-    );
+    let text =
+        section(&[column("v3.6-a", vec![&a]), column("v3.6-b", vec![&b])]).text(&PlainStyle, None);
     let start = [
         "FTrace Reclaim Statistics: vmscan",
         "                                                v3.6        v3.6",
@@ -151,7 +148,7 @@ fn counters_beside_the_trace() {
         vmstat: 40,
     };
     assert_eq!(direct, Some(expected));
-    let text = text(&[column("a", vec![&figures])], &PlainStyle, None);
+    let text = section(&[column("a", vec![&figures])]).text(&PlainStyle, None);
     assert!(text.contains("MMTests Statistics: vmstat"), "{text}");
     assert!(
         text.contains("Kswapd velocity                               16.000\n"),

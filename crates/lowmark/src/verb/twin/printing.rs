@@ -4,7 +4,9 @@ use super::loads::Load;
 use super::{Args, Pair};
 use crate::cli::Format;
 use crate::guests;
-use crate::output::{self, Page};
+use crate::output;
+use crate::page::PageFile;
+use lowmark_report::document::{Document, Section, separated};
 use lowmark_report::table::{Align, Field, TextTable};
 use lowmark_report::twin::{Distribution, Effects, OneSidedOverAll, Twin, one_sided};
 use serde::Serialize;
@@ -71,62 +73,86 @@ impl Judged {
         near.fold((0, 0), |(all, near), (a, n)| (all + a, near + n))
     }
 
-    fn sections(&self, page: &Page) -> String {
+    fn sections(&self) -> Vec<Section<'static>> {
         let twins = self.twins.iter().map(|(twin, system)| {
-            let title = format!("{} on {}, {}", twin.workload, twin.machine, twin.kernel);
-            format!(
-                "{}\n{system}; runs of each: {}\n\n{}",
-                page.title(&title),
-                twin.runs,
-                twin.text(page.style.as_ref(), page.width)
-            )
+            let mut section = Section::titled(format!(
+                "{} on {}, {}",
+                twin.workload, twin.machine, twin.kernel
+            ));
+            section.line(format!("{system}; runs of each: {}", twin.runs));
+            section.blank();
+            section.append(twin.section());
+            section
         });
-        let mut sections: Vec<String> = twins.collect();
+        let mut sections: Vec<Section<'static>> = twins.collect();
         sections.extend(self.remarks());
-        sections.join("\n")
+        sections
     }
 
-    fn remarks(&self) -> Option<String> {
-        let missing = self.missing.iter();
-        let missing = missing.map(|title| format!("no run of the kernel was kept: {title}\n"));
-        let error = self.error.iter();
-        let error = error.map(|error| format!("{}: {error}\n", self.load.name));
-        let remarks: String = missing.chain(error).collect();
-        (!remarks.is_empty()).then_some(remarks)
+    fn remarks(&self) -> Option<Section<'static>> {
+        let mut section = Section::new();
+        for title in &self.missing {
+            section.line(format!("no run of the kernel was kept: {title}"));
+        }
+        if let Some(error) = &self.error {
+            for line in format!("{}: {error}", self.load.name).lines() {
+                section.line(line);
+            }
+        }
+        (!section.is_empty()).then_some(section)
     }
 }
 
 /// Prints it all: of files each twin, of random loads a line for each; of several the rest.
-pub(super) fn print(args: &Args, judged: &[Judged], several: bool) -> miette::Result<()> {
+pub(super) fn print(
+    args: &Args,
+    judged: &[Judged],
+    several: bool,
+    page: PageFile,
+) -> miette::Result<()> {
     let twins = || {
         judged
             .iter()
             .flat_map(|it| it.twins.iter().map(|(twin, _)| twin))
     };
+    let document = document(args, judged, several);
     match (args.printing.format, several) {
         (Format::Json, false) => match twins().collect::<Vec<_>>().as_slice() {
             [twin] => output::print_json(twin),
             twins => output::print_json(&twins),
         },
         (Format::Json, true) => output::print_json(&over_all(args, judged)),
-        (Format::Table, false) => {
-            let page = Page::stdout();
-            let sections = judged.iter().map(|it| it.sections(&page));
-            output::print(&sections.collect::<Vec<_>>().join("\n"))
-        }
-        (Format::Table, true) => {
-            let page = Page::stdout();
-            let mut text = String::new();
-            if args.workloads.is_empty() {
-                text += &lines(&page, judged);
-            } else {
-                for it in judged {
-                    let title = page.title(&format!("== {} ==", it.load.name));
-                    text += &format!("{title}\n\n{}\n", it.sections(&page));
-                }
+        (Format::Table, _) => output::print_document(&document),
+    }?;
+    page.write(&document, args.running.quiet)
+}
+
+fn document(args: &Args, judged: &[Judged], several: bool) -> Document<'static> {
+    let mut sections = Vec::new();
+    if !several {
+        sections = separated(judged.iter().flat_map(Judged::sections).collect());
+    } else if args.workloads.is_empty() {
+        sections.push(lines(judged));
+    } else {
+        for it in judged {
+            let mut chapter = Section::chapter(&it.load.name);
+            for part in separated(it.sections()) {
+                chapter.append(part);
             }
-            output::print(&format!("{text}{}", over_all_text(&page, args, judged)))
+            chapter.blank();
+            sections.push(chapter);
         }
+    }
+    if several {
+        sections.push(over_all_section(args, judged));
+    }
+    let mut names: Vec<&str> = args.workloads.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        names.push("of several loads");
+    }
+    Document {
+        name: format!("lowmark twin {}", names.join(" ")),
+        sections,
     }
 }
 
@@ -155,7 +181,7 @@ fn over_all<'a>(args: &Args, judged: &'a [Judged]) -> OverAll<'a> {
 }
 
 /// A line for each twin.
-fn lines(page: &Page, judged: &[Judged]) -> String {
+fn lines(judged: &[Judged]) -> Section<'static> {
     let mut table = TextTable::new()
         .column("load", Align::Left)
         .column("class", Align::Left)
@@ -190,18 +216,22 @@ fn lines(page: &Page, judged: &[Judged]) -> String {
             );
         }
     }
-    let remarks: String = judged.iter().filter_map(Judged::remarks).collect();
-    let table = table.render(page.style.as_ref(), page.width);
-    format!("{}\n\n{table}\n{remarks}\n", page.title("== Loads =="))
+    let mut section = Section::chapter("Loads");
+    section.table(table);
+    section.blank();
+    for remarks in judged.iter().filter_map(Judged::remarks) {
+        section.append(remarks);
+    }
+    section.blank();
+    section
 }
 
-fn over_all_text(page: &Page, args: &Args, judged: &[Judged]) -> String {
+fn over_all_section(args: &Args, judged: &[Judged]) -> Section<'static> {
     let over_all = over_all(args, judged);
-    let style = page.style.as_ref();
-    let mut text = format!("{}\n\n", page.title("== Over all loads =="));
+    let mut section = Section::chapter("Over all loads");
     match &over_all.distribution {
-        Some(distribution) => text += &distribution.text(style, page.width),
-        None => text += "no counter moved\n",
+        Some(distribution) => section.append(distribution.section()),
+        None => section.line("no counter moved"),
     }
     if !over_all.one_sided.is_empty() {
         let mut table = TextTable::new()
@@ -216,16 +246,24 @@ fn over_all_text(page: &Page, args: &Args, judged: &[Judged]) -> String {
             let fields = what.into_iter().chain(count).chain([counter.load.clone()]);
             table.row(fields.map(Field::from));
         }
-        text += &format!("\n{}", table.render(style, page.width));
+        section.blank();
+        section.table(table);
     }
     if let Some(effects) = &over_all.effects {
-        text += &format!("\n{}", effects.text(style, page.width));
+        section.blank();
+        section.append(effects.section());
     }
-    text + &worst(judged)
+    let worst = worst(judged);
+    if !worst.is_empty() {
+        section.blank();
+        section.line("the worst, to be judged again:");
+        worst.into_iter().for_each(|line| section.line(line));
+    }
+    section
 }
 
 /// The loads with the smallest part of near figures, as files to be run again.
-fn worst(judged: &[Judged]) -> String {
+fn worst(judged: &[Judged]) -> Vec<String> {
     let mut worst: Vec<(&Judged, usize, usize)> = judged
         .iter()
         .map(|it| (it, it.near()))
@@ -234,17 +272,13 @@ fn worst(judged: &[Judged]) -> String {
         .collect();
     // In parts of a million; those with more figures first where they are alike.
     worst.sort_by_key(|(_, all, near)| (near * 1_000_000 / all, Reverse(*all)));
-    let mut text = String::new();
-    for (it, all, near) in worst.into_iter().take(WORST) {
+    let worst = worst.into_iter().take(WORST).map(|(it, all, near)| {
         let file = &it.load.target;
         let again = match it.load.kernel_runs.as_ref().or(it.load.out.as_ref()) {
             Some(dir) => format!("lowmark twin {file} --kernel-runs {}", dir.display()),
             None => format!("lowmark twin {file}"),
         };
-        text += &format!("\n  {near} of {all} near: {again}");
-    }
-    match text.is_empty() {
-        true => text,
-        false => format!("\nthe worst, to be judged again:{text}\n"),
-    }
+        format!("  {near} of {all} near: {again}")
+    });
+    worst.collect()
 }
