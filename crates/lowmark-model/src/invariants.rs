@@ -1,6 +1,7 @@
 //! Invariants that hold between any two events.
 
 mod files;
+mod held;
 mod objects;
 mod shrinkers;
 
@@ -15,6 +16,7 @@ use crate::world::World;
 pub(crate) fn check(world: &World) {
     pages_are_conserved(&world.mm);
     lists_hold_what_they_say(&world.mm);
+    held::check(&world.mm);
     groups_are_charged_for_their_pages(&world.mm);
     slots_and_cache_agree(&world.mm);
     objects::check(&world.mm, world.mm.kernel.mechanisms.swap.swap_cache_index);

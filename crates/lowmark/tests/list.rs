@@ -29,7 +29,7 @@ fn each_topic_lists_what_it_should() {
             "swapin_readahead",
             "since v3.14, commit 579f82901f6f (swapin_nr_pages)",
         ],
-        ["lumpy_reclaim", "from v5.9 on"],
+        ["huge_pages", "from v5.9 on"],
         ["watermark_boost_factor", "v5.0"],
         ["swap-readahead-shaohua-2014", "with a recipe"],
     ];
@@ -129,8 +129,8 @@ fn workloads_run_as_shipped_or_are_said_not_to() {
             place.lowmark(&["run", name]).error(&["the model "]);
         }
     }
-    assert_eq!(refused, ["stress-highalloc", "thpscale"]);
-    let why = "stress-highalloc: the model cannot carry out";
+    assert_eq!(refused, ["thpscale"]);
+    let why = "thpscale: the model cannot carry out";
     assert!(rest.contains(why), "{rest}");
 }
 

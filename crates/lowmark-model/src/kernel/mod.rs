@@ -9,6 +9,7 @@
 //! To add a mechanism: an enum (or a variant), a row in the history, one `match` where the kernel has
 //! its `if`, a test.
 
+mod block_history;
 mod change;
 pub mod coverage;
 mod declare;

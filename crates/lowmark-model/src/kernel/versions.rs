@@ -1,6 +1,7 @@
 //! Which kernel has which mechanism: the oldest one, and what [`HISTORY`] says of later ones.
 
 use super::KernelError;
+use super::block_history::BLOCKS;
 pub use super::change::{Change, Version};
 use super::change::{v, v2_6};
 use super::early_history::BEFORE_4_8;
@@ -12,7 +13,9 @@ use super::shrinker_history::SHRINKERS;
 use std::sync::OnceLock;
 
 /// Every change between the oldest and the newest kernel of the model, in parts that are sorted by version each.
-const PARTS: [&[Change]; 5] = [BEFORE_4_8, BEFORE_6_6, SINCE_6_6, FREE_PAGES, SHRINKERS];
+const PARTS: [&[Change]; 6] = [
+    BEFORE_4_8, BEFORE_6_6, SINCE_6_6, BLOCKS, FREE_PAGES, SHRINKERS,
+];
 
 const CHANGES: usize = {
     let (mut part, mut changes) = (0, 0);

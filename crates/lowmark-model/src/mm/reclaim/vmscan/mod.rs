@@ -9,6 +9,7 @@
 mod classic;
 mod congestion;
 mod file_page;
+mod lumpy;
 mod node;
 mod page_list;
 mod pfmemalloc;
@@ -62,6 +63,8 @@ pub(crate) struct ScanControl {
     lru_pages: u64,
     /// Flags of the allocation that wants memory; those of kswapd.
     gfp: Gfp,
+    /// How it goes about a block.
+    mode: lumpy::Mode,
     /// What has been decided for the pass over the node.
     plan: node::Plan,
     /// What the pass over the node has found.
@@ -90,6 +93,7 @@ impl ScanControl {
             compaction_ready: false,
             lru_pages: 0,
             gfp: Gfp::kernel(NodeId::FIRST),
+            mode: Default::default(),
             plan: Default::default(),
             found: Default::default(),
         }

@@ -6,7 +6,7 @@
 //! 3. From 5.16 on what was found decides whether the reclaimer has to wait.
 
 use super::classic::shrink_lruvec;
-use super::{DEF_PRIORITY, ScanControl, Target, slab, throttle};
+use super::{ScanControl, Target, slab, throttle};
 use crate::ids::MemcgId;
 use crate::kernel::{HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime};
 use crate::mm::Mm;
@@ -57,14 +57,6 @@ pub(crate) struct Found {
     pub(super) unqueued: u64,
     /// Those under writeback that had been marked for reclaim.
     pub(super) congested: u64,
-}
-
-impl ScanControl {
-    /// `in_reclaim_compaction`: a block is wanted, and it is not to be had by reclaiming a little.
-    fn in_reclaim_compaction(&self) -> bool {
-        let costly = self.order as usize > PAGE_ALLOC_COSTLY_ORDER;
-        self.order > 0 && (costly || self.priority < DEF_PRIORITY - 2)
-    }
 }
 
 /// Passes at the current priority: another one as long as compaction lacks room for a block that is wanted.
@@ -150,7 +142,7 @@ impl Mm {
     /// `should_continue_reclaim`: a block is wanted, the last pass has freed something, there is neither a block nor
     /// room to make one in any zone, and there are inactive pages enough for that.
     fn should_continue_reclaim(&self, target: Target, reclaimed: u64, sc: &ScanControl) -> bool {
-        if !self.kernel.coverage.compaction || !sc.in_reclaim_compaction() || reclaimed == 0 {
+        if !self.kernel.coverage.compaction || !self.in_reclaim_compaction(sc) || reclaimed == 0 {
             return false;
         }
         let (order, class) = (sc.order as usize, sc.reclaim_idx);
