@@ -1,6 +1,7 @@
 //! Invariants that hold between any two events.
 
 mod files;
+mod held;
 mod huge_pages;
 mod objects;
 mod shrinkers;
@@ -16,6 +17,7 @@ use crate::world::World;
 pub(crate) fn check(world: &World) {
     pages_are_conserved(&world.mm);
     lists_hold_what_they_say(&world.mm);
+    held::check(&world.mm);
     groups_are_charged_for_their_pages(&world.mm);
     slots_and_cache_agree(&world.mm);
     huge_pages::check(&world.mm);

@@ -339,6 +339,7 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
             state
         },
         tasks: tasks
+            .filter(|(_, task)| !task.reaped)
             .map(|(id, task)| TaskTimes {
                 name: task.name.clone(),
                 pid: pid(id),

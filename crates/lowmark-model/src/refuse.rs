@@ -5,9 +5,10 @@ use crate::mm::files::inode::MAX_FILE_PAGES;
 use crate::mm::frames::pte::MAX_PAYLOAD;
 use crate::mm::frames::shadow::LRUVECS_MAX;
 use crate::mm::swap::swapfile::MAX_FRAMES;
+use crate::mm::types::BlockOrders;
 use crate::task::{Later, Unsupported, bytes_before, later, unsupported};
 use lowmark_spec::machine::{FsKind, PAGE_SIZE};
-use lowmark_spec::workload::SizeDist;
+use lowmark_spec::workload::{Op, SizeDist, Stmt};
 use lowmark_spec::{Machine, Scenario};
 use std::fmt::Write;
 
@@ -93,7 +94,8 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
         reason,
     })?;
     files(scenario)?;
-    let statements = unsupported(&scenario.workload);
+    let mut statements = unsupported(&scenario.workload);
+    statements.extend(too_large(scenario));
     if !statements.is_empty() {
         return Err(Refusal::Workload(statements));
     }
@@ -225,6 +227,35 @@ fn devices(machine: &Machine, kernel: &Kernel) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// Allocations of blocks that the allocator of the machine does not have.
+fn too_large(scenario: &Scenario) -> Vec<Unsupported> {
+    let largest = BlockOrders::of(scenario.machine.arch).largest;
+    let mut found = Vec::new();
+    for task in &scenario.workload.tasks {
+        let mut open: Vec<&Stmt> = task.instances.iter().flatten().collect();
+        while let Some(stmt) = open.pop() {
+            if let Op::Alloc(what) = &stmt.op
+                && what.order as usize > largest
+            {
+                let statement = format!(
+                    "alloc of order {}; its blocks are up to order {largest}",
+                    what.order
+                );
+                let entry = Unsupported {
+                    task: task.name.clone(),
+                    line: stmt.line,
+                    statement,
+                };
+                if !found.contains(&entry) {
+                    found.push(entry);
+                }
+            }
+            open.extend(stmt.op.bodies().into_iter().flatten());
+        }
+    }
+    found
 }
 
 /// Looks at the memory cgroups of a workload: whether the kernel has what they need.

@@ -23,7 +23,7 @@ struct Writer {
     kernels: &'static [&'static str],
 }
 
-const WRITERS: [Writer; 8] = [
+const WRITERS: [Writer; 10] = [
     Writer {
         name: "dd-n",
         set: &[("n", "4"), ("length", "1s")],
@@ -51,6 +51,20 @@ const WRITERS: [Writer; 8] = [
         slower: 200,
         check_every: 1,
         kernels: &["v2.6.37", "v3.2"],
+    },
+    Writer {
+        name: "kernbench",
+        set: &[
+            ("objects", "100"),
+            ("passes", "2"),
+            ("directories", "8"),
+            ("files", "4"),
+            ("heap", "1M"),
+            ("compile", "5ms"),
+        ],
+        slower: 1,
+        check_every: 1000,
+        kernels: &KERNELS,
     },
     Writer {
         name: "mapped-file-write",
@@ -84,6 +98,21 @@ const WRITERS: [Writer; 8] = [
         kernels: &KERNELS,
     },
     Writer {
+        name: "stress-highalloc",
+        set: &[
+            ("ram", "24M"),
+            ("settle", "2s"),
+            ("rest", "1s"),
+            ("directories", "8"),
+            ("files", "4"),
+            ("heap", "4M"),
+            ("compile", "20ms"),
+        ],
+        slower: 1,
+        check_every: 1000,
+        kernels: &KERNELS,
+    },
+    Writer {
         name: "stutter",
         // 6.18 reads ahead by up to 8 MiB; on 12 MB that leaves nothing for others now and then.
         set: &[("probed", "1M"), ("ram", "16M")],
@@ -94,9 +123,8 @@ const WRITERS: [Writer; 8] = [
 ];
 
 /// Those that write none, and those that the model refuses.
-const OTHERS: [&str; 6] = [
+const OTHERS: [&str; 5] = [
     "mapped-file-stream",
-    "stress-highalloc",
     "swap-seq-rand",
     "swap-small",
     "thpscale",

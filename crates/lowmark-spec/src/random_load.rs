@@ -7,7 +7,8 @@
 //! 3. Tasks take their memory, meet at a barrier, and then use it: all of it again, a hot part of it, or places drawn
 //!    from a distribution. How often is bounded by what one access takes in a guest that is translated
 //!    ([`tasks`]).
-//! 4. A setting of the kernel is drawn that matters to the class. With `effects` the load runs with two values of it.
+//! 4. One load in eight also asks for huge pages, which it holds for a while.
+//! 5. A setting of the kernel is drawn that matters to the class. With `effects` the load runs with two values of it.
 //!
 //! The text is what is parsed and run, so that a load that was kept is run again as any other file.
 
@@ -138,6 +139,7 @@ impl RandomLoad {
         for class in &classes {
             draft.task(*class, share, &mut stream);
         }
+        draft.blocks(&mut Stream::new(seed, "random load: blocks", number));
         let knob = knobs::draw(&classes, &mut stream);
         let run_seed = stream.below(SEEDS);
 

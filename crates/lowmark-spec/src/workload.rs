@@ -3,9 +3,11 @@
 //! This is what a backend carries out. Sizes and offsets are bytes, times are nanoseconds. Random
 //! choices are drawn by the backend from a stream seeded by (run seed, task name, instance).
 
+mod alloc;
 mod objects;
 mod probes;
 
+pub use alloc::{Alloc, AllocFlags, AllocSeries};
 pub use objects::{Barrier, Cgroup, File, FileKind, FileSet, Series, SizeDist, TimeUnit};
 pub use probes::{Answer, Probe, series_name, series_number};
 use serde::{Deserialize, Serialize};
@@ -87,6 +89,8 @@ pub struct Task {
 
 /// Index of a map among those of its task.
 pub type MapId = usize;
+/// Number of a pool among those of its task.
+pub type PoolId = usize;
 /// Index into [`Workload::files`].
 pub type FileId = usize;
 /// Index into [`Workload::filesets`].
@@ -382,18 +386,10 @@ pub enum Op {
         to: FileId,
         block: u64,
     },
-    /// Order-k pages held until `Free`
-    Alloc {
-        order: u32,
-        count: u64,
-        flags: Vec<String>,
-        pace_ns: u64,
-        give_up_success_ns: Option<u64>,
-        give_up_fail_ns: Option<u64>,
-        series: Option<usize>,
-    },
-    /// Gives back everything that `Alloc` holds
-    Free,
+    /// Blocks of pages, held until `Free`
+    Alloc(Alloc),
+    /// Gives back all that the instance holds in a pool
+    Free { pool: PoolId },
     /// nanosleep(2)
     Sleep(Duration),
     /// Sleep that stands for a user's thinking; the same as `Sleep` for the kernel
@@ -419,15 +415,8 @@ pub enum Op {
         chunk: u64,
         depth: u64,
     },
-    /// Short-lived compiler processes
-    Build {
-        per_second: u64,
-        lifetime: Duration,
-        anon: u64,
-        read: u64,
-        write: u64,
-        total: u64,
-    },
+    /// Short-lived processes, one after the other, as make(1) starts compilers: `body` is what each does
+    Build { times: Times, body: Vec<Stmt> },
     /// Loop
     Repeat { times: Times, body: Vec<Stmt> },
     /// Polls `condition` every `poll_ns` until it holds, doing `body` before each poll
@@ -483,8 +472,8 @@ impl Op {
             Op::Truncate { .. } => "truncate",
             Op::StatWalk { .. } => "stat_walk",
             Op::Copy { .. } => "copy",
-            Op::Alloc { .. } => "alloc",
-            Op::Free => "free",
+            Op::Alloc(_) => "alloc",
+            Op::Free { .. } => "free",
             Op::Sleep(_) => "sleep",
             Op::Think(_) => "think",
             Op::Burn(_) => "burn",
@@ -509,9 +498,10 @@ impl Op {
     /// The bodies nested in this statement.
     pub fn bodies(&self) -> Vec<&[Stmt]> {
         match self {
-            Op::Repeat { body, .. } | Op::Until { body, .. } | Op::Sample { body, .. } => {
-                vec![body]
-            }
+            Op::Repeat { body, .. }
+            | Op::Until { body, .. }
+            | Op::Sample { body, .. }
+            | Op::Build { body, .. } => vec![body],
             Op::Parallel { bodies } => bodies.iter().map(Vec::as_slice).collect(),
             _ => Vec::new(),
         }

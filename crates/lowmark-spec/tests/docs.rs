@@ -67,6 +67,11 @@ fn every_example_parses() {
         } else {
             "{ map = \"m\", kind = \"anon-private\", size = \"1G\" }, "
         };
+        let first = if name == "free" {
+            "{ alloc = \"pages\" }, "
+        } else {
+            first
+        };
         let example = if name == "probe" {
             format!("{{ sample = \"fault\", do = [{example}] }}")
         } else {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use lowmark_spec::machine::{Arch, DeviceKind, Elevator};
 #[allow(unused)]
 use lowmark_spec::workload::{
-    Access, Advice, Amount, End, FileRef, MapKind, Op, Order, Probe, Range, SizeDist, Stmt, Times,
-    Touch,
+    Access, Advice, Alloc, AllocFlags, Amount, End, FileRef, MapKind, Op, Order, Probe, Range,
+    SizeDist, Stmt, Times, Touch,
 };
 use lowmark_spec::{BuiltIn, Library, Machine, Overrides, Scenario, Source, parse, parse_machine};
 
@@ -277,23 +277,62 @@ fn thpscale_blocks() {
 #[test]
 fn stress_highalloc_pace() {
     let scenario = &workload("stress-highalloc.toml", &Overrides::default())[0];
-    let main = &scenario.workload.tasks[1].instances[0];
-    let Op::Alloc {
-        order,
-        count,
-        pace_ns,
-        give_up_success_ns,
-        ..
-    } = main[3].op
-    else {
-        panic!("an alloc")
-    };
-    assert_eq!((order, count, pace_ns), (9, 1459, 125_000_000));
-    assert_eq!(give_up_success_ns, Some(600_000_000_000));
+    let tasks = &scenario.workload.tasks;
+    let main = &tasks[2].instances[0];
+    let allocs: Vec<&Alloc> = main
+        .iter()
+        .filter_map(|stmt| match &stmt.op {
+            Op::Alloc(what) => Some(what),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(allocs.len(), 3);
+    for alloc in allocs {
+        assert_eq!((alloc.order, alloc.count), (9, 1459));
+        assert_eq!(
+            (alloc.pace_ns, alloc.flags),
+            (125_000_000, AllocFlags::Hugetlb)
+        );
+        assert_eq!(alloc.give_up_success_ns, Some(600_000_000_000));
+        let series = alloc.series.expect("a series");
+        let names = [series.success, series.failed].map(|at| &scenario.workload.series[at]);
+        assert_eq!(names[0].name, "huge-page");
+        assert_eq!(names[1].name, "huge-page-failed");
+        assert_eq!(names[0].unit, names[1].unit);
+    }
     // 3072 / 400 + 1 = 8.68 builds, each with a copy of the tree.
-    assert_eq!(scenario.workload.tasks[0].instances.len(), 8);
-    assert_eq!(scenario.workload.files.len(), 1 + 8 + 1);
-    assert_eq!(scenario.workload.files[8].path, "tree7");
+    assert_eq!(tasks[1].instances.len(), 8);
+    assert_eq!(scenario.workload.filesets[1].directories, 8 * 1740);
+}
+
+/// What a process of `build` maps is its own, and goes with it: neither is there afterwards nor in the next one.
+#[test]
+fn a_process_of_a_build_has_maps_of_its_own() {
+    let parsed = |run: &str| {
+        let text = format!(
+            "lowmark = 1\n[workload]\nname = \"w\"\n[machine]\nuse = \"small-512m-ssd\"\n\
+             [kernel]\nuse = \"v6.1\"\n[task.main]\nrun = [{run}]\n"
+        );
+        let source = Source {
+            name: "w".into(),
+            text,
+        };
+        parse(&source, &BuiltIn, &Overrides::default()).map_err(|error| error.render_plain())
+    };
+    let map = "{ map = \"m\", kind = \"anon-private\", size = \"1M\" }";
+    let touch = "{ touch = \"m\", access = \"write\" }";
+    let build = |body: &str| format!("{{ build = 2, do = [{body}] }}");
+    // The map of the instance and that of the processes have one name, also in a loop.
+    let own = build(&format!("{map}, {touch}"));
+    assert!(parsed(&format!("{map}, {{ repeat = 2, do = [{own}] }}, {touch}")).is_ok());
+    let error = parsed(&format!("{map}, {}", build(touch))).expect_err("not mapped there");
+    assert!(error.contains("which is not mapped here"), "{error}");
+    let error = parsed(&format!("{own}, {touch}")).expect_err("gone");
+    assert!(error.contains("which is not mapped here"), "{error}");
+    let error = parsed("{ free = \"pages\" }").expect_err("never filled");
+    assert!(error.contains("unknown pool `pages`"), "{error}");
+    let error = parsed("{ alloc = \"pages\", order = 19 }").expect_err("too large");
+    assert!(error.contains("an order from 0 to 18"), "{error}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ workload_files![
     "dd-n",
     "dd-rsync",
     "fs-mark",
+    "kernbench",
     "mapped-file-stream",
     "mapped-file-write",
     "postmark",

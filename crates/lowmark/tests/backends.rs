@@ -12,6 +12,11 @@ fn workload(statement: &str, task: &str) -> Workload {
     } else {
         "{ map = \"m\", kind = \"anon-private\", size = \"1G\" }, "
     };
+    let map = if statement.starts_with("{ free = ") {
+        "{ alloc = \"pages\", order = 9, gfp = \"hugetlb\" }, "
+    } else {
+        map
+    };
     let statement = if statement.starts_with("{ probe = ") {
         format!("{{ sample = \"fault\", do = [{statement}] }}")
     } else {

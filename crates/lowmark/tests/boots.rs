@@ -191,7 +191,11 @@ fn what_is_missing_is_said_before_anything_starts() {
     assert!(matches!(error, GuestError::DiskFull { .. }), "{error}");
     assert_eq!(left, Vec::<PathBuf>::new());
 
-    let mut odd = workload("128M", "", "[task.main]\nrun = [{ alloc = 9 }]\n");
+    let mut odd = workload(
+        "128M",
+        "",
+        "[task.main]\nrun = [{ alloc = \"a\", order = 3 }]\n",
+    );
     let toggle = lowmark_spec::Toggle::Remove("swapin_nr_pages".into());
     odd.kernel.toggles.push(toggle);
     let (error, _) = with_script(script, &odd, limit);

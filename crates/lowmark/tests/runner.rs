@@ -296,7 +296,12 @@ fn what_it_cannot_do_has_its_name() {
         r#"
 [task.main]
 threads = 2
-run = [{ alloc = 9 }, { repeat = 2, do = [{ stop_self = true }] }]
+run = [
+  { alloc = "a", order = 3, gfp = "hugetlb" },
+  { alloc = "a", order = 9, gfp = "thp" },
+  { build = 2, do = [{ burn = "1ms" }] },
+  { repeat = 2, do = [{ stop_self = true }] },
+]
 [task.other]
 run = [{ resume = "main" }]
 "#,
@@ -308,8 +313,10 @@ run = [{ resume = "main" }]
     assert_eq!(
         found,
         [
-            "alloc (task main, line 13)",
-            "stop_self in threads (task main, line 13)"
+            "alloc of order 3 (task main, line 14)",
+            "alloc with flags other than gfp = \"hugetlb\" (task main, line 15)",
+            "build in threads (task main, line 16)",
+            "stop_self in threads (task main, line 17)"
         ]
     );
 }

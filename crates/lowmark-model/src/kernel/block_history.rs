@@ -32,6 +32,7 @@ pub(super) const BLOCKS: &[Change] = &[
         summary: "for a block twice as much is reclaimed, single pages, and compaction does the rest",
         effect: |m| {
             m.blocks.block_reclaim = BlockReclaim::TwiceTheBlock;
+            m.reclaim.lumpy_reclaim = LumpyReclaim::Compaction;
         },
     },
     Change {

@@ -87,7 +87,7 @@ const OLDEST: Version = v2_6(36);
 switched! {
     /// A region has a page of page tables, which cannot be moved, for each 2 MiB in use (`pte_alloc`). Without it they
     /// are a part of what the machine file calls `occupied`.
-    page_tables: OLDEST, Some(v(5, 0)), Some(v(5, 0));
+    page_tables: OLDEST, Some(v(5, 0)), Some(OLDEST);
     /// Nodes of the trees in which files, shared memory and swap find their pages take memory (`mm/slub.c`). Without it
     /// they are a part of `occupied`.
     slab_pages: OLDEST, None, Some(v(5, 0));
@@ -135,12 +135,6 @@ const fn absent(
 
 /// Parts of the kernel that the model has for no version.
 pub const ABSENT: &[Subject] = &[
-    absent(
-        "lumpy_reclaim",
-        OLDEST,
-        Some(v(3, 5)),
-        "Reclaim for a block of pages takes the neighbours of a page as well (5ad333eb66ff, removed by c53919adc045). The model reclaims for blocks as for single pages.",
-    ),
     absent(
         "lru_gen",
         v(6, 1),

@@ -19,6 +19,7 @@ mod error;
 mod free_page_history;
 mod history;
 mod huge_page_history;
+mod lumpy_history;
 pub mod mechanisms;
 mod recent_history;
 mod resolve;

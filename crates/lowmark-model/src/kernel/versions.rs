@@ -8,14 +8,15 @@ use super::early_history::BEFORE_4_8;
 use super::free_page_history::FREE_PAGES;
 use super::history::BEFORE_6_6;
 use super::huge_page_history::HUGE_PAGES;
+use super::lumpy_history::LUMPY;
 use super::mechanisms::*;
 use super::recent_history::SINCE_6_6;
 use super::shrinker_history::SHRINKERS;
 use std::sync::OnceLock;
 
 /// Every change between the oldest and the newest kernel of the model, in parts that are sorted by version each.
-const PARTS: [&[Change]; 7] = [
-    BEFORE_4_8, BEFORE_6_6, SINCE_6_6, FREE_PAGES, SHRINKERS, HUGE_PAGES, BLOCKS,
+const PARTS: [&[Change]; 8] = [
+    BEFORE_4_8, BEFORE_6_6, SINCE_6_6, LUMPY, FREE_PAGES, SHRINKERS, HUGE_PAGES, BLOCKS,
 ];
 
 const CHANGES: usize = {

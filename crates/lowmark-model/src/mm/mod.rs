@@ -18,6 +18,7 @@ pub(crate) mod writeback;
 use crate::ids::{InodeId, LruvecId, MemcgId, NodeId, WbId, ZoneId};
 use crate::kernel::Kernel;
 use crate::mm::types::{Pfn, ZoneType};
+use alloc::held::Held;
 use alloc::mmzone::{Built, Layout, Lruvec, Node, Zone};
 use alloc::slub::Slub;
 use fault::memory::Vma;
@@ -28,6 +29,7 @@ use frames::mapping::Mappings;
 use frames::page::Pages;
 use huge_memory::HugeMemory;
 use lowmark_spec::Machine;
+use lowmark_spec::machine::Arch;
 use memcontrol::Memcontrol;
 use shrinker::Shrinkers;
 use swap::swapfile::Swap;
@@ -41,6 +43,8 @@ use writeback::page_writeback::DirtyLimits;
 pub(crate) struct Mm {
     /// The kernel that runs: every rule of memory is read here.
     pub(crate) kernel: Kernel,
+    /// The machine's architecture.
+    pub(crate) arch: Arch,
     /// Every frame (`mem_map`).
     pub(crate) pages: Pages,
     /// Zones of all nodes, node by node, lowest first.
@@ -73,6 +77,8 @@ pub(crate) struct Mm {
     pub(crate) shrinkers: Shrinkers,
     /// The kernel's own objects.
     pub(crate) slub: Slub,
+    /// Blocks that tasks hold.
+    pub(crate) held: Held,
     /// Swap areas and slots.
     pub(crate) swap: Swap,
     /// Huge pages of private memory.
@@ -107,7 +113,9 @@ impl Mm {
     }
 
     /// Memory as it is after boot, `occupied` allocated.
-    pub(crate) fn new(machine: &Machine, kernel: Kernel) -> Mm {
+    pub(crate) fn new(machine: &Machine, mut kernel: Kernel) -> Mm {
+        // Compaction is that of x86, by its pageblocks.
+        kernel.coverage.compaction &= machine.arch != Arch::Ppc64;
         let layout = Layout::of(machine, &kernel);
         let Built {
             zones,
@@ -121,6 +129,7 @@ impl Mm {
         let high = zones.iter().any(|zone| zone.kind == ZoneType::High);
         let huge = HugeMemory::new(&kernel, layout.thp, pages.len(), nodes.len());
         let mut mm = Mm {
+            arch: machine.arch,
             pages,
             zones,
             nodes,
@@ -141,6 +150,7 @@ impl Mm {
             limits: TiVec::from(vec![DirtyLimits::default()]),
             shrinkers,
             slub: Slub::new(&kernel, machine, high),
+            held: Held::default(),
             swap: Swap::new(machine, &kernel, high),
             huge,
             stat: VmStat::default(),

@@ -3,7 +3,7 @@
 
 use crate::ids::NodeId;
 use lowmark_record::event::gfp;
-use lowmark_spec::machine::ZoneKind;
+use lowmark_spec::machine::{Arch, ZoneKind};
 
 /// Page frame number.
 pub(crate) type Pfn = u32;
@@ -37,6 +37,8 @@ pub(crate) mod flag {
     pub(crate) const WORKINGSET: u16 = 1 << 10;
     /// PageAnon (`PAGE_MAPPING_ANON`): `owner` is or was in a private region
     pub(crate) const ANON: u16 = 1 << 11;
+    /// First page of a free block on the list of a CPU.
+    pub(crate) const PCP: u16 = 1 << 12;
     /// PageBuddy: first page of a free block. No page in use is being read and
     /// written at once.
     pub(crate) const BUDDY: u16 = LOCKED | WRITEBACK;
@@ -49,8 +51,8 @@ pub(crate) const UNMAPPED: u32 = u32::MAX;
 pub(crate) const MAX_NR_ZONES: usize = 4;
 /// Pages by type of their zone.
 pub(crate) type ByZone = [u64; MAX_NR_ZONES];
-/// Orders of the buddy allocator, 0 to 10.
-pub(crate) const MAX_ORDER: usize = 11;
+/// Orders of the buddy allocator on the machine that has most, 0 to 12.
+pub(crate) const MAX_ORDER: usize = 13;
 /// Blocks above this order are hard to come by, and who wants one may do without.
 pub(crate) const PAGE_ALLOC_COSTLY_ORDER: usize = 3;
 
@@ -106,9 +108,29 @@ pub(crate) enum Mark {
     High,
 }
 
-/// Order of a pageblock (`pageblock_order`): that of a huge page.
+/// How large blocks of an architecture are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BlockOrders {
+    /// The largest order of a block (`MAX_PAGE_ORDER`, before 6.8 `MAX_ORDER - 1`).
+    pub(crate) largest: usize,
+    /// Order of a pageblock (`pageblock_order`): that of a huge page.
+    pub(crate) pageblock: usize,
+}
+
+impl BlockOrders {
+    /// PPC64 with pages of 4 KiB has huge pages of 16 MiB, and `CONFIG_FORCE_MAX_ZONEORDER=13` for them.
+    pub(crate) fn of(arch: Arch) -> BlockOrders {
+        let (largest, pageblock) = match arch {
+            Arch::X86_64 | Arch::X86_32 => (10, PAGEBLOCK_ORDER),
+            Arch::Ppc64 => (12, 12),
+        };
+        BlockOrders { largest, pageblock }
+    }
+}
+
+/// Order of a pageblock of x86.
 pub(crate) const PAGEBLOCK_ORDER: usize = 9;
-/// Pages of a pageblock (`pageblock_nr_pages`).
+/// Pages of a pageblock of x86 (`pageblock_nr_pages`).
 pub(crate) const PAGEBLOCK_PAGES: Pfn = 1 << PAGEBLOCK_ORDER;
 
 /// What can be done about a page so that its block becomes free (`enum migratetype`).
@@ -203,6 +225,13 @@ impl Gfp {
 
     /// These flags on a node.
     pub(crate) fn of(node: NodeId, flags: u64) -> Gfp {
+        Gfp { flags, node }
+    }
+
+    /// GFP_TRANSHUGE with direct reclaim on a node: what a huge page is allocated with for a fault. It wakes no kswapd, and
+    /// gives up soon.
+    pub(crate) fn transhuge(node: NodeId) -> Gfp {
+        let flags = gfp::TRANSHUGE | gfp::NORETRY;
         Gfp { flags, node }
     }
 

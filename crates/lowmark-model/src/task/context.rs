@@ -4,11 +4,11 @@ use super::files::Turn;
 use crate::mm::fault::memory::FaultError;
 use crate::mm::files::filemap::OpenFile;
 use crate::mm::files::filemap_write::WriteError;
-use crate::mm::types::OutOfMemory;
+use crate::mm::types::{OutOfMemory, Pfn};
 use crate::world::SysRef;
 use lowmark_spec::random::Stream;
 use lowmark_spec::visit::Visit;
-use lowmark_spec::workload::{Answer, Workload};
+use lowmark_spec::workload::{Answer, PoolId, Workload};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -86,7 +86,9 @@ pub(super) struct Context {
     pub(super) open: BTreeMap<usize, OpenFile>,
     /// Orders in which files of sets are taken.
     pub(super) picks: BTreeMap<Turn, Visit>,
-    /// Threads of this instance that `parallel` has started, for their streams.
+    /// First pages of the blocks that it holds, by pool.
+    pub(super) held: BTreeMap<PoolId, Vec<Pfn>>,
+    /// Threads of this instance that `parallel` has started, and processes of `build`, for their streams.
     pub(super) threads: u64,
     /// What the last `probe` of a `sample` found.
     pub(super) answer: Option<Answer>,

@@ -2,9 +2,10 @@
 
 use super::barrier;
 use super::context::{Context, Program, Stop};
+use super::process::run_process;
 use super::support::unsupported;
 use super::{Barrier, Files, Group, Shared};
-use super::{fileio, maps};
+use super::{alloc, fileio, maps};
 use crate::boot::Boot;
 use crate::ids::{MemcgId, NodeId};
 use crate::mm::files::truncate;
@@ -121,6 +122,7 @@ fn start_instances(sys: &SysRef, program: &Rc<Program>, task: usize, count: u64)
             maps: vec![None; spec.maps.len()],
             open: Default::default(),
             picks: Default::default(),
+            held: Default::default(),
             threads: 0,
             answer: None,
         };
@@ -146,6 +148,7 @@ async fn run_instance(mut context: Context, instance: usize) {
         maps::unmap(&mut context, map).await;
     }
     fileio::close_all(&mut context).await;
+    alloc::free_all(&mut context);
     // Files without a name go with the last task that could have them open.
     let kept = {
         let world = &mut *context.sys.world();
@@ -165,10 +168,10 @@ async fn run_instance(mut context: Context, instance: usize) {
     group.waiters.wake_all(&mut world.sched);
 }
 
-type BodyFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Stop>> + 'a>>;
+pub(super) type BodyFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Stop>> + 'a>>;
 
 /// Carries out statements in order; one that cannot be carried out ends the run. Boxed, because bodies nest.
-fn run_body<'a>(context: &'a mut Context, body: &'a [Stmt]) -> BodyFuture<'a> {
+pub(super) fn run_body<'a>(context: &'a mut Context, body: &'a [Stmt]) -> BodyFuture<'a> {
     Box::pin(async move {
         for stmt in body {
             let around = {
@@ -255,7 +258,10 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
         Op::Kill { task } => for_each_running(context, *task, |sched, id| sched.kill(id)),
         Op::Spawn { task, count } => start_instances(&sys, &context.program, *task, *count),
         Op::Wait { task } => wait_for(context, *task).await,
-        Op::Repeat { times, body } => return repeat(context, *times, body).await,
+        Op::Repeat { times, body } => return repeat(context, *times, body, run_body).await,
+        Op::Build { times, body } => return repeat(context, *times, body, run_process).await,
+        Op::Alloc(what) => return alloc::alloc(context, what).await,
+        Op::Free { pool } => alloc::free(context, *pool).await,
         Op::Until {
             condition,
             poll_ns,
@@ -320,24 +326,32 @@ async fn wait_for(context: &Context, task: usize) {
     }
 }
 
-async fn repeat(context: &mut Context, times: Times, body: &[Stmt]) -> Result<(), Stop> {
+/// What one round of a loop is.
+type Round = for<'a> fn(&'a mut Context, &'a [Stmt]) -> BodyFuture<'a>;
+
+async fn repeat(
+    context: &mut Context,
+    times: Times,
+    body: &[Stmt],
+    round: Round,
+) -> Result<(), Stop> {
     match times {
         Times::Count(count) => {
             for _ in 0..count {
-                run_body(context, body).await?;
+                round(context, body).await?;
             }
         }
         Times::For(time) => {
             let now = |context: &Context| context.sys.world().sched.now();
             let end = now(context).saturating_add(time);
             while now(context) < end {
-                run_body(context, body).await?;
+                round(context, body).await?;
                 // A body that takes no time at all must not stop the clock.
                 context.sys.charge(Mode::User, 1).await;
             }
         }
         Times::Forever => loop {
-            run_body(context, body).await?;
+            round(context, body).await?;
             context.sys.charge(Mode::User, 1).await;
         },
     }
@@ -377,6 +391,7 @@ async fn parallel(context: &mut Context, bodies: &[Vec<Stmt>]) {
         let mut thread = Context {
             open: Default::default(),
             picks: Default::default(),
+            held: Default::default(),
             thread: context.threads,
             answer: None,
             ..context.clone()
@@ -387,6 +402,7 @@ async fn parallel(context: &mut Context, bodies: &[Vec<Stmt>]) {
         let future: BoxFuture = Box::pin(async move {
             let _stopped = run_body(&mut thread, &body).await;
             fileio::close_all(&mut thread).await;
+            alloc::free_all(&mut thread);
             barrier::wait(&thread.sys, done).await;
         });
         let world = &mut *sys.world();

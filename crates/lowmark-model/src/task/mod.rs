@@ -1,11 +1,13 @@
 //! The workload's tasks: each statement of the language, done to the model.
 
+mod alloc;
 mod barrier;
 mod context;
 mod fileio;
 mod files;
 mod interpreter;
 mod maps;
+mod process;
 mod since;
 mod support;
 mod touch;

@@ -83,7 +83,10 @@ fn missing(op: &Op) -> Option<String> {
         | Op::StatWalk { .. }
         | Op::DropCaches { .. }
         | Op::Reclaim { .. }
-        | Op::Copy { .. } => None,
+        | Op::Copy { .. }
+        | Op::Alloc(_)
+        | Op::Free { .. }
+        | Op::Build { .. } => None,
         Op::Read(io) | Op::Write(io) | Op::Append(io) => match io.direct {
             true => part("with direct"),
             false => None,

@@ -74,6 +74,8 @@ pub(crate) struct Task {
     pub(crate) end: Option<Nanos>,
     /// SIGKILL is pending.
     pub(crate) killed: bool,
+    /// Its parent has waited for its end, and has its times.
+    pub(crate) reaped: bool,
     /// What it waits for, for the verdict on a deadlock.
     pub(crate) waiting_for: &'static str,
     /// Time that it has spent in the kernel and not yet accounted for.
@@ -168,6 +170,7 @@ pub(crate) struct SwitchCosts {
     pub(crate) mm: Nanos,
 }
 
+mod children;
 mod nodes;
 
 impl Sched {
@@ -252,6 +255,7 @@ impl Sched {
             start: self.now,
             end: None,
             killed: false,
+            reaped: false,
             waiting_for: "its first run",
             owed: 0,
             sleep: 0,

@@ -11,6 +11,7 @@
 //! what the process uses while it ends.
 
 use super::cgroups;
+use super::hugetlb;
 use super::interpreter::{Context, Program, run_body};
 use super::report::{self, Line, now_ns};
 use super::sys::{self, Ended, Fork};
@@ -331,6 +332,7 @@ fn run_process(
         picks: BTreeMap::new(),
         buffer: None,
         answer: None,
+        held: BTreeMap::new(),
     };
     let ok = std::thread::scope(|scope| {
         let mut others = Vec::new();
@@ -342,7 +344,7 @@ fn run_process(
                 run_thread(&mut context, instance)
             }));
         }
-        let ok = run_body(&mut context(first), &spec.instances[first]).is_ok();
+        let ok = run_instance(&mut context(first), first);
         others
             .into_iter()
             .fold(ok, |ok, other| other.join().unwrap_or(false) && ok)
@@ -351,15 +353,22 @@ fn run_process(
     i32::from(!(ok && flushed))
 }
 
+/// Carries out an instance's statements; what it still holds then goes.
+fn run_instance(context: &mut Context, instance: usize) -> bool {
+    let program = context.program.clone();
+    let done = run_body(
+        context,
+        &program.workload.tasks[context.task].instances[instance],
+    );
+    let freed = hugetlb::free_all(context);
+    done.is_ok() && freed.is_ok()
+}
+
 /// An instance that is not the first thread of its process.
 fn run_thread(context: &mut Context, instance: usize) -> bool {
     let start_ns = now_ns();
     let program = context.program.clone();
-    let ok = run_body(
-        context,
-        &program.workload.tasks[context.task].instances[instance],
-    )
-    .is_ok();
+    let ok = run_instance(context, instance);
     context.maps.clear();
     let usage = sys::thread_usage();
     let reported = report::write(&Line::Task {

@@ -7,6 +7,8 @@ use super::cgroups;
 use super::coordinator::Request;
 use super::fileio;
 use super::files::Files;
+use super::hugetlb;
+use super::process::run_process;
 use super::procfs::{self, Kswapd};
 use super::report::{self, Line, now_ns};
 use super::shared::{Process, Shared};
@@ -17,7 +19,7 @@ use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::random::Stream;
 use lowmark_spec::visit::Visit;
 use lowmark_spec::workload::{
-    Advice, Answer, MapKind, Op, Probe, Range, Stmt, Times, Workload, series_number,
+    Advice, Answer, MapKind, Op, PoolId, Probe, Range, Stmt, Times, Workload, series_number,
 };
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -83,6 +85,8 @@ pub(super) struct Context {
     pub(super) picks: BTreeMap<usize, Visit>,
     /// Buffer for reads and writes.
     pub(super) buffer: Option<fileio::Buffer>,
+    /// Huge pages that it holds, by pool.
+    pub(super) held: BTreeMap<PoolId, u64>,
     /// What the last `probe` of a `sample` found.
     pub(super) answer: Option<Answer>,
 }
@@ -106,10 +110,11 @@ impl Context {
             picks: BTreeMap::new(),
             buffer: None,
             answer: None,
+            held: BTreeMap::new(),
         }
     }
 
-    fn locked<T>(&self, act: impl FnOnce(&Process) -> T) -> T {
+    pub(super) fn locked<T>(&self, act: impl FnOnce(&Process) -> T) -> T {
         let _held = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         act(&self.process)
     }
@@ -261,7 +266,10 @@ fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             context.request(Request::Kill { task: *task })?;
         }
         Op::Wait { task } => context.program.shared.wait_ended(*task),
-        Op::Repeat { times, body } => repeat(context, *times, body)?,
+        Op::Repeat { times, body } => repeat(context, *times, body, run_body)?,
+        Op::Build { times, body } => repeat(context, *times, body, run_process)?,
+        Op::Alloc(what) => hugetlb::alloc(context, what)?,
+        Op::Free { pool } => hugetlb::free(context, *pool)?,
         Op::Until {
             condition,
             poll_ns,
@@ -300,7 +308,7 @@ fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
         | Op::Truncate { .. }
         | Op::StatWalk { .. }
         | Op::Copy { .. } => fileio::run(context, stmt)?,
-        Op::Alloc { .. } | Op::Free | Op::Pipe { .. } | Op::Build { .. } | Op::Expect { .. } => {
+        Op::Pipe { .. } | Op::Expect { .. } => {
             return Err(Stop::Failed("the runner cannot do this yet".into()));
         }
     }
@@ -337,18 +345,21 @@ fn new_region(context: &Context, kind: MapKind, length: u64, offset: u64) -> Res
     Ok(Region { mapping, kind })
 }
 
-fn repeat(context: &mut Context, times: Times, body: &[Stmt]) -> Result<(), Stop> {
+/// What one round of a loop is.
+type Round = fn(&mut Context, &[Stmt]) -> Result<(), Stop>;
+
+fn repeat(context: &mut Context, times: Times, body: &[Stmt], round: Round) -> Result<(), Stop> {
     match times {
-        Times::Count(count) => (0..count).try_for_each(|_| run_body(context, body)),
+        Times::Count(count) => (0..count).try_for_each(|_| round(context, body)),
         Times::For(time) => {
             let end = now_ns().saturating_add(time);
             while now_ns() < end {
-                run_body(context, body)?;
+                round(context, body)?;
             }
             Ok(())
         }
         Times::Forever => loop {
-            run_body(context, body)?;
+            round(context, body)?;
         },
     }
 }
@@ -360,7 +371,12 @@ fn parallel(context: &mut Context, bodies: &[Vec<Stmt>]) -> Result<(), Stop> {
     let results: Vec<Result<(), Stop>> = std::thread::scope(|scope| {
         let started: Vec<_> = threads
             .into_iter()
-            .map(|(mut thread, body)| scope.spawn(move || run_body(&mut thread, body)))
+            .map(|(mut thread, body)| {
+                scope.spawn(move || {
+                    run_body(&mut thread, body)?;
+                    hugetlb::free_all(&mut thread)
+                })
+            })
             .collect();
         let failed = |_| Err(Stop::Failed("a thread of the runner panicked".into()));
         started

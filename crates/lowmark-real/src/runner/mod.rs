@@ -15,7 +15,9 @@ mod cgroups;
 mod coordinator;
 mod fileio;
 mod files;
+mod hugetlb;
 mod interpreter;
+mod process;
 pub mod procfs;
 mod report;
 mod shared;
@@ -95,11 +97,33 @@ pub fn run(workload: Workload, seed: u64, options: &Options) -> io::Result<bool>
         pin: options.pin,
         touches: options.touches,
     });
+    let pool = match grows_pool(&program.workload) {
+        true => Some(hugetlb::Before::the_run()?),
+        false => None,
+    };
     rustix::fs::sync();
     println!("{READY}");
     let mut go = [0];
     io::stdin().read_exact(&mut go)?;
-    Coordinator::new(program, heard).run()
+    let done = Coordinator::new(program, heard).run();
+    pool.map_or(Ok(()), |pool| pool.restore())?;
+    done
+}
+
+/// Whether a statement of the workload changes the pool of huge pages.
+fn grows_pool(workload: &Workload) -> bool {
+    let mut open: Vec<&Stmt> = workload
+        .tasks
+        .iter()
+        .flat_map(|task| task.instances.iter().flatten())
+        .collect();
+    while let Some(stmt) = open.pop() {
+        if matches!(stmt.op, Op::Alloc(_)) {
+            return true;
+        }
+        open.extend(stmt.op.bodies().into_iter().flatten());
+    }
+    false
 }
 
 /// Counters of turns through filesets, one for each statement that takes files in sequence.

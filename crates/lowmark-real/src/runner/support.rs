@@ -1,6 +1,7 @@
 //! Which statements the runner can carry out.
 
-use lowmark_spec::workload::{FileIo, Op, Sharing, SizeDist, Stmt, Task, Workload};
+use super::hugetlb::HUGE_ORDER;
+use lowmark_spec::workload::{AllocFlags, FileIo, Op, Sharing, SizeDist, Stmt, Task, Workload};
 
 /// Something in a workload that the runner cannot carry out yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,9 +68,16 @@ fn collect(task: &Task, stmt: &Stmt, found: &mut Vec<Unsupported>) {
 fn missing(task: &Task, op: &Op) -> Option<String> {
     let part = |what: &str| Some(format!("{} {what}", op.name()));
     match op {
-        // User space has no way to ask for pages of an order.
-        Op::Alloc { .. } | Op::Free | Op::Build { .. } | Op::Pipe { .. } | Op::Expect { .. } => {
-            Some(op.name().into())
+        Op::Pipe { .. } | Op::Expect { .. } => Some(op.name().into()),
+        // User space has no other way to ask for a block of pages than by a pool of huge pages.
+        Op::Alloc(what) if what.order != HUGE_ORDER => part(&format!("of order {}", what.order)),
+        Op::Alloc(what) if what.flags != AllocFlags::Hugetlb => {
+            part("with flags other than gfp = \"hugetlb\"")
+        }
+        // A process with several threads cannot be forked.
+        Op::Build { .. } if task.sharing == Sharing::Threads => part("in threads"),
+        Op::Parallel { bodies } if bodies.iter().flatten().any(builds) => {
+            Some("build in parallel".into())
         }
         // SIGSTOP stops a process, never one thread of it.
         Op::StopSelf if task.sharing == Sharing::Threads => part("in threads"),
@@ -82,4 +90,10 @@ fn missing(task: &Task, op: &Op) -> Option<String> {
 
 fn can_go_direct(io: &FileIo) -> bool {
     !io.direct || io.block.is_multiple_of(lowmark_spec::machine::PAGE_SIZE)
+}
+
+/// Whether there is a `build` in a statement.
+fn builds(stmt: &Stmt) -> bool {
+    let inner = stmt.op.bodies().into_iter().flatten();
+    matches!(stmt.op, Op::Build { .. }) || inner.into_iter().any(builds)
 }

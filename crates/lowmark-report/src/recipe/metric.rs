@@ -48,6 +48,9 @@ pub enum Measure {
     Series,
     /// How many samples of a series there are in a second.
     Rate,
+    /// Percent of attempts that succeeded, without its fraction as mmtests prints it: samples of a series, of those and the
+    /// samples of the series with `-failed` behind its name.
+    Success,
     /// A figure of dirty throttling, by its name in JSON ([`DirtyFigures`]).
     Dirty,
 }
@@ -246,6 +249,7 @@ impl Metric {
             Measure::Lock => list_lock(recording, name),
             Measure::Series => self.series(recording, name),
             Measure::Rate => self.rate(recording, name),
+            Measure::Success => self.success(recording, name),
             Measure::Vmscan => run.reclaim()?.vmscan_row(name),
             Measure::Congestion => run.reclaim()?.congestion_row(name),
             Measure::Writepage => run.reclaim()?.writepage_row(name),
@@ -271,6 +275,7 @@ impl Metric {
             (_, Some(unit)) => unit.symbol(),
             (Measure::Cpu, _) => "% of a CPU",
             (Measure::Rate, _) => "/s",
+            (Measure::Success, _) => "%",
             (Measure::Device, _) => named(&DEVICE),
             (Measure::Io, _) => named(&IO),
             (Measure::Lock, _) => named(&LIST_LOCK),

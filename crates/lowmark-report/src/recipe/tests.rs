@@ -532,6 +532,28 @@ fn figures_of_phases_windows_groups_and_rates() {
     assert_eq!((sums("min"), sums("max")), (Some(70.0), Some(90.0)));
 }
 
+/// Attempts that succeeded and those that did not are two series; the percentage has no fraction, as in mmtests.
+#[test]
+fn success_is_a_whole_percentage_of_attempts() {
+    let mut recording = with_samples(&[(600, 1), (700, 1), (2400, 1), (2600, 1)]);
+    let failed = Series {
+        name: "op-failed".into(),
+        unit: Unit::Milliseconds,
+        samples: vec![(800_000_000, 1), (2_700_000_000, 1), (2_800_000_000, 1)],
+    };
+    recording.series.push(failed);
+    let of = |rest: &str| {
+        let metric = format!("{{ value = \"success\", name = \"op\"{rest} }}");
+        measured(&recording, &metric)
+    };
+    // 3 of 4 to the end of the phase, 1 of 3 after it.
+    assert_eq!(of(", phase = \"run\""), Some(75.0));
+    let elsewhere = "{ value = \"success\", name = \"round\", phase = \"run\" }";
+    assert_eq!(measured(&recording, elsewhere), Some(100.0));
+    let none = "{ value = \"success\", name = \"nothing\" }";
+    assert_eq!(measured(&recording, none), None);
+}
+
 /// kswapd and a task wait, kswapd reclaims and writes.
 #[test]
 fn rows_of_the_blocks_of_a_trace() {
@@ -686,7 +708,7 @@ fn figures_that_there_are_not() {
         ),
         (
             "{ value = \"cpu\", phase = \"p\" }",
-            "phase: only elapsed, series and rate",
+            "phase: only elapsed, series, rate and success",
         ),
         (
             "{ value = \"cpu\", each = \"p\" }",

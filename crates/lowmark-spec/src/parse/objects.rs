@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::machine::Machine;
-use crate::workload::{Cgroup, File, FileKind, FileSet, Series, SizeDist, TimeUnit};
+use crate::workload::{
+    Cgroup, File, FileKind, FileSet, PoolId, Series, SizeDist, TaskId, TimeUnit,
+};
 
 use super::budget::Budget;
 use super::cgroups;
@@ -62,6 +64,8 @@ pub(crate) struct Objects {
     series_spans: Vec<(Span, bool)>,
     pub(crate) phases: Vec<String>,
     phase_names: BTreeMap<String, usize>,
+    /// Names of the pools of each task.
+    pools: BTreeMap<TaskId, Vec<String>>,
 }
 
 /// Reads the sections `[file.*]`, `[fileset.*]`, `[barrier.*]`, `[cgroup.*]` and `[series.*]`.
@@ -420,6 +424,50 @@ impl Objects {
             *stated = true;
         }
         Ok(index)
+    }
+
+    /// Number of a pool of a task, adding it at its first use.
+    pub(crate) fn pool(
+        &mut self,
+        scope: &Scope<'_>,
+        node: &Node,
+        task: TaskId,
+        budget: &mut Budget,
+    ) -> Result<PoolId> {
+        let name = scope.text(node)?;
+        identifier(&name, node.span, "a pool")?;
+        let pools = self.pools.entry(task).or_default();
+        if let Some(pool) = pools.iter().position(|known| *known == name) {
+            return Ok(pool);
+        }
+        budget.charge(node.span, name.len())?;
+        pools.push(name);
+        Ok(pools.len() - 1)
+    }
+
+    /// Number of a pool in which statements before this one may have put something.
+    pub(crate) fn known_pool(
+        &self,
+        scope: &Scope<'_>,
+        node: &Node,
+        task: TaskId,
+    ) -> Result<PoolId> {
+        let name = scope.text(node)?;
+        let pools = self.pools.get(&task).map_or(&[][..], Vec::as_slice);
+        pools
+            .iter()
+            .position(|known| *known == name)
+            .ok_or_else(|| {
+                Problem::new(
+                    node.span,
+                    format!("unknown pool `{}`", shorten(&name)),
+                    format!(
+                        "a task fills it first: {{ alloc = \"{}\", order = 9, count = 10 }}; {}",
+                        shorten(&name),
+                        suggest::help(&name, pools.iter().map(String::as_str))
+                    ),
+                )
+            })
     }
 
     /// Index of a phase label, adding it at its first use.

@@ -85,6 +85,25 @@ impl Draft {
             &format!("\n[task.{name}]\nprocesses = {processes}\n{group}run = [\n{run}]\n");
     }
 
+    /// One time in eight: a task that asks for huge pages while the others are at work, once or twice.
+    pub(super) fn blocks(&mut self, stream: &mut Stream) {
+        if !once_in(8, stream) {
+            return;
+        }
+        let (count, pace_ms) = (stream.between(8, 40), stream.between(20, 100));
+        let alloc = format!(
+            "{{ alloc = \"blocks\", order = \"HPAGE_ORDER\", gfp = \"hugetlb\", count = {count}, pace = \"{pace_ms}ms\", series = \"blocks\" }}"
+        );
+        let mut run = vec!["{ barrier = \"filled\" }".into(), alloc.clone()];
+        if once_in(2, stream) {
+            run.extend(["{ free = \"blocks\" }".into(), alloc]);
+        }
+        let run: String = run.iter().map(|line| format!("  {line},\n")).collect();
+        self.titles
+            .push(format!("{count} huge pages are asked for"));
+        self.tasks += &format!("\n[task.blocks]\nrun = [\n{run}]\n");
+    }
+
     /// What the load is, one line.
     pub(super) fn title(&self, limit_mb: Option<u64>) -> String {
         let tasks = self.titles.join("; ");

@@ -155,6 +155,51 @@ macro_rules! reclaim {
                     /// It is scanned; a batch at least where kswapd had given up.
                     Forced = "forced",
                 }
+                /// How reclaim goes about a block of several pages, if that is costly or the priority is below 10
+                /// (`set_lumpy_reclaim_mode`, from 2.6.38 to 3.4 `set_reclaim_mode`).
+                lumpy_reclaim: LumpyReclaim {
+                    /// Lumpy reclaim (5ad333eb66ff): as long as a pass over a zone lasts, active pages are taken beside
+                    /// inactive ones, and references are ignored.
+                    Whole = "whole" needs(reclaim.lru_unit = LruUnit::Zone),
+                    /// The same, but a page that has to be kept, unless for its writeback, ends it for the rest of the batch.
+                    GivesUp = "gives-up" needs(reclaim.lru_unit = LruUnit::Zone),
+                    /// Pages are taken as single ones, until there are enough for compaction to go on; a last page that has
+                    /// to be kept ends that, too. Without compaction it is lumpy reclaim that gives up.
+                    Compaction = "compaction" needs(reclaim.lru_unit = LruUnit::Zone),
+                    /// Pages are taken as single ones, until there are enough for compaction, whatever is kept.
+                    Never = "never",
+                }
+                /// Whether reclaim that takes a page takes the rest of its block as well (`isolate_lru_pages`).
+                block_walk: BlockWalk {
+                    /// Reclaim does, and goes past pages that are not to be had.
+                    PastOthers = "past-others" needs(reclaim.lru_unit = LruUnit::Zone),
+                    /// Reclaim does, up to the first page that is not to be had.
+                    ToFirstOther = "to-first-other" needs(reclaim.lru_unit = LruUnit::Zone),
+                    /// The same in lumpy reclaim alone: where there is compaction, never.
+                    LumpyAlone = "lumpy-alone" needs(reclaim.lru_unit = LruUnit::Zone),
+                    /// Reclaim does not.
+                    Never = "never",
+                }
+                /// What a direct reclaimer waits for that wants a block and could not free all pages of a batch, before it goes
+                /// through them once more (`should_reclaim_stall`).
+                sync_reclaim: SyncReclaim {
+                    /// Up to 100 ms for congestion to pass, and then for each page that is being written or that it writes.
+                    CongestionFirst = "congestion-first" needs(reclaim.lumpy_reclaim = LumpyReclaim::Whole | LumpyReclaim::GivesUp | LumpyReclaim::Compaction),
+                    /// For each page that is being written or that it writes.
+                    EachPage = "each-page" needs(reclaim.lumpy_reclaim = LumpyReclaim::Whole | LumpyReclaim::GivesUp | LumpyReclaim::Compaction),
+                    /// For each page that is being written.
+                    UnderWriteback = "under-writeback" needs(reclaim.lumpy_reclaim = LumpyReclaim::Whole | LumpyReclaim::GivesUp | LumpyReclaim::Compaction),
+                    /// For nothing: it goes through them once.
+                    Never = "never",
+                }
+                /// Whether a direct reclaimer that wants a costly block writes pages to a device whose queue is congested
+                /// (`may_write_to_queue`).
+                congested_queue: CongestedQueue {
+                    /// It does not.
+                    Spared = "spared",
+                    /// It does, and waits there for free requests.
+                    CostlyBlocks = "costly-blocks",
+                }
                 /// Whether a direct reclaimer waits between two priorities, below priority 10
                 /// (`do_try_to_free_pages`).
                 direct_wait: DirectWait {

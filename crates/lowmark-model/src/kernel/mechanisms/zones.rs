@@ -121,6 +121,15 @@ macro_rules! zones {
                     /// One for each zone that devices may be confined to; that of ZONE_DMA matters.
                     EachZone = "each-zone",
                 }
+                /// The stack that a task has in the kernel (`alloc_thread_info`, `alloc_thread_stack_node`).
+                kernel_stack: KernelStack {
+                    /// A block of two pages; of four on PPC64.
+                    TwoPages = "two-pages",
+                    /// A block of four pages.
+                    FourPages = "four-pages",
+                    /// Four single pages (`CONFIG_VMAP_STACK`).
+                    Mapped = "mapped",
+                }
                 /// Whether pages of zones above the request's count as scanned when reclaim meets them, and how many it skips
                 /// (`isolate_lru_pages`).
                 skipped_pages: SkippedPages {

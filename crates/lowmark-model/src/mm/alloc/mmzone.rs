@@ -5,9 +5,7 @@ use crate::kernel::thp::InForce;
 use crate::kernel::{FirstMegabyte, Kernel, LruUnit, ZoneSize, Zones};
 use crate::mm::alloc::pcp::Pcp;
 use crate::mm::frames::page::FreeList;
-use crate::mm::types::{
-    MAX_NR_ZONES, MAX_ORDER, Mark, MigrateType, PAGEBLOCK_PAGES, Pfn, ZoneType,
-};
+use crate::mm::types::{BlockOrders, MAX_NR_ZONES, MAX_ORDER, Mark, MigrateType, Pfn, ZoneType};
 use lowmark_spec::machine::{Arch, Fragments, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
 use typed_index_collections::{TiSlice, TiVec};
 
@@ -37,6 +35,8 @@ pub(crate) struct Zone {
     pub(crate) writeback: u64,
     /// Free blocks by type and order.
     pub(crate) free_area: [[FreeList; MAX_ORDER]; MigrateType::COUNT],
+    /// How large its blocks are.
+    pub(crate) blocks: BlockOrders,
     /// The rules that it works by.
     pub(crate) rules: Zones,
     /// Type of each pageblock; none on machines so small that blocks are not grouped, and all are movable.
@@ -288,6 +288,7 @@ impl Layout {
     /// Zones, nodes and LRU lists as booting leaves them.
     pub(crate) fn build(&self, kernel: &Kernel) -> Built {
         let mut start = 0;
+        let blocks = BlockOrders::of(self.arch);
         let mut zones: TiVec<ZoneId, Zone> = TiVec::new();
         for (index, spec) in self.zones.iter().enumerate() {
             let lruvec = match kernel.mechanisms.reclaim.lru_unit {
@@ -296,8 +297,8 @@ impl Layout {
             };
             // Zones begin and end with a pageblock; what the kernel keeps lies at their beginning, where it
             // was loaded, but for what booting took from the end.
-            let zone_start = Pfn::next_multiple_of(start, 1 << (MAX_ORDER - 1));
-            let spanned = spec.present.next_multiple_of(u64::from(PAGEBLOCK_PAGES));
+            let zone_start = Pfn::next_multiple_of(start, 1 << blocks.largest);
+            let spanned = spec.present.next_multiple_of(1 << blocks.pageblock);
             let kept = spanned.saturating_sub(spec.managed + self.pages_at_end(index, spanned));
             zones.push(Zone {
                 node: NodeId::from(spec.node),
@@ -311,6 +312,7 @@ impl Layout {
                 dirty: 0,
                 writeback: 0,
                 free_area: Default::default(),
+                blocks,
                 rules: kernel.mechanisms.zones,
                 pageblocks: Vec::new(),
                 reserved_highatomic: 0,

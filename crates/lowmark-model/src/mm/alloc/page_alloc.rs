@@ -21,7 +21,7 @@ use crate::kernel::WatermarkOrder;
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::frames::page::Pages;
-use crate::mm::types::{Gfp, MAX_ORDER, MigrateType, Pfn, ZoneType, flag};
+use crate::mm::types::{Gfp, MigrateType, Pfn, ZoneType, flag};
 use lowmark_record::event::gfp;
 
 impl Zone {
@@ -112,10 +112,11 @@ impl Mm {
         zone.pages_scanned = 0;
         zone.all_unreclaimable = false;
         zone.free += 1 << order;
+        let largest = zone.blocks.largest;
         let first = zone.first_managed;
         let managed_end = first + zone.managed as Pfn;
         let (mut pfn, mut order) = (pfn, order);
-        while order < MAX_ORDER - 1 {
+        while order < largest {
             if zone.compaction.captures(pfn, order, list) {
                 zone.free -= 1 << order;
                 return;

@@ -18,7 +18,7 @@ use crate::mm::alloc::mmzone::Zone;
 use crate::mm::alloc::page_alloc::RmqueueMode;
 use crate::mm::frames::page::Pages;
 use crate::mm::types::{
-    Mark, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, Pfn, ZoneType,
+    Mark, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, Pfn, ZoneType, flag,
 };
 use lowmark_spec::machine::PAGE_SIZE;
 use std::collections::VecDeque;
@@ -278,6 +278,7 @@ impl Zone {
         match list.blocks[list_index(order, migrate_type)].pop_back() {
             Some(pfn) => {
                 list.count -= 1 << order;
+                pages[pfn].clear(flag::PCP);
                 Some(pfn)
             }
             None => self.fill_pcp(cpu, pages, order, migrate_type),
@@ -300,9 +301,13 @@ impl Zone {
             let Some(pfn) = self.rmqueue(pages, order, migrate_type, &mut mode) else {
                 break;
             };
+            pages[pfn].set(flag::PCP);
             blocks.push_front(pfn);
         }
         let block = blocks.pop_back();
+        if let Some(pfn) = block {
+            pages[pfn].clear(flag::PCP);
+        }
         let list = &mut self.pcp.lists[cpu];
         list.count += (blocks.len() as u32) << order;
         list.blocks[index] = blocks;
@@ -322,6 +327,7 @@ impl Mm {
         let (zone, cpu) = (self.pages.zone(pfn), self.cpu);
         let state = &mut self.zones[zone];
         let migrate_type = state.pageblock_type(pfn);
+        self.pages[pfn].set(flag::PCP);
         let count = state.pcp.push(cpu, pfn, order, migrate_type);
         if count > 0 {
             self.give_back(zone, count, list_index(order, migrate_type));
@@ -376,6 +382,7 @@ impl Mm {
         let Some(pfn) = state.pcp.lists[cpu].pop_oldest(index) else {
             return false;
         };
+        self.pages[pfn].clear(flag::PCP);
         let order = LIST_ORDERS[index / MigrateType::PCPTYPES];
         let now = state.pageblock_type(pfn);
         // Up to 6.9 a block keeps the type that its pageblock had when it was freed.

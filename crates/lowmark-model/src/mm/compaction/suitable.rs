@@ -111,7 +111,7 @@ impl Zone {
             let areas = &self.free_area[other as usize];
             (order..MAX_ORDER).filter(|&at| areas[at].len() > 0)
         });
-        areas.any(|at| rule.may_claim(at, list))
+        areas.any(|at| rule.may_claim(at, self.blocks.pageblock, list))
     }
 
     /// Whether a pass has what it is done for (`__compact_finished`), but for the score of the zone.

@@ -25,18 +25,12 @@ impl Mm {
         self.lruvecs[lruvec].add(&mut self.chunks, &mut self.pages[pfn], pfn, kind);
     }
 
-    /// [`lru_add`](Self::lru_add) of pages of one list set; how many of them are active.
-    pub(crate) fn lru_add_all(&mut self, lruvec: LruvecId, batch: &[Pfn]) -> u64 {
-        let mut active = 0;
+    /// [`lru_add`](Self::lru_add) of pages of one list set.
+    pub(crate) fn lru_add_all(&mut self, lruvec: LruvecId, batch: &[Pfn]) {
         for &pfn in batch {
             let kind = self.zone_type(pfn);
-            let page = &mut self.pages[pfn];
-            if page.has(flag::ACTIVE) {
-                active += page.folio_nr_pages();
-            }
-            self.lruvecs[lruvec].add(&mut self.chunks, page, pfn, kind);
+            self.lruvecs[lruvec].add(&mut self.chunks, &mut self.pages[pfn], pfn, kind);
         }
-        active
     }
 
     /// Off its list.

@@ -78,13 +78,14 @@ impl Measure {
 
     /// Several figures, of which a name says which.
     fn needs_name(self) -> bool {
-        use Measure::{Device, Dirty, Io, Lock, Rate, Series};
-        matches!(self, Device | Io | Lock | Series | Rate | Dirty)
+        use Measure::{Device, Dirty, Io, Lock, Rate, Series, Success};
+        matches!(self, Device | Io | Lock | Series | Rate | Success | Dirty)
     }
 
     /// Figures of a kind that are known for a part of a run.
     fn is_by_phase(self) -> bool {
-        matches!(self, Measure::Elapsed | Measure::Series | Measure::Rate)
+        use Measure::{Elapsed, Rate, Series, Success};
+        matches!(self, Elapsed | Series | Rate | Success)
     }
 
     /// Names of the figures; none if any may be meant.
@@ -178,7 +179,7 @@ impl RawMetric {
         )?;
         only(
             self.phase.is_some() && !self.value.is_by_phase(),
-            "phase: only elapsed, series and rate are known by phase",
+            "phase: only elapsed, series, rate and success are known by phase",
         )
     }
 }

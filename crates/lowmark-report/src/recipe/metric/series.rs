@@ -117,6 +117,19 @@ impl Metric {
         }
     }
 
+    /// Percent of attempts that succeeded; none if there was none.
+    pub(super) fn success(&self, recording: &Recording, name: &str) -> Option<f64> {
+        let (from, to) = stretch(recording, self.phase.as_deref())?;
+        let count = |name: &str| {
+            let samples = series(recording, name).map_or(&[][..], |series| &series.samples);
+            let inside = samples.iter().filter(|(at, _)| from < *at && *at <= to);
+            inside.count()
+        };
+        let got = count(name);
+        let attempts = got + count(&format!("{name}-failed"));
+        (attempts > 0).then(|| (100 * got / attempts) as f64)
+    }
+
     /// How often a second something was done: samples of a series over the time of the run or the phase, or a
     /// statistic over the samples of another series, each of which is a time in which it was done.
     pub(super) fn rate(&self, recording: &Recording, name: &str) -> Option<f64> {

@@ -103,15 +103,21 @@ impl Body<'_, '_> {
         Ok(Op::Kill { task })
     }
 
-    pub(super) fn build(&self, subject: &Node, fields: &Fields<'_, '_>) -> Result<Op> {
-        Ok(Op::Build {
-            total: self.scope.some(subject)?,
-            per_second: fields.need("rate", "rate = \"10/s\"", Scope::rate)?,
-            lifetime: fields.need("lifetime", "lifetime = \"2s\"", Scope::duration_dist)?,
-            anon: fields.need("anon", "anon = \"40M\"", Scope::size)?,
-            read: fields.or("read", Scope::size, 0)?,
-            write: fields.or("write", Scope::size, 0)?,
-        })
+    /// Each process begins without maps, and takes what it has mapped with it when it ends.
+    pub(super) fn build(&mut self, subject: &Node, fields: &Fields<'_, '_>) -> Result<Op> {
+        let times = self.repeat_times(subject)?;
+        if times == Times::Forever {
+            self.shared.facts.never_ends(self.task, subject.span);
+        }
+        let body = fields.need_node("do", "do = [ … ], what each process does")?;
+        let (outside, times_around) = (self.flow.enter_process(), self.times);
+        if let Times::Count(count) = times {
+            self.times = self.times.saturating_mul(count);
+        }
+        let body = self.statements(body);
+        self.times = times_around;
+        self.flow.leave_process(outside);
+        Ok(Op::Build { times, body: body? })
     }
 
     pub(super) fn repeat(&mut self, subject: &Node, fields: &Fields<'_, '_>) -> Result<Op> {

@@ -29,6 +29,12 @@ pub(crate) enum State {
 /// What a body needs of a map at its start, and the statement that needs it.
 type Needs = BTreeMap<MapId, (bool, Span)>;
 
+/// The maps of a process while the body of another one is read.
+pub(crate) struct Outside {
+    states: Vec<State>,
+    needs: Vec<Needs>,
+}
+
 /// The maps of one instance at one place.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
@@ -193,6 +199,23 @@ impl Flow {
     /// What the maps are now, to come back to.
     pub(crate) fn save(&self) -> Vec<State> {
         self.states.clone()
+    }
+
+    /// The body of another process begins, which has no maps yet; what is to be brought back by
+    /// [`leave_process`](Self::leave_process).
+    pub(crate) fn enter_process(&mut self) -> Outside {
+        let states = self.save();
+        self.restore(Vec::new());
+        Outside {
+            states,
+            needs: std::mem::take(&mut self.needs),
+        }
+    }
+
+    /// The body of another process ends, and its maps with it.
+    pub(crate) fn leave_process(&mut self, outside: Outside) {
+        self.restore(outside.states);
+        self.needs = outside.needs;
     }
 
     /// Back to what was saved; maps met since are absent.

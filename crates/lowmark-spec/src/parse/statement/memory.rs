@@ -1,14 +1,16 @@
 //! Statements on memory: maps, touches, raw allocations.
 
-use crate::workload::{Access, Advice, FileRef, MapId, MapKind, Op, Probe, Range, Touch};
+use crate::workload::{
+    Access, Advice, Alloc, AllocFlags, AllocSeries, FileRef, MapId, MapKind, Op, Probe, Range,
+    Touch,
+};
 
 use super::super::error::{Problem, Result};
 use super::super::fields::Fields;
 use super::super::objects::FileName;
 use super::super::scope::Scope;
-use super::super::suggest;
-use super::super::tree::{Node, shorten};
-use super::Body;
+use super::super::tree::Node;
+use super::{Body, Shared};
 
 const ADVICE: [(&str, Advice); 11] = [
     ("normal", Advice::Normal),
@@ -48,47 +50,26 @@ const KINDS: [(&str, Kind); 4] = [
     ("file-private", Kind::FilePrivate),
 ];
 
-/// `GFP_*` and `__GFP_*` flags by their lower-case names, of any kernel version.
-const GFP_FLAGS: [&str; 35] = [
-    "kernel",
-    "atomic",
-    "user",
-    "highuser",
-    "highuser_movable",
-    "transhuge",
-    "nowait",
-    "noio",
-    "nofs",
-    "dma",
-    "dma32",
-    "highmem",
-    "movable",
-    "reclaimable",
-    "wait",
-    "high",
-    "io",
-    "fs",
-    "cold",
-    "nowarn",
-    "repeat",
-    "retry_mayfail",
-    "nofail",
-    "noretry",
-    "comp",
-    "zero",
-    "memalloc",
-    "nomemalloc",
-    "hardwall",
-    "thisnode",
-    "no_kswapd",
-    "direct_reclaim",
-    "kswapd_reclaim",
-    "write",
-    "account",
+const ALLOC_FLAGS: [(&str, AllocFlags); 3] = [
+    ("kernel", AllocFlags::Kernel),
+    ("hugetlb", AllocFlags::Hugetlb),
+    ("thp", AllocFlags::Thp),
 ];
 
 /// Largest order of `alloc`: 1 GiB of base pages.
 const ORDER_MAX: u64 = 18;
+
+fn order(scope: &Scope<'_>, node: &Node) -> Result<u32> {
+    let order = scope.count(node)?;
+    let fits = u32::try_from(order).ok().filter(|_| order <= ORDER_MAX);
+    fits.ok_or_else(|| {
+        Problem::new(
+            node.span,
+            format!("expected an order from 0 to {ORDER_MAX}, found {order}"),
+            "order k is 2^k pages; a huge page is HPAGE_ORDER",
+        )
+    })
+}
 
 fn advice(scope: &Scope<'_>, node: &Node) -> Result<Advice> {
     scope.choice(node, "an advice", &ADVICE)
@@ -385,54 +366,52 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn alloc(&mut self, subject: &Node, fields: &Fields<'_, '_>) -> Result<Op> {
-        let order = self.scope.count(subject)?;
-        let order = u32::try_from(order)
-            .ok()
-            .filter(|_| order <= ORDER_MAX)
-            .ok_or_else(|| {
-                let message = format!("expected an order from 0 to {ORDER_MAX}, found {order}");
-                Problem::new(
-                    subject.span,
-                    message,
-                    "order k is 2^k pages; a huge page is HPAGE_ORDER",
-                )
-            })?;
-        let mut flags = Vec::new();
-        for node in fields
-            .node("flags")
-            .map_or(Ok(&[][..]), |node| node.elements("flags"))?
-        {
-            let flag = self.scope.text(node)?;
-            if !GFP_FLAGS.contains(&flag.as_str()) {
-                return Err(Problem::new(
-                    node.span,
-                    format!("unknown allocation flag \"{}\"", shorten(&flag)),
-                    suggest::help(&flag, GFP_FLAGS),
-                ));
-            }
-            flags.push(flag);
-        }
+        let Shared {
+            objects, budget, ..
+        } = &mut *self.shared;
+        let pool = objects.pool(self.scope, subject, self.task, budget)?;
+        let order = fields.or("order", order, 0)?;
+        let flags = fields.or(
+            "gfp",
+            |scope, node| scope.choice(node, "who allocates", &ALLOC_FLAGS),
+            AllocFlags::Kernel,
+        )?;
         let series = match fields.node("series") {
             None => None,
             Some(node) => {
                 let name = self.scope.label(node)?;
-                Some(self.shared.objects.series_index(
-                    &name,
-                    node.span,
-                    None,
-                    self.shared.budget,
-                )?)
+                Some(self.alloc_series(&name, node)?)
             }
         };
-        Ok(Op::Alloc {
+        Ok(Op::Alloc(Alloc {
+            pool,
             order,
-            count: fields.or("count", Scope::some, 1)?,
             flags,
+            count: fields.or("count", Scope::some, 1)?,
             pace_ns: fields.or("pace", Scope::duration, 0)?,
             give_up_success_ns: fields.maybe("give_up_success", Scope::some_duration)?,
             give_up_fail_ns: fields.maybe("give_up_fail", Scope::some_duration)?,
             series,
-        })
+        }))
+    }
+
+    /// The series of a name, and that of the attempts that fail, in the same unit.
+    fn alloc_series(&mut self, name: &str, node: &Node) -> Result<AllocSeries> {
+        let Shared {
+            objects, budget, ..
+        } = &mut *self.shared;
+        let success = objects.series_index(name, node.span, None, budget)?;
+        let unit = objects.series.get(success).map(|series| series.unit);
+        let failed = objects.series_index(&format!("{name}-failed"), node.span, unit, budget)?;
+        Ok(AllocSeries { success, failed })
+    }
+
+    pub(super) fn free(&mut self, subject: &Node) -> Result<Op> {
+        let pool = self
+            .shared
+            .objects
+            .known_pool(self.scope, subject, self.task)?;
+        Ok(Op::Free { pool })
     }
 
     /// The file or set that `subject` names, and the order in which `pick` chooses from a set.

@@ -59,8 +59,9 @@ pub const STATEMENTS: [(&str, &[&str]); 43] = [
     (
         "alloc",
         &[
+            "order",
+            "gfp",
             "count",
-            "flags",
             "pace",
             "give_up_success",
             "give_up_fail",
@@ -78,7 +79,7 @@ pub const STATEMENTS: [(&str, &[&str]); 43] = [
     ("wait", &[]),
     ("kill", &[]),
     ("pipe", &["to", "chunk", "depth"]),
-    ("build", &["rate", "lifetime", "anon", "read", "write"]),
+    ("build", &["do"]),
     ("repeat", &["index", "do"]),
     ("until", &["poll", "do"]),
     ("parallel", &[]),
@@ -187,8 +188,8 @@ impl<'b, 'a> Body<'b, 'a> {
     fn statement(&mut self, node: &Node) -> Result<Stmt> {
         self.shared.budget.charge(node.span, node.span.len())?;
         let entries = node.entries("one statement")?;
-        // A name with parameters of its own may also be the parameter of another statement: `read` of
-        // `build`. The first key that fits all others decides.
+        // A name with parameters of its own may also be the parameter of another statement: `to` a `write` of
+        // `pipe`. The first key that fits all others decides.
         let named = |key: &str| STATEMENTS.iter().find(|(name, _)| *name == key);
         let candidates: Vec<_> = entries
             .iter()
@@ -234,7 +235,7 @@ impl<'b, 'a> Body<'b, 'a> {
             "mlock" => self.mlock(subject, fields),
             "node" => self.node(subject),
             "alloc" => self.alloc(subject, fields),
-            "free" => self.bare(subject, Op::Free),
+            "free" => self.free(subject),
             "read" => Ok(Op::Read(self.file_io(subject, fields)?)),
             "write" => Ok(Op::Write(self.file_io(subject, fields)?)),
             "append" => self.append(subject, fields),

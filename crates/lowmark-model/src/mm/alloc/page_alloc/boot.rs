@@ -3,9 +3,7 @@
 use crate::ids::{NodeId, ZoneId};
 use crate::kernel::{AtomicReserve, DmaPool};
 use crate::mm::Mm;
-use crate::mm::types::{
-    MAX_ORDER, Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, ZoneType,
-};
+use crate::mm::types::{Mark, MigrateType, Pfn, ZoneType};
 use lowmark_spec::machine::{FRAGMENT_ORDERS, Fragments};
 use typed_index_collections::TiSlice;
 
@@ -30,8 +28,8 @@ impl Mm {
             let (first, managed) = (zone.first_managed, zone.managed as Pfn);
             // Each pageblock is freed by itself, as its type may not be that of the next one.
             let largest = match zone.pageblocks.is_empty() {
-                true => MAX_ORDER - 1,
-                false => PAGEBLOCK_ORDER,
+                true => zone.blocks.largest,
+                false => zone.blocks.pageblock,
             };
             // High addresses are freed first, so that allocation begins low.
             let mut end = first + managed;
@@ -115,18 +113,14 @@ impl Mm {
         while fragments.iter().any(|&count| count > 0) {
             let orders = (0..FRAGMENT_ORDERS).filter(|&order| fragments[order] > 0);
             let free: u64 = orders.clone().map(|order| 1 << order).sum();
-            let kept = u64::from(PAGEBLOCK_PAGES) - free;
+            let kept = u64::from(self.zones[zone].pageblock_pages()) - free;
             if in_use + kept > most {
                 break;
             }
             let mut mode = RmqueueMode::Normal;
             let zone = &mut self.zones[zone];
-            let block = zone.rmqueue(
-                &mut self.pages,
-                PAGEBLOCK_ORDER,
-                MigrateType::Movable,
-                &mut mode,
-            );
+            let order = zone.blocks.pageblock;
+            let block = zone.rmqueue(&mut self.pages, order, MigrateType::Movable, &mut mode);
             let Some(block) = block else {
                 break;
             };
@@ -142,10 +136,10 @@ impl Mm {
     /// The pool for devices that reach no further, in ZONE_DMA; its pages, at most `count`.
     fn take_dma_pool(&mut self, count: u64) -> u64 {
         let wanted = (self.totalram_pages() / DMA_POOL_SHARE).max(DMA_POOL_PAGES_MIN);
-        let order = (wanted.next_power_of_two().ilog2() as usize).min(MAX_ORDER - 1);
         let Some(zone) = self.zones.first_mut() else {
             return 0;
         };
+        let order = (wanted.next_power_of_two().ilog2() as usize).min(zone.blocks.largest);
         if zone.kind != ZoneType::Dma || self.zones.len() == 1 || count < 1 << order {
             return 0;
         }

@@ -12,7 +12,7 @@
 use crate::kernel::{AtomicReserve, MigrateTypes};
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::frames::page::Pages;
-use crate::mm::types::{MAX_ORDER, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, flag};
+use crate::mm::types::{MAX_ORDER, MigrateType, Pfn, flag};
 
 /// What was found out while pages are taken in a row (`enum rmqueue_mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,12 @@ pub(crate) enum RmqueueMode {
 impl MigrateTypes {
     /// Whether a block of this order is reason enough to take what is free in its pageblock (`can_steal_fallback`,
     /// `should_try_claim_block`).
-    pub(in crate::mm) fn may_claim(self, order: usize, list: MigrateType) -> bool {
+    pub(in crate::mm) fn may_claim(
+        self,
+        order: usize,
+        pageblock: usize,
+        list: MigrateType,
+    ) -> bool {
         let small_too = match list {
             MigrateType::Reclaimable => true,
             MigrateType::Unmovable => !matches!(
@@ -35,7 +40,7 @@ impl MigrateTypes {
             ),
             MigrateType::Movable | MigrateType::HighAtomic => false,
         };
-        order >= PAGEBLOCK_ORDER / 2 || small_too
+        order >= pageblock / 2 || small_too
     }
 
     /// Whether pages in use that are like those of the allocation count for it when half a pageblock is asked for, and
@@ -162,7 +167,7 @@ impl Zone {
         let largest = orders.find(|&high| self.find_suitable_fallback(high, list).is_some())?;
         let rules = self.rules.migrate_types;
         let smallest = rules.prefers_smallest()
-            && !rules.may_claim(largest, list)
+            && !rules.may_claim(largest, self.blocks.pageblock, list)
             && list == MigrateType::Movable;
         let high = match smallest {
             true => (order..MAX_ORDER)
@@ -183,13 +188,13 @@ impl Zone {
         list: MigrateType,
     ) -> Option<Pfn> {
         let pfn = self.free_area[from as usize][high].first()?;
-        if high >= PAGEBLOCK_ORDER {
+        if high >= self.blocks.pageblock {
             return self.take_ownership(pages, order, high, from, list);
         }
         self.boost_watermark();
         let rules = self.rules.migrate_types;
         let (mut claimed, mut moved) = (false, false);
-        if rules.may_claim(high, list) {
+        if rules.may_claim(high, self.blocks.pageblock, list) {
             claimed = self.claim(pages, pfn, list);
             moved = claimed || rules.moves_unclaimed();
             if moved && rules.counts_alike() {
@@ -211,13 +216,17 @@ impl Zone {
     /// `__rmqueue_claim`
     fn rmqueue_claim(&mut self, pages: &mut Pages, order: usize, list: MigrateType) -> Option<Pfn> {
         for high in (order..MAX_ORDER).rev() {
-            if !self.rules.migrate_types.may_claim(high, list) {
+            if !self
+                .rules
+                .migrate_types
+                .may_claim(high, self.blocks.pageblock, list)
+            {
                 break;
             }
             let Some(from) = self.find_suitable_fallback(high, list) else {
                 continue;
             };
-            if high >= PAGEBLOCK_ORDER {
+            if high >= self.blocks.pageblock {
                 return self.take_ownership(pages, order, high, from, list);
             }
             self.boost_watermark();
@@ -262,24 +271,22 @@ impl Zone {
     /// The pageblock around a frame becomes this type's if half of it is free or in use by pages that are like
     /// it. What is free in it goes to the type's lists with it; up to 6.9 in any case.
     fn claim(&mut self, pages: &mut Pages, pfn: Pfn, list: MigrateType) -> bool {
-        let start = pfn & !(PAGEBLOCK_PAGES - 1);
+        let (start, whole) = (self.pageblock_start(pfn), self.pageblock_pages());
         let rules = self.rules.migrate_types;
-        let Census { free, movable } = census(pages, start);
+        let Census { free, movable } = census(pages, start..start + whole);
         let alike = match list {
             _ if !rules.counts_alike() => 0,
             MigrateType::Movable => movable,
             // What is in use and cannot be moved may be of either type.
-            _ if self.pageblock_type(pfn) == MigrateType::Movable => {
-                PAGEBLOCK_PAGES - free - movable
-            }
+            _ if self.pageblock_type(pfn) == MigrateType::Movable => whole - free - movable,
             _ => 0,
         };
-        let claimed = free + alike >= PAGEBLOCK_PAGES / 2;
+        let claimed = free + alike >= whole / 2;
         if claimed || rules.moves_unclaimed() {
             self.move_freepages(pages, start, list);
         }
         if claimed {
-            self.change_pageblock_range(start, PAGEBLOCK_ORDER, list);
+            self.change_pageblock_range(start, self.blocks.pageblock, list);
         }
         claimed
     }
@@ -287,7 +294,7 @@ impl Zone {
     /// `__move_freepages_block`
     pub(super) fn move_freepages(&mut self, pages: &mut Pages, start: Pfn, list: MigrateType) {
         let mut pfn = start;
-        while pfn < start + PAGEBLOCK_PAGES {
+        while pfn < start + self.pageblock_pages() {
             if !pages[pfn].has(flag::BUDDY) {
                 pfn += 1;
                 continue;
@@ -312,15 +319,15 @@ impl Zone {
     ) {
         let from = pages[buddy].buddy_list();
         self.free_area[from][order].remove(pages, buddy);
-        if order >= PAGEBLOCK_ORDER && !self.rules.migrate_types.moves_unclaimed() {
+        if order >= self.blocks.pageblock && !self.rules.migrate_types.moves_unclaimed() {
             self.change_pageblock_range(buddy, order, list);
         }
     }
 
     /// `change_pageblock_range`: the pageblocks of a block of this order get a type.
     fn change_pageblock_range(&mut self, pfn: Pfn, order: usize, list: MigrateType) {
-        let first = ((pfn - self.start) / PAGEBLOCK_PAGES) as usize;
-        for block in 0..1 << (order - PAGEBLOCK_ORDER) {
+        let first = ((pfn - self.start) / self.pageblock_pages()) as usize;
+        for block in 0..1 << (order - self.blocks.pageblock) {
             if let Some(of_block) = self.pageblocks.get_mut(first + block) {
                 *of_block = list;
             }
@@ -328,13 +335,13 @@ impl Zone {
     }
 }
 
-fn census(pages: &Pages, start: Pfn) -> Census {
+fn census(pages: &Pages, pageblock: std::ops::Range<Pfn>) -> Census {
     let mut census = Census {
         free: 0,
         movable: 0,
     };
-    let mut pfn = start;
-    while pfn < start + PAGEBLOCK_PAGES {
+    let mut pfn = pageblock.start;
+    while pfn < pageblock.end {
         let page = &pages[pfn];
         let step = match page.has(flag::BUDDY) {
             true => 1 << page.order(),

@@ -15,7 +15,7 @@ use crate::kernel::AtomicReserve;
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::frames::page::Pages;
-use crate::mm::types::{Gfp, Mark, MigrateType, PAGEBLOCK_PAGES, Pfn};
+use crate::mm::types::{Gfp, Mark, MigrateType, Pfn};
 
 /// Pageblocks of a zone that are kept from booting on, at most.
 const BOOT_BLOCKS_MAX: u64 = 2;
@@ -23,13 +23,15 @@ const BOOT_BLOCKS_MAX: u64 = 2;
 impl Zone {
     /// `setup_zone_migrate_reserve`: as many pageblocks as hold the min watermark, the first ones that are free as a whole.
     pub(super) fn set_boot_reserve(&mut self, pages: &mut Pages) {
-        let wanted = self.mark(Mark::Min).div_ceil(u64::from(PAGEBLOCK_PAGES));
-        let blocks =
-            (0..self.pageblocks.len() as Pfn).map(|block| self.start + block * PAGEBLOCK_PAGES);
+        let wanted = self
+            .mark(Mark::Min)
+            .div_ceil(u64::from(self.pageblock_pages()));
+        let blocks = (0..self.pageblocks.len() as Pfn)
+            .map(|block| self.start + block * self.pageblock_pages());
         let (first, end) = (self.first_managed, self.first_managed + self.managed as Pfn);
         let suitable = |&start: &Pfn| {
             start >= first
-                && start + PAGEBLOCK_PAGES <= end
+                && start + self.pageblock_pages() <= end
                 && self.pageblock_type(start) == MigrateType::Movable
         };
         let kept: Vec<Pfn> = blocks
@@ -49,7 +51,7 @@ impl Zone {
 
     /// `reserve_highatomic_pageblock`: the pageblock of a block that was allocated is kept. True: it is now.
     fn reserve_highatomic(&mut self, pages: &mut Pages, pfn: Pfn) -> bool {
-        let (share, block) = (self.managed / 100, u64::from(PAGEBLOCK_PAGES));
+        let (share, block) = (self.managed / 100, u64::from(self.pageblock_pages()));
         let most = match self.rules.atomic_reserve {
             AtomicReserve::AtBoot => 0,
             AtomicReserve::OnDemand => share + block,
@@ -63,14 +65,15 @@ impl Zone {
             return false;
         }
         self.reserved_highatomic += block;
-        self.set_pageblock(pages, pfn & !(PAGEBLOCK_PAGES - 1), MigrateType::HighAtomic);
+        let start = self.pageblock_start(pfn);
+        self.set_pageblock(pages, start, MigrateType::HighAtomic);
         true
     }
 
     /// `unreserve_highatomic_pageblock`: a pageblock of the reserve that has something free becomes the type's. True: a
     /// pageblock did.
     fn unreserve_highatomic(&mut self, pages: &mut Pages, list: MigrateType, force: bool) -> bool {
-        let block = u64::from(PAGEBLOCK_PAGES);
+        let block = u64::from(self.pageblock_pages());
         let kept = match force {
             true => 0,
             false => block,
@@ -83,14 +86,15 @@ impl Zone {
             return false;
         };
         self.reserved_highatomic -= block;
-        self.set_pageblock(pages, pfn & !(PAGEBLOCK_PAGES - 1), list);
+        let start = self.pageblock_start(pfn);
+        self.set_pageblock(pages, start, list);
         true
     }
 
     /// A pageblock, with what is free in it, becomes a type's.
     fn set_pageblock(&mut self, pages: &mut Pages, start: Pfn, list: MigrateType) {
         self.move_freepages(pages, start, list);
-        let block = ((start - self.start) / PAGEBLOCK_PAGES) as usize;
+        let block = ((start - self.start) / self.pageblock_pages()) as usize;
         if let Some(of_block) = self.pageblocks.get_mut(block) {
             *of_block = list;
         }

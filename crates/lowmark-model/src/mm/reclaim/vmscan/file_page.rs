@@ -1,14 +1,14 @@
 //! What becomes of a page of a file at the end of its list: steps 3 and 5 to 7 of
 //! [`shrink_page_list`](super::page_list).
 
-use super::page_list::{Fate, Outcome};
+use super::page_list::{Fate, Outcome, writepage_flags};
 use super::{DEF_PRIORITY, ScanControl, Target};
 use crate::device::{Dir, Io};
 use crate::kernel::{CongestedZone, DirtyCount, FlusherWakeup, ReclaimFileWrites};
 use crate::mm::Mm;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
 use crate::world::World;
-use lowmark_record::event::{RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
+use lowmark_record::event::RECLAIM_WB_FILE;
 use lowmark_record::{Field, Kind};
 
 impl Mm {
@@ -71,8 +71,8 @@ impl World {
         }
         self.count_file_page(pfn, outcome);
         // PAGEREF_RECLAIM_CLEAN: it was used, long enough ago for a clean page.
-        let marked = self.mm.pages[pfn].has(flag::REFERENCED);
-        if let Some(fate) = self.mm.check_references(pfn) {
+        let marked = self.mm.pages[pfn].has(flag::REFERENCED) && !sc.mode.is_lumpy();
+        if let Some(fate) = self.mm.check_references(pfn, sc) {
             outcome.note_kept(&fate, self.mm.pages[pfn].folio_nr_pages());
             return fate;
         }
@@ -119,14 +119,14 @@ impl World {
         outcome.congested += u64::from(again || queue());
     }
 
-    /// `pageout` of one page of a file. kswapd writes to congested devices too.
+    /// `pageout` of one page of a file. kswapd writes to congested devices too, and so do some others.
     fn pageout_file(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
         let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
         let device = self.mm.inodes[inode].device;
         if !sc.may_writepage {
             return Fate::Keep;
         }
-        if !sc.kswapd && self.block.is_congested(device, false) {
+        if !self.mm.writes_to_congested(sc) && self.block.is_congested(device, false) {
             outcome.congested += 1;
             return Fate::Keep;
         }
@@ -139,7 +139,7 @@ impl World {
         self.trace(Kind::Writepage, |_| {
             vec![
                 (Field::Pfn, u64::from(pfn)),
-                (Field::Flags, RECLAIM_WB_FILE | RECLAIM_WB_ASYNC),
+                (Field::Flags, writepage_flags(RECLAIM_WB_FILE, sc)),
             ]
         });
         Fate::Write

@@ -24,7 +24,7 @@ impl World {
         if !mapped && !page.has(flag::SWAPCACHE) {
             return Fate::Free;
         }
-        if let Some(fate) = self.mm.check_references(head) {
+        if let Some(fate) = self.mm.check_references(head, sc) {
             outcome.note_kept(&fate, page.folio_nr_pages());
             return fate;
         }

@@ -10,6 +10,7 @@ mod classic;
 mod congestion;
 mod file_page;
 mod huge_page;
+mod lumpy;
 mod memcg;
 mod node;
 mod page_list;
@@ -68,6 +69,8 @@ pub(crate) struct ScanControl {
     gfp: Gfp,
     /// What it knows of memory cgroups.
     groups: memcg::Groups,
+    /// How it goes about a block.
+    mode: lumpy::Mode,
     /// What has been decided for the pass over the node.
     plan: node::Plan,
     /// What the pass over the node has found.
@@ -97,6 +100,7 @@ impl ScanControl {
             lru_pages: 0,
             gfp: Gfp::kernel(NodeId::FIRST),
             groups: Default::default(),
+            mode: Default::default(),
             plan: Default::default(),
             found: Default::default(),
         }

@@ -5,7 +5,7 @@
 //! 2. The lists are scanned, and from 3.19 on caches shrunk ([`slab`]).
 //! 3. From 5.16 on what was found decides whether the reclaimer has to wait.
 
-use super::{DEF_PRIORITY, ScanControl, Target, memcg, slab, throttle};
+use super::{ScanControl, Target, memcg, slab, throttle};
 use crate::ids::{MemcgId, ZoneId};
 use crate::kernel::{
     BlockReclaim, CompactSuitable, HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime,
@@ -64,14 +64,6 @@ pub(crate) struct Found {
     pub(super) unqueued: u64,
     /// Those under writeback that had been marked for reclaim.
     pub(super) congested: u64,
-}
-
-impl ScanControl {
-    /// `in_reclaim_compaction`: a block is wanted, and it is not to be had by reclaiming a little.
-    fn in_reclaim_compaction(&self) -> bool {
-        let costly = self.order as usize > PAGE_ALLOC_COSTLY_ORDER;
-        self.order > 0 && (costly || self.priority < DEF_PRIORITY - 2)
-    }
 }
 
 /// Passes at the current priority: another one as long as compaction lacks room for a block that is wanted.
@@ -196,7 +188,7 @@ impl Mm {
         };
         let insists = twice && sc.gfp.has(gfp::RETRY_MAYFAIL) && scanned > 0;
         let in_vain = reclaimed == 0 && !insists;
-        if !self.kernel.coverage.compaction || !sc.in_reclaim_compaction() || in_vain {
+        if !self.kernel.coverage.compaction || !self.in_reclaim_compaction(sc) || in_vain {
             return false;
         }
         let (order, class) = (sc.order as usize, self.class_of_blocks(sc));

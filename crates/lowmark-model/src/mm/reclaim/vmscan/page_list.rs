@@ -1,8 +1,8 @@
 //! What becomes of each isolated page (`shrink_page_list`), in the kernel's order of decisions:
 //!
 //! 1. locked: keep;
-//! 2. under writeback: mark for reclaim, keep (from 4.11: activate, out of the way);
-//! 3. referenced: activate, or keep once; a file page that was only marked may go if it is clean;
+//! 2. under writeback: mark for reclaim, keep (from 4.11: activate, out of the way); a second go in sync waits (`lumpy.rs`);
+//! 3. referenced: activate, or keep once; a file page that was only marked may go if it is clean; lumpy reclaim takes all;
 //! 4. anonymous without a slot: give it one, or activate when swap is full;
 //! 5. mapped: unmap;
 //! 6. dirty: write it out, keep; a file page mostly waits for its flusher, marked for reclaim;
@@ -16,7 +16,7 @@ use crate::mm::fault::shmem::ShmemSlot;
 use crate::mm::io;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
 use crate::world::{Sys, World};
-use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC};
+use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC, RECLAIM_WB_SYNC};
 use lowmark_record::{Field, Kind};
 
 /// What a batch came to.
@@ -54,9 +54,26 @@ pub(super) enum Fate {
     Write,
     /// It is a huge page that does not go as one: it is split, and its pages are looked at one by one.
     Split,
+    /// It is looked at again when its write is over.
+    Wait,
 }
 
 impl Outcome {
+    /// What a batch came to that was gone through twice.
+    pub(super) fn and(mut self, second: &Outcome) -> Outcome {
+        self.reclaimed += second.reclaimed;
+        self.writeback += second.writeback;
+        self.immediate += second.immediate;
+        self.pageout += second.pageout;
+        self.activated[0] += second.activated[0];
+        self.activated[1] += second.activated[1];
+        self.ref_keep += second.ref_keep;
+        self.dirty += second.dirty;
+        self.unqueued += second.unqueued;
+        self.congested += second.congested;
+        self
+    }
+
     /// References decided what becomes of so many pages.
     pub(super) fn note_kept(&mut self, fate: &Fate, pages: u64) {
         if matches!(fate, Fate::Keep) {
@@ -73,6 +90,8 @@ struct Progress {
     survivors: usize,
     /// Frames of the last survivor whose writes have yet to begin.
     unwritten: std::ops::Range<Pfn>,
+    /// The last page that was written so that its write is waited for.
+    written: Option<Pfn>,
     outcome: Outcome,
 }
 
@@ -82,14 +101,29 @@ enum Pause {
     Blocked(Io),
     /// The next slot may be another CPU's.
     Turn,
+    /// The page is being written, and is looked at again after that.
+    Page(Pfn),
+}
+
+/// `trace_reclaim_flags`
+pub(super) fn writepage_flags(kind: u64, sc: &ScanControl) -> u64 {
+    match sc.mode.is_sync() {
+        true => kind | RECLAIM_WB_SYNC,
+        false => kind | RECLAIM_WB_ASYNC,
+    }
 }
 
 /// Works off a batch; what is left of it are the survivors.
-pub(super) async fn shrink_page_list(sys: &Sys, batch: &mut Batch, sc: &ScanControl) -> Outcome {
+pub(super) async fn shrink_page_list(
+    sys: &Sys,
+    batch: &mut Batch,
+    sc: &mut ScanControl,
+) -> Outcome {
     let mut progress = Progress {
         next: 0,
         survivors: 0,
         unwritten: 0..0,
+        written: None,
         outcome: Outcome {
             cost: batch.len() as u64 * sys.costs.scan_page_ns,
             ..Outcome::default()
@@ -103,6 +137,7 @@ pub(super) async fn shrink_page_list(sys: &Sys, batch: &mut Batch, sc: &ScanCont
                 sys.suspend().await;
                 io::submit(sys, io).await;
             }
+            Some(Pause::Page(pfn)) => io::wait_on_page(sys, pfn, flag::WRITEBACK).await,
             Some(Pause::Turn) => {
                 let cost = std::mem::take(&mut progress.outcome.cost);
                 sys.charge_kernel(cost).await;
@@ -125,11 +160,11 @@ impl Mm {
 
     /// `page_check_references`; `None` means reclaim.
     #[inline]
-    pub(super) fn check_references(&mut self, pfn: Pfn) -> Option<Fate> {
+    pub(super) fn check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> Option<Fate> {
         let young = self.page_referenced(pfn);
         let page = &mut self.pages[pfn];
         let referenced = page.test_and_clear(flag::REFERENCED);
-        if young == 0 {
+        if young == 0 || sc.mode.is_lumpy() {
             return None;
         }
         let at_once = match self.kernel.mechanisms.reclaim.page_references {
@@ -177,20 +212,25 @@ impl World {
     fn shrink_pages(
         &mut self,
         batch: &mut Batch,
-        sc: &ScanControl,
+        sc: &mut ScanControl,
         progress: &mut Progress,
     ) -> Option<Pause> {
         let turns = self.mm.slots_are_taken_in_turn();
         let huge_counts = self.mm.kernel.mechanisms.huge.thp_scan;
         let (mut next, mut survivors) = (progress.next, progress.survivors);
-        let mut outcome = progress.outcome;
+        let (mut written, mut outcome) = (progress.written, progress.outcome);
         let mut unwritten = std::mem::take(&mut progress.unwritten);
         let mut pause = self.write_out_all(&mut unwritten, &mut outcome.cost);
         while next < batch.len() && pause.is_none() {
             let pfn = batch[next];
             next += 1;
             let pages = self.mm.pages[pfn].folio_nr_pages();
-            match self.shrink_page(pfn, sc, &mut outcome) {
+            let fate = match written == Some(pfn) && self.mm.pages[pfn].has(flag::DIRTY) {
+                // Dirty again.
+                true => Fate::Keep,
+                false => self.shrink_page(pfn, sc, &mut outcome),
+            };
+            match fate {
                 Fate::Free => {
                     self.mm.free_folio(pfn);
                     outcome.reclaimed += match huge_counts {
@@ -199,8 +239,14 @@ impl World {
                     };
                     continue;
                 }
-                Fate::Keep => {}
+                Fate::Wait => {
+                    next -= 1;
+                    pause = Some(Pause::Page(pfn));
+                    continue;
+                }
+                Fate::Keep => self.note_kept(pfn, sc),
                 Fate::Activate => {
+                    self.note_kept(pfn, sc);
                     let file = !self.mm.pages[pfn].has(flag::SWAPBACKED);
                     outcome.activated[usize::from(file)] += pages;
                     self.mm.activate(pfn);
@@ -219,6 +265,11 @@ impl World {
                     if pause.is_none() && turns {
                         pause = Some(Pause::Turn);
                     }
+                    if sc.mode.waits_for_writes() {
+                        next -= 1;
+                        written = Some(pfn);
+                        continue;
+                    }
                 }
             }
             batch[survivors] = pfn;
@@ -228,6 +279,7 @@ impl World {
             next,
             survivors,
             unwritten,
+            written,
             outcome,
         };
         pause
@@ -247,6 +299,14 @@ impl World {
             }
         }
         None
+    }
+
+    /// A page is kept or activated.
+    #[inline]
+    fn note_kept(&self, pfn: Pfn, sc: &mut ScanControl) {
+        if !self.mm.pages[pfn].has(flag::WRITEBACK) {
+            self.mm.note_kept(sc);
+        }
     }
 
     /// Begins to write a page that is marked as under writeback already.
@@ -279,7 +339,7 @@ impl World {
         if !page.has(flag::SWAPBACKED) {
             return self.shrink_file_page(pfn, sc, outcome);
         }
-        if let Some(fate) = self.mm.check_references(pfn) {
+        if let Some(fate) = self.mm.check_references(pfn, sc) {
             outcome.note_kept(&fate, 1);
             return fate;
         }
@@ -290,7 +350,7 @@ impl World {
             self.mm.try_to_unmap(pfn);
         }
         if self.mm.pages[pfn].has(flag::DIRTY) {
-            return self.pageout(pfn);
+            return self.pageout(pfn, sc);
         }
         self.mm.remove_mapping(pfn, sc);
         Fate::Free
@@ -304,6 +364,10 @@ impl World {
     ) -> Fate {
         if !self.mm.pages[pfn].has(flag::SWAPBACKED) {
             self.count_file_page(pfn, outcome);
+        }
+        if sc.mode.is_sync() {
+            outcome.writeback += 1;
+            return Fate::Wait;
         }
         let lruvec = self.mm.zones[self.mm.pages.zone(pfn)].lruvec;
         let page = &mut self.mm.pages[pfn];
@@ -321,7 +385,7 @@ impl World {
     }
 
     /// `pageout`: a swap cache page goes to its slot; a shared page gets one only now.
-    fn pageout(&mut self, pfn: Pfn) -> Fate {
+    fn pageout(&mut self, pfn: Pfn, sc: &ScanControl) -> Fate {
         if !self.mm.pages[pfn].has(flag::SWAPCACHE) && !self.shmem_writepage(pfn) {
             return Fate::Activate;
         }
@@ -338,7 +402,7 @@ impl World {
             self.trace(kind, |_| {
                 vec![
                     (Field::Pfn, u64::from(pfn)),
-                    (Field::Flags, RECLAIM_WB_ANON | RECLAIM_WB_ASYNC),
+                    (Field::Flags, writepage_flags(RECLAIM_WB_ANON, sc)),
                 ]
             });
         }

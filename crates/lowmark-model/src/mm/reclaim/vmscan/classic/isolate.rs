@@ -1,9 +1,10 @@
 //! A batch off the tail of a list (`isolate_lru_pages`), and what is left of it back on (`move_pages_to_lru`).
 
+use super::blocks::Contig;
 use crate::kernel::{IsolatedLimit, LruUnit, SkippedPages, ThpScan};
 use crate::mm::Mm;
 use crate::mm::reclaim::vmscan::{Batch, ScanControl, Target};
-use crate::mm::types::{ByZone, Lru, Pfn, SWAP_CLUSTER_MAX};
+use crate::mm::types::{ByZone, Lru, Pfn, SWAP_CLUSTER_MAX, flag};
 use crate::world::World;
 use lowmark_record::{Field, Kind, Release};
 
@@ -20,8 +21,10 @@ pub(super) struct Isolated {
     pub(super) scanned: u64,
     /// Pages gone past, as their zone does not help.
     pub(super) skipped: u64,
-    /// Pages taken off the list.
+    /// Pages taken off the list, and off others that have pages of the same blocks.
     pub(super) taken: u64,
+    /// Those that are anonymous, and those of files.
+    pub(super) by_kind: [u64; 2],
 }
 
 impl Mm {
@@ -102,12 +105,30 @@ impl Mm {
     }
 
     /// Survivors of a batch go back: activated ones to the active head, the rest to the inactive head.
-    pub(super) fn put_back(&mut self, target: Target, lru: Lru, survivors: &[Pfn], taken: u64) {
-        let kind = usize::from(lru.is_file());
-        let active = self.lru_add_all(target.lruvec, survivors);
-        self.lruvecs[target.lruvec].classic().recent_rotated[kind] += active;
-        self.isolated(target.lruvec)[kind] -= taken;
-        self.age_by_put_back(target.lruvec, active);
+    pub(super) fn put_back(&mut self, target: Target, survivors: &[Pfn], taken: [u64; 2]) {
+        let mut active = [0; 2];
+        for &pfn in survivors {
+            let page = &self.pages[pfn];
+            if page.has(flag::ACTIVE) {
+                active[usize::from(page.lru().is_file())] += page.folio_nr_pages();
+            }
+        }
+        self.lru_add_all(target.lruvec, survivors);
+        for kind in 0..2 {
+            self.lruvecs[target.lruvec].classic().recent_rotated[kind] += active[kind];
+            self.isolated(target.lruvec)[kind] -= taken[kind];
+        }
+        self.age_by_put_back(target.lruvec, active.iter().sum());
+    }
+
+    /// Anonymous pages of a batch, and those of files.
+    fn count_by_kind(&self, batch: &[Pfn]) -> [u64; 2] {
+        let mut by_kind = [0; 2];
+        for &pfn in batch {
+            let page = &self.pages[pfn];
+            by_kind[usize::from(page.lru().is_file())] += page.folio_nr_pages();
+        }
+        by_kind
     }
 
     /// `too_many_isolated`: other reclaimers have isolated more pages than are left on the list, or an eighth of that, so that
@@ -147,7 +168,13 @@ impl World {
         batch: &mut Batch,
     ) -> Isolated {
         self.mm.fetch_tail(target.lruvec, lru, want);
+        let mut contig = Contig::default();
         let (taken, skipped) = match self.mm.kernel.mechanisms.reclaim.lru_unit {
+            _ if self.mm.walks_blocks(sc) => {
+                let taken;
+                (taken, contig) = self.mm.isolate_blocks(target, (lru, want), sc, batch);
+                (taken, 0)
+            }
             LruUnit::Zone => (self.mm.isolate_from_zone(target, lru, want, batch), 0),
             LruUnit::Node => self.mm.isolate_from_zones(target, lru, want, sc, batch),
         };
@@ -160,14 +187,21 @@ impl World {
             SkippedPages::Quarter if taken > 0 => looked_at + skipped / 4,
             _ => looked_at + skipped,
         };
-        let kind = usize::from(lru.is_file());
-        self.mm.isolated(target.lruvec)[kind] += taken;
-        self.mm.lruvecs[target.lruvec].classic().recent_scanned[kind] += taken;
+        let file = usize::from(lru.is_file());
+        let by_kind = match contig.taken {
+            0 => [taken * (1 - file as u64), taken * file as u64],
+            _ => self.mm.count_by_kind(batch),
+        };
+        for kind in 0..2 {
+            self.mm.isolated(target.lruvec)[kind] += by_kind[kind];
+            self.mm.lruvecs[target.lruvec].classic().recent_scanned[kind] += by_kind[kind];
+        }
+        let lumpy = sc.mode.is_lumpy() && !lru.is_active();
         self.trace(Kind::LruIsolate, |world| {
             vec![
                 (
                     Field::IsolateMode,
-                    isolate_mode(world.mm.kernel.version.release(), lru),
+                    isolate_mode(world.mm.kernel.version.release(), lru, lumpy),
                 ),
                 (Field::Classzone, sc.reclaim_idx as u64),
                 (Field::Order, u64::from(sc.order)),
@@ -175,7 +209,10 @@ impl World {
                 (Field::NrScanned, scanned),
                 (Field::NrSkipped, skipped),
                 (Field::NrTaken, taken),
-                (Field::File, kind as u64),
+                (Field::ContigTaken, contig.taken),
+                (Field::ContigDirty, contig.dirty),
+                (Field::ContigFailed, contig.failed),
+                (Field::File, file as u64),
                 (Field::Lru, lru as u64),
             ]
         });
@@ -183,6 +220,7 @@ impl World {
             scanned,
             skipped,
             taken,
+            by_kind,
         }
     }
 
@@ -192,11 +230,13 @@ impl World {
     }
 }
 
-/// `isolate_mode_t` as the era numbers it: 0 and 1 for inactive and active, bits 1 and 2 from 3.2 on, and
+/// `isolate_mode_t` as the era numbers it: 0 and 1 for inactive and active and 2 for both, bits 1 and 2 from 3.2 on, and
 /// neither since f3fd4a61928a (3.5), which took them for granted.
-fn isolate_mode(release: Release, lru: Lru) -> u64 {
+fn isolate_mode(release: Release, lru: Lru, both: bool) -> u64 {
     let active = u64::from(lru.is_active());
     match release {
+        r if both && r < Release::new(3, 2) => 2,
+        r if both && r < Release::new(3, 5) => 3,
         r if r < Release::new(3, 2) => active,
         r if r < Release::new(3, 5) => 1 << active,
         _ => 0,

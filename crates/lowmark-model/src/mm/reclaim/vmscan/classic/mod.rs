@@ -1,10 +1,11 @@
 //! One pass over active and inactive lists (`shrink_lruvec`), batch by batch: how reclaim goes through the lists of the
 //! classic policy (`alloc/mmzone/lruvec.rs`).
 
+mod blocks;
 mod isolate;
 mod scan_count;
 
-use super::{DEF_PRIORITY, ScanControl, Target, page_list, throttle};
+use super::{DEF_PRIORITY, ScanControl, Target, lumpy, page_list, throttle};
 use crate::kernel::{
     BatchStall, IsolatedWait, ReclaimPlug, ScanBalance, ScanControlTime, ScanTarget,
 };
@@ -13,7 +14,9 @@ use crate::mm::writeback::page_writeback::throttle_vm_writeout;
 use crate::time::SECOND;
 use crate::world::Sys;
 use isolate::Isolated;
-use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
+use lowmark_record::event::{
+    RECLAIM_WB_ANON, RECLAIM_WB_ASYNC, RECLAIM_WB_FILE, RECLAIM_WB_MIXED, RECLAIM_WB_SYNC,
+};
 use lowmark_record::{Field, Kind};
 
 /// Scans the share of each list that the priority says, the four lists in turns of 32 pages.
@@ -27,6 +30,7 @@ pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
             ScanTarget::Proportional => Some(!sc.kswapd),
             ScanTarget::ProportionalDirect => Some(false),
         };
+        world.mm.begin_pass(sc);
         (world.mm.get_scan_count(target, sc), plug, proportional)
     };
     let wanted = left;
@@ -136,6 +140,7 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
             scanned,
             skipped,
             taken,
+            by_kind,
         } = world.isolate(target, lru, take, sc, &mut batch);
         let zone = world.mm.zones[target.zone].kind as usize;
         world.mm.stat.pgrefill[zone] += scanned;
@@ -157,7 +162,7 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         world.mm.lru_add_all(target.lruvec, &batch);
         let kind = usize::from(lru.is_file());
         world.mm.lruvecs[target.lruvec].classic().recent_rotated[kind] += referenced;
-        world.mm.isolated(target.lruvec)[kind] -= taken;
+        world.mm.isolated(target.lruvec)[kind] -= by_kind[kind];
         world.mm.stat.pgdeactivate += taken;
         world.trace(Kind::LruShrinkActive, |world| {
             vec![
@@ -168,7 +173,7 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
                 (Field::NrDeactivated, taken),
                 (Field::NrReferenced, referenced),
                 (Field::Priority, u64::from(sc.priority)),
-                (Field::Flags, reclaim_flags(lru)),
+                (Field::Flags, reclaim_flags(lru, false)),
             ]
         });
         let cost = batch.len() as u64 * world.costs.scan_page_ns;
@@ -224,12 +229,16 @@ async fn shrink_inactive_list(
         return;
     }
     let mut batch;
-    let (scanned, taken, skip_cost);
+    let (scanned, taken, by_kind, skip_cost);
     {
         let world = &mut *sys.world();
+        world.mm.begin_batch(sc);
         batch = world.batches.pop().unwrap_or_default();
         let isolated = world.isolate(target, lru, take, sc, &mut batch);
-        (scanned, taken) = (isolated.scanned, isolated.taken);
+        (scanned, taken, by_kind) = (isolated.scanned, isolated.taken, isolated.by_kind);
+        if sc.mode.is_lumpy() {
+            world.mm.clear_active_flags(&batch);
+        }
         skip_cost = world.skip_cost(isolated.skipped);
         let root = world.mm.root_lruvec(target.lruvec);
         for zone in world.mm.zones.iter_mut().filter(|zone| zone.lruvec == root) {
@@ -256,6 +265,7 @@ async fn shrink_inactive_list(
     // shrink_page_list counts what it looks at, not what isolation went past.
     sc.nr_scanned += taken;
     let outcome = page_list::shrink_page_list(sys, &mut batch, sc).await;
+    let outcome = lumpy::again_in_sync(sys, &mut batch, taken, outcome, sc).await;
     sc.nr_reclaimed += outcome.reclaimed;
     {
         let world = &mut *sys.world();
@@ -269,7 +279,7 @@ async fn shrink_inactive_list(
         if let Some(counts) = world.mm.memcg_counts(target.lruvec) {
             counts.pgsteal[sc.reclaimer() as usize] += outcome.reclaimed;
         }
-        world.mm.put_back(target, lru, &batch, taken);
+        world.mm.put_back(target, &batch, by_kind);
         world.note_dirty_pages(target, taken, &outcome);
         world.recycle(batch);
         world.wake_throttle_isolated(target, lru, sc);
@@ -288,7 +298,7 @@ async fn shrink_inactive_list(
         sc.found.congested += outcome.congested;
     }
     stall_on_writeback(sys, target, taken, &outcome, sc).await;
-    trace_shrink_inactive(sys, target, lru, scanned, &outcome, sc.priority);
+    trace_shrink_inactive(sys, target, lru, scanned, &outcome, sc);
 }
 
 /// `trace_mm_vmscan_lru_shrink_inactive`, when the wait that a batch was cause of is over.
@@ -298,7 +308,7 @@ fn trace_shrink_inactive(
     lru: Lru,
     scanned: u64,
     outcome: &page_list::Outcome,
-    priority: u32,
+    sc: &ScanControl,
 ) {
     sys.world().trace(Kind::LruShrinkInactive, |world| {
         vec![
@@ -316,8 +326,8 @@ fn trace_shrink_inactive(
             (Field::NrRefKeep, outcome.ref_keep),
             // A page is decided upon at once: nobody maps it again between the look at its references and its unmapping.
             (Field::NrUnmapFail, 0),
-            (Field::Priority, u64::from(priority)),
-            (Field::Flags, reclaim_flags(lru)),
+            (Field::Priority, u64::from(sc.priority)),
+            (Field::Flags, reclaim_flags(lru, sc.mode.is_sync())),
         ]
     });
 }
@@ -364,8 +374,11 @@ async fn stall_on_writeback(
     }
 }
 
-/// `trace_shrink_flags`
-fn reclaim_flags(lru: Lru) -> u64 {
+/// `trace_shrink_flags`: a batch that was gone through twice may be of both kinds.
+fn reclaim_flags(lru: Lru, sync: bool) -> u64 {
+    if sync {
+        return RECLAIM_WB_MIXED | RECLAIM_WB_SYNC;
+    }
     let kind = match lru.is_file() {
         true => RECLAIM_WB_FILE,
         false => RECLAIM_WB_ANON,

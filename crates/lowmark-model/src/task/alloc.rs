@@ -1,0 +1,111 @@
+//! Blocks of pages that a task asks for and holds: `alloc` and `free`.
+
+use super::context::{Context, Stop};
+use crate::mm::alloc::page_alloc::alloc_pages;
+use crate::mm::types::{Gfp, Pfn};
+use crate::time::Nanos;
+use crate::world::Sys;
+use lowmark_record::event::gfp;
+use lowmark_spec::workload::{Alloc, AllocFlags, PoolId, series_number};
+
+/// Asks for the blocks one after the other, each at its time.
+pub(super) async fn alloc(context: &mut Context, what: &Alloc) -> Result<(), Stop> {
+    let sys = context.sys.clone();
+    let mut patience = Patience {
+        last_success: sys.world().sched.now(),
+        failing: 0,
+    };
+    for attempt in 0..what.count {
+        sys.charge_kernel(sys.costs.syscall_ns).await;
+        let began = sys.world().sched.now();
+        let block = one_block(&sys, what).await?;
+        let now = sys.world().sched.now();
+        record(context, what, block, (began, now));
+        if patience.ends(what, block.is_some(), (began, now)) || attempt + 1 == what.count {
+            break;
+        }
+        sys.sleep_until(began.saturating_add(what.pace_ns)).await;
+        if sys.world().sched.current_killed() {
+            return Err(Stop::Killed);
+        }
+    }
+    Ok(())
+}
+
+/// An attempt from `began` to `now` is over.
+fn record(context: &mut Context, what: &Alloc, block: Option<Pfn>, (began, now): (Nanos, Nanos)) {
+    let world = &mut *context.sys.world();
+    if let Some(pfn) = block {
+        world.mm.hold(pfn, what.order as usize);
+        context.held.entry(what.pool).or_default().push(pfn);
+    }
+    if let Some(series) = what.series {
+        let series = match block {
+            Some(_) => series.success,
+            None => series.failed,
+        };
+        let samples = world.workload.samples.entry(series_number(series, None));
+        samples.or_default().push((now, now - began));
+    }
+}
+
+/// A block, or none if there is none.
+async fn one_block(sys: &Sys, what: &Alloc) -> Result<Option<Pfn>, Stop> {
+    let gfp = {
+        let node = sys.world().sched.current_node();
+        match what.flags {
+            AllocFlags::Kernel => Gfp::kernel(node),
+            AllocFlags::Hugetlb => Gfp::user(node).with(gfp::NOWARN),
+            AllocFlags::Thp => Gfp::transhuge(node),
+        }
+    };
+    let block = alloc_pages(sys, gfp, what.order as usize).await;
+    match sys.world().sched.current_killed() {
+        true => Err(Stop::Killed),
+        false => Ok(block.ok()),
+    }
+}
+
+/// How long attempts have been in vain.
+struct Patience {
+    last_success: Nanos,
+    /// Time that failed attempts have taken.
+    failing: Nanos,
+}
+
+impl Patience {
+    /// Whether the attempt from `began` to `now` is the last one.
+    fn ends(&mut self, what: &Alloc, success: bool, (began, now): (Nanos, Nanos)) -> bool {
+        match success {
+            true => self.last_success = now,
+            false => self.failing += now - began,
+        }
+        let over = |limit: Option<Nanos>, time| limit.is_some_and(|limit| time >= limit);
+        over(what.give_up_success_ns, now - self.last_success)
+            || over(what.give_up_fail_ns, self.failing)
+    }
+}
+
+/// Gives back all that the instance holds in a pool.
+pub(super) async fn free(context: &mut Context, pool: PoolId) {
+    let sys = context.sys.clone();
+    let blocks = context.held.remove(&pool).unwrap_or_default();
+    {
+        let world = &mut *sys.world();
+        for pfn in blocks {
+            world.mm.let_go(pfn);
+        }
+    }
+    sys.charge_kernel(sys.costs.syscall_ns).await;
+}
+
+/// The instance ends: so does what it holds.
+pub(super) fn free_all(context: &mut Context) {
+    let world = &mut *context.sys.world();
+    for pfn in std::mem::take(&mut context.held).into_values().flatten() {
+        world.mm.let_go(pfn);
+    }
+}
+
+#[cfg(test)]
+mod tests;
