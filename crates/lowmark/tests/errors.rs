@@ -151,6 +151,13 @@ fn what_the_model_cannot_do_is_refused_before_it_starts() {
         .error(&[
             "huge.toml: v2.6.37 does not know `advise hugepage` (task main, line 9), which came with v2.6.38",
         ]);
+    place.write(
+        "out.toml",
+        &with("{ advise = \"m\", advice = \"pageout\" }"),
+    );
+    place
+        .lowmark(&["run", "out.toml", "--kernel", "v4.4", "--out", "out"])
+        .error(&["v4.4 does not know `advise pageout` (task main, line 9), which came with v5.4"]);
     assert!(!place.path("out").exists());
 }
 

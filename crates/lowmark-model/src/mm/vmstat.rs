@@ -68,6 +68,10 @@ counters! {
     pgactivate
     /// Pages moved to an inactive list
     pgdeactivate
+    /// Pages of which MADV_FREE has said that nobody needs their content
+    pglazyfree
+    /// Those of them that were dropped
+    pglazyfreed
     /// Pages put at the inactive tail when their writeback ended
     pgrotated
     /// Times that a task waited before it reclaimed directly, as too little was free
@@ -114,6 +118,9 @@ counters! {
     pgmigrate_fail
 }
 
+/// Counters that came later, with the first version that has them (f7ad2a6cb9f7, 854e9ed09ded).
+const LATER: [(&str, Version); 2] = [("pglazyfree", v(4, 12)), ("pglazyfreed", v(4, 5))];
+
 /// Counters that are gone, with the first version without them.
 const GONE: [(&str, Version); 1] = [("kswapd_skip_congestion_wait", v(3, 11))];
 
@@ -151,8 +158,11 @@ impl VmStat {
             .named()
             .into_iter()
             .filter(|(name, _)| {
-                kernel.coverage.compaction
-                    || !LARGE_BLOCKS.iter().any(|begin| name.starts_with(begin))
+                let later = LATER
+                    .iter()
+                    .any(|(later, since)| later == name && version < *since);
+                let large = LARGE_BLOCKS.iter().any(|begin| name.starts_with(begin));
+                !later && (kernel.coverage.compaction || !large)
             })
             .map(|(name, value)| (name.to_owned(), value))
             .collect();

@@ -4,7 +4,7 @@ use super::barrier;
 use super::context::{Context, Program, Stop};
 use super::support::unsupported;
 use super::{Barrier, Files, Group, Shared};
-use super::{fileio, maps};
+use super::{advise, fileio, maps};
 use crate::boot::Boot;
 use crate::ids::{MemcgId, NodeId};
 use crate::mm::files::truncate;
@@ -205,6 +205,7 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             None => maps::unmap(context, *map).await,
             Some(range) => maps::unmap_range(context, *map, *range, *every).await?,
         },
+        Op::Punch { map, range, every } => maps::punch(context, *map, *range, *every).await?,
         Op::Touch { map, what } => return maps::touch_map(context, *map, *what).await,
         Op::Memset { map, range } => {
             let what = Touch {
@@ -218,7 +219,7 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             return maps::touch_map(context, *map, what).await;
         }
         Op::Advise { map, advice, range } => {
-            maps::advise(context, *map, *advice, *range).await?;
+            advise::advise(context, *map, *advice, *range).await?;
         }
         Op::Probe { map, offset, what } => {
             context.answer = Some(maps::probe(context, *map, *offset, *what)?);

@@ -1,5 +1,6 @@
 //! The workload's tasks: each statement of the language, done to the model.
 
+mod advise;
 mod barrier;
 mod context;
 mod fileio;

@@ -72,7 +72,7 @@ impl World {
         self.count_file_page(pfn, outcome);
         // PAGEREF_RECLAIM_CLEAN: it was used, long enough ago for a clean page.
         let marked = self.mm.pages[pfn].has(flag::REFERENCED);
-        if let Some(fate) = self.mm.check_references(pfn) {
+        if let Some(fate) = self.mm.check_references(pfn, sc) {
             outcome.note_kept(&fate, self.mm.pages[pfn].folio_nr_pages());
             return fate;
         }

@@ -12,12 +12,14 @@ mod file_page;
 mod node;
 mod page_list;
 mod pfmemalloc;
+mod reclaim_pages;
 mod slab;
 mod throttle;
 
 use crate::ids::{LruvecId, MemcgId, NodeId, ZoneId};
 pub(crate) use classic::age_active_anon;
 pub(crate) use node::shrink_node;
+pub(crate) use reclaim_pages::reclaim_pages;
 pub(super) use slab::after_zone;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
@@ -52,6 +54,8 @@ pub(crate) struct ScanControl {
     pub(crate) may_swap: bool,
     /// Pages of files may be written (`may_writepage`).
     pub(crate) may_writepage: bool,
+    /// Pages go whoever has used them (`ignore_references`).
+    ignore_references: bool,
     /// Inactive pages scanned in this pass.
     pub(crate) nr_scanned: u64,
     /// Pages reclaimed.
@@ -85,6 +89,7 @@ impl ScanControl {
             memcg: MemcgId::ROOT,
             may_swap: true,
             may_writepage: true,
+            ignore_references: false,
             nr_scanned: 0,
             nr_reclaimed: 0,
             compaction_ready: false,
