@@ -111,7 +111,20 @@ fn body() -> impl Strategy<Value = Vec<Stmt>> {
                         offset: begin.min(pages - 1) * PAGE_SIZE,
                         length: part.min(pages - begin.min(pages - 1)) * PAGE_SIZE,
                     };
+                    // Not more than there is memory for.
+                    let some = Range {
+                        length: range.length.min(64 * PAGE_SIZE),
+                        ..range
+                    };
+                    let lock = |lock| Op::Mlock {
+                        map: 0,
+                        lock,
+                        range: Some(some),
+                    };
+                    let locks = begin % 3 == 0 && advice.is_none();
+                    ops.extend(locks.then(|| lock(true)));
                     ops.push(on_range(advice, kind, range));
+                    ops.extend(locks.then(|| lock(false)));
                     ops.push(touch(access, order, count / 4));
                 }
                 if again {

@@ -434,3 +434,56 @@ run = [
     ];
     assert_eq!(series, expected.map(|name| (name, 1)));
 }
+
+/// What is locked is in memory however little of that there is, and can be taken as soon as it is unlocked.
+#[test]
+fn locked_memory_is_not_swapped() {
+    for kernel in KERNELS {
+        for kind in ["anon-private", "anon-shared"] {
+            let body = |unlock: &str| {
+                format!(
+                    r#"
+[task.main]
+run = [
+  {{ map = "m", kind = "{kind}", size = "16M" }},
+  {{ mlock = "m", offset = "4M", length = "8M" }},
+  {{ touch = "m", access = "write", offset = "4M", length = "8M" }},
+  {{ phase = "locked" }}, {{ repeat = 4, do = [{{ sleep = "2ms" }}] }},
+  {unlock}
+  {{ map = "n", kind = "anon-private", size = "64M" }},
+  {{ touch = "n", access = "write" }},
+  {{ unmap = "n" }},
+  {{ phase = "after" }}, {{ repeat = 4, do = [{{ sleep = "2ms" }}] }},
+  {{ sample = "part", do = [{{ touch = "m", access = "read", offset = "4M", length = "8M" }}] }},
+]
+"#
+                )
+            };
+            let locked = record(kernel, &body(""));
+            assert_eq!(locked.outcome, Outcome::Completed, "{kernel} {kind}");
+            assert_eq!(locked.counters["pswpin"], 0, "{kernel} {kind}");
+            assert_eq!(locked.counters["unevictable_pgs_mlocked"], 2048);
+            let states = at_phases(kernel, &body(""));
+            assert_eq!(states[0]["nr_mlock"], 2048, "{kernel} {kind}");
+            assert_eq!(states[1]["nr_unevictable"], 2048, "{kernel} {kind}");
+            let unlock = "{ mlock = \"m\", lock = false, offset = \"4M\" },";
+            let unlocked = record(kernel, &body(unlock));
+            assert!(unlocked.counters["pswpin"] > 0, "{kernel} {kind}");
+        }
+    }
+    let refused = record(
+        "v6.1",
+        r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "1M", lock = true },
+  { advise = "m", advice = "dontneed", length = "64K" },
+]
+"#,
+    );
+    assert!(
+        matches!(&refused.outcome, Outcome::Failed { verdict, .. } if verdict.contains("EINVAL")),
+        "{:?}",
+        refused.outcome
+    );
+}

@@ -160,12 +160,6 @@ pub const ABSENT: &[Subject] = &[
         "`memory.low` (241994ed8649) and `memory.min` of memory cgroups, `memory.swap.max`, `memory.reclaim`, and groups below groups.",
     ),
     absent(
-        "mlock",
-        OLDEST,
-        None,
-        "Pages that are locked in memory and the unevictable list.",
-    ),
-    absent(
         "oom_killer",
         OLDEST,
         None,

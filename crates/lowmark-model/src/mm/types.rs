@@ -37,6 +37,8 @@ pub(crate) mod flag {
     pub(crate) const WORKINGSET: u16 = 1 << 10;
     /// PageAnon (`PAGE_MAPPING_ANON`): `owner` is or was in a private region
     pub(crate) const ANON: u16 = 1 << 11;
+    /// PG_unevictable, PG_mlocked: locked in memory, and on no list
+    pub(crate) const UNEVICTABLE: u16 = 1 << 15;
     /// PageBuddy: first page of a free block. No page in use is being read and
     /// written at once.
     pub(crate) const BUDDY: u16 = LOCKED | WRITEBACK;

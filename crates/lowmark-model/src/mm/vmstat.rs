@@ -72,6 +72,14 @@ counters! {
     pglazyfree
     /// Those of them that were dropped
     pglazyfreed
+    /// Pages that were locked in memory
+    unevictable_pgs_mlocked
+    /// Pages that were unlocked
+    unevictable_pgs_munlocked
+    /// Pages taken off their lists, as they are locked
+    unevictable_pgs_culled
+    /// Pages put back on them
+    unevictable_pgs_rescued
     /// Pages put at the inactive tail when their writeback ended
     pgrotated
     /// Times that a task waited before it reclaimed directly, as too little was free
@@ -162,7 +170,9 @@ impl VmStat {
                     .iter()
                     .any(|(later, since)| later == name && version < *since);
                 let large = LARGE_BLOCKS.iter().any(|begin| name.starts_with(begin));
-                !later && (kernel.coverage.compaction || !large)
+                // A run that locks nothing has none of these.
+                let idle = self.unevictable_pgs_mlocked == 0 && name.starts_with("unevictable_pgs");
+                !later && !idle && (kernel.coverage.compaction || !large)
             })
             .map(|(name, value)| (name.to_owned(), value))
             .collect();

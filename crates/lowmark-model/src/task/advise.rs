@@ -28,7 +28,15 @@ pub(super) async fn advise(
         let backing = world.mm.vmas[vma as usize].backing;
         (pages_of(&world, vma, range), backing)
     };
+    let locked = sys.world().mm.vmas[vma as usize]
+        .parts
+        .any_locked(pages.clone());
     match advice {
+        Advice::Free | Advice::Dontneed if locked => {
+            return Err(Stop::Failed(
+                "pages of the range are locked (EINVAL)".into(),
+            ));
+        }
         Advice::Free if backing != Backing::Anon => {
             let problem = "`free` is for private memory that is no file's (EINVAL)";
             return Err(Stop::Failed(problem.into()));
@@ -87,7 +95,7 @@ pub(super) fn is_setting(advice: Advice) -> bool {
 }
 
 /// MADV_POPULATE_WRITE and MADV_POPULATE_READ: every page is there as after a touch.
-async fn populate(
+pub(super) async fn populate(
     sys: &Sys,
     vma: u32,
     pages: std::ops::Range<u32>,

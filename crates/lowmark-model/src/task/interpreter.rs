@@ -4,7 +4,7 @@ use super::barrier;
 use super::context::{Context, Program, Stop};
 use super::support::unsupported;
 use super::{Barrier, Files, Group, Shared};
-use super::{advise, fileio, maps};
+use super::{advise, fileio, maps, mlock};
 use crate::boot::Boot;
 use crate::ids::{MemcgId, NodeId};
 use crate::mm::files::truncate;
@@ -76,6 +76,7 @@ pub(crate) fn start(sys: &SysRef, scenario: &Scenario, boot: &Boot) {
                 .collect(),
             groups: workload.tasks.iter().map(|_| Group::default()).collect(),
             until_kswapd_idle: workload.end == End::KswapdIdle,
+            locks: mlock::is_in(workload),
             ..Shared::default()
         };
         if let End::After(time) = workload.end {
@@ -199,12 +200,18 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             length,
             offset,
             advice,
-            ..
-        } => maps::map_region(context, *map, *kind, *length, *offset, *advice).await?,
+            lock,
+        } => {
+            maps::map_region(context, *map, *kind, *length, *offset, *advice).await?;
+            if *lock {
+                mlock::mlock(context, *map, true, None).await?;
+            }
+        }
         Op::Unmap { map, range, every } => match range {
             None => maps::unmap(context, *map).await,
             Some(range) => maps::unmap_range(context, *map, *range, *every).await?,
         },
+        Op::Mlock { map, lock, range } => mlock::mlock(context, *map, *lock, *range).await?,
         Op::Punch { map, range, every } => maps::punch(context, *map, *range, *every).await?,
         Op::Touch { map, what } => return maps::touch_map(context, *map, *what).await,
         Op::Memset { map, range } => {

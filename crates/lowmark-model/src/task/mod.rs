@@ -7,6 +7,7 @@ mod fileio;
 mod files;
 mod interpreter;
 mod maps;
+mod mlock;
 mod since;
 mod support;
 mod touch;
@@ -39,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) phases: Vec<Phase>,
     /// For each task of the workload: its instances.
     pub(crate) groups: Vec<Group>,
+    /// A statement locks memory, so that what is locked is counted.
+    pub(crate) locks: bool,
     /// The run goes on until kswapd sleeps.
     pub(crate) until_kswapd_idle: bool,
     /// Touches done, for showing progress.

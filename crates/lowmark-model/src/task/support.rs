@@ -48,7 +48,6 @@ fn collect(task: &str, stmt: &Stmt, kinds: &[Option<MapKind>], found: &mut Vec<U
 fn missing(op: &Op, kinds: &[Option<MapKind>]) -> Option<String> {
     let part = |what: &str| Some(format!("{} {what}", op.name()));
     match op {
-        Op::Map { lock: true, .. } => part("with lock"),
         Op::Punch { map, .. } => match kinds.get(*map).copied().flatten() {
             Some(MapKind::FileShared(_) | MapKind::FilePrivate(_)) | None => part("of a file"),
             Some(_) => None,
@@ -59,6 +58,7 @@ fn missing(op: &Op, kinds: &[Option<MapKind>]) -> Option<String> {
         }
         | Op::Map { .. }
         | Op::Unmap { .. }
+        | Op::Mlock { .. }
         | Op::Advise { .. }
         | Op::Probe { .. }
         | Op::Touch { .. }

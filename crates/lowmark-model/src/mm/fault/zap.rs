@@ -67,6 +67,9 @@ impl Mm {
                 let pte = std::mem::take(pte);
                 if let Some(pfn) = pte.frame() {
                     let head = self.pages.head(pfn);
+                    if part.locked {
+                        self.munlock_page(pfn);
+                    }
                     self.zap_page(pfn, pte, part.recency && last != Some(head));
                     last = Some(head);
                 } else if let Some(slot) = pte.swap_entry() {
