@@ -218,7 +218,15 @@ impl World {
             (files && self.mm.counts_shadow_nodes())
                 .then(|| ("workingset_nodes", self.mm.shadow_nodes())),
         ];
-        let slab = slab.into_iter().flatten();
+        let unevictable = self.mm.nr_unevictable;
+        let locked = self
+            .workload
+            .locks
+            .then_some([("nr_unevictable", unevictable), ("nr_mlock", unevictable)]);
+        let slab = slab
+            .into_iter()
+            .flatten()
+            .chain(locked.into_iter().flatten());
         fields
             .into_iter()
             .chain(slab)

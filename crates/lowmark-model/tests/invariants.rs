@@ -1,11 +1,12 @@
 //! Random workloads on random machines and kernels, with every invariant checked after every event.
 
 use lowmark_model::kernel::{DESCRIPTIONS, Kernel, KernelError, versions};
-use lowmark_model::{Options, example_scenario, run};
+use lowmark_model::{Options, Refusal, check, example_scenario, run};
 use lowmark_record::Outcome;
 use lowmark_spec::machine::{Device, Driver, Elevator, Machine, Node, PAGE_SIZE};
 use lowmark_spec::workload::{
-    Access, Amount, Duration, MapKind, Op, Order, Range, Sharing, Start, Stmt, Task, Times, Touch,
+    Access, Advice, Amount, Duration, MapKind, Op, Order, Range, Sharing, Start, Stmt, Task, Times,
+    Touch,
 };
 use lowmark_spec::{Scenario, Toggle};
 use proptest::prelude::*;
@@ -77,53 +78,111 @@ fn body() -> impl Strategy<Value = Vec<Stmt>> {
         0u64..64,
         any::<bool>(),
         1u64..3,
+        proptest::collection::vec(on_ranges(), 0..4),
     )
-        .prop_map(|(kind, pages, access, order, count, skip, again, rounds)| {
-            let length = pages * PAGE_SIZE;
-            let touch = |access, order, count| Op::Touch {
-                map: 0,
-                what: Touch {
-                    access,
-                    order,
-                    step: PAGE_SIZE,
-                    amount: Amount::Count(count),
-                    range: Some(Range {
-                        offset: skip * PAGE_SIZE,
-                        length: length - skip * PAGE_SIZE,
-                    }),
-                    rate: None,
-                },
-            };
-            let mut ops = vec![
-                Op::Map {
+        .prop_map(
+            |(kind, pages, access, order, count, skip, again, rounds, ranges)| {
+                let length = pages * PAGE_SIZE;
+                let touch = |access, order, count| Op::Touch {
                     map: 0,
-                    kind,
-                    length,
-                    offset: 0,
-                    advice: None,
-                    lock: false,
-                },
-                touch(Access::Write, Order::Seq, pages - skip),
-                touch(access, order, count),
-                Op::Sleep(Duration::Uniform(0, 20_000_000)),
-            ];
-            if again {
-                ops.push(Op::Unmap {
-                    map: 0,
-                    range: None,
-                    every: None,
-                });
-                ops.push(Op::Burn(Duration::Fixed(3_000_000)));
-            }
-            let body = ops.into_iter().map(|op| Stmt { line: 0, op }).collect();
-            vec![Stmt {
-                line: 0,
-                op: Op::Repeat {
-                    times: Times::Count(rounds),
-                    body,
-                },
-            }]
-        })
+                    what: Touch {
+                        access,
+                        order,
+                        step: PAGE_SIZE,
+                        amount: Amount::Count(count),
+                        range: Some(Range {
+                            offset: skip * PAGE_SIZE,
+                            length: length - skip * PAGE_SIZE,
+                        }),
+                        rate: None,
+                    },
+                };
+                let mut ops = vec![
+                    Op::Map {
+                        map: 0,
+                        kind,
+                        length,
+                        offset: 0,
+                        advice: None,
+                        lock: false,
+                    },
+                    touch(Access::Write, Order::Seq, pages - skip),
+                    touch(access, order, count),
+                    Op::Sleep(Duration::Uniform(0, 20_000_000)),
+                ];
+                for (advice, begin, part) in ranges {
+                    let range = Range {
+                        offset: begin.min(pages - 1) * PAGE_SIZE,
+                        length: part.min(pages - begin.min(pages - 1)) * PAGE_SIZE,
+                    };
+                    // Not more than there is memory for.
+                    let some = Range {
+                        length: range.length.min(64 * PAGE_SIZE),
+                        ..range
+                    };
+                    let lock = |lock| Op::Mlock {
+                        map: 0,
+                        lock,
+                        range: Some(some),
+                    };
+                    let locks = begin % 3 == 0 && advice.is_none();
+                    ops.extend(locks.then(|| lock(true)));
+                    ops.push(on_range(advice, kind, range));
+                    ops.extend(locks.then(|| lock(false)));
+                    ops.push(touch(access, order, count / 4));
+                }
+                if again {
+                    ops.push(Op::Unmap {
+                        map: 0,
+                        range: None,
+                        every: None,
+                    });
+                    ops.push(Op::Burn(Duration::Fixed(3_000_000)));
+                }
+                let body = ops.into_iter().map(|op| Stmt { line: 0, op }).collect();
+                vec![Stmt {
+                    line: 0,
+                    op: Op::Repeat {
+                        times: Times::Count(rounds),
+                        body,
+                    },
+                }]
+            },
+        )
+}
+
+/// A statement about a range: what it is, and the range's first page and pages.
+fn on_ranges() -> impl Strategy<Value = (Option<Advice>, u64, u64)> {
+    let advice = proptest::sample::select(vec![
+        None,
+        Some(Advice::Sequential),
+        Some(Advice::Willneed),
+        Some(Advice::Dontneed),
+        Some(Advice::Nohugepage),
+        Some(Advice::Cold),
+        Some(Advice::Pageout),
+        Some(Advice::Free),
+        Some(Advice::Populate),
+        Some(Advice::PopulateRead),
+    ]);
+    (advice, 0u64..2000, 1u64..700)
+}
+
+/// The statement; a hole to punch where there is no advice, and where the advice is none for the map.
+fn on_range(advice: Option<Advice>, kind: MapKind, range: Range) -> Op {
+    let shared = kind == MapKind::AnonShared;
+    match advice {
+        Some(advice) if !(shared && advice == Advice::Free) => Op::Advise {
+            map: 0,
+            advice,
+            range: Some(range),
+        },
+        _ => Op::Punch {
+            map: 0,
+            range,
+            every: Some(2 * range.length),
+        },
+    }
 }
 
 fn scenario() -> impl Strategy<Value = Scenario> {
@@ -181,6 +240,9 @@ fn scenario() -> impl Strategy<Value = Scenario> {
                 scenario
             },
         )
+        .prop_filter("statements that came later", |scenario| {
+            !matches!(check(scenario), Err(Refusal::Later { .. }))
+        })
         .prop_filter("mechanisms that do not fit together", |scenario| {
             let kernel = Kernel::resolve(&scenario.kernel);
             !matches!(

@@ -253,3 +253,237 @@ run = [
         assert_eq!(*state[&"nr_active_anon".to_owned()], 0);
     }
 }
+
+/// What MADV_POPULATE_WRITE and MADV_POPULATE_READ do is what touches would do.
+#[test]
+fn populated_is_as_touched() {
+    for (advice, access) in [("populate", "write"), ("populate-read", "read")] {
+        for kind in ["anon-private", "anon-shared", "file-private", "file-shared"] {
+            let file = match kind.starts_with("file") {
+                true => "file = \"data\"",
+                false => "size = \"16M\"",
+            };
+            let body = |statement: &str| {
+                format!(
+                    "[task.main]\nrun = [\n{{ map = \"m\", kind = \"{kind}\", {file} }},\n{statement},\n\
+                     {{ touch = \"m\", access = \"{access}\", offset = \"4M\", length = \"2M\" }},\n]\n"
+                )
+            };
+            let found = |statement: &str| {
+                let recording = record("v6.1", &body(statement));
+                assert_eq!(recording.outcome, Outcome::Completed, "{kind} {advice}");
+                ["pgfault", "pgmajfault", "pgpgin"].map(|name| recording.counters[name])
+            };
+            let range = "offset = \"4M\", length = \"2M\"";
+            let advised = found(&format!(
+                "{{ advise = \"m\", advice = \"{advice}\", {range} }}"
+            ));
+            let touched = found(&format!(
+                "{{ touch = \"m\", access = \"{access}\", {range} }}"
+            ));
+            assert_eq!(advised, touched, "{kind} {advice}");
+            assert!(advised[0] > 0);
+        }
+    }
+    let hole = record(
+        "v6.1",
+        r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "1M" },
+  { unmap = "m", offset = "64K", length = "4K" },
+  { advise = "m", advice = "populate" },
+]
+"#,
+    );
+    assert!(
+        matches!(&hole.outcome, Outcome::Failed { verdict, .. } if verdict.contains("ENOMEM")),
+        "{:?}",
+        hole.outcome
+    );
+}
+
+/// Pages that are paged out on purpose come back from swap, each with a read that nobody had to wait for if it was asked for
+/// ahead.
+#[test]
+fn paged_out_is_in_swap_and_willneed_reads_it_ahead() {
+    for kernel in ["v5.4", "v6.1", "v6.18"] {
+        for kind in ["anon-private", "anon-shared"] {
+            let body = |ahead: &str| {
+                format!(
+                    r#"
+[task.main]
+run = [
+  {{ map = "m", kind = "{kind}", size = "8M" }},
+  {{ touch = "m", access = "write" }},
+  {{ advise = "m", advice = "pageout", length = "4M" }},
+  {{ sleep = "500ms" }},
+  {{ phase = "out" }}, {{ repeat = 4, do = [{{ sleep = "2ms" }}] }},
+  {ahead}
+  {{ touch = "m", access = "read" }},
+]
+"#
+                )
+            };
+            let plain = record(kernel, &body(""));
+            let states = at_phases(kernel, &body(""));
+            let anon = states[0]["nr_active_anon"] + states[0]["nr_inactive_anon"];
+            // What was being written when reclaim looked is on the list until the next look.
+            let counters = &plain.counters;
+            assert_eq!(counters["pswpout"], 1024, "{kernel} {kind}");
+            assert!(anon <= 2048, "{kernel} {kind}: {anon}");
+            let ahead = "{ advise = \"m\", advice = \"willneed\" }, { sleep = \"500ms\" },";
+            let ahead = record(kernel, &body(ahead));
+            assert_eq!(ahead.outcome, Outcome::Completed);
+            assert_eq!(ahead.counters["pgmajfault"], 0, "{kernel} {kind}");
+            assert!(ahead.counters["pswpin"] >= plain.counters["pswpin"]);
+        }
+    }
+}
+
+/// Memory that may be dropped is what a load takes before it swaps, and comes back as zeroes.
+#[test]
+fn freed_memory_goes_before_anything_is_swapped() {
+    for kernel in ["v4.5", "v4.12", "v6.1", "v6.18"] {
+        let recording = record(
+            kernel,
+            r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "32M" },
+  { touch = "m", access = "write" },
+  { advise = "m", advice = "free" },
+  { touch = "m", access = "write", length = "1M" },
+  { map = "n", kind = "anon-private", size = "36M" },
+  { touch = "n", access = "write" },
+  { touch = "m", access = "verify", length = "1M" },
+  { touch = "m", access = "read" },
+]
+"#,
+        );
+        assert_eq!(recording.outcome, Outcome::Completed, "{kernel}");
+        let counters = &recording.counters;
+        let dropped = counters["pglazyfreed"];
+        assert!(dropped > 1000, "{kernel}: {dropped} pages dropped");
+        assert_eq!(counters.get("pglazyfree").is_some(), kernel != "v4.5");
+        if kernel != "v4.5" {
+            assert_eq!(counters["pglazyfree"], 8192, "{kernel}");
+        }
+        let out = counters["pswpout"];
+        assert!(out < 600, "{kernel}: {out} pages swapped out");
+    }
+}
+
+/// A hole of a shared object frees its pages and slots for all who map it.
+#[test]
+fn what_is_punched_is_free() {
+    for kernel in KERNELS {
+        for kind in ["anon-private", "anon-shared"] {
+            let body = format!(
+                r#"
+[task.main]
+run = [
+  {{ map = "m", kind = "{kind}", size = "8M" }},
+  {{ touch = "m", access = "write" }},
+  {{ punch = "m", length = "1M", every = "2M" }},
+  {{ phase = "punched" }}, {{ repeat = 4, do = [{{ sleep = "2ms" }}] }},
+  {{ touch = "m", access = "write" }},
+]
+"#
+            );
+            let states = at_phases(kernel, &body);
+            let anon = states[0]["nr_active_anon"] + states[0]["nr_inactive_anon"];
+            assert_eq!(anon, 1024, "{kernel} {kind}");
+            let faults = record(kernel, &body).counters["pgfault"];
+            assert_eq!(faults, 2048 + 1024, "{kernel} {kind}");
+        }
+    }
+}
+
+/// A probe names the series of the sample around it.
+#[test]
+fn answers_of_probes_name_their_series() {
+    let recording = record(
+        "v4.4",
+        r#"
+[series.fault]
+unit = "us"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "1M" },
+  { sample = "fault", do = [{ probe = "m", what = "resident" }] },
+  { touch = "m", access = "write" },
+  { sample = "fault", do = [{ probe = "m", what = "resident" }] },
+  { sample = "fault", do = [{ probe = "m", what = "huge" }] },
+  { sample = "fault", do = [{ touch = "m", access = "read" }] },
+  { sample = "never", do = [{ probe = "m", what = "huge" }, { probe = "m", what = "resident" }] },
+]
+"#,
+    );
+    let series: Vec<(&str, usize)> = recording
+        .series
+        .iter()
+        .map(|series| (series.name.as_str(), series.samples.len()))
+        .collect();
+    let expected = [
+        "fault",
+        "fault-base",
+        "fault-absent",
+        "fault-resident",
+        "never-resident",
+    ];
+    assert_eq!(series, expected.map(|name| (name, 1)));
+}
+
+/// What is locked is in memory however little of that there is, and can be taken as soon as it is unlocked.
+#[test]
+fn locked_memory_is_not_swapped() {
+    for kernel in KERNELS {
+        for kind in ["anon-private", "anon-shared"] {
+            let body = |unlock: &str| {
+                format!(
+                    r#"
+[task.main]
+run = [
+  {{ map = "m", kind = "{kind}", size = "16M" }},
+  {{ mlock = "m", offset = "4M", length = "8M" }},
+  {{ touch = "m", access = "write", offset = "4M", length = "8M" }},
+  {{ phase = "locked" }}, {{ repeat = 4, do = [{{ sleep = "2ms" }}] }},
+  {unlock}
+  {{ map = "n", kind = "anon-private", size = "64M" }},
+  {{ touch = "n", access = "write" }},
+  {{ unmap = "n" }},
+  {{ phase = "after" }}, {{ repeat = 4, do = [{{ sleep = "2ms" }}] }},
+  {{ sample = "part", do = [{{ touch = "m", access = "read", offset = "4M", length = "8M" }}] }},
+]
+"#
+                )
+            };
+            let locked = record(kernel, &body(""));
+            assert_eq!(locked.outcome, Outcome::Completed, "{kernel} {kind}");
+            assert_eq!(locked.counters["pswpin"], 0, "{kernel} {kind}");
+            assert_eq!(locked.counters["unevictable_pgs_mlocked"], 2048);
+            let states = at_phases(kernel, &body(""));
+            assert_eq!(states[0]["nr_mlock"], 2048, "{kernel} {kind}");
+            assert_eq!(states[1]["nr_unevictable"], 2048, "{kernel} {kind}");
+            let unlock = "{ mlock = \"m\", lock = false, offset = \"4M\" },";
+            let unlocked = record(kernel, &body(unlock));
+            assert!(unlocked.counters["pswpin"] > 0, "{kernel} {kind}");
+        }
+    }
+    let refused = record(
+        "v6.1",
+        r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "1M", lock = true },
+  { advise = "m", advice = "dontneed", length = "64K" },
+]
+"#,
+    );
+    assert!(
+        matches!(&refused.outcome, Outcome::Failed { verdict, .. } if verdict.contains("EINVAL")),
+        "{:?}",
+        refused.outcome
+    );
+}

@@ -148,6 +148,8 @@ pub enum Advice {
     Free,
     /// MADV_POPULATE_WRITE
     Populate,
+    /// MADV_POPULATE_READ
+    PopulateRead,
 }
 
 /// Kind of access.
@@ -353,7 +355,11 @@ pub enum Op {
         what: Probe,
     },
     /// mlock(2) (`true`) or munlock(2)
-    Mlock { map: MapId, lock: bool },
+    Mlock {
+        map: MapId,
+        lock: bool,
+        range: Option<Range>,
+    },
     /// Memory policy: prefer a node
     Node { node: u32 },
     /// pread(2)

@@ -223,16 +223,16 @@ fn usemem_shares() {
     let scenarios = workload("usemem.toml", &Overrides::default());
     assert_eq!(scenarios.len(), 7);
     let seven = &scenarios[2].workload;
-    assert_eq!(seven.tasks[0].instances.len(), 7);
-    let Op::Map { length, .. } = seven.tasks[0].instances[0][0].op else {
+    assert_eq!(seven.tasks[1].instances.len(), 7);
+    let Op::Map { length, .. } = seven.tasks[1].instances[0][0].op else {
         panic!("a map first")
     };
     assert_eq!(length, 43_980_465_111 / 7 / 4096 * 4096);
-    // Thread 3 reads from 3/7 of 0.2 * 0.8 * 64 GiB = 10,995,116,277.76 bytes on.
-    let Op::Map { offset, .. } = seven.tasks[1].instances[3][0].op else {
+    // Thread 3 reads behind three parts of whole pages of 0.2 * 0.8 * 64 GiB = 10,995,116,277.76 bytes.
+    let Op::Map { offset, .. } = seven.tasks[2].instances[3][0].op else {
         panic!("a map first")
     };
-    assert_eq!(offset, 10_995_116_277 * 3 / 7 / 4096 * 4096);
+    assert_eq!(offset, 10_995_116_277 / 7 / 4096 * 4096 * 3);
 }
 
 /// Block i of thread 1: the loop is written out, and its offsets are numbers.

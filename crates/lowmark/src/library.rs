@@ -27,10 +27,13 @@ workload_files![
     "simoop",
     "stress-highalloc",
     "stutter",
+    "stutterp",
     "swap-seq-rand",
     "swap-small",
     "thpscale",
+    "thpscale-all",
     "usemem",
+    "usemem-all",
 ];
 
 /// Names of the built-in workloads, sorted.

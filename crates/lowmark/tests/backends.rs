@@ -10,7 +10,8 @@ fn workload(statement: &str, task: &str) -> Workload {
     let map = if statement.starts_with("{ map = ") {
         ""
     } else {
-        "{ map = \"m\", kind = \"anon-private\", size = \"1G\" }, "
+        "{ map = \"m\", kind = \"anon-private\", size = \"1G\" }, \
+         { map = \"f\", kind = \"file-shared\", file = \"data\" }, "
     };
     let map = if statement.starts_with("{ free = ") {
         "{ alloc = \"pages\", order = 9, gfp = \"hugetlb\" }, "
@@ -135,20 +136,19 @@ fn the_reference_says_what_is_carried_out_in_part() {
 /// Every advice is where the reference says.
 #[test]
 fn advice_is_taken_as_the_reference_says() {
-    let taken = [
-        "normal",
-        "random",
-        "sequential",
-        "hugepage",
-        "nohugepage",
-        "dontneed",
-    ];
-    let refused = ["willneed", "cold", "pageout", "free", "populate"];
-    for (advice, on) in taken
-        .map(|advice| (advice, "model, guest"))
-        .into_iter()
-        .chain(refused.map(|advice| (advice, "guest")))
-    {
+    let begin = REFERENCE
+        .find("| advice | since | effect |")
+        .expect("a table");
+    let rows = REFERENCE[begin..].lines().skip(2);
+    let rows = rows.take_while(|line| line.starts_with("| `"));
+    let words = rows.flat_map(|row| {
+        let cell = row.trim_start_matches("| ").split(" | ").next();
+        cell.unwrap_or_default().split('`').skip(1).step_by(2)
+    });
+    let words: Vec<&str> = words.collect();
+    assert_eq!(words.len(), 12, "{words:?}");
+    for advice in words {
+        let on = "model, guest";
         let later = format!("{{ advise = \"m\", advice = \"{advice}\" }}");
         let map = format!(
             "{{ map = \"a\", kind = \"anon-private\", size = \"1M\", advice = \"{advice}\" }}"

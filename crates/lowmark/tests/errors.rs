@@ -138,6 +138,27 @@ fn what_the_model_cannot_do_is_refused_before_it_starts() {
              {{ map = \"m\", kind = \"anon-private\", size = \"8M\" }},\n{statement},\n]\n"
         )
     };
+    place.write("huge.toml", &"#".repeat(2 << 20));
+    place
+        .lowmark(&["run", "huge.toml"])
+        .error(&["huge.toml", "1 MiB"]);
+    place
+        .lowmark(&["run", "small.toml", "--set", "ordr=seq"])
+        .error(&["--set", "ordr", "did you mean `order`?"]);
+}
+
+#[test]
+fn what_the_model_cannot_do_is_refused_before_it_starts() {
+    let place = Place::new();
+    place
+        .lowmark(&["run", "stress-highalloc", "--out", "out"])
+        .error(&["`alloc` (task main, line 64)"]);
+    let with = |statement: &str| {
+        format!(
+            "lowmark = 1\n[workload]\nname = \"w\"\n[machine]\nuse = \"small-512m-ssd\"\n[task.main]\nrun = [\n\
+             {{ map = \"m\", kind = \"anon-private\", size = \"8M\" }},\n{statement},\n]\n"
+        )
+    };
     place.write("locks.toml", &with("{ mlock = \"m\" }"));
     place
         .lowmark(&["run", "locks.toml", "--kernel", "v3.6", "--out", "out"])
@@ -151,6 +172,13 @@ fn what_the_model_cannot_do_is_refused_before_it_starts() {
         .error(&[
             "huge.toml: v2.6.37 does not know `advise hugepage` (task main, line 9), which came with v2.6.38",
         ]);
+    place.write(
+        "out.toml",
+        &with("{ advise = \"m\", advice = \"pageout\" }"),
+    );
+    place
+        .lowmark(&["run", "out.toml", "--kernel", "v4.4", "--out", "out"])
+        .error(&["v4.4 does not know `advise pageout` (task main, line 9), which came with v5.4"]);
     assert!(!place.path("out").exists());
 }
 
@@ -288,8 +316,8 @@ fn evaluations() {
         .lowmark(&["reproduce", "nothing"])
         .error(&["nothing", "swap-readahead"]);
     place
-        .lowmark(&["reproduce", "thp-defrag-2016-stutter"])
-        .error(&["no recipe runs evaluation `thp-defrag-2016-stutter`"]);
+        .lowmark(&["reproduce", "lumpy-removal-2012-stress-highalloc"])
+        .error(&["no recipe runs evaluation `lumpy-removal-2012-stress-highalloc`"]);
     place
         .lowmark(&["reproduce", "swap-readahead", "--variant", "half"])
         .error(&["variant half", "five-passes"]);

@@ -109,6 +109,8 @@ pub(crate) struct BlockLayer {
     request_ns: Nanos,
     /// Pages of a file read ahead at most, by device (`ra_pages` of its `struct backing_dev_info`).
     ra_pages: TiVec<DeviceId, u32>,
+    /// Pages of a request at most, by device (`io_pages`).
+    io_pages: TiVec<DeviceId, u32>,
 }
 
 /// Pages read ahead at most where nothing else is said (`VM_READAHEAD_PAGES`, 128 KiB).
@@ -163,6 +165,10 @@ impl BlockLayer {
             unmapped: Vec::new(),
             request_ns: request,
             ra_pages: devices.iter().map(ra_pages).collect(),
+            io_pages: devices
+                .iter()
+                .map(|device| (max_bytes(device) / PAGE_SIZE) as u32)
+                .collect(),
         }
     }
 
@@ -171,6 +177,11 @@ impl BlockLayer {
         for (id, queue) in self.queues.iter_mut_enumerated() {
             queue.disk.vary(Stream::new(boot, "disk", u64::from(id)));
         }
+    }
+
+    /// Pages of a request of a device at most.
+    pub(crate) fn io_pages(&self, device: DeviceId) -> u32 {
+        self.io_pages[device]
     }
 
     /// Pages of a file on a device that are read ahead at most.

@@ -160,12 +160,6 @@ pub const ABSENT: &[Subject] = &[
         "Memory cgroups are charged for objects in slabs and for stacks, and from 4.0 on their caches are shrunk apart (cb731d6c62bb). In the model they are charged for pages of users and for page tables, and all objects are the root's.",
     ),
     absent(
-        "mlock",
-        OLDEST,
-        None,
-        "Pages that are locked in memory and the unevictable list.",
-    ),
-    absent(
         "oom_killer",
         OLDEST,
         None,

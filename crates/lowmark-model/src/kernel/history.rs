@@ -152,6 +152,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "lazyfree-on-file-list",
+        version: v(4, 12),
+        commit: "f7ad2a6cb9f7",
+        summary: "pages of MADV_FREE wait on the inactive list of files to be dropped (802a3a92ad7a)",
+        effect: |m| {
+            m.reclaim.lazyfree = Lazyfree::InactiveFile;
+        },
+    },
+    Change {
         name: "errseq",
         version: v(4, 13),
         commit: "5660e13d2fd6",

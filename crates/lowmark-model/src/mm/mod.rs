@@ -104,6 +104,8 @@ pub(crate) struct Mm {
     pub(crate) nr_eio: u64,
     /// Pages of files.
     pub(crate) nr_file_pages: u64,
+    /// Pages that are locked in memory.
+    pub(crate) nr_unevictable: u64,
 }
 
 impl Mm {
@@ -163,6 +165,7 @@ impl Mm {
             nr_lost: 0,
             nr_eio: 0,
             nr_file_pages: 0,
+            nr_unevictable: 0,
             kernel,
         };
         mm.free_boot_memory();

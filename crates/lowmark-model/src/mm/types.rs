@@ -39,6 +39,8 @@ pub(crate) mod flag {
     pub(crate) const ANON: u16 = 1 << 11;
     /// First page of a free block on the list of a CPU.
     pub(crate) const PCP: u16 = 1 << 12;
+    /// PG_unevictable, PG_mlocked: locked in memory, and on no list
+    pub(crate) const UNEVICTABLE: u16 = 1 << 15;
     /// PageBuddy: first page of a free block. No page in use is being read and
     /// written at once.
     pub(crate) const BUDDY: u16 = LOCKED | WRITEBACK;

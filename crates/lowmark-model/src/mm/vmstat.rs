@@ -68,6 +68,18 @@ counters! {
     pgactivate
     /// Pages moved to an inactive list
     pgdeactivate
+    /// Pages of which MADV_FREE has said that nobody needs their content
+    pglazyfree
+    /// Those of them that were dropped
+    pglazyfreed
+    /// Pages that were locked in memory
+    unevictable_pgs_mlocked
+    /// Pages that were unlocked
+    unevictable_pgs_munlocked
+    /// Pages taken off their lists, as they are locked
+    unevictable_pgs_culled
+    /// Pages put back on them
+    unevictable_pgs_rescued
     /// Pages put at the inactive tail when their writeback ended
     pgrotated
     /// Times that a task waited before it reclaimed directly, as too little was free
@@ -160,13 +172,15 @@ const COMPACTION_SINCE_3_8: [&str; 5] = [
     "pgmigrate_success",
     "pgmigrate_fail",
 ];
-/// Counters that came later than others of their kind: kcompactd's (698b1b30642f, 7f354a548d1c), and of huge pages of files
-/// (95ecedcd6abb).
-const LATER: [(&str, Version); 4] = [
+/// Counters that came later than others of their kind: kcompactd's (698b1b30642f, 7f354a548d1c), of huge pages of files
+/// (95ecedcd6abb), and of pages that were given up (f7ad2a6cb9f7, 854e9ed09ded).
+const LATER: [(&str, Version); 6] = [
     ("compact_daemon_wake", v(4, 6)),
     ("compact_daemon_migrate_scanned", v(4, 12)),
     ("compact_daemon_free_scanned", v(4, 12)),
     ("thp_file_mapped", v(4, 8)),
+    ("pglazyfree", v(4, 12)),
+    ("pglazyfreed", v(4, 5)),
 ];
 
 /// Counters that are gone, with the first version without them.
@@ -234,7 +248,10 @@ impl VmStat {
             .into_iter()
             .filter(|(name, _)| {
                 let compaction = COMPACTION.iter().any(|begin| name.starts_with(begin));
-                (kernel.coverage.compaction || !compaction) && counts_huge_pages(name, kernel)
+                // A run that locks nothing has none of these.
+                let idle = self.unevictable_pgs_mlocked == 0 && name.starts_with("unevictable_pgs");
+                let there = kernel.coverage.compaction || !compaction;
+                there && !idle && counts_huge_pages(name, kernel)
             })
             .map(|(name, value)| match name {
                 "thp_split_page" if version < THP_SPLIT_PAGE => ("thp_split".to_owned(), value),

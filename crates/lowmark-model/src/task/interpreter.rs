@@ -5,7 +5,7 @@ use super::context::{Context, Program, Stop};
 use super::process::run_process;
 use super::support::unsupported;
 use super::{Barrier, Files, Group, Shared};
-use super::{alloc, fileio, maps};
+use super::{advise, alloc, fileio, maps, mlock};
 use crate::boot::Boot;
 use crate::ids::{MemcgId, NodeId};
 use crate::mm::files::truncate;
@@ -81,6 +81,7 @@ pub(crate) fn start(sys: &SysRef, scenario: &Scenario, boot: &Boot) {
                 .collect(),
             groups: workload.tasks.iter().map(|_| Group::default()).collect(),
             until_kswapd_idle: workload.end == End::KswapdIdle,
+            locks: mlock::is_in(workload),
             ..Shared::default()
         };
         if let End::After(time) = workload.end {
@@ -206,12 +207,19 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             length,
             offset,
             advice,
-            ..
-        } => maps::map_region(context, *map, *kind, *length, *offset, *advice).await?,
+            lock,
+        } => {
+            maps::map_region(context, *map, *kind, *length, *offset, *advice).await?;
+            if *lock {
+                mlock::mlock(context, *map, true, None).await?;
+            }
+        }
         Op::Unmap { map, range, every } => match range {
             None => maps::unmap(context, *map).await,
             Some(range) => maps::unmap_range(context, *map, *range, *every).await?,
         },
+        Op::Mlock { map, lock, range } => mlock::mlock(context, *map, *lock, *range).await?,
+        Op::Punch { map, range, every } => maps::punch(context, *map, *range, *every).await?,
         Op::Touch { map, what } => return maps::touch_map(context, *map, *what).await,
         Op::Memset { map, range } => {
             let what = Touch {
@@ -225,7 +233,7 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             return maps::touch_map(context, *map, what).await;
         }
         Op::Advise { map, advice, range } => {
-            maps::advise(context, *map, *advice, *range).await?;
+            advise::advise(context, *map, *advice, *range).await?;
         }
         Op::Probe { map, offset, what } => {
             context.answer = Some(maps::probe(context, *map, *offset, *what)?);

@@ -1,12 +1,11 @@
 //! Statements on mapped regions.
 
+use super::advise;
 use super::context::{Context, Stop, missing};
 use super::touch::touch;
-use crate::kernel::VmaRecency;
 use crate::mm::Mm;
-use crate::mm::fault::filemap_fault::ReadAdvice;
 use crate::mm::fault::memory::{Backing, Vma};
-use crate::mm::fault::parts::{HugeAdvice, Parts};
+use crate::mm::fault::parts::Parts;
 use crate::mm::fault::shmem::{ShmemInode, ShmemSlot};
 use crate::mm::files::filemap::OpenFile;
 use crate::mm::files::truncate;
@@ -56,15 +55,20 @@ pub(super) async fn map_region(
                 file,
                 parts: Parts::default(),
             });
-            if let Some(advice) = advice.filter(|&advice| advice != Advice::Dontneed) {
-                set_advice(world, vma, advice, None);
+            if let Some(advice) = advice {
+                let pages = 0..pages as u32;
+                advise::set(world, vma, advice, pages);
             }
             context.maps[map] = Some(vma);
         })
     };
     sys.charge_kernel(sys.costs.syscall_ns).await;
     sys.up_write(context.space);
-    mapped
+    mapped?;
+    match advice.filter(|&advice| !advise::is_setting(advice)) {
+        Some(advice) => Box::pin(advise::advise(context, map, advice, None)).await,
+        None => Ok(()),
+    }
 }
 
 /// Most pages of all maps together, 4 TiB: their PTEs take 4 GiB of the host. A bound of the model's own, so that a run
@@ -149,6 +153,34 @@ pub(super) async fn unmap_range(
     Ok(())
 }
 
+/// A hole of a shared object, or MADV_DONTNEED of private memory, of a range and of what is at this distance behind it.
+pub(super) async fn punch(
+    context: &Context,
+    map: usize,
+    range: Range,
+    every: Option<u64>,
+) -> Result<(), Stop> {
+    let vma = context.region(map)?;
+    let sys = &context.sys;
+    for range in range.repeated(every, region_length(context, vma)) {
+        sys.down_read(context.space).await;
+        {
+            let world = &mut *sys.world();
+            let pages = pages_of(world, vma, Some(range));
+            match world.mm.vmas[vma as usize].backing {
+                Backing::Shmem(object) => {
+                    let pages = pages.start as usize..pages.end as usize;
+                    world.mm.punch_shmem(object, pages);
+                }
+                _ => world.mm.zap_range(vma, pages),
+            }
+        }
+        sys.charge_kernel(sys.costs.syscall_ns).await;
+        sys.up_read(context.space);
+    }
+    Ok(())
+}
+
 /// Changes what is mapped of a region with `mmap_sem` held for writing; a file of which nothing is mapped any more is
 /// closed.
 async fn change_maps(context: &Context, vma: u32, change: impl FnOnce(&mut World)) {
@@ -177,7 +209,7 @@ fn region_length(context: &Context, vma: u32) -> u64 {
 }
 
 /// The pages of a range of a region, or all of them.
-fn pages_of(world: &World, vma: u32, range: Option<Range>) -> std::ops::Range<u32> {
+pub(super) fn pages_of(world: &World, vma: u32, range: Option<Range>) -> std::ops::Range<u32> {
     let pages = world.mm.vmas[vma as usize].pages();
     let page = |number: u64| number.min(u64::from(pages)) as u32;
     match range {
@@ -187,54 +219,6 @@ fn pages_of(world: &World, vma: u32, range: Option<Range>) -> std::ops::Range<u3
             page(offset / PAGE_SIZE)..page(end)
         }
     }
-}
-
-/// madvise(2) of a range of a region, or of all of it.
-pub(super) async fn advise(
-    context: &Context,
-    map: usize,
-    advice: Advice,
-    range: Option<Range>,
-) -> Result<(), Stop> {
-    let vma = context.region(map)?;
-    let sys = &context.sys;
-    if advice == Advice::Dontneed {
-        sys.down_read(context.space).await;
-        {
-            let world = &mut *sys.world();
-            let pages = pages_of(world, vma, range);
-            world.mm.zap_range(vma, pages);
-        }
-        sys.charge_kernel(sys.costs.syscall_ns).await;
-        sys.up_read(context.space);
-        return Ok(());
-    }
-    sys.down_write(context.space).await;
-    set_advice(&mut sys.world(), vma, advice, range);
-    sys.charge_kernel(sys.costs.syscall_ns).await;
-    sys.up_write(context.space);
-    Ok(())
-}
-
-/// What advice makes of a range that only says how the kernel is to treat it (`madvise_behavior`).
-fn set_advice(world: &mut World, vma: u32, advice: Advice, range: Option<Range>) {
-    let pages = pages_of(world, vma, range);
-    let ignored = world.mm.kernel.mechanisms.reclaim.vma_recency;
-    world.mm.split_huge_at(vma, pages.start);
-    world.mm.split_huge_at(vma, pages.end);
-    let region = &mut world.mm.vmas[vma as usize];
-    let all = region.pages();
-    region.parts.change(pages, all, |part| match advice {
-        Advice::Normal => (part.reads, part.recency) = (ReadAdvice::Normal, true),
-        Advice::Sequential => (part.reads, part.recency) = (ReadAdvice::Sequential, false),
-        Advice::Random => {
-            part.reads = ReadAdvice::Random;
-            part.recency = ignored == VmaRecency::NotSequential;
-        }
-        Advice::Hugepage => part.huge = HugeAdvice::Huge,
-        Advice::Nohugepage => part.huge = HugeAdvice::NoHuge,
-        _ => {}
-    });
 }
 
 pub(super) async fn touch_map(context: &mut Context, map: usize, what: Touch) -> Result<(), Stop> {

@@ -1,5 +1,6 @@
 //! The workload's tasks: each statement of the language, done to the model.
 
+mod advise;
 mod alloc;
 mod barrier;
 mod context;
@@ -7,6 +8,7 @@ mod fileio;
 mod files;
 mod interpreter;
 mod maps;
+mod mlock;
 mod process;
 mod since;
 mod support;
@@ -40,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) phases: Vec<Phase>,
     /// For each task of the workload: its instances.
     pub(crate) groups: Vec<Group>,
+    /// A statement locks memory, so that what is locked is counted.
+    pub(crate) locks: bool,
     /// The run goes on until kswapd sleeps.
     pub(crate) until_kswapd_idle: bool,
     /// Touches done, for showing progress.

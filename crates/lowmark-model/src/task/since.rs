@@ -19,8 +19,7 @@ pub(crate) fn later(workload: &Workload, version: Version) -> Vec<Later> {
     let mut found = Vec::new();
     for task in &workload.tasks {
         for body in &task.instances {
-            let mut kinds = vec![None; task.maps.len()];
-            each(body, &mut |stmt| note_kind(&stmt.op, &mut kinds));
+            let kinds = kinds_of(body, task.maps.len());
             each(body, &mut |stmt| {
                 let (what, since) = match since(&stmt.op, &kinds) {
                     Some((what, since)) if since > version => (what, since),
@@ -53,30 +52,46 @@ fn each(body: &[Stmt], look: &mut dyn FnMut(&Stmt)) {
     }
 }
 
-/// Remembers whether a map is only ever a shared one.
-fn note_kind(op: &Op, kinds: &mut [Option<bool>]) {
-    if let Op::Map { map, kind, .. } = op
-        && let Some(only_shared) = kinds.get_mut(*map)
-    {
-        let shared = matches!(kind, MapKind::AnonShared | MapKind::FileShared(_));
-        *only_shared = Some(only_shared.unwrap_or(true) && shared);
-    }
+/// What each map of an instance is; nothing of one that is now this and now that.
+pub(super) fn kinds_of(body: &[Stmt], maps: usize) -> Vec<Option<MapKind>> {
+    let mut kinds = vec![Vec::new(); maps];
+    each(body, &mut |stmt| {
+        if let Op::Map { map, kind, .. } = &stmt.op
+            && let Some(kinds) = kinds.get_mut(*map)
+        {
+            kinds.push(*kind);
+        }
+    });
+    let only = |kinds: Vec<MapKind>| {
+        let first = *kinds.first()?;
+        kinds.iter().all(|&kind| kind == first).then_some(first)
+    };
+    kinds.into_iter().map(only).collect()
 }
 
-/// What about a statement came with a version, and with which; `kinds` says which maps are shared.
-fn since(op: &Op, kinds: &[Option<bool>]) -> Option<(String, Version)> {
+/// What about a statement came with a version, and with which; `kinds` says what the maps are.
+fn since(op: &Op, kinds: &[Option<MapKind>]) -> Option<(String, Version)> {
     let (map, advice) = match op {
         Op::Map { map, advice, .. } => (*map, (*advice)?),
         Op::Advise { map, advice, .. } => (*map, *advice),
         _ => return None,
     };
-    let shared = kinds.get(map).copied().flatten() == Some(true);
+    let kind = kinds.get(map).copied().flatten();
+    let private = kind == Some(MapKind::AnonPrivate);
+    let shared = matches!(kind, Some(MapKind::AnonShared | MapKind::FileShared(_)));
     let (word, since) = match advice {
         // `VM_NO_THP` had shared maps in it until e496cf3d7821.
         Advice::Hugepage if shared => ("hugepage of a shared map", v(4, 8)),
         Advice::Nohugepage if shared => ("nohugepage of a shared map", v(4, 8)),
         Advice::Hugepage => ("hugepage", thp::SINCE),
         Advice::Nohugepage => ("nohugepage", thp::SINCE),
+        // 1998cc048901: before, only files could be read ahead.
+        Advice::Willneed if private => ("willneed of private memory", v(3, 9)),
+        Advice::Free => ("free", v(4, 5)),
+        Advice::Cold => ("cold", v(5, 4)),
+        Advice::Pageout => ("pageout", v(5, 4)),
+        Advice::Populate => ("populate", v(5, 14)),
+        Advice::PopulateRead => ("populate-read", v(5, 14)),
         _ => return None,
     };
     let with = match op {
@@ -133,7 +148,7 @@ mod tests {
         assert_eq!(found(&advise("p", "dontneed"), v(3, 6)), []);
     }
 
-    const CASES: [(&str, &str, &str, Version); 3] = [
+    const CASES: [(&str, &str, &str, Version); 9] = [
         ("p", "hugepage", "advise hugepage", thp::SINCE),
         ("s", "hugepage", "advise hugepage of a shared map", v(4, 8)),
         (
@@ -142,6 +157,17 @@ mod tests {
             "advise nohugepage of a shared map",
             v(4, 8),
         ),
+        (
+            "p",
+            "willneed",
+            "advise willneed of private memory",
+            v(3, 9),
+        ),
+        ("p", "free", "advise free", v(4, 5)),
+        ("p", "cold", "advise cold", v(5, 4)),
+        ("s", "pageout", "advise pageout", v(5, 4)),
+        ("p", "populate", "advise populate", v(5, 14)),
+        ("s", "populate-read", "advise populate-read", v(5, 14)),
     ];
 
     /// The last version of the model before one.

@@ -1,6 +1,7 @@
 //! Which statements the model can carry out.
 
-use lowmark_spec::workload::{Advice, Condition, Op, Stmt, Workload};
+use super::since::kinds_of;
+use lowmark_spec::workload::{Condition, MapKind, Op, Stmt, Workload};
 
 /// A statement that the model cannot carry out yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,16 +19,17 @@ pub fn unsupported(workload: &Workload) -> Vec<Unsupported> {
     let mut found = Vec::new();
     for task in &workload.tasks {
         for body in &task.instances {
+            let kinds = kinds_of(body, task.maps.len());
             for stmt in body {
-                collect(&task.name, stmt, &mut found);
+                collect(&task.name, stmt, &kinds, &mut found);
             }
         }
     }
     found
 }
 
-fn collect(task: &str, stmt: &Stmt, found: &mut Vec<Unsupported>) {
-    if let Some(statement) = missing(&stmt.op) {
+fn collect(task: &str, stmt: &Stmt, kinds: &[Option<MapKind>], found: &mut Vec<Unsupported>) {
+    if let Some(statement) = missing(&stmt.op, kinds) {
         let entry = Unsupported {
             task: task.into(),
             line: stmt.line,
@@ -38,25 +40,26 @@ fn collect(task: &str, stmt: &Stmt, found: &mut Vec<Unsupported>) {
         }
     }
     for inner in stmt.op.bodies().into_iter().flatten() {
-        collect(task, inner, found);
+        collect(task, inner, kinds, found);
     }
 }
 
 /// What of the statement is missing; `None` if nothing is.
-fn missing(op: &Op) -> Option<String> {
+fn missing(op: &Op, kinds: &[Option<MapKind>]) -> Option<String> {
     let part = |what: &str| Some(format!("{} {what}", op.name()));
     match op {
-        Op::Map { lock: true, .. } => part("with lock"),
-        Op::Map { advice, .. } => {
-            let advice = advice.and_then(missing_advice)?;
-            part(&format!("with advice {advice}"))
-        }
-        Op::Advise { advice, .. } => missing_advice(*advice).and_then(|advice| part(&advice)),
+        Op::Punch { map, .. } => match kinds.get(*map).copied().flatten() {
+            Some(MapKind::FileShared(_) | MapKind::FilePrivate(_)) | None => part("of a file"),
+            Some(_) => None,
+        },
         Op::Until {
             condition: Condition::KswapdIdle | Condition::Vmstat { .. },
             ..
         }
+        | Op::Map { .. }
         | Op::Unmap { .. }
+        | Op::Mlock { .. }
+        | Op::Advise { .. }
         | Op::Probe { .. }
         | Op::Touch { .. }
         | Op::Memset { .. }
@@ -92,61 +95,5 @@ fn missing(op: &Op) -> Option<String> {
             false => None,
         },
         _ => Some(op.name().into()),
-    }
-}
-
-/// The name of an advice that the model does not take.
-fn missing_advice(advice: Advice) -> Option<String> {
-    match advice {
-        Advice::Normal
-        | Advice::Random
-        | Advice::Sequential
-        | Advice::Hugepage
-        | Advice::Nohugepage
-        | Advice::Dontneed => None,
-        other => Some(format!("{other:?}").to_lowercase()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lowmark_spec::workload::MapKind;
-
-    const ADVICE: [(Advice, Option<&str>); 11] = [
-        (Advice::Normal, None),
-        (Advice::Random, None),
-        (Advice::Sequential, None),
-        (Advice::Nohugepage, None),
-        (Advice::Willneed, Some("willneed")),
-        (Advice::Dontneed, None),
-        (Advice::Hugepage, None),
-        (Advice::Cold, Some("cold")),
-        (Advice::Pageout, Some("pageout")),
-        (Advice::Free, Some("free")),
-        (Advice::Populate, Some("populate")),
-    ];
-
-    /// The same advice is refused wherever it is given.
-    #[test]
-    fn advice_that_the_model_does_not_take_is_refused() {
-        for (advice, name) in ADVICE {
-            let map = Op::Map {
-                map: 0,
-                kind: MapKind::AnonPrivate,
-                length: 4096,
-                offset: 0,
-                advice: Some(advice),
-                lock: false,
-            };
-            let later = Op::Advise {
-                map: 0,
-                advice,
-                range: None,
-            };
-            let with = name.map(|name| format!("map with advice {name}"));
-            assert_eq!(missing(&map), with);
-            assert_eq!(missing(&later), name.map(|name| format!("advise {name}")));
-        }
     }
 }

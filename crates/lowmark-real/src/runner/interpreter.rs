@@ -179,7 +179,7 @@ fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
                 region.mapping.advise(*advice, whole(&region))?;
             }
             if *lock {
-                region.mapping.lock(true)?;
+                region.mapping.lock(true, whole(&region))?;
             }
             context.maps[*map] = Some(Arc::new(region));
         }
@@ -238,7 +238,11 @@ fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             };
             context.answer = Some(Answer::to(*what, yes));
         }
-        Op::Mlock { map, lock } => context.region(*map)?.mapping.lock(*lock)?,
+        Op::Mlock { map, lock, range } => {
+            let region = context.region(*map)?;
+            let range = range.unwrap_or(whole(&region));
+            region.mapping.lock(*lock, range)?;
+        }
         Op::Node { node } => sys::prefer_node(*node)?,
         Op::Sleep(duration) | Op::Think(duration) => {
             time::sleep(duration.draw(&mut context.stream));
@@ -340,7 +344,11 @@ fn new_region(context: &Context, kind: MapKind, length: u64, offset: u64) -> Res
     let mapping = Mapping::new(&backing, length)?;
     if context.program.pin {
         // New maps of a pinned process are pinned too; those of the workload must not be.
-        mapping.lock(false)?;
+        let all = Range {
+            offset: 0,
+            length: mapping.length(),
+        };
+        mapping.lock(false, all)?;
     }
     Ok(Region { mapping, kind })
 }

@@ -172,6 +172,7 @@ impl Mapping {
             Advice::Pageout => libc::MADV_PAGEOUT,
             Advice::Free => libc::MADV_FREE,
             Advice::Populate => libc::MADV_POPULATE_WRITE,
+            Advice::PopulateRead => libc::MADV_POPULATE_READ,
         };
         // SAFETY: pages of this mapping; what the advice changes is their content at most, which nothing
         // relies on.
@@ -188,10 +189,11 @@ impl Mapping {
     }
 
     /// mlock(2), or munlock(2).
-    pub(super) fn lock(&self, lock: bool) -> io::Result<()> {
-        let address = self.base.as_ptr().cast();
-        let length = self.length as usize;
-        // SAFETY: the whole mapping, which exists as long as `self`.
+    pub(super) fn lock(&self, lock: bool, range: Range) -> io::Result<()> {
+        let Some((address, length)) = self.pages(range) else {
+            return Ok(());
+        };
+        // SAFETY: pages of this mapping, which exists as long as `self`.
         Ok(unsafe {
             match lock {
                 true => mm::mlock(address, length),

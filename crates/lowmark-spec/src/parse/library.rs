@@ -22,10 +22,11 @@ macro_rules! machine_files {
 }
 
 /// The files of `machines/`; a test keeps this list complete.
-const MACHINES: [(&str, &str); 14] = machine_files![
+const MACHINES: [(&str, &str); 16] = machine_files![
     "desktop-2g-usb",
     "desktop-3g-hdd",
     "desktop-7g-hdd",
+    "desktop-8g-hdd",
     "desktop-900m-hdd",
     "desktop-900m-ssd",
     "guest-256m",
@@ -35,6 +36,7 @@ const MACHINES: [(&str, &str); 14] = machine_files![
     "raid0-12",
     "server-16g-nvme",
     "server-32g-nfs",
+    "server-4g-2node",
     "server-64g-2node",
     "small-512m-ssd",
 ];

@@ -169,11 +169,43 @@ impl Task {
         });
         self.meet(run, stream);
         let access = one_of(["read", "write", "write"], stream);
+        if once_in(3, stream) {
+            self.advise(class, mb, run, stream);
+        }
         let how = self.touches(access, mb, run, stream);
-        if once_in(4, stream) {
-            run.push("{ unmap = \"m\" }".into());
+        match stream.below(8) {
+            0 | 1 => run.push("{ unmap = \"m\" }".into()),
+            2 if mb >= 8 => run.push("{ unmap = \"m\", length = \"1M\", every = \"2M\" }".into()),
+            _ => {}
         }
         format!("{how} {mb} MB of {what} memory")
+    }
+
+    /// Says something of a part of a map, or of every other MB of it. The kernels of loads know it all.
+    fn advise(&self, class: Class, mb: u64, run: &mut Vec<String>, stream: &mut Stream) {
+        let free = match class {
+            Class::Private => "free",
+            _ => "dontneed",
+        };
+        let advice = [
+            "dontneed",
+            free,
+            "cold",
+            "pageout",
+            "willneed",
+            "populate",
+            "populate-read",
+            "nohugepage",
+        ];
+        let part = (mb / stream.between(2, 6)).max(1);
+        let offset = stream.between(0, mb - part);
+        run.push(match once_in(4, stream) {
+            true => "{ punch = \"m\", length = \"1M\", every = \"2M\" }".into(),
+            false => format!(
+                "{{ advise = \"m\", advice = \"{}\", offset = \"{offset}M\", length = \"{part}M\" }}",
+                one_of(advice, stream)
+            ),
+        });
     }
 
     fn mapped(&self, run: &mut Vec<String>, files: &mut String, stream: &mut Stream) -> String {

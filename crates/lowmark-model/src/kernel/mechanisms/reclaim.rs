@@ -41,6 +41,13 @@ macro_rules! reclaim {
                     /// None; anonymous pages, too, have to be found referenced twice.
                     SecondLook = "second-look",
                 }
+                /// Where pages wait to be dropped whose content nobody needs (MADV_FREE, 854e9ed09ded, 4.5).
+                lazyfree: Lazyfree {
+                    /// On the inactive list of anonymous pages.
+                    InactiveAnon = "inactive-anon",
+                    /// On that of files, so that they go without swap and before pages that are needed.
+                    InactiveFile = "inactive-file",
+                }
                 /// How much larger than the inactive list the active anon list may be (`inactive_is_low`).
                 inactive_ratio: InactiveRatio {
                     /// isqrt(10 · GiB of the zone) for anon, 1 for file.

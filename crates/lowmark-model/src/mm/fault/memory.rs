@@ -497,3 +497,38 @@ impl World {
         }
     }
 }
+
+#[cfg(test)]
+impl World {
+    /// Adds a private region of so many pages, all stored to, with its tables.
+    pub(crate) fn map_private(&mut self, pages: u32) {
+        let node = crate::ids::NodeId::FIRST;
+        let counted = self.mm.kernel.coverage.page_tables;
+        let mut page = |gfp| self.alloc_page_fast(gfp).expect("most of memory is free");
+        let frames: Vec<Pfn> = (0..pages).map(|_| page(Gfp::user(node))).collect();
+        let tables = (0..pages.div_ceil(512)).map(|_| page(Gfp::kernel(node)));
+        let pmds = match counted {
+            true => tables.map(|page| Pmd::table(Some(page))).collect(),
+            false => Vec::new(),
+        };
+        let vma = self.mm.vmas.len() as u32;
+        let first = self.mm.mappings.add(vma, u64::from(pages));
+        self.mm.vmas.push(Vma {
+            backing: Backing::Anon,
+            space: 0,
+            ptes: vec![Pte::default(); pages as usize],
+            pmds,
+            first: first.expect("numbers"),
+            swapra_miss: 0,
+            readahead: Default::default(),
+            offset: 0,
+            file: None,
+            parts: Default::default(),
+        });
+        for (index, pfn) in (0..).zip(frames) {
+            self.mm.map_anon(vma, index, pfn, true, true);
+            self.mm.pages[pfn].set(flag::SWAPBACKED);
+            self.mm.lru_add(pfn);
+        }
+    }
+}

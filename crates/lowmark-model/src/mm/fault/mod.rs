@@ -3,6 +3,7 @@
 pub(crate) mod fetch;
 pub(crate) mod filemap_fault;
 pub(crate) mod memory;
+mod mlock;
 mod overcommit;
 pub(crate) mod parts;
 pub(in crate::mm) mod pgtable;

@@ -25,6 +25,8 @@ pub(crate) struct Part {
     pub(crate) mapped: bool,
     /// Whether faults may map huge pages.
     pub(crate) huge: HugeAdvice,
+    /// Its pages are locked in memory (`VM_LOCKED`).
+    pub(crate) locked: bool,
     /// How a file is read ahead (`VM_RAND_READ`, `VM_SEQ_READ`).
     pub(crate) reads: ReadAdvice,
     /// References count when reclaim asks who uses a page (`vma_has_recency`).
@@ -37,6 +39,7 @@ impl Default for Part {
         Part {
             mapped: true,
             huge: HugeAdvice::None,
+            locked: false,
             reads: ReadAdvice::Normal,
             recency: true,
         }
@@ -85,6 +88,11 @@ impl Parts {
     /// Whether any page of a range is mapped.
     pub(crate) fn any_mapped(&self, range: Range<u32>) -> bool {
         self.of(range).any(|(_, part)| part.mapped)
+    }
+
+    /// Whether any page of a range is locked.
+    pub(crate) fn any_locked(&self, range: Range<u32>) -> bool {
+        self.of(range).any(|(_, part)| part.mapped && part.locked)
     }
 
     /// Changes what a range of a region of `pages` is, its holes left out.

@@ -5,6 +5,7 @@ use crate::mm::alloc::slub::Cache;
 use crate::mm::alloc::xarray::{CHUNK_SHIFT, Nodes};
 use crate::mm::types::{Pfn, Reserves};
 use crate::world::World;
+use std::ops::Range;
 
 /// What an object holds at one offset: nothing, a page, or a swap entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,6 +91,27 @@ impl Mm {
             for node in tree.nodes.remove(leaf as u32) {
                 self.free_object(Cache::RadixTreeNode, node);
             }
+        }
+    }
+
+    /// `shmem_fallocate` with a hole to punch: pages and slots of a range of an object are free, and nobody maps them.
+    pub(crate) fn punch_shmem(&mut self, object: u32, range: Range<usize>) {
+        let mappers = self.shmem[object as usize].mappers.clone();
+        for vma in mappers {
+            let end = range.end.min(self.vmas[vma as usize].ptes.len());
+            self.zap_range(vma, range.start as u32..end as u32);
+        }
+        for index in range {
+            let slot = &mut self.shmem[object as usize].slots[index];
+            match std::mem::take(slot).get() {
+                ShmemEntry::Hole => continue,
+                ShmemEntry::Page(pfn) => self.forget_page(pfn),
+                ShmemEntry::Swap(slot) => {
+                    self.swap.drop_reference(slot);
+                    self.free_swap_cache(slot);
+                }
+            }
+            self.remove_shmem_entry(object as usize, index);
         }
     }
 

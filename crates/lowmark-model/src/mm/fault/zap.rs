@@ -75,6 +75,9 @@ impl Mm {
                 index += 1;
                 if let Some(pfn) = pte.frame() {
                     let head = self.pages.head(pfn);
+                    if part.locked {
+                        self.munlock_page(pfn);
+                    }
                     self.zap_page(pfn, pte, part.recency && last != Some(head));
                     last = Some(head);
                 } else if let Some(slot) = pte.swap_entry() {
@@ -85,6 +88,27 @@ impl Mm {
         }
         let region = &mut self.vmas[vma as usize];
         (region.ptes, region.parts) = (ptes, parts);
+    }
+
+    /// The slots of a range of a region that are in swap.
+    pub(crate) fn swapped_of(&self, vma: u32, range: Range<u32>) -> Vec<u32> {
+        let region = &self.vmas[vma as usize];
+        let range = range.start as usize..range.end as usize;
+        match region.backing {
+            Backing::Shmem(object) => {
+                let slots = self.shmem[object as usize].slots[range].iter();
+                slots
+                    .filter_map(|slot| match slot.get() {
+                        ShmemEntry::Swap(slot) => Some(slot),
+                        _ => None,
+                    })
+                    .collect()
+            }
+            _ => {
+                let ptes = region.ptes[range].iter();
+                ptes.filter_map(|pte| pte.swap_entry()).collect()
+            }
+        }
     }
 
     /// `zap_pte`. A page of a file or of shared memory that was touched counts as accessed, if references of its region
@@ -124,7 +148,7 @@ impl Mm {
     }
 
     /// `free_swap_and_cache`: a cached page whose slot nobody refers to any more.
-    fn free_swap_cache(&mut self, slot: u32) {
+    pub(super) fn free_swap_cache(&mut self, slot: u32) {
         if self.swap.references(slot) == 0
             && let Some(pfn) = self.swap.cached(slot)
             && !self.is_folio_mapped(self.pages.head(pfn))
@@ -156,48 +180,13 @@ impl Mm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::NodeId;
-    use crate::mm::fault::memory::Vma;
-    use crate::mm::fault::pgtable::Pmd;
-    use crate::mm::types::Gfp;
     use crate::world::World;
-
-    /// A private region of so many pages, all mapped, with its tables.
-    fn region(pages: u32) -> World {
-        let mut world = World::of_version("v6.1");
-        let mut page = |gfp: fn(NodeId) -> Gfp| {
-            let page = world.alloc_page_fast(gfp(NodeId::FIRST));
-            page.expect("most of memory is free")
-        };
-        let frames: Vec<Pfn> = (0..pages).map(|_| page(Gfp::user)).collect();
-        let pmds = (0..pages.div_ceil(512))
-            .map(|_| Pmd::table(Some(page(Gfp::kernel))))
-            .collect();
-        let first = world.mm.mappings.add(0, u64::from(pages));
-        world.mm.vmas.push(Vma {
-            backing: Backing::Anon,
-            space: 0,
-            ptes: vec![Pte::default(); pages as usize],
-            pmds,
-            first: first.expect("numbers"),
-            swapra_miss: 0,
-            readahead: Default::default(),
-            offset: 0,
-            file: None,
-            parts: Default::default(),
-        });
-        for (index, pfn) in (0..).zip(frames) {
-            world.mm.map_anon(0, index, pfn, true, true);
-            world.mm.pages[pfn].set(flag::SWAPBACKED);
-            world.mm.lru_add(pfn);
-        }
-        world
-    }
 
     /// A table goes with the last page of its 2 MiB, and the region with the last page of all.
     #[test]
     fn tables_go_with_their_pages() {
-        let mut world = region(1200);
+        let mut world = World::of_version("v6.1");
+        world.map_private(1200);
         let mut unmap = |range: Range<u32>| {
             world.mm.unmap_range(0, range);
             let pmds = world.mm.vmas[0].pmds.iter();

@@ -17,12 +17,13 @@ mod folios;
 
 use crate::device::Io;
 use crate::ids::InodeId;
-use crate::kernel::ContextReadahead;
+use crate::kernel::{ContextReadahead, v};
+use crate::mm::alloc::mmzone::Zone;
 use crate::mm::files::filemap::OpenFile;
 use crate::mm::files::page_tree::PageTree;
 use crate::mm::io;
 use crate::mm::memcontrol::alloc_charged;
-use crate::mm::types::{Gfp, Pfn, flag};
+use crate::mm::types::{Gfp, Lru, Pfn, flag};
 use crate::nfs::How;
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
@@ -277,6 +278,25 @@ async fn ondemand(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, why: 
     read_window(sys, file.inode, window, gfp).await;
 }
 
+/// `force_page_cache_readahead`: a range of pages of a file that somebody will need, as many as one call reads, in pieces of
+/// 2 MiB.
+pub(crate) async fn force(sys: &Sys, inode: InodeId, range: std::ops::Range<u32>, gfp: Gfp) {
+    const PIECE: u32 = (2 << 20) / PAGE_SIZE as u32;
+    let most = sys.world().forced_readahead(inode);
+    let mut start = range.start;
+    let end = range.end.min(start.saturating_add(most));
+    while start < end {
+        let pages = PIECE.min(end - start);
+        let window = Window {
+            start,
+            pages,
+            ahead: 0,
+        };
+        read_window(sys, inode, window, gfp).await;
+        start += pages;
+    }
+}
+
 /// `__do_page_cache_readahead`: the pages of a window that are not in memory, none beyond the end of the
 /// file. All are allocated first, as far as there is memory, then their reads are submitted together.
 pub(crate) async fn read_window(sys: &Sys, inode: InodeId, window: Window, gfp: Gfp) {
@@ -324,6 +344,30 @@ pub(crate) async fn read_window(sys: &Sys, inode: InodeId, window: Window, gfp: 
 }
 
 impl World {
+    /// Most pages that one call reads ahead (`max_sane_readahead`, without which the kernel does since 600e19afc5f8, 4.4): to
+    /// 3.14 half of what is free or inactive on the node, then 2 MiB (6d2be915e589), then as much as a read or, from 4.10
+    /// on, a request (9491ae4aade6).
+    fn forced_readahead(&self, inode: InodeId) -> u32 {
+        const MAX_READAHEAD: u32 = (2 << 20) / PAGE_SIZE as u32;
+        let version = self.mm.kernel.version;
+        if version < v(3, 15) {
+            let node = self.sched.current_node();
+            let zones = self.mm.zones.iter().filter(|zone| zone.node == node);
+            let of_zone = |zone: &Zone| {
+                let inactive = self.mm.lruvecs[zone.lruvec].len(Lru::InactiveFile);
+                zone.free + inactive
+            };
+            let pages: u64 = zones.map(of_zone).sum();
+            return u32::try_from(pages / 2).unwrap_or(u32::MAX);
+        }
+        let ahead = self.ra_pages(inode);
+        match version {
+            version if version < v(4, 4) => MAX_READAHEAD,
+            version if version < v(4, 10) => ahead,
+            _ => ahead.max(self.block.io_pages(self.mm.inodes[inode].device)),
+        }
+    }
+
     /// Pages of a file that are read ahead at most.
     pub(in crate::mm) fn ra_pages(&self, inode: InodeId) -> u32 {
         self.block.ra_pages(self.mm.inodes[inode].device)

@@ -56,6 +56,7 @@ impl World {
                 return Some(head);
             }
             self.mm.split_folio(head);
+            self.mm.rescue_page(pfn);
             if self.mm.pages[pfn].is_mapped() {
                 self.mm.unmap_page(pfn);
             }

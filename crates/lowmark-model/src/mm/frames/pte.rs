@@ -142,6 +142,11 @@ impl Pte {
         self.0 &= !(DIRTY | WRITABLE);
     }
 
+    /// The same, not accessed and not stored to since now.
+    pub(in crate::mm) fn old_and_clean(self) -> Pte {
+        Pte(self.0 & !(YOUNG | DIRTY))
+    }
+
     pub(crate) fn test_and_clear_young(&mut self) -> bool {
         let young = self.0 & YOUNG != 0;
         self.0 &= !YOUNG;

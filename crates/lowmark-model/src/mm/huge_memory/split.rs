@@ -6,6 +6,7 @@ use crate::kernel::ThpSplit;
 use crate::mm::Mm;
 use crate::mm::frames::pte::Pte;
 use crate::mm::types::{HPAGE_PMD_NR, HPAGE_PMD_ORDER, Pfn, UNMAPPED, flag};
+use std::ops::Range;
 
 /// Flags of the head that all pages have when it has been split.
 const HANDED_ON: [u16; 5] = [
@@ -54,6 +55,22 @@ impl Mm {
             && self.kernel.mechanisms.huge.thp_split == ThpSplit::AtOnce
         {
             self.split_huge_page(head);
+        }
+    }
+
+    /// Pages of a range are about to be treated one by one: huge pages of it are split unless somebody holds them or they
+    /// are being written. Kernels treat a huge page that lies in the range as one.
+    pub(crate) fn split_huge_in(&mut self, vma: u32, range: Range<u32>) {
+        for index in range {
+            let pte = self.vmas[vma as usize].ptes[index as usize];
+            let Some(pfn) = pte.frame().filter(|&pfn| self.is_huge(pfn)) else {
+                continue;
+            };
+            let head = self.pages.head(pfn);
+            let page = &self.pages[head];
+            if page.has(flag::LRU) && !page.has_any(flag::LOCKED | flag::WRITEBACK) {
+                self.split_huge_page(head);
+            }
         }
     }
 

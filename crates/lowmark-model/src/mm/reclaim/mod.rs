@@ -2,5 +2,6 @@
 
 pub(crate) mod kswapd;
 pub(crate) mod lru;
+pub(crate) mod madvise;
 pub(crate) mod vmscan;
 pub(crate) mod workingset;

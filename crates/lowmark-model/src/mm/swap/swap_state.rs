@@ -17,7 +17,7 @@ use crate::mm::io;
 use crate::mm::memcontrol::{Event, alloc_charged};
 use crate::mm::types::{Gfp, OutOfMemory, Pfn, flag};
 use crate::world::{Sys, World};
-use readahead::{Marks, Window};
+use readahead::{Marks, WINDOW_MAX, Window};
 pub(crate) use readahead::{Readahead, VmaReadahead};
 
 impl Mm {
@@ -135,9 +135,33 @@ pub(crate) async fn swapin_readahead(
     if plug {
         sys.start_plug();
     }
+    let result = read_window(sys, window, slot, marks, gfp).await;
+    if plug {
+        sys.finish_plug();
+    }
+    result
+}
+
+/// `read_swap_cache_async` of slots that will be needed, without marks.
+pub(crate) async fn read_ahead(sys: &Sys, slots: &[u32], gfp: Gfp) -> Result<(), OutOfMemory> {
+    for slots in slots.chunks(WINDOW_MAX) {
+        let window = Window::new(slots.iter().copied());
+        read_window(sys, window, slots[0], Marks::None, gfp).await?;
+    }
+    Ok(())
+}
+
+/// Reads the slots of a window; others than `target` are marked.
+async fn read_window(
+    sys: &Sys,
+    window: Window,
+    target: u32,
+    marks: Marks,
+    gfp: Gfp,
+) -> Result<(), OutOfMemory> {
     let mut reading = Reading {
         window,
-        target: slot,
+        target,
         marks,
         page: None,
         read: 0,
@@ -162,9 +186,6 @@ pub(crate) async fn swapin_readahead(
         }
     }
     sys.charge_kernel(reading.read * sys.costs.swap_in_ns).await;
-    if plug {
-        sys.finish_plug();
-    }
     result
 }
 

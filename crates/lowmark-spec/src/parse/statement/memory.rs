@@ -12,7 +12,7 @@ use super::super::scope::Scope;
 use super::super::tree::Node;
 use super::{Body, Shared};
 
-const ADVICE: [(&str, Advice); 11] = [
+const ADVICE: [(&str, Advice); 12] = [
     ("normal", Advice::Normal),
     ("random", Advice::Random),
     ("sequential", Advice::Sequential),
@@ -24,6 +24,7 @@ const ADVICE: [(&str, Advice); 11] = [
     ("pageout", Advice::Pageout),
     ("free", Advice::Free),
     ("populate", Advice::Populate),
+    ("populate-read", Advice::PopulateRead),
 ];
 
 const ACCESS: [(&str, Access); 3] = [
@@ -341,10 +342,11 @@ impl Body<'_, '_> {
     }
 
     pub(super) fn mlock(&mut self, subject: &Node, fields: &Fields<'_, '_>) -> Result<Op> {
-        let (map, _): (MapId, _) = self.flow.present(self.scope, subject)?;
+        let (map, whole): (MapId, _) = self.flow.present(self.scope, subject)?;
         Ok(Op::Mlock {
             map,
             lock: fields.or("lock", Scope::flag, true)?,
+            range: self.range(fields, whole, true)?,
         })
     }
 

@@ -40,7 +40,7 @@ pub const STATEMENTS: [(&str, &[&str]); 43] = [
     ("memset", &["offset", "length"]),
     ("advise", &["advice", "offset", "length"]),
     ("probe", &["offset", "what"]),
-    ("mlock", &["lock"]),
+    ("mlock", &["lock", "offset", "length"]),
     ("node", &[]),
     ("read", io::PARAMETERS),
     ("write", io::PARAMETERS),

@@ -15,6 +15,7 @@ mod memcg;
 mod node;
 mod page_list;
 mod pfmemalloc;
+mod reclaim_pages;
 mod slab;
 mod throttle;
 
@@ -22,6 +23,7 @@ use crate::ids::{LruvecId, MemcgId, NodeId, ZoneId};
 pub(crate) use classic::age_active_anon;
 pub(super) use node::low_or_percent;
 pub(crate) use node::shrink_node;
+pub(crate) use reclaim_pages::reclaim_pages;
 pub(super) use slab::after_zone;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
@@ -57,6 +59,8 @@ pub(crate) struct ScanControl {
     pub(crate) may_swap: bool,
     /// Pages of files may be written (`may_writepage`).
     pub(crate) may_writepage: bool,
+    /// Pages go whoever has used them (`ignore_references`).
+    ignore_references: bool,
     /// Inactive pages scanned in this pass.
     pub(crate) nr_scanned: u64,
     /// Pages reclaimed.
@@ -94,6 +98,7 @@ impl ScanControl {
             memcg: MemcgId::ROOT,
             may_swap: true,
             may_writepage: true,
+            ignore_references: false,
             nr_scanned: 0,
             nr_reclaimed: 0,
             compaction_ready: false,

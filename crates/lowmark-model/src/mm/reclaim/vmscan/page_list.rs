@@ -10,7 +10,7 @@
 
 use super::{Batch, ScanControl};
 use crate::device::Io;
-use crate::kernel::{PageReferences, RotatingSwap, SwapSlots, TailWriteback, ThpScan};
+use crate::kernel::{Lazyfree, PageReferences, RotatingSwap, SwapSlots, TailWriteback, ThpScan};
 use crate::mm::Mm;
 use crate::mm::fault::shmem::ShmemSlot;
 use crate::mm::io;
@@ -161,6 +161,9 @@ impl Mm {
     /// `page_check_references`; `None` means reclaim.
     #[inline]
     pub(super) fn check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> Option<Fate> {
+        if sc.ignore_references {
+            return None;
+        }
         let young = self.page_referenced(pfn);
         let page = &mut self.pages[pfn];
         let referenced = page.test_and_clear(flag::REFERENCED);
@@ -194,6 +197,22 @@ impl Mm {
             let (object, index) = self.mappings.of(page.owner);
             self.shmem[object].slots[index] = ShmemSlot::default();
             self.remove_shmem_entry(object, index);
+        }
+    }
+
+    /// MADV_FREE: nobody needs what is in an anonymous page. To 4.11 that is told by nobody having stored to it since; its
+    /// slot of swap, which it needs all the same, is free again at once.
+    fn may_be_dropped(&mut self, pfn: Pfn) -> bool {
+        let page = self.pages[pfn];
+        if !page.is_anon() || page.has(flag::SWAPCACHE) {
+            return false;
+        }
+        match self.kernel.mechanisms.reclaim.lazyfree {
+            Lazyfree::InactiveFile => !page.has(flag::SWAPBACKED),
+            Lazyfree::InactiveAnon => {
+                let clean = !page.has(flag::DIRTY) && page.is_mapped();
+                clean && !self.anon_pte(page).is_dirty() && self.swap.free_slots() > 0
+            }
         }
     }
 
@@ -336,12 +355,18 @@ impl World {
         if page.is_anon() && !page.is_mapped() && !page.has(flag::SWAPCACHE) {
             return Fate::Free;
         }
-        if !page.has(flag::SWAPBACKED) {
+        if !page.has(flag::SWAPBACKED) && !page.is_anon() {
             return self.shrink_file_page(pfn, sc, outcome);
         }
         if let Some(fate) = self.mm.check_references(pfn, sc) {
             outcome.note_kept(&fate, 1);
             return fate;
+        }
+        if self.mm.may_be_dropped(pfn) {
+            return match self.mm.drop_lazyfree(pfn) {
+                true => Fate::Free,
+                false => Fate::Activate,
+            };
         }
         if page.is_anon() && !page.has(flag::SWAPCACHE) && !self.add_to_swap(pfn) {
             return Fate::Activate;

@@ -262,7 +262,7 @@ pub(super) enum Marks {
 }
 
 /// Most slots in a window: page_cluster is 5 at most.
-const WINDOW_MAX: usize = 32;
+pub(super) const WINDOW_MAX: usize = 32;
 
 /// Slots that are looked at together.
 #[derive(Debug)]
@@ -274,7 +274,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    fn new(slots: impl Iterator<Item = u32>) -> Window {
+    pub(super) fn new(slots: impl Iterator<Item = u32>) -> Window {
         let mut window = Window {
             slots: [0; WINDOW_MAX],
             len: 0,
