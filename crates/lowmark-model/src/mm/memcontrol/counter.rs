@@ -28,8 +28,10 @@ pub(super) enum Charge {
 impl Memcontrol {
     /// A group and those above it, without the root.
     pub(super) fn ancestors(&self, memcg: MemcgId) -> impl Iterator<Item = MemcgId> {
-        let ids = std::iter::successors(Some(memcg), |&at| Some(self.groups[at].parent));
-        ids.take_while(|&at| at != MemcgId::ROOT)
+        let below_root = |at: MemcgId| (at != MemcgId::ROOT).then_some(at);
+        std::iter::successors(below_root(memcg), move |&at| {
+            below_root(self.groups[at].parent)
+        })
     }
 
     /// Does something to a group and to those above it.
