@@ -42,6 +42,45 @@ fn twin() -> Twin {
     .expect("runs")
 }
 
+/// What a group has is a figure like all others; what is its own alone is not, and what the model lacks is said. Over
+/// several twins the groups of all are one counter.
+#[test]
+fn what_memory_cgroups_have_is_compared() {
+    let run = |steal, current| {
+        let mut run = recording(&[
+            ("cgroup/a/b/memory.stat.pgsteal", steal),
+            ("cgroup/a/memory.stat.pgsteal", 2 * steal),
+            ("cgroup/a/memory.events.local.max", 7),
+        ]);
+        run.state.insert("cgroup/a/memory.current".into(), current);
+        run
+    };
+    let (kernel, mut model) = (run(100, 4096), run(150, 4096));
+    model.counters.remove("cgroup/a/memory.stat.pgsteal");
+    let twin = Twin::new(&[&kernel], &[&model]).expect("runs");
+    let figures: Vec<_> = twin
+        .metrics
+        .iter()
+        .map(|m| (m.name.as_str(), m.error, m.model.is_some()))
+        .collect();
+    let expected = [
+        ("cgroup/a/b/memory.stat.pgsteal", 0.5, true),
+        ("cgroup/a/memory.stat.pgsteal", 0.0, false),
+        ("cgroup/a/memory.current", 0.0, true),
+    ];
+    assert_eq!(figures, expected);
+    let all = Distribution::new(&[("load", &twin)]).expect("figures");
+    let counters: Vec<_> = all
+        .by_counter
+        .iter()
+        .map(|of| (of.of.as_str(), of.figures))
+        .collect();
+    assert_eq!(
+        counters,
+        [("memory.stat.pgsteal", 1), ("memory.current", 1)]
+    );
+}
+
 #[test]
 fn errors_are_parts_of_the_median() {
     let twin = twin();

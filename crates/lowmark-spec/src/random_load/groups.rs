@@ -78,3 +78,36 @@ fn protection(limit_mb: u64, stream: &mut Stream) -> String {
         _ => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::random_load::RandomLoad;
+    use crate::{BuiltIn, Overrides, Source, parse};
+
+    /// Loads with groups parse, reach every depth that may be drawn, and ask for both kinds of protection.
+    #[test]
+    fn groups_of_loads_lie_in_each_other_and_are_protected() {
+        let loads = (0..40).flat_map(|seed| (0..6).map(move |at| RandomLoad::new(seed, at, false)));
+        let (mut depths, mut low, mut min) = ([0; 5], 0, 0);
+        for load in loads.filter(|load| load.text.contains("[cgroup.box]")) {
+            let source = Source {
+                name: load.name.clone(),
+                text: load.text.clone(),
+            };
+            let scenarios = match parse(&source, &BuiltIn, &Overrides::default()) {
+                Ok(scenarios) => scenarios,
+                Err(error) => panic!("{}{}", error.render_plain(), load.text),
+            };
+            let groups = &scenarios[0].workload.cgroups;
+            for task in &scenarios[0].workload.tasks {
+                let group = &groups[task.cgroup.expect("every task is in a group")];
+                depths[group.path.split('/').count()] += 1;
+            }
+            low += groups.iter().filter(|group| group.low.is_some()).count();
+            min += groups.iter().filter(|group| group.min.is_some()).count();
+            assert!(groups[0].max.is_some() && groups[1..].iter().all(|group| group.max.is_none()));
+        }
+        assert!(depths[1..].iter().all(|&tasks| tasks > 0), "{depths:?}");
+        assert!(low > 5 && min > 5, "{low} and {min}");
+    }
+}
