@@ -7,7 +7,7 @@ TWIN_RUNS ?= 5
 TWIN_RANDOM ?= 20
 TWIN_RANDOM_RUNS ?= 2
 
-.PHONY: help demo test lint bench fuzz reproduce twin twin-random docs
+.PHONY: help demo test lint bench fuzz reproduce twin twin-random docs pages
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -55,3 +55,7 @@ docs: ## docs/events.md, docs/causes.md and docs/coverage.md from the declaratio
 	$(CARGO) run --quiet --package lowmark-record --example document_events > docs/events.md
 	$(CARGO) run --quiet --package lowmark-report --example document_causes > docs/causes.md
 	$(CARGO) run --quiet --package lowmark-model --example document_coverage > docs/coverage.md
+
+pages: ## looks at pages of all verbs in a headless Chromium, and writes docs/pages/*.png
+	@mkdir -p docs/pages
+	LOWMARK_PAGES=$(CURDIR)/docs/pages $(CARGO) test --package lowmark --no-default-features --test pages_in_browser

@@ -1,6 +1,9 @@
 //! What the tests of the command line share: small workloads and ways to run lowmark.
 #![allow(dead_code, reason = "every test file uses a part")]
 
+pub(crate) mod kept_runs;
+pub(crate) mod pages;
+
 use assert_cmd::Command;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
