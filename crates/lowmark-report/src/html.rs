@@ -124,7 +124,7 @@ fn blocks(blocks: &[Block<'_>], caption: &str, nested: bool) -> Markup {
             Block::Drawn(draw) => {
                 let text = draw(WIDTH);
                 html! {
-                    div.scroll tabindex="0" role="region" aria-label=(caption) { pre { (printable_lines(&text)) } }
+                    div.scroll tabindex="0" role="region" aria-label=(printable(caption)) { pre { (printable_lines(&text)) } }
                 }
             }
             Block::Blank => html! {},

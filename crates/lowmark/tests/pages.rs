@@ -154,6 +154,11 @@ fn pages_say_what_the_text_says_and_stand_alone() {
         stands_alone(&made, &document);
         can_be_heard(&made, &document);
         assert!(made.text.split_whitespace().count() > 20, "{}", made.name);
+        assert!(
+            !made.html.contains(env!("CARGO_MANIFEST_DIR")),
+            "{}",
+            made.name
+        );
         assert_eq!(
             missing(&made, &document),
             Vec::<String>::new(),

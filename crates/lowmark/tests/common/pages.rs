@@ -151,9 +151,13 @@ pub(crate) fn all() -> Vec<Made> {
 
 /// What a call prints and writes.
 pub(crate) fn made(place: &Place, name: &'static str, call: &[&str]) -> Made {
+    // Pages name what they are of, and are to name no place of this machine.
     let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures");
     let capture = |argument: &&str| match argument.strip_prefix('@') {
-        Some(name) => captures.join(name).display().to_string(),
+        Some(name) => {
+            std::fs::copy(captures.join(name), place.path(name)).expect("a capture");
+            name.to_owned()
+        }
         None => (*argument).to_owned(),
     };
     let mut call: Vec<String> = call.iter().map(capture).collect();
