@@ -100,9 +100,11 @@ const WRITERS: [Writer; 10] = [
     Writer {
         name: "stress-highalloc",
         set: &[
-            ("ram", "24M"),
+            ("ram", "32M"),
+            ("attempts", "4"),
             ("settle", "2s"),
             ("rest", "1s"),
+            ("system", "20"),
             ("directories", "8"),
             ("files", "4"),
             ("heap", "4M"),

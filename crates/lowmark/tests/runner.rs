@@ -289,6 +289,63 @@ run = [
     );
 }
 
+/// Each process of a build has maps of its own and ends before the next one begins; those of the instance stay. One that fails
+/// ends the run.
+#[test]
+fn a_build_forks_one_process_after_the_other() {
+    let (lines, ok) = run(r#"
+[file.out]
+size = "64K"
+exists = false
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "64K" },
+  { touch = "m", access = "write" },
+  { build = 3, do = [
+    { map = "m", kind = "anon-private", size = "1M" },
+    { sample = "process", do = [{ touch = "m", access = "write" }, { burn = "5ms" }] },
+    { append = "out", block = "4K" },
+  ] },
+  { touch = "m", access = "verify" },
+]
+"#);
+    assert!(ok, "{lines:?}");
+    let found = samples(&lines);
+    assert_eq!(found.len(), 3);
+    assert!(
+        found.iter().all(|&(_, took)| took >= 5_000_000),
+        "{found:?}"
+    );
+    assert_eq!(tasks(&lines), [0]);
+    // What the kernel calls user time and what it does not is by ticks; together they are exact.
+    let used = lines.iter().find_map(|line| match line {
+        Line::Task {
+            user_ns, system_ns, ..
+        } => Some(user_ns + system_ns),
+        _ => None,
+    });
+    assert!(
+        used >= Some(15_000_000),
+        "the instance has the times of its processes: {used:?}"
+    );
+
+    let (lines, ok) = run(r#"
+[file.data]
+size = "64K"
+[task.main]
+run = [
+  { build = 3, do = [
+    { map = "f", kind = "file-shared", file = "data" },
+    { truncate = "data" },
+    { touch = "f", access = "read" },
+  ] },
+]
+"#);
+    assert!(!ok);
+    let faults = lines.iter().filter(|line| matches!(line, Line::Fault { problem, .. } if problem.contains("killed by signal 7")));
+    assert_eq!(faults.count(), 1, "{lines:?}");
+}
+
 #[test]
 fn what_it_cannot_do_has_its_name() {
     let scenario = scenario(

@@ -16,10 +16,13 @@ files! {
     "lumpy-removal-2012-fs_mark",
     "lumpy-removal-2012-micro",
     "lumpy-removal-2012-postmark",
+    "lumpy-removal-2012-stress-highalloc",
     "swap-readahead",
     "swap-readahead-shaohua-2014",
     "vmscan-2010-ppc64-micro-mapped-file-stream",
+    "vmscan-2010-ppc64-stress-highalloc",
     "vmscan-2010-x86_64-micro-mapped-file-stream",
+    "vmscan-2010-x86_64-stress-highalloc",
 }
 
 /// Names of the evaluations that have a recipe, in alphabetical order.

@@ -114,9 +114,9 @@ impl Mm {
             }
         }
         self.lru_add_all(target.lruvec, survivors);
-        for kind in 0..2 {
-            self.lruvecs[target.lruvec].classic().recent_rotated[kind] += active[kind];
-            self.isolated(target.lruvec)[kind] -= taken[kind];
+        for (kind, (active, taken)) in active.into_iter().zip(taken).enumerate() {
+            self.lruvecs[target.lruvec].classic().recent_rotated[kind] += active;
+            self.isolated(target.lruvec)[kind] -= taken;
         }
         self.age_by_put_back(target.lruvec, active.iter().sum());
     }
@@ -192,9 +192,9 @@ impl World {
             0 => [taken * (1 - file as u64), taken * file as u64],
             _ => self.mm.count_by_kind(batch),
         };
-        for kind in 0..2 {
-            self.mm.isolated(target.lruvec)[kind] += by_kind[kind];
-            self.mm.lruvecs[target.lruvec].classic().recent_scanned[kind] += by_kind[kind];
+        for (kind, taken) in by_kind.into_iter().enumerate() {
+            self.mm.isolated(target.lruvec)[kind] += taken;
+            self.mm.lruvecs[target.lruvec].classic().recent_scanned[kind] += taken;
         }
         let lumpy = sc.mode.is_lumpy() && !lru.is_active();
         self.trace(Kind::LruIsolate, |world| {
