@@ -27,6 +27,9 @@ pub(crate) const PLOTTED: usize = 190;
 /// Name of the line of kswapd's time.
 const KSWAPD: &str = "kswapd awake";
 
+/// What of a slice a line shows.
+type Sum<'s> = &'s dyn Fn(&Slice) -> u64;
+
 /// A slice joined from others, and how many.
 struct Column {
     slice: Slice,
@@ -90,7 +93,7 @@ impl ReclaimFigures {
         };
         let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
         let scanned = |s: &Slice| sum(self.scanned(s));
-        let rates: [(&str, &dyn Fn(&Slice) -> u64); 3] = [
+        let rates: [(&str, Sum<'_>); 3] = [
             ("scanned", &scanned),
             ("reclaimed", &|s| sum(&s.reclaimed)),
             ("written", &|s| sum(&s.written)),
@@ -109,11 +112,11 @@ impl ReclaimFigures {
             panels.push(panel("efficiency", values.collect(), 100.0, scale, false));
         }
         let kswapds = self.kswapds.max(1) as f64;
-        let times: [(&str, f64, fn(&Slice) -> u64); 4] = [
-            ("direct stalls", 1.0, |s| s.direct_ns),
-            ("memcg stalls", 1.0, |s| s.memcg_ns),
-            ("throttled", 1.0, |s| s.throttled_ns),
-            (KSWAPD, kswapds, |s| s.kswapd_ns),
+        let times: [(&str, f64, Sum<'_>); 4] = [
+            ("direct stalls", 1.0, &|s| s.direct_ns),
+            ("memcg stalls", 1.0, &|s| s.memcg_ns),
+            ("throttled", 1.0, &|s| s.throttled_ns),
+            (KSWAPD, kswapds, &|s| s.kswapd_ns),
         ];
         for (name, of, field) in times {
             let share = |c: &Column| field(&c.slice) as f64 / c.length_ns / of;
