@@ -18,6 +18,9 @@ files! {
     "lumpy-removal-2012-postmark",
     "swap-readahead",
     "swap-readahead-shaohua-2014",
+    "thp-defrag-2016-stutter",
+    "thp-defrag-2016-thpscale",
+    "thp-defrag-2016-usemem",
     "vmscan-2010-ppc64-micro-mapped-file-stream",
     "vmscan-2010-x86_64-micro-mapped-file-stream",
 }
