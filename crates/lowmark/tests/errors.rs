@@ -129,40 +129,12 @@ fn workloads() {
 #[test]
 fn what_the_model_cannot_do_is_refused_before_it_starts() {
     let place = Place::new();
-    place
-        .lowmark(&["run", "stress-highalloc", "--out", "out"])
-        .error(&["`alloc` (task main, line 64)"]);
     let with = |statement: &str| {
         format!(
             "lowmark = 1\n[workload]\nname = \"w\"\n[machine]\nuse = \"small-512m-ssd\"\n[task.main]\nrun = [\n\
              {{ map = \"m\", kind = \"anon-private\", size = \"8M\" }},\n{statement},\n]\n"
         )
     };
-    place.write("huge.toml", &"#".repeat(2 << 20));
-    place
-        .lowmark(&["run", "huge.toml"])
-        .error(&["huge.toml", "1 MiB"]);
-    place
-        .lowmark(&["run", "small.toml", "--set", "ordr=seq"])
-        .error(&["--set", "ordr", "did you mean `order`?"]);
-}
-
-#[test]
-fn what_the_model_cannot_do_is_refused_before_it_starts() {
-    let place = Place::new();
-    place
-        .lowmark(&["run", "stress-highalloc", "--out", "out"])
-        .error(&["`alloc` (task main, line 64)"]);
-    let with = |statement: &str| {
-        format!(
-            "lowmark = 1\n[workload]\nname = \"w\"\n[machine]\nuse = \"small-512m-ssd\"\n[task.main]\nrun = [\n\
-             {{ map = \"m\", kind = \"anon-private\", size = \"8M\" }},\n{statement},\n]\n"
-        )
-    };
-    place.write("locks.toml", &with("{ mlock = \"m\" }"));
-    place
-        .lowmark(&["run", "locks.toml", "--kernel", "v3.6", "--out", "out"])
-        .error(&["locks.toml: the model cannot carry out `mlock` (task main, line 9)"]);
     place.write(
         "huge.toml",
         &with("{ advise = \"m\", advice = \"hugepage\" }"),

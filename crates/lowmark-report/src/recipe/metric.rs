@@ -101,6 +101,8 @@ pub enum Of {
     P99,
     /// Number of samples.
     Count,
+    /// Samples with the answer of a probe that the series is named after, percent of all samples with an answer.
+    Share,
 }
 
 /// Figures of devices with their units: data rate, repositionings and requests by data.
@@ -273,6 +275,7 @@ impl Metric {
         };
         match (self.value, self.unit) {
             (_, Some(unit)) => unit.symbol(),
+            (Measure::Series, _) if self.of == Of::Share => "%",
             (Measure::Cpu, _) => "% of a CPU",
             (Measure::Rate, _) => "/s",
             (Measure::Success, _) => "%",

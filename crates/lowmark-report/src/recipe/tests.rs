@@ -369,6 +369,18 @@ fn figures_of_devices_and_series() {
         unit: Unit::Milliseconds,
         samples: vec![(1, 2_000_000), (2, 6_000_000)],
     }];
+    let answers = [
+        ("fault", 5),
+        ("fault-huge", 1),
+        ("fault-base", 3),
+        ("other-fault-base", 7),
+    ];
+    let answers = answers.map(|(name, count)| Series {
+        name: name.to_owned(),
+        unit: Unit::Microseconds,
+        samples: (1..=count).map(|at| (at, 1000)).collect(),
+    });
+    recording.series.extend(answers);
     let figure = |metric: &str| {
         let text = SMALL.replace("{ value = \"elapsed\", unit = \"s\" }", metric);
         let recipe = Recipe::parse("small.toml", &text).expect("a recipe");
@@ -397,6 +409,14 @@ fn figures_of_devices_and_series() {
     assert_eq!(series("unit = \"ms\""), Some(4.0));
     assert_eq!(series("of = \"max\", unit = \"us\""), Some(6000.0));
     assert_eq!(series("of = \"count\""), Some(2.0));
+    let share = |name: &str| {
+        figure(&format!(
+            "{{ value = \"series\", name = \"{name}\", of = \"share\" }}"
+        ))
+    };
+    assert_eq!(share("fault-huge"), Some(25.0));
+    assert_eq!(share("fault-resident"), Some(0.0));
+    assert_eq!(share("none-huge"), None);
     let cpu = figure("{ value = \"cpu\" }").expect("a share");
     assert!((cpu - 20.0).abs() < 1e-6, "{cpu}");
     assert_eq!(figure("{ value = \"dirty\", name = \"mean_share\" }"), None);

@@ -144,7 +144,7 @@ impl RawMetric {
     }
 
     fn check_unit(&self, unit: Option<Unit>) -> Result<(), String> {
-        let counts = self.of == Some(Of::Count);
+        let counts = matches!(self.of, Some(Of::Count | Of::Share));
         let has_one = self.value.is_time() || self.value == Measure::Series && !counts;
         match (unit, has_one) {
             (None, true) if self.value.is_time() => Err("a time needs a unit".to_owned()),
@@ -164,6 +164,11 @@ impl RawMetric {
         only(
             self.of.is_some() && !several,
             "of: only a series, and a rate with `each`, have several figures",
+        )?;
+        only(
+            self.of == Some(Of::Share)
+                && (self.each.is_some() || self.window.is_some() || self.group.is_some()),
+            "of: a share is of all samples",
         )?;
         only(
             self.each.is_some() && !several && !rate,

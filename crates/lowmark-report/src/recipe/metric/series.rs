@@ -23,6 +23,8 @@ impl Of {
         let sorted = stats::sorted(samples);
         let quantile = |percent| stats::quartile_2016(&sorted, percent);
         match self {
+            // A share is of several series.
+            Of::Share => None,
             Of::Count => Some(samples.len() as f64),
             Of::Mean => stats::amean(samples),
             Of::Hmean => stats::hmean(samples),
@@ -81,10 +83,30 @@ fn series<'r>(recording: &'r Recording, name: &str) -> Option<&'r Series> {
     recording.series.iter().find(|s| s.name == name)
 }
 
+/// How many of the samples of a stretch with an answer of a probe have this one, percent; none if there are no such.
+fn share(recording: &Recording, name: &str, (from, to): (u64, u64)) -> Option<f64> {
+    let (stem, _) = name.rsplit_once('-')?;
+    let count = |series: &Series| {
+        let inside = |(at, _): &&(u64, u64)| (from < *at) && (*at <= to);
+        series.samples.iter().filter(inside).count() as f64
+    };
+    let answered = |series: &&Series| {
+        let rest = series.name.strip_prefix(stem);
+        rest.and_then(|rest| rest.strip_prefix('-'))
+            .is_some_and(|answer| !answer.contains('-'))
+    };
+    let all: f64 = recording.series.iter().filter(answered).map(count).sum();
+    let these = series(recording, name).map_or(0.0, count);
+    (all > 0.0).then(|| 100.0 * these / all)
+}
+
 impl Metric {
     /// A statistic of a series.
     pub(super) fn series(&self, recording: &Recording, name: &str) -> Option<f64> {
         let (from, to) = stretch(recording, self.phase.as_deref())?;
+        if self.of == Of::Share {
+            return share(recording, name, (from, to));
+        }
         let mut samples = series(recording, name)?.samples.clone();
         samples.retain(|(at, _)| (from < *at) && (*at <= to));
         let samples: Vec<(u64, f64)> = match (self.group, &self.each) {
