@@ -19,7 +19,7 @@ const TOPICS: [&str; 7] = [
 fn each_topic_lists_what_it_should() {
     let place = Place::new();
     let expected = [
-        ["swap-small", "stress-highalloc: the model cannot carry out"],
+        ["swap-small", "stress-highalloc"],
         ["desktop-900m-hdd", "1024 MiB"],
         ["v3.14", "579f82901f6f"],
         [
@@ -93,9 +93,8 @@ fn reproduce_without_a_name_lists_what_can_be_run() {
     let place = Place::new();
     let text = place.lowmark(&["reproduce"]).good();
     assert!(text.contains("--variant five-passes: "), "{text}");
-    assert!(!text.contains("stress-highalloc"), "{text}");
     let document = place.lowmark(&["reproduce", "--format", "json"]).json();
-    assert_eq!(document["evaluations"].as_array().map(Vec::len), Some(11));
+    assert_eq!(document["evaluations"].as_array().map(Vec::len), Some(14));
 }
 
 /// What is said of workloads is what happens to who runs them.
@@ -106,7 +105,7 @@ fn workloads_run_as_shipped_or_are_said_not_to() {
         .lowmark(&["list", "workloads", "--format", "json"])
         .json();
     let text = place.lowmark(&["list", "workloads"]).good();
-    let (table, rest) = text.split_once("\nNot on the model").expect("some are not");
+    let (table, rest) = text.split_once("\nNot on the model").unwrap_or((&text, ""));
     let mut refused = Vec::new();
     for workload in document["workloads"].as_array().expect("workloads") {
         let name = workload["name"].as_str().expect("a name");
@@ -127,7 +126,6 @@ fn workloads_run_as_shipped_or_are_said_not_to() {
         }
     }
     assert_eq!(refused, [] as [&str; 0]);
-    assert!(rest.contains(why), "{rest}");
 }
 
 fn scenarios(name: &str) -> Vec<lowmark_spec::Scenario> {

@@ -2,10 +2,9 @@
 
 mod common;
 
-use common::kept_runs::{RUN, edit, path, with_runs};
+use common::kept_runs::{RUN, edit, with_runs};
 use common::{Place, SMALL};
-use serde_json::{Value, json};
-use std::path::PathBuf;
+use serde_json::json;
 
 /// The arguments of a twin of `small.toml` that takes what was kept in `runs`.
 fn twin(more: &[&'static str]) -> Vec<&'static str> {
