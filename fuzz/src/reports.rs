@@ -101,7 +101,7 @@ impl<'a, 'b> All<'a, 'b> {
         told += &format!("{:?}", self.dirty.figures());
         let answer = self.why.finish(tables, account, surroundings);
         told += &printable(answer.text(&PlainStyle, width));
-        told += &printable(answer.short(width));
+        told += &printable(answer.short().text(&PlainStyle, width));
         told += &answer.json().to_string();
         for ignore_pid in [false, true] {
             told += &self.compat.summary(ignore_pid).text();
@@ -118,8 +118,8 @@ fn side_by_side(figures: &ReclaimFigures, width: Option<usize>) -> String {
     };
     let two = [column(vec![figures]), column(vec![figures, figures])];
     let comparison = Comparison::of_traces(&two);
-    let mut text = reclaim::text(&two[..1], &PlainStyle, width);
-    text += &reclaim::text(&two, &PlainStyle, width);
+    let mut text = reclaim::section(&two[..1]).text(&PlainStyle, width);
+    text += &reclaim::section(&two).text(&PlainStyle, width);
     text += &comparison.text(&PlainStyle, width);
     assert!(comparison.json().is_object());
     text
