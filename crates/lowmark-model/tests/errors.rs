@@ -73,11 +73,11 @@ fn a_device_that_is_well_loses_nothing() {
 fn three_ask(kernel: &str) -> u64 {
     let body = r#"
 [file.out]
-exists = false
+size = "64K"
 [task.one]
-run = [{ append = "out", block = "64K" }, { sleep = "60s" }, { fsync = "out" }]
+run = [{ sleep = "1s" }, { write = "out", block = "64K" }, { sleep = "60s" }, { fsync = "out" }]
 [task.two]
-run = [{ sleep = "1s" }, { read = "out", count = 1 }, { sleep = "60s" }, { fsync = "out" }]
+run = [{ read = "out", count = 1 }, { sleep = "60s" }, { fsync = "out" }]
 [task.three]
 run = [{ sleep = "70s" }, { fsync = "out" }]
 "#;

@@ -125,12 +125,15 @@ const WRITERS: [Writer; 10] = [
 ];
 
 /// Those that write none, and those that the model refuses.
-const OTHERS: [&str; 5] = [
+const OTHERS: [&str; 8] = [
     "mapped-file-stream",
+    "stutterp",
     "swap-seq-rand",
     "swap-small",
     "thpscale",
+    "thpscale-all",
     "usemem",
+    "usemem-all",
 ];
 
 fn source(name: &str) -> Source {

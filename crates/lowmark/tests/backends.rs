@@ -33,6 +33,8 @@ fn workload(statement: &str, task: &str) -> Workload {
         use = "server-64g-2node"
         [kernel]
         use = "v4.4"
+        [cgroup.box]
+        max = "512M"
         [file.data]
         size = "1G"
         [file.out]

@@ -32,9 +32,10 @@ const CONSTANT: &[(Kind, Field, &str)] = &[
 ];
 
 /// The loads: memory larger than RAM in order and at random, files read and mapped, writers at their dirty limit, and a
-/// memory cgroup at its limit, and many small files beside memory that needs their room. The first one goes on after three seconds, as reclaim of 6.18 knows the lengths of lists as
+/// memory cgroup at its limit, many small files beside memory that needs their room, and huge pages for
+/// which faults reclaim. The first one goes on after three seconds, as reclaim of 6.18 knows the lengths of lists as
 /// they were up to two seconds ago.
-const LOADS: [&str; 8] = [
+const LOADS: [&str; 9] = [
     r#"[task.main]
 run = [
   { map = "m", kind = "anon-private", size = "70M" },
@@ -123,6 +124,14 @@ run = [
   { map = "m", kind = "anon-private", size = "60M" },
   { touch = "m", access = "write", passes = 2 },
   { repeat = 6000, do = [{ read = "s" }] },
+]"#,
+    r#"[kernel.sysctl]
+"thp.enabled" = "always"
+"thp.defrag" = "always"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "70M", advice = "hugepage" },
+  { touch = "m", access = "write", passes = 2 },
 ]"#,
 ];
 

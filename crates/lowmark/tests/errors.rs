@@ -288,8 +288,8 @@ fn evaluations() {
         .lowmark(&["reproduce", "nothing"])
         .error(&["nothing", "swap-readahead"]);
     place
-        .lowmark(&["reproduce", "lumpy-removal-2012-stress-highalloc"])
-        .error(&["no recipe runs evaluation `lumpy-removal-2012-stress-highalloc`"]);
+        .lowmark(&["reproduce", "kswapd-classzone-2017-4.10"])
+        .error(&["no recipe runs evaluation `kswapd-classzone-2017-4.10`"]);
     place
         .lowmark(&["reproduce", "swap-readahead", "--variant", "half"])
         .error(&["variant half", "five-passes"]);

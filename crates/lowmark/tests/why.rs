@@ -421,7 +421,7 @@ run = [{ write = "data", block = "64K" }]"#,
     ),
     (
         "reader-and-memory",
-        "min_free_kbytes = 256",
+        "min_free_kbytes = 512",
         r#"[file.data]
 size = "300M"
 [task.main]

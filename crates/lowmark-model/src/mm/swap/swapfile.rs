@@ -20,7 +20,7 @@ use crate::mm::swap::swap_cache::SwapCacheMemory;
 use crate::mm::swap::swap_cgroup::SwapCgroups;
 use crate::mm::swap::swap_cluster::Clusters;
 use crate::mm::swap::swap_map::{CLUSTER, free_run, next_free};
-use crate::mm::types::{HPAGE_PMD_NR, Pfn};
+use crate::mm::types::Pfn;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::random::Stream;
 
@@ -213,25 +213,6 @@ impl Swap {
         self.slots[slot as usize].set_page(Some(pfn));
         self.memory.entry_added(slot);
         Some(slot)
-    }
-
-    /// `get_swap_pages` of a cluster: 512 slots side by side for a huge page that enters the swap cache, the first one. Only
-    /// the first area is asked.
-    pub(crate) fn allocate_cluster(&mut self, head: Pfn) -> Option<u32> {
-        let at = *self
-            .order
-            .first()
-            .filter(|_| self.free >= u64::from(HPAGE_PMD_NR))?;
-        let area = &mut self.areas[at];
-        let first = area.base + area.take_cluster()?;
-        self.free -= u64::from(HPAGE_PMD_NR);
-        for (slot, pfn) in (first..first + HPAGE_PMD_NR).zip(head..) {
-            self.memory.slot_taken(slot);
-            self.slots[slot as usize].set_page(Some(pfn));
-            self.memory.entry_added(slot);
-        }
-        self.take_turns(0);
-        Some(first)
     }
 
     /// `folio_alloc_swap` of the kernels with slot caches: 64 slots are taken at once while there are plenty
@@ -549,23 +530,6 @@ impl Area {
         Some(offset)
     }
 
-    /// `swap_alloc_cluster`: the slots of a free cluster, the first one.
-    fn take_cluster(&mut self) -> Option<u32> {
-        let first = self.clusters.as_mut()?.take_whole()?;
-        for offset in first..first + HPAGE_PMD_NR {
-            self.used[offset as usize / 64] |= 1 << (offset % 64);
-        }
-        self.in_use += HPAGE_PMD_NR;
-        let end = first + HPAGE_PMD_NR;
-        if (first..end).contains(&self.lowest_bit) {
-            self.lowest_bit = end;
-        }
-        if (first..end).contains(&self.highest_bit) {
-            self.highest_bit = first - 1;
-        }
-        Some(first)
-    }
-
     /// Whether the CPU's cluster has a slot left.
     fn cluster_goes_on(&self, cpu: u32) -> bool {
         let clusters = self.clusters.as_ref();
@@ -606,5 +570,6 @@ impl Area {
     }
 }
 
+mod huge;
 #[cfg(test)]
 mod tests;

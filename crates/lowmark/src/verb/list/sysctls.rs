@@ -27,14 +27,22 @@ pub(super) fn text(page: &Page) -> miette::Result<String> {
         table.row([
             choice.name.to_owned(),
             choice.text.to_owned(),
-            words(choice),
+            format!("{} words", choice.words().len()),
             "-".to_owned(),
             choice.since.to_string(),
         ]);
     }
+    let choices = CHOICES
+        .iter()
+        .map(|choice| format!("{} is one of {}.", choice.name, words(choice)));
+    let choices: Vec<String> = choices.map(|text| page.paragraph(&text, 0)).collect();
     let note = "Set one with --set NAME=VALUE for all kernels, or with --kernel VERSION,NAME=VALUE for one, for \
         example --kernel v3.6,page_cluster=0";
-    Ok(table.render(page.style.as_ref(), page.width) + "\n" + &page.paragraph(note, 0))
+    Ok(table.render(page.style.as_ref(), page.width)
+        + "\n"
+        + &choices.concat()
+        + "\n"
+        + &page.paragraph(note, 0))
 }
 
 pub(super) fn json() -> miette::Result<Value> {

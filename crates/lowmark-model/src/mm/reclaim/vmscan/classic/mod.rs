@@ -9,6 +9,7 @@ use super::{DEF_PRIORITY, ScanControl, Target, lumpy, page_list, throttle};
 use crate::kernel::{
     BatchStall, IsolatedWait, ReclaimPlug, ScanBalance, ScanControlTime, ScanTarget,
 };
+use crate::mm::Mm;
 use crate::mm::types::{Lru, SWAP_CLUSTER_MAX, flag};
 use crate::mm::writeback::page_writeback::throttle_vm_writeout;
 use crate::time::SECOND;
@@ -34,6 +35,10 @@ pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
         (world.mm.get_scan_count(target, sc), plug, proportional)
     };
     let wanted = left;
+    if wanted.iter().all(|&pages| pages == 0) {
+        // Finding that there is nothing to scan takes time, too, and others go on meanwhile.
+        sys.charge_kernel(sys.costs.scan_page_ns).await;
+    }
     // Direct reclaim goes through the whole of its first share.
     let whole = proportional == Some(false) && !sc.kswapd && sc.priority == DEF_PRIORITY;
     let mut adjusted = whole;
@@ -217,6 +222,36 @@ async fn wait_for_isolated(sys: &Sys, target: Target, lru: Lru, sc: &mut ScanCon
     true
 }
 
+impl Mm {
+    /// Counts pages of an inactive list that were scanned.
+    fn count_scanned(&mut self, target: Target, lru: Lru, pages: u64, sc: &ScanControl) {
+        let zone = self.zones[target.zone].kind as usize;
+        match sc.kswapd {
+            true => self.stat.pgscan_kswapd[zone] += pages,
+            false if sc.cgroup_reclaim() => {}
+            false => self.stat.pgscan_direct[zone] += pages,
+        }
+        self.stat.pgscan_kind[usize::from(lru.is_file())] += pages;
+        if let Some(counts) = self.memcg_counts(target.lruvec) {
+            counts.pgscan[sc.reclaimer() as usize] += pages;
+        }
+    }
+
+    /// Counts pages of an inactive list that were reclaimed.
+    fn count_reclaimed(&mut self, target: Target, lru: Lru, pages: u64, sc: &ScanControl) {
+        let zone = self.zones[target.zone].kind as usize;
+        match sc.kswapd {
+            true => self.stat.pgsteal_kswapd[zone] += pages,
+            false if sc.cgroup_reclaim() => {}
+            false => self.stat.pgsteal_direct[zone] += pages,
+        }
+        self.stat.pgsteal_kind[usize::from(lru.is_file())] += pages;
+        if let Some(counts) = self.memcg_counts(target.lruvec) {
+            counts.pgsteal[sc.reclaimer() as usize] += pages;
+        }
+    }
+}
+
 /// Takes a batch off the inactive tail, reclaims what it can, puts the rest back at the head.
 async fn shrink_inactive_list(
     sys: &Sys,
@@ -244,16 +279,7 @@ async fn shrink_inactive_list(
         for zone in world.mm.zones.iter_mut().filter(|zone| zone.lruvec == root) {
             zone.pages_scanned += scanned;
         }
-        let zone = world.mm.zones[target.zone].kind as usize;
-        match sc.kswapd {
-            true => world.mm.stat.pgscan_kswapd[zone] += scanned,
-            false if sc.cgroup_reclaim() => {}
-            false => world.mm.stat.pgscan_direct[zone] += scanned,
-        }
-        world.mm.stat.pgscan_kind[usize::from(lru.is_file())] += scanned;
-        if let Some(counts) = world.mm.memcg_counts(target.lruvec) {
-            counts.pgscan[sc.reclaimer() as usize] += scanned;
-        }
+        world.mm.count_scanned(target, lru, scanned, sc);
     }
     if skip_cost > 0 {
         sys.charge_locked(skip_cost).await;
@@ -269,16 +295,7 @@ async fn shrink_inactive_list(
     sc.nr_reclaimed += outcome.reclaimed;
     {
         let world = &mut *sys.world();
-        let zone = world.mm.zones[target.zone].kind as usize;
-        match sc.kswapd {
-            true => world.mm.stat.pgsteal_kswapd[zone] += outcome.reclaimed,
-            false if sc.cgroup_reclaim() => {}
-            false => world.mm.stat.pgsteal_direct[zone] += outcome.reclaimed,
-        }
-        world.mm.stat.pgsteal_kind[usize::from(lru.is_file())] += outcome.reclaimed;
-        if let Some(counts) = world.mm.memcg_counts(target.lruvec) {
-            counts.pgsteal[sc.reclaimer() as usize] += outcome.reclaimed;
-        }
+        world.mm.count_reclaimed(target, lru, outcome.reclaimed, sc);
         world.mm.put_back(target, &batch, by_kind);
         world.note_dirty_pages(target, taken, &outcome);
         world.recycle(batch);
