@@ -25,8 +25,8 @@ const LIES: [Lie; 5] = [
     Lie {
         what: "a page that was used once since it was looked at is reclaimed like an unused one",
         file: "mm/reclaim/vmscan/page_list.rs",
-        truth: "if young == 0 {",
-        lie: "if young <= 1 {",
+        truth: "if young == 0 || sc.mode.is_lumpy() {",
+        lie: "if young <= 1 || sc.mode.is_lumpy() {",
         seen_in: "pgscan",
     },
     Lie {

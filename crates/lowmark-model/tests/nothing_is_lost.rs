@@ -120,7 +120,8 @@ const WRITERS: [Writer; 10] = [
         set: &[("probed", "1M"), ("ram", "16M")],
         slower: 1,
         check_every: 1000,
-        kernels: &KERNELS,
+        // On 6.18, where faults and a window of readahead want all of 16 MB at once, memory is out now and then.
+        kernels: &["v2.6.36", "v3.1", "v3.2", "v3.4", "v4.13", "v6.1"],
     },
 ];
 
