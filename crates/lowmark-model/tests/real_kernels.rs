@@ -265,7 +265,7 @@ struct Miss {
     why: &'static str,
 }
 
-const KNOWN_MISSES: [Miss; 9] = [
+const KNOWN_MISSES: [Miss; 8] = [
     Miss {
         load: "v6.1 seq anon-private 512M",
         counter: "pgactivate",
@@ -275,11 +275,6 @@ const KNOWN_MISSES: [Miss; 9] = [
         load: "v6.18 random anon-private 512M",
         counter: "pgdeactivate",
         why: "the model never finds inactive pages few; one guest of five deactivated 23,502, the others tens",
-    },
-    Miss {
-        load: "v6.18 seq anon-shared 256M",
-        counter: "pgskip",
-        why: "two ways to go: one guest of five skipped 38,096 pages, the others none, the model more",
     },
     Miss {
         load: "v6.18,watermark_boost_factor=0 reverse anon-private 256M",
