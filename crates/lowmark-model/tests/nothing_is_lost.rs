@@ -116,7 +116,7 @@ const WRITERS: [Writer; 10] = [
     },
     Writer {
         name: "stutter",
-        // 6.18 reads ahead by up to 8 MiB; on less memory that leaves nothing for others now and then.
+        // 6.18 reads ahead by up to 8 MiB; on less memory that leaves nothing for others now and then, as in guests.
         set: &[("probed", "1M"), ("ram", "24M")],
         slower: 1,
         check_every: 1000,

@@ -6,6 +6,7 @@ use crate::kernel::ThpSplit;
 use crate::mm::Mm;
 use crate::mm::frames::pte::Pte;
 use crate::mm::types::{HPAGE_PMD_NR, HPAGE_PMD_ORDER, Pfn, UNMAPPED, flag};
+use lowmark_record::Release;
 use std::ops::Range;
 
 /// Flags of the head that all pages have when it has been split.
@@ -146,6 +147,9 @@ impl Mm {
     pub(crate) fn split_huge_page(&mut self, head: Pfn) -> Vec<Pfn> {
         debug_assert!(!self.pages[head].has_any(flag::LOCKED | flag::WRITEBACK));
         if self.is_pmd_mapped(head) {
+            if self.unmaps_parts(head) {
+                self.stat.thp_deferred_split_page += 1;
+            }
             let (vma, index) = self.mappings.of(self.pages[head].owner);
             self.split_huge_pmd(vma as u32, index as u32);
         }
@@ -172,6 +176,17 @@ impl Mm {
             }
         }
         kept
+    }
+}
+
+impl Mm {
+    /// Whether the pages of a huge page are unmapped one after the other when its entry is replaced for a split, so that it counts
+    /// as partly mapped for a moment: up to 6.1 (`__split_huge_pmd_locked`; cb67f4282bf9 unmaps it as a whole), from 5.4 on
+    /// unless it is in the swap cache (`deferred_split_huge_page`).
+    fn unmaps_parts(&self, head: Pfn) -> bool {
+        let release = self.kernel.version.release();
+        let spared = release >= Release::new(5, 4) && self.pages[head].has(flag::SWAPCACHE);
+        release < Release::new(6, 2) && !spared && !self.huge.of(head).partly_mapped
     }
 }
 

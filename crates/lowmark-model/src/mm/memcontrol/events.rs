@@ -23,7 +23,7 @@ pub(crate) enum Event {
     Oom,
     /// A page had to stay in memory because of `memory.swap.max`.
     SwapMax,
-    /// A page had to stay in memory because of it, or because swap was full.
+    /// A page had to stay in memory because of it, or because swap was full, or a huge page found no cluster of slots.
     SwapFail,
 }
 

@@ -85,6 +85,12 @@ impl Mm {
         self.swap.is_full() || limits.any(|(max, used)| 2 * used >= max)
     }
 
+    /// No slots for a huge page as a whole: its group is told, although its parts may get some (`MEMCG_SWAP_FAIL`).
+    pub(crate) fn note_no_cluster(&mut self, head: Pfn) {
+        let memcg = self.memcontrol.of_page(head);
+        self.memcontrol.note(memcg, Event::SwapFail);
+    }
+
     /// `mem_cgroup_try_charge_swap`: whether the page, or all of the huge page, may have slots.
     pub(super) fn may_swap_page(&mut self, pfn: Pfn) -> bool {
         let memcg = self.memcontrol.of_page(pfn);

@@ -96,6 +96,7 @@ impl World {
             return false;
         }
         let Some(first) = self.mm.swap.allocate_cluster(head) else {
+            self.mm.note_no_cluster(head);
             return false;
         };
         self.mm.readahead_event(-10);

@@ -45,7 +45,11 @@ impl World {
     fn goes_in_parts(&mut self, head: Pfn) -> bool {
         let rule = self.mm.kernel.mechanisms.huge.thp_swap;
         // Parts of a page that is not mapped as one may be free without any I/O.
-        if rule == ThpSwap::Split || !self.mm.is_pmd_mapped(head) {
+        if !self.mm.is_pmd_mapped(head) {
+            return true;
+        }
+        if rule == ThpSwap::Split {
+            self.mm.note_no_cluster(head);
             return true;
         }
         if !self.add_huge_to_swap(head) {
