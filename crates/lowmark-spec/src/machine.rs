@@ -423,6 +423,11 @@ impl Machine {
     pub fn ram(&self) -> u64 {
         self.nodes.iter().map(|n| n.ram).sum()
     }
+
+    /// RAM that the kernel manages in bytes, `MemTotal` of `/proc/meminfo`: what `MEMTOTAL` means in size expressions.
+    pub fn mem_total(&self) -> u64 {
+        self.ram().saturating_sub(self.reserved)
+    }
 }
 
 impl Device {

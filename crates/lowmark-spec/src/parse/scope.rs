@@ -1,7 +1,7 @@
 //! What names mean at a place of the file.
 //!
 //! 1. `for` parameters are texts; they replace `$name` in strings and may be used as numbers.
-//! 2. The machine gives `RAM`, `RAM_MB`, `NCPU`, `NODES`, `HPAGE`, `HPAGE_ORDER`, `PAGE`.
+//! 2. The machine gives `RAM`, `MEMTOTAL`, `RAM_MB`, `NCPU`, `NODES`, `HPAGE`, `HPAGE_ORDER`, `PAGE`.
 //! 3. `[let]` names are values, computed once in the order of the file.
 //! 4. Inside a task `idx`, `threads` and `processes` say which instance this is.
 
@@ -15,8 +15,9 @@ use super::suggest;
 use super::tree::{Node, Value, shorten};
 
 /// Names that the language keeps for itself.
-pub(crate) const RESERVED: [&str; 10] = [
+pub(crate) const RESERVED: [&str; 11] = [
     "RAM",
+    "MEMTOTAL",
     "RAM_MB",
     "NCPU",
     "NODES",
@@ -134,6 +135,7 @@ impl<'a> Scope<'a> {
         let order = huge_page_order(machine.arch);
         Ok(match name {
             "RAM" => Quantity::whole(machine.ram(), Unit::SIZE),
+            "MEMTOTAL" => Quantity::whole(machine.mem_total(), Unit::SIZE),
             "RAM_MB" => Quantity::whole(machine.ram() >> 20, Unit::NUMBER),
             "NCPU" => Quantity::whole(machine.cpus.into(), Unit::NUMBER),
             "NODES" => Quantity::whole(machine.nodes.len() as u64, Unit::NUMBER),
