@@ -70,6 +70,21 @@ impl Walk<'_> {
         (!pte.touch(write)).then_some(page as u32)
     }
 
+    /// How many of the next units are there, up to `limit`: none where they have to be drawn.
+    fn there_ahead(&self, mm: &Mm, write: bool, limit: u64) -> u64 {
+        let Visit::Seq { next } = &self.visit else {
+            return 0;
+        };
+        if !self.whole_pages {
+            return 0;
+        }
+        let first = (self.offset / PAGE_SIZE + next) as usize;
+        let count = limit.min(self.units - next) as usize;
+        let ptes = &mm.vmas[self.vma as usize].ptes[first..first + count];
+        let missing = ptes.iter().position(|pte| !pte.is_there_for(write));
+        missing.unwrap_or(count) as u64
+    }
+
     /// The page that was visited last.
     fn last_page(&self) -> u64 {
         match self.visit {
@@ -208,13 +223,15 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
     let touch_ns = sys.costs.touch_ns.max(1);
     let mut pace = (what.rate).map(|rate| Pace::new(rate, sys.world().sched.now()));
     let mut left = total;
+    // Whether the task has only touched pages since it last went on.
+    let mut quiet = false;
     while left > 0 {
         if let Some(pace) = &mut pace {
             sys.sleep_until(pace.next(1)).await;
         }
         let singly = what.rate.is_some() || sys.world().workload.touched.is_some();
         let burst = if singly { 1 } else { left };
-        let (visited, stopped) = {
+        let (visited, stopped, touched_only) = {
             let world = &mut *sys.world();
             if world.sched.current_killed() {
                 return Err(Stop::Killed);
@@ -222,9 +239,17 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
             if (world.mm.vmas[vma as usize].ptes.len() as u64) * PAGE_SIZE < length {
                 return Err(unmapped());
             }
-            touch_until_stopped(world, &mut walk, vma, write, touch_ns, burst)
+            let turn = Turn {
+                vma,
+                write,
+                touch_ns,
+                limit: burst,
+                quiet: quiet && !singly,
+            };
+            touch_until_stopped(world, &mut walk, turn)
         };
         left -= visited;
+        quiet &= touched_only;
         if let Some(touched) = &mut sys.world().workload.touched {
             touched.push(Touched {
                 task: context.task,
@@ -235,7 +260,17 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
         }
         match stopped {
             Stopped::Done => {}
-            Stopped::Time => sys.suspend().await,
+            Stopped::Time => {
+                if !singly {
+                    let world = &mut *sys.world();
+                    let few = left.min(2 * visited + AHEAD as u64);
+                    let ahead = walk.there_ahead(&world.mm, write, few);
+                    world.sched.promise(ahead * touch_ns, quiet);
+                }
+                sys.suspend().await;
+                quiet = true;
+                continue;
+            }
             Stopped::Fault {
                 page,
                 begun,
@@ -247,6 +282,7 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
                 handle_mm_fault(&sys, vma, page, write, begun).await?;
             }
         }
+        quiet = false;
     }
     Ok(())
 }
@@ -266,16 +302,29 @@ enum Stopped {
     },
 }
 
-/// Touches up to `limit` units and resolves the faults that need not sleep, as long as nothing else can
-/// happen meanwhile. The units visited, the one that faults included.
-fn touch_until_stopped(
-    world: &mut World,
-    walk: &mut Walk<'_>,
+/// What a task may touch before it looks up.
+struct Turn {
     vma: u32,
     write: bool,
+    /// Time of a touch.
     touch_ns: u64,
+    /// Units, at most.
     limit: u64,
-) -> (u64, Stopped) {
+    /// It has done nothing else since it went on.
+    quiet: bool,
+}
+
+/// Touches units and resolves the faults that need not sleep, as long as nothing else can happen meanwhile. The units
+/// visited, the one that faults included; and whether all were there.
+fn touch_until_stopped(world: &mut World, walk: &mut Walk<'_>, turn: Turn) -> (u64, Stopped, bool) {
+    let Turn {
+        vma,
+        write,
+        touch_ns,
+        limit,
+        mut quiet,
+    } = turn;
+    let mut touched_only = true;
     let mut visited = 0;
     let stopped = loop {
         if visited == limit {
@@ -285,7 +334,11 @@ fn touch_until_stopped(
         let mut missing = walk.step(&mut world.mm, write);
         let mut units = 1;
         if missing.is_none() {
-            let undisturbed = (world.sched.undisturbed() / touch_ns).max(1);
+            let undisturbed = match quiet {
+                true => world.sched.undisturbed_by_touches(),
+                false => world.sched.undisturbed(),
+            };
+            let undisturbed = (undisturbed / touch_ns).max(1);
             let more = undisturbed.min(limit - visited) - 1;
             let touched;
             (touched, missing) = walk.run(&mut world.mm, write, more);
@@ -306,6 +359,7 @@ fn touch_until_stopped(
                 passed,
             };
         }
+        (touched_only, quiet) = (false, false);
         match world.try_fault(vma, page, write) {
             Tried::Sleeps(begun) => {
                 break Stopped::Fault {
@@ -322,5 +376,5 @@ fn touch_until_stopped(
         }
     };
     world.workload.touches += visited;
-    (visited, stopped)
+    (visited, stopped, touched_only)
 }

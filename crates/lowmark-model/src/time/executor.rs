@@ -70,6 +70,7 @@ pub(crate) fn run_until_idle(sys: &Sys, observe: &mut dyn FnMut(&mut World)) -> 
             // schedule() submits what a sleeping task has plugged.
             world.flush_plug(task);
         }
+        world.sched.end_turn();
         observe(world);
     }
 }

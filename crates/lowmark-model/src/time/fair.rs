@@ -169,6 +169,17 @@ impl Fair {
         self.cpus[cpu].map_or(Nanos::MAX, |running| running.resched_at)
     }
 
+    /// The first time at which who runs on a CPU may make room: never, if nobody waits.
+    pub(super) fn may_resched_at(&self, cpu: usize) -> Nanos {
+        let Some(running) = self.cpus[cpu].filter(|_| self.waits()) else {
+            return Nanos::MAX;
+        };
+        match self.tunables.lazy {
+            true => running.resched_at.min(running.lazy_at),
+            false => running.resched_at,
+        }
+    }
+
     /// Who runs on a CPU goes back to user mode (`exit_to_user_mode_loop`): whether it makes room.
     #[inline]
     pub(super) fn enter_user_mode(&mut self, cpu: usize, now: Nanos) -> bool {

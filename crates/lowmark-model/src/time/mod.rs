@@ -5,7 +5,8 @@
 //! without giving up control as long as nothing else could happen before it arrives (the *horizon*:
 //! the next timer, or the tick that ends its time when others wait for a CPU). That makes long stretches
 //! of undisturbed work one tight loop, and still gives exactly the order of events that one event per
-//! step would give.
+//! step would give. Tasks that touch pages which are there run ahead of each other as well
+//! ([`Sched::undisturbed_by_touches`]).
 //!
 //! Everything that happens at the same time happens in the order in which it was asked for.
 

@@ -80,6 +80,8 @@ pub(crate) struct Task {
     pub(crate) waiting_for: &'static str,
     /// Time that it has spent in the kernel and not yet accounted for.
     owed: Nanos,
+    /// When it goes on, if it is spending time.
+    goes_on: Nanos,
     /// Number of the current sleep: a timer of an earlier one is stale.
     sleep: u64,
     timed_out: bool,
@@ -152,6 +154,7 @@ pub(crate) struct Sched {
     tasks: Vec<Task>,
     fair: Fair,
     ready: VecDeque<TaskId>,
+    touching: Touching,
     current: TaskId,
     live: u32,
     nodes: usize,
@@ -161,17 +164,13 @@ pub(crate) struct Sched {
     mm_on_cpu: Vec<Option<u32>>,
 }
 
-/// CPU time of giving a CPU to another task.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SwitchCosts {
-    /// Any other one.
-    pub(crate) context: Nanos,
-    /// One of another process than the last, on top (`switch_mm`).
-    pub(crate) mm: Nanos,
-}
-
 mod children;
 mod nodes;
+mod switch;
+mod touching;
+
+pub(crate) use switch::SwitchCosts;
+use touching::Touching;
 
 impl Sched {
     /// `cpus` CPUs with `hz` ticks a second, on which another task costs `switch`.
@@ -185,6 +184,7 @@ impl Sched {
             tasks: Vec::new(),
             fair: Fair::new(cpus, hz, rules),
             ready: VecDeque::new(),
+            touching: Touching::new(),
             current: TaskId(0),
             live: 0,
             nodes: 1,
@@ -258,6 +258,7 @@ impl Sched {
             reaped: false,
             waiting_for: "its first run",
             owed: 0,
+            goes_on: 0,
             sleep: 0,
             timed_out: false,
             mm: None,
@@ -318,6 +319,7 @@ impl Sched {
     /// Something else happens first: the current task goes on `then`.
     #[cold]
     fn run_into(&mut self, then: Nanos) {
+        self.tasks[self.current.index()].goes_on = then;
         self.push(then, Timer::Spent(self.current));
     }
 
@@ -413,6 +415,9 @@ impl Sched {
         let Armed { time, timer, .. } = armed;
         debug_assert!(time >= self.now, "time runs backwards");
         self.now = time;
+        if !matches!(timer, Timer::Spent(_)) {
+            self.touching.disturb();
+        }
         match timer {
             Timer::Spent(id) => self.spent(id),
             Timer::Timeout(id, sleep) => {
@@ -489,6 +494,7 @@ impl Sched {
     fn spent(&mut self, id: TaskId) {
         let cpu = self.tasks[id.index()].cpu as usize;
         if self.fair.waits() && self.now >= self.fair.resched_at(cpu) {
+            self.touching.disturb();
             self.tasks[id.index()].state = TaskState::Runnable;
             self.fair.put(cpu, self.now);
             self.dispatch();
@@ -527,74 +533,5 @@ impl Sched {
                 self.push(self.now + switch, Timer::Spent(id));
             }
         }
-    }
-
-    /// A task has come to be one of the process with this memory.
-    pub(crate) fn set_mm(&mut self, id: TaskId, mm: usize) {
-        self.tasks[id.index()].mm = Some(mm as u32);
-    }
-
-    /// A CPU goes to a task: what that costs.
-    fn switch_to(&mut self, cpu: usize, id: TaskId) -> Nanos {
-        let last = self.last_on_cpu[cpu].replace(id);
-        if last == Some(id) {
-            return 0;
-        }
-        let mm = self.tasks[id.index()].mm;
-        let other = mm.is_some() && self.mm_on_cpu[cpu] != mm;
-        if !other {
-            return self.switch.context;
-        }
-        // The first process of a CPU has nobody to take its place.
-        match std::mem::replace(&mut self.mm_on_cpu[cpu], mm) {
-            None => self.switch.context,
-            Some(_) => self.switch.context + self.switch.mm,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernel::Kernel;
-    use lowmark_spec::KernelSpec;
-
-    /// A process that comes back finds nothing in the TLB; a thread does, and so does a process after a kernel thread.
-    #[test]
-    fn processes_pay_for_each_other() {
-        let spec = KernelSpec {
-            text: "v6.18".into(),
-            version: "v6.18".into(),
-            toggles: Vec::new(),
-            sysctl: Default::default(),
-        };
-        let kernel = Kernel::resolve(&spec).expect("a kernel");
-        let switch = SwitchCosts { context: 2, mm: 10 };
-        let mut sched = Sched::new(2, 250, switch, kernel.mechanisms.sched);
-        let mut process = |mm: Option<usize>| {
-            let id = sched.add("task".into(), mm.is_none());
-            mm.into_iter().for_each(|mm| sched.set_mm(id, mm));
-            id
-        };
-        let (thread, sibling) = (process(Some(0)), process(Some(0)));
-        let (other, kthread) = (process(Some(1)), process(None));
-        // They have had CPUs as they came.
-        sched.last_on_cpu.fill(None);
-        sched.mm_on_cpu.fill(None);
-        let turns = [
-            (thread, 2),
-            (thread, 0),
-            (sibling, 2),
-            (other, 12),
-            (kthread, 2),
-            (other, 2),
-            (kthread, 2),
-            (sibling, 12),
-        ];
-        for (id, cost) in turns {
-            assert_eq!(sched.switch_to(0, id), cost, "{id:?}");
-        }
-        // Another CPU has seen nobody's memory yet.
-        assert_eq!(sched.switch_to(1, other), 2);
     }
 }

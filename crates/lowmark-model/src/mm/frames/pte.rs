@@ -61,14 +61,19 @@ impl Pte {
         self.0 & (PRESENT | WRITABLE) == PRESENT | WRITABLE
     }
 
+    /// Whether a touch needs no fault.
+    #[inline]
+    pub(crate) fn is_there_for(self, write: bool) -> bool {
+        match write {
+            true => self.is_writable(),
+            false => self.is_present(),
+        }
+    }
+
     /// Touches the page if that needs no fault. The processor sets young and dirty.
     #[inline]
     pub(crate) fn touch(&mut self, write: bool) -> bool {
-        let need = match write {
-            true => PRESENT | WRITABLE,
-            false => PRESENT,
-        };
-        let ok = self.0 & need == need;
+        let ok = self.is_there_for(write);
         if ok && !self.is_touched(write) {
             self.0 |= Pte::touched(write);
         }
