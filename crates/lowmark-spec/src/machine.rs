@@ -295,6 +295,8 @@ pub struct FileSystem {
 pub struct Costs {
     /// User time of one touch of a resident page.
     pub touch_ns: u64,
+    /// User time of stores to every byte of a resident page.
+    pub memset_page_ns: u64,
     /// Entry to and exit from a page fault that finds its page without I/O.
     pub minor_fault_ns: u64,
     /// Page fault that reads from a device: block layer, interrupt, two context switches.
@@ -350,6 +352,7 @@ impl Default for Costs {
     fn default() -> Self {
         Costs {
             touch_ns: 100,
+            memset_page_ns: 500,
             minor_fault_ns: 500,
             major_fault_ns: 10_000,
             zero_page_ns: 1_000,

@@ -220,7 +220,9 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
         },
         Op::Mlock { map, lock, range } => mlock::mlock(context, *map, *lock, *range).await?,
         Op::Punch { map, range, every } => maps::punch(context, *map, *range, *every).await?,
-        Op::Touch { map, what } => return maps::touch_map(context, *map, *what).await,
+        Op::Touch { map, what } => {
+            return maps::touch_map(context, *map, *what, sys.costs.touch_ns).await;
+        }
         Op::Memset { map, range } => {
             let what = Touch {
                 access: Access::Write,
@@ -230,7 +232,7 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
                 range: *range,
                 rate: None,
             };
-            return maps::touch_map(context, *map, what).await;
+            return maps::touch_map(context, *map, what, sys.costs.memset_page_ns).await;
         }
         Op::Advise { map, advice, range } => {
             advise::advise(context, *map, *advice, *range).await?;

@@ -221,9 +221,15 @@ pub(super) fn pages_of(world: &World, vma: u32, range: Option<Range>) -> std::op
     }
 }
 
-pub(super) async fn touch_map(context: &mut Context, map: usize, what: Touch) -> Result<(), Stop> {
+/// Touches, each of which takes so many ns where its page is there.
+pub(super) async fn touch_map(
+    context: &mut Context,
+    map: usize,
+    what: Touch,
+    touch_ns: u64,
+) -> Result<(), Stop> {
     let vma = context.region(map)?;
-    touch(context, vma, what).await
+    touch(context, vma, what, touch_ns).await
 }
 
 /// What a page is: mincore(2), which says of a file whether the page is in memory and else whether it is mapped, or

@@ -37,7 +37,26 @@ struct Walk<'a> {
     drawn: usize,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    /// A walk over `units` from the beginning of the range, of which `total` are visited.
+    fn new(vma: u32, what: &Touch, units: u64, total: u64, stream: &'a mut Stream) -> Walk<'a> {
+        let visit = Visit::new(what.order, units, stream);
+        let offset = what.range.as_ref().map_or(0, |range| range.offset);
+        Walk {
+            vma,
+            visit,
+            units,
+            offset,
+            step: what.step,
+            stream,
+            undrawn: total,
+            whole_pages: what.step == PAGE_SIZE && offset.is_multiple_of(PAGE_SIZE),
+            ahead: [0; AHEAD],
+            next: 0,
+            drawn: 0,
+        }
+    }
+
     /// Touches up to `limit` units. The number touched, and the page on which it stopped because that
     /// is not there: its unit has been visited but not touched.
     #[inline]
@@ -192,8 +211,13 @@ fn run_in_order(
     (done, None)
 }
 
-/// Carries out a touch statement on a mapped region.
-pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Result<(), Stop> {
+/// Carries out a touch statement on a mapped region; a touch takes so many ns where its page is there.
+pub(super) async fn touch(
+    context: &mut Context,
+    vma: u32,
+    what: Touch,
+    touch_ns: u64,
+) -> Result<(), Stop> {
     let sys = context.sys.clone();
     let length = sys.world().mm.vmas[vma as usize].ptes.len() as u64 * PAGE_SIZE;
     let range = what.range.unwrap_or(Range { offset: 0, length });
@@ -206,21 +230,8 @@ pub(super) async fn touch(context: &mut Context, vma: u32, what: Touch) -> Resul
         Amount::Count(count) => count,
     };
     let write = what.access == Access::Write;
-    let visit = Visit::new(what.order, units, &mut context.stream);
-    let mut walk = Walk {
-        vma,
-        visit,
-        units,
-        offset: range.offset,
-        step: what.step,
-        stream: &mut context.stream,
-        undrawn: total,
-        whole_pages: what.step == PAGE_SIZE && range.offset.is_multiple_of(PAGE_SIZE),
-        ahead: [0; AHEAD],
-        next: 0,
-        drawn: 0,
-    };
-    let touch_ns = sys.costs.touch_ns.max(1);
+    let mut walk = Walk::new(vma, &what, units, total, &mut context.stream);
+    let touch_ns = touch_ns.max(1);
     let mut pace = (what.rate).map(|rate| Pace::new(rate, sys.world().sched.now()));
     let mut left = total;
     // Whether the task has only touched pages since it last went on.

@@ -138,6 +138,7 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
     forget_costs(&mut machine);
     machine.costs = Costs {
         touch_ns,
+        memset_page_ns: times.each("memset", PAGES)?,
         minor_fault_ns,
         // What the fault takes beside the request and the page itself; it is a fault at least.
         major_fault_ns: major

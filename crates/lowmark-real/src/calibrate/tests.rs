@@ -38,6 +38,7 @@ fn recording(probes: &[(&str, u64)]) -> Recording {
 fn probes() -> Vec<(&'static str, u64)> {
     vec![
         ("touch", 10 * PAGES * PASSES),
+        ("memset", 600 * PAGES),
         ("fault", 510 * PAGES),
         ("fault-and-zero", 1_510 * PAGES),
         ("reclaim", 200 * PAGES),
@@ -84,6 +85,7 @@ fn costs_are_differences_of_medians() {
     let found = machine(&base(), &recording(&probes())).expect("all probes");
     let expected = Costs {
         touch_ns: 10,
+        memset_page_ns: 600,
         minor_fault_ns: 500,
         major_fault_ns: 9_410 - 10 - 5_000 - 1_500 - 400,
         zero_page_ns: 1_000,
@@ -157,7 +159,7 @@ fn the_probes_do_what_is_counted() {
     let scenario = parse(&source, &BuiltIn, &Overrides::default())
         .expect("a workload")
         .remove(0);
-    let touches = ROUNDS * (PAGES * (6 + 8 + PASSES));
+    let touches = ROUNDS * (PAGES * (7 + 8 + PASSES));
     assert_eq!(scenario.workload.touches_expected(), Some(touches));
     let sizes: Vec<u64> = scenario
         .workload

@@ -14,8 +14,9 @@ use super::write::{Writer, header};
 const KERNEL_COSTS: &str = "kernel_costs";
 
 /// The costs.
-static FIELDS: [Field<Costs>; 22] = [
+static FIELDS: [Field<Costs>; 23] = [
     field!("touch", touch_ns, WORK),
+    field!("memset_page", memset_page_ns, WORK),
     field!("minor_fault", minor_fault_ns, WORK),
     field!("major_fault", major_fault_ns, WORK),
     field!("zero_page", zero_page_ns, WORK),
