@@ -107,3 +107,75 @@ impl Images {
         (kernel, self.guests[at].clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Backend;
+
+    fn image(release: &str) -> KernelImage {
+        KernelImage {
+            path: release.into(),
+            release: release.to_owned(),
+            modules: None,
+            config: None,
+        }
+    }
+
+    /// Two kernels that are written so, in images of these releases.
+    fn images(written: [&str; 2], releases: [&str; 2]) -> Images {
+        let end = |kernel: &str| End {
+            name: kernel.to_owned(),
+            kernel: kernel.to_owned(),
+            machine: None,
+            set: Vec::new(),
+        };
+        let ask = Ask {
+            kernels: Vec::new(),
+            machine: None,
+            set: Vec::new(),
+            seed: None,
+            repeat: None,
+            on: Backend::Guest,
+            images: Vec::new(),
+            timeout: None,
+            accel: None,
+        };
+        let images = releases.map(image);
+        let mut scenarios = [0, 1].map(|at| {
+            let mut scenario = lowmark_model::example_scenario();
+            let kernel = super::written(written[at], &images[at]);
+            scenario.kernel = KernelSpec::parse(&kernel).expect("a kernel");
+            scenario
+        });
+        Images::new(&written.map(end), &ask, &mut scenarios, &images)
+    }
+
+    #[test]
+    fn an_image_is_one_change_and_each_setting_another() {
+        let written = ["6.1,page_cluster=0", "6.18,swappiness=10"];
+        let images = images(written, ["6.1.2", "6.18.3"]);
+        let names: Vec<String> = images.changes().into_iter().map(|it| it.name).collect();
+        assert_eq!(names, ["image=6.18", "-page_cluster=0", "swappiness=10"]);
+        let of = |with: [bool; 3]| {
+            let (kernel, guest) = images.kernel(&with);
+            let sysctl: Vec<String> = kernel.sysctl.into_keys().collect();
+            (guest.image.release, sysctl.join(" "))
+        };
+        let expect = |release: &str, sysctl: &str| (release.to_owned(), sysctl.to_owned());
+        assert_eq!(of([false; 3]), expect("6.1.2", "page_cluster"));
+        assert_eq!(of([true, false, false]), expect("6.18.3", "page_cluster"));
+        assert_eq!(
+            of([false, false, true]),
+            expect("6.1.2", "page_cluster swappiness")
+        );
+        assert_eq!(of([true; 3]), expect("6.18.3", "swappiness"));
+    }
+
+    #[test]
+    fn the_same_image_is_no_change() {
+        let images = images(["6.18", "6.18,swappiness=10"], ["6.18.3", "6.18.3"]);
+        let names: Vec<String> = images.changes().into_iter().map(|it| it.name).collect();
+        assert_eq!(names, ["swappiness=10"]);
+    }
+}
