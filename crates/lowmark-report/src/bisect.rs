@@ -5,13 +5,16 @@
 //! their repeats ([`Bisection::measured`]) or the reason why there is no such kernel ([`Bisection::refused`]).
 //!
 //! 1. Both kernels are run. A figure in which they do not differ beyond noise is not taken apart.
-//! 2. The changes are halved in their order (`search`): of two kernels between which some figure differs beyond noise, the
-//!    one in the middle is run as well, until two that differ have one change between them. A stretch of changes whose ends
-//!    do not differ is left alone if it is short, so that hundreds of changes take few runs.
-//! 3. What a change adds to those before it is its effect *in order*. It is beyond noise if it would be by Holm's method
-//!    with a test for every change and every figure, made or not.
-//! 4. Such a change is also run alone on the first kernel, and left out of the second one. It is *named* if one of these
-//!    shows the same, beyond noise; where there are no such kernels its effect in order decides.
+//! 2. What a change does is looked for in three places: *in order*, added to the changes before it; *alone* on the first
+//!    kernel; *left out* of the second one.
+//! 3. The changes are halved in their order (`search`): of two kernels between which some figure differs beyond noise, the
+//!    one in the middle is run as well, until two that differ have one change between them. Where nothing shows in order,
+//!    the stretch of changes is looked at alone (left out, if there is no such kernel): what shows in two of three places
+//!    shows in one of any two. A stretch that shows in neither is left alone if it is short, so that hundreds of changes
+//!    take few runs.
+//! 4. An effect is beyond noise if Welch's test says so by Holm's method with a test for every change, every figure and
+//!    every place, made or not. A change is *named* if in two places it does the same beyond noise. To name one that
+//!    does nothing, chance has to fool one test at least, which Holm's method allows in [`noise::ERROR`] of all searches.
 //! 5. All named changes together on the first kernel, without all others, give what they account for. What that is more
 //!    or less than the sum of each alone is their interaction, looked for in pairs; the rest of the difference is that of
 //!    all other changes.
@@ -28,6 +31,7 @@ pub use effects::{Attribution, Effect, MetricVerdict, Pair};
 pub use metric::{Metric, UnknownMetric};
 
 use crate::comparison::{self, Rows};
+use crate::vmstat::ValueFormat;
 use crate::{SeriesRows, comparison::noise};
 use lowmark_record::Recording;
 use std::collections::BTreeMap;
@@ -50,9 +54,23 @@ pub struct Change {
     pub summary: String,
 }
 
+/// A cell of a published table, as a run has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Name of its row.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// How its values are printed.
+    pub format: ValueFormat,
+    /// Its value; none where the run has no such figure.
+    pub value: Option<f64>,
+}
+
 /// The figures of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
+    cells: Vec<Cell>,
     rows: Rows,
     counters: BTreeMap<String, u64>,
 }
@@ -61,9 +79,15 @@ impl Figures {
     /// Those of a recording.
     pub fn of(recording: &Recording) -> Figures {
         Figures {
+            cells: Vec::new(),
             rows: comparison::rows(recording, SeriesRows::default()),
             counters: recording.counters.clone(),
         }
+    }
+
+    /// The same with cells of a published table, which are taken apart in place of all other figures.
+    pub fn with_cells(self, cells: Vec<Cell>) -> Figures {
+        Figures { cells, ..self }
     }
 }
 

@@ -1,21 +1,24 @@
-//! From two kernels to the runs that tell which of their changes make a difference.
+//! From two ends to the runs that tell which of their changes make a difference.
 //!
-//! 1. For each combination of the workload's parameters the two kernels are taken apart into alterations
-//!    ([`lowmark_model::kernel::Difference`]), whose subsets a [`Bisection`] asks for.
-//! 2. A subset is a kernel; one that works like a kernel that was run already is not run again.
-//! 3. All repeats of all kernels that are wanted at a time are runs beside each other, with the same seeds for each kernel.
-//!    Their figures are kept, their recordings are not.
+//! 1. For each combination of the workload's parameters the two ends are taken apart into changes ([`Between`]), whose
+//!    subsets a [`Bisection`] asks for.
+//! 2. A subset is something that can be run; what works like something that was run already is not run again.
+//! 3. All repeats of all that is wanted at a time are runs beside each other, with the same seeds for each. Their figures
+//!    are kept, their recordings are not.
 
-use crate::cli::{Ask, Running};
-use crate::plan::{self, Run};
-use crate::{engine, outcome};
-use lowmark_model::check;
-use lowmark_model::kernel::{Difference, Kernel};
+use crate::between::{self, Between, Point};
+use crate::cli::{Ask, Backend, Running};
+use crate::columns::{self, Columns};
+use crate::plan::Run;
+use crate::{comparing, engine, outcome};
 use lowmark_record::Remark;
-use lowmark_report::bisect::{Bisection, Change, Figures, Subset, Verdict};
-use lowmark_spec::Scenario;
-use miette::{IntoDiagnostic, miette};
+use lowmark_report::bisect::{Bisection, Figures, Subset, Verdict};
+use lowmark_report::recipe::CellPlan;
+use miette::miette;
 use std::rc::Rc;
+
+/// Repeats in guests, unless `--repeat` says otherwise: with fewer no difference is beyond noise for sure.
+const REPEATS_IN_GUESTS: u64 = 5;
 
 /// What came of one combination of parameters.
 pub(crate) struct Found {
@@ -29,7 +32,7 @@ pub(crate) struct Found {
     pub(crate) not_modelled: Vec<Remark>,
 }
 
-/// Figures of all repeats of a kernel, or why there are none.
+/// Figures of all repeats, or why there are none.
 type Repeats = Result<Rc<[Figures]>, String>;
 
 /// What is kept of a run.
@@ -40,58 +43,61 @@ struct Kept {
     not_modelled: Vec<Remark>,
 }
 
-/// A kernel that is to be run, and the subsets that it is.
+/// What is to be run, and the subsets that it is.
 struct Wanted {
-    kernel: Kernel,
+    point: Point,
     subsets: Vec<Subset>,
     runs: Vec<Run>,
 }
 
-/// Takes the difference between the two kernels of `ask` apart.
+/// Takes the difference between two ends apart.
 pub(crate) fn bisect(
-    target: &str,
+    Columns { pair, cells }: Columns,
     ask: &Ask,
     metrics: &[String],
     running: &Running,
 ) -> miette::Result<Vec<Found>> {
-    let (pairs, repeats) = plan::of_bisection(target, ask)?;
-    pairs
-        .iter()
-        .map(|pair| Search::new(pair, repeats, metrics)?.run(running))
+    ask.check()?;
+    let ends = pair.ends.each_ref().map(|end| end.name.clone());
+    let all = between::all(pair, ask)?;
+    let usual = all.iter().map(|between| match ask.on {
+        Backend::Guest => REPEATS_IN_GUESTS,
+        Backend::Model | Backend::Host => comparing::repeats(between.ends()),
+    });
+    let repeats = ask.repeat.or_else(|| usual.min()).unwrap_or(1);
+    all.into_iter()
+        .map(|between| Search::new(between, &ends, repeats, metrics, &cells).run(running))
         .collect()
 }
 
 /// The search for one combination of parameters.
-struct Search {
-    difference: Difference,
+struct Search<'c> {
+    between: Between,
     bisection: Bisection,
-    /// What is run, with the first kernel.
-    scenario: Scenario,
     repeats: u64,
-    /// Kernels that were run, with what came of it.
-    known: Vec<(Kernel, Repeats)>,
+    /// Cells of a published table that are the figures; all figures if there are none.
+    cells: &'c [CellPlan],
+    /// What was run, and what came of it.
+    known: Vec<(Point, Repeats)>,
     not_modelled: Vec<Remark>,
 }
 
-impl Search {
-    fn new(pair: &[Scenario; 2], repeats: u64, metrics: &[String]) -> miette::Result<Search> {
-        let [from, to] = pair.each_ref().map(|scenario| &scenario.kernel);
-        let difference = Difference::between(from, to).into_diagnostic()?;
-        let changes = difference.alterations().iter().map(|alteration| Change {
-            name: alteration.name(),
-            version: alteration.row().map(|row| row.version.to_string()),
-            commit: alteration.row().map(|row| row.commit.to_owned()),
-            summary: alteration.summary(),
-        });
-        let ends = [from, to].map(|kernel| kernel.text.clone());
-        Ok(Search {
-            bisection: Bisection::new(ends, changes.collect(), metrics.to_vec()),
-            difference,
-            scenario: pair[0].clone(),
+impl<'c> Search<'c> {
+    fn new(
+        between: Between,
+        ends: &[String; 2],
+        repeats: u64,
+        metrics: &[String],
+        cells: &'c [CellPlan],
+    ) -> Search<'c> {
+        Search {
+            bisection: Bisection::new(ends.clone(), between.changes(), metrics.to_vec()),
+            between,
             repeats,
+            cells,
             known: Vec::new(),
             not_modelled: Vec::new(),
-        })
+        }
     }
 
     fn run(mut self, running: &Running) -> miette::Result<Found> {
@@ -102,11 +108,10 @@ impl Search {
             }
             self.measure(subsets, running)?;
         }
-        let left_out = self.difference.left_out();
         Ok(Found {
-            title: plan::title_without_kernel(&self.scenario),
+            title: self.between.title(),
             verdict: self.bisection.verdict().map_err(unknown)?,
-            left_out: left_out.iter().map(|change| change.name).collect(),
+            left_out: self.between.left_out(),
             not_modelled: self.not_modelled,
         })
     }
@@ -115,25 +120,24 @@ impl Search {
     fn measure(&mut self, subsets: Vec<Subset>, running: &Running) -> miette::Result<()> {
         let mut wanted: Vec<Wanted> = Vec::new();
         for subset in subsets {
-            let scenario = match self.scenario_of(&subset) {
-                Ok(scenario) => scenario,
+            let point = match self.between.point(&subset) {
+                Ok(point) => point,
                 Err(reason) => {
                     self.tell(&subset, &Err(reason))?;
                     continue;
                 }
             };
-            let kernel = Kernel::resolve(&scenario.kernel).into_diagnostic()?;
-            if let Some((_, known)) = self.known.iter().find(|(it, _)| it.works_like(&kernel)) {
+            if let Some((_, known)) = self.known.iter().find(|(it, _)| it.is_like(&point)) {
                 let known = known.clone();
                 self.tell(&subset, &known)?;
                 continue;
             }
-            match wanted.iter_mut().find(|it| it.kernel.works_like(&kernel)) {
+            match wanted.iter_mut().find(|it| it.point.is_like(&point)) {
                 Some(same) => same.subsets.push(subset),
                 None => wanted.push(Wanted {
-                    kernel,
+                    runs: point.runs(self.repeats)?,
                     subsets: vec![subset],
-                    runs: plan::repeated(&scenario, None, self.repeats)?,
+                    point,
                 }),
             }
         }
@@ -143,27 +147,26 @@ impl Search {
         if runs.is_empty() {
             return Ok(());
         }
-        let unwatched = vec![false; runs.len()];
-        let mut kept =
-            engine::execute_and_make(&runs, running, &unwatched, u64::MAX, &|_, run| {
-                let recording = run.into_recording();
-                Kept {
-                    figures: Figures::of(&recording),
-                    incomplete: outcome::verdict(&recording.outcome),
-                    not_modelled: recording.not_modelled,
-                }
-            })?
-            .into_iter();
-        for Wanted {
-            kernel, subsets, ..
-        } in wanted
-        {
+        let cells = self.cells;
+        let needs_events = cells.iter().any(|cell| cell.metric.needs_events());
+        let watched = vec![needs_events; runs.len()];
+        let mut kept = engine::execute_and_make(&runs, running, &watched, u64::MAX, &|_, run| {
+            let cells = columns::measured(cells, &run);
+            let recording = run.into_recording();
+            Kept {
+                figures: Figures::of(&recording).with_cells(cells),
+                incomplete: outcome::verdict(&recording.outcome),
+                not_modelled: recording.not_modelled,
+            }
+        })?
+        .into_iter();
+        for Wanted { point, subsets, .. } in wanted {
             let repeats: Vec<Kept> = kept.by_ref().take(self.repeats as usize).collect();
             let result = self.keep(repeats);
             for subset in &subsets {
                 self.tell(subset, &result)?;
             }
-            self.known.push((kernel, result));
+            self.known.push((point, result));
         }
         Ok(())
     }
@@ -182,16 +185,7 @@ impl Search {
         }
     }
 
-    /// What is to be run of a subset, or why there is no such kernel.
-    fn scenario_of(&self, subset: &Subset) -> Result<Scenario, String> {
-        let mut scenario = self.scenario.clone();
-        let spec = self.difference.spec(subset);
-        scenario.kernel = spec.map_err(|refused| refused.to_string())?;
-        check(&scenario).map_err(|refused| refused.to_string())?;
-        Ok(scenario)
-    }
-
-    /// Tells the search what came of a subset. Both ends are kernels that can be run, or there is nothing to take apart.
+    /// Tells the search what came of a subset. Both ends can be run, or there is nothing to take apart.
     fn tell(&mut self, subset: &Subset, result: &Repeats) -> miette::Result<()> {
         match result {
             Ok(figures) => self.bisection.measured(subset.clone(), figures.clone()),

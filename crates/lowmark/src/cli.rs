@@ -202,7 +202,7 @@ impl Ask {
 }
 
 /// Parses `NAME=VALUE`.
-fn setting(text: &str) -> Result<(String, String), String> {
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected NAME=VALUE, for example touches=100000".to_owned()),

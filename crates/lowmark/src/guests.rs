@@ -62,6 +62,11 @@ fn named(kernel: &str) -> String {
     }
 }
 
+/// An image by its path or the version that was fetched.
+pub(crate) fn image(name: &str) -> miette::Result<KernelImage> {
+    Ok(KernelImage::find(name).map_err(Guest)?)
+}
+
 /// The fetched image of a version.
 pub(crate) fn of_version(version: &str) -> miette::Result<KernelImage> {
     let found = KernelImage::find(version).map_err(Guest);
@@ -81,7 +86,8 @@ pub(crate) fn of_release(release: &str) -> String {
     }
 }
 
-fn options(image: KernelImage, ask: &Ask) -> GuestOptions {
+/// How a guest with this image is run.
+pub(crate) fn options(image: KernelImage, ask: &Ask) -> GuestOptions {
     let mut options = GuestOptions::new(image);
     options.accel = ask.accel.map(|accel| match accel {
         cli::Accel::Kvm => Accel::Kvm,

@@ -7,8 +7,10 @@
 //! claims; 2 for every error, those of usage included; 3 if a guest started and failed. `record` passes on that of its
 //! command.
 
+mod between;
 mod bisecting;
 mod cli;
+mod columns;
 mod comparing;
 mod endless;
 mod engine;

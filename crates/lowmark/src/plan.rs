@@ -169,22 +169,6 @@ pub(crate) fn repeated(
     (0..repeats).map(one).collect()
 }
 
-/// The first and the second kernel of a bisection for each combination of the workload's parameters, and how often each
-/// kernel is run.
-pub(crate) fn of_bisection(target: &str, ask: &Ask) -> miette::Result<(Vec<[Scenario; 2]>, u64)> {
-    ask.check()?;
-    let found = library::find(target)?;
-    let mut scenarios = all_scenarios(&found, ask, &ask.kernels)?;
-    comparing::align(&mut scenarios);
-    for scenario in &scenarios {
-        check(scenario).map_err(|refusal| refused(&refusal, &found.source))?;
-    }
-    let repeats = |pair: &[Scenario]| ask.repeat.unwrap_or_else(|| comparing::repeats(pair));
-    let (pairs, _) = scenarios.as_chunks::<2>();
-    let least = pairs.iter().map(|pair| repeats(pair)).min();
-    Ok((pairs.to_vec(), least.unwrap_or(1)))
-}
-
 /// The run that a recipe asks for.
 pub(crate) fn of_recipe(plan: &RunPlan, seed: Option<u64>) -> miette::Result<Run> {
     let source = library::built_in(&plan.workload)

@@ -31,7 +31,7 @@ struct Metric<'v> {
     from: f64,
     to: f64,
     difference: f64,
-    /// The changes whose effect in order is beyond noise.
+    /// The changes that show beyond noise in some place.
     changes: Vec<Cause<'v>>,
     together: Option<Effect>,
     interaction: Option<Effect>,

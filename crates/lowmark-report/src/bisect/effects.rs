@@ -16,6 +16,30 @@ pub struct Effect {
     pub half_interval: Option<f64>,
 }
 
+/// Places in which a change is looked at: in order, alone, left out.
+const PLACES: usize = 3;
+
+/// What a step does in each place; none where there is no such kernel.
+type Seen = [Option<Effect>; PLACES];
+
+/// Whether a step shows anywhere.
+fn shows(seen: &Seen) -> bool {
+    seen.iter().flatten().any(|effect| effect.beyond_noise)
+}
+
+/// Whether a step is a cause: in two places it does the same beyond noise. Where there are kernels for one place alone,
+/// that one decides.
+fn is_cause(seen: &Seen) -> bool {
+    let known = seen.iter().flatten().count();
+    let does = |rises: bool| {
+        let same = seen.iter().flatten();
+        let same = same.filter(|it| it.beyond_noise && (it.value > 0.0) == rises);
+        same.count()
+    };
+    let enough = known.min(2);
+    enough > 0 && (does(true) >= enough || does(false) >= enough)
+}
+
 /// A change, or several that no kernel has apart, and what it does to a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attribution {
@@ -29,6 +53,16 @@ pub struct Attribution {
     pub left_out: Result<Effect, String>,
     /// Whether it is a cause of the difference.
     pub named: bool,
+}
+
+impl Attribution {
+    /// Whether what it does in order is among what makes it a cause: elsewhere it does the same.
+    pub fn is_cause_in_order(&self) -> bool {
+        let own = &self.in_order;
+        let elsewhere = || [&self.alone, &self.left_out].into_iter().flatten();
+        let same = |it: &Effect| it.beyond_noise && (it.value > 0.0) == (own.value > 0.0);
+        own.beyond_noise && (elsewhere().any(same) || elsewhere().next().is_none())
+    }
 }
 
 /// Two named changes, and what they do together besides what each does alone.
@@ -51,7 +85,7 @@ pub struct MetricVerdict {
     pub from: f64,
     /// Its mean in the second one.
     pub to: f64,
-    /// Changes whose effect in order is beyond noise, those that are named first, the largest effects first.
+    /// Changes that show beyond noise in some place, those that are named first, the largest effects in order first.
     pub attributions: Vec<Attribution>,
     /// What all named changes do together to the first kernel; none where there is no such kernel, or none is named.
     pub together: Option<Effect>,
@@ -131,34 +165,50 @@ impl Bisection {
         self.tested(metric, &[(1.0, subset), (-1.0, than)])
     }
 
-    fn in_order(&self, metric: &Metric, range: &Range<usize>) -> Option<Tested> {
-        self.more(metric, self.prefix(range.end), self.prefix(range.start))
-    }
-
-    /// Steps that are beyond noise for one of these figures, by a test for every change and every figure.
+    /// Steps that show beyond noise in some place and some of these figures.
     pub(super) fn candidates(
         &self,
         steps: &[Range<usize>],
         metrics: &[Metric],
     ) -> Vec<Range<usize>> {
-        let beyond: Vec<Vec<bool>> = self.beyond_in_order(steps, metrics);
-        let of_step = |at: usize| beyond.iter().any(|of_metric| of_metric[at]);
-        let found = steps.iter().enumerate().filter(|(at, _)| of_step(*at));
+        let seen = self.seen(steps, metrics);
+        let shows = |at: usize| seen.iter().any(|of_metric| shows(&of_metric[at]));
+        let found = steps.iter().enumerate().filter(|(at, _)| shows(*at));
         found.map(|(_, range)| range.clone()).collect()
     }
 
-    /// For each figure, whether each step is beyond noise.
-    fn beyond_in_order(&self, steps: &[Range<usize>], metrics: &[Metric]) -> Vec<Vec<bool>> {
-        let by_chance: Vec<f64> = metrics
+    /// For each figure what each step does in each of the three places. All of it is one family of tests, of every change in
+    /// every figure in every place, made or not.
+    fn seen(&self, steps: &[Range<usize>], metrics: &[Metric]) -> Vec<Vec<Seen>> {
+        let of_step = |metric: &Metric, step: &Range<usize>| {
+            self.places(step)
+                .map(|[with, without]| self.more(metric, with, without))
+        };
+        let tested: Vec<Vec<[Option<Tested>; PLACES]>> = metrics
             .iter()
-            .flat_map(|metric| steps.iter().map(move |step| (metric, step)))
-            .map(|(metric, step)| self.in_order(metric, step).map_or(1.0, |tested| tested.p))
+            .map(|metric| steps.iter().map(|step| of_step(metric, step)).collect())
             .collect();
-        let beyond = noise::holm(&by_chance, self.changes.len() * metrics.len());
-        let mut beyond = beyond.into_iter();
-        metrics
-            .iter()
-            .map(|_| beyond.by_ref().take(steps.len()).collect())
+        let by_chance = tested.iter().flatten().flatten();
+        let by_chance: Vec<f64> = by_chance
+            .map(|it| it.as_ref().map_or(1.0, |it| it.p))
+            .collect();
+        let tests = PLACES * self.changes.len() * metrics.len();
+        let mut beyond = noise::holm(&by_chance, tests).into_iter();
+        let judged = |tested: &Option<Tested>, beyond: bool| {
+            let tested = tested.as_ref();
+            tested.map(|tested| tested.effect(beyond))
+        };
+        let of_places = |places: &[Option<Tested>; PLACES],
+                         beyond: &mut dyn Iterator<Item = bool>| {
+            places
+                .each_ref()
+                .map(|tested| judged(tested, beyond.next().unwrap_or_default()))
+        };
+        (tested.iter())
+            .map(|of_metric| {
+                let steps = of_metric.iter();
+                steps.map(|places| of_places(places, &mut beyond)).collect()
+            })
             .collect()
     }
 
@@ -176,70 +226,37 @@ impl Bisection {
             .collect()
     }
 
-    /// What is known of each candidate, for each figure.
+    /// What is known of each step that shows in a figure, for each figure.
     fn attributions(&self, metrics: &[Metric]) -> Vec<Vec<Attribution>> {
         let steps = self.steps(&mut Vec::new());
-        let beyond = self.beyond_in_order(&steps, metrics);
-        let mut candidates: Vec<(usize, &Range<usize>, Tested)> = Vec::new();
-        for (number, (metric, beyond)) in metrics.iter().zip(&beyond).enumerate() {
-            for (step, _) in steps.iter().zip(beyond).filter(|(_, beyond)| **beyond) {
-                let tested = self.in_order(metric, step);
-                candidates.extend(tested.map(|tested| (number, step, tested)));
-            }
-        }
-        let confirmed = |(number, step, _): &(usize, &Range<usize>, Tested)| {
-            let (metric, [alone, without]) = (&metrics[*number], self.confirming(step));
-            let all = self.prefix(self.changes.len());
-            [
-                self.more(metric, alone, self.prefix(0)),
-                self.more(metric, all, without),
-            ]
-        };
-        let confirming: Vec<[Option<Tested>; 2]> = candidates.iter().map(confirmed).collect();
-        let by_chance = confirming.iter().flatten();
-        let by_chance: Vec<f64> = by_chance
-            .map(|it| it.as_ref().map_or(1.0, |it| it.p))
-            .collect();
-        let beyond = noise::holm(&by_chance, by_chance.len());
-        let mut found: Vec<Vec<Attribution>> = metrics.iter().map(|_| Vec::new()).collect();
-        for (at, ((number, step, tested), confirming)) in
-            candidates.iter().zip(&confirming).enumerate()
-        {
-            let effects = [0, 1].map(|kind| {
-                let tested = confirming[kind].as_ref();
-                tested.map(|tested| tested.effect(beyond[2 * at + kind]))
-            });
-            found[*number].push(self.attribution(step, tested, effects));
-        }
-        for of_metric in &mut found {
-            of_metric.sort_by(|a, b| {
+        let of_metric = |seen: Vec<Seen>| {
+            let steps = steps.iter().zip(seen).filter(|(_, seen)| shows(seen));
+            let mut found: Vec<Attribution> = steps
+                .filter_map(|(step, seen)| self.attribution(step, seen))
+                .collect();
+            found.sort_by(|a, b| {
                 let size = |it: &Attribution| it.in_order.value.abs();
                 let named = b.named.cmp(&a.named);
                 named.then(size(b).total_cmp(&size(a)))
             });
-        }
-        found
+            found
+        };
+        let seen = self.seen(&steps, metrics).into_iter();
+        seen.map(of_metric).collect()
     }
 
-    fn attribution(
-        &self,
-        step: &Range<usize>,
-        in_order: &Tested,
-        [alone, left_out]: [Option<Effect>; 2],
-    ) -> Attribution {
-        let confirming = self.confirming(step);
+    fn attribution(&self, step: &Range<usize>, seen: Seen) -> Option<Attribution> {
+        let kernels = self.confirming(step);
         let reason = |kernel: &Subset| self.refusal(kernel).unwrap_or_default().to_owned();
-        let same =
-            |effect: &Effect| effect.beyond_noise && (effect.value > 0.0) == (in_order.value > 0.0);
-        let known = [alone, left_out];
-        let known = || known.iter().flatten();
-        Attribution {
+        let named = is_cause(&seen);
+        let [in_order, alone, left_out] = seen;
+        Some(Attribution {
             changes: step.clone(),
-            in_order: in_order.effect(true),
-            named: known().any(same) || known().next().is_none(),
-            alone: alone.ok_or_else(|| reason(&confirming[0])),
-            left_out: left_out.ok_or_else(|| reason(&confirming[1])),
-        }
+            in_order: in_order?,
+            alone: alone.ok_or_else(|| reason(&kernels[0])),
+            left_out: left_out.ok_or_else(|| reason(&kernels[1])),
+            named,
+        })
     }
 
     /// The verdict on each figure.

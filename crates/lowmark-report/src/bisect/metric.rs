@@ -1,6 +1,6 @@
 //! Which figures differ between the two kernels.
 
-use super::{Bisection, Figures, chance};
+use super::{Bisection, Cell, Figures, chance};
 use crate::comparison::{Measured, noise};
 use crate::stats::Preference;
 use crate::vmstat::ValueFormat;
@@ -15,7 +15,18 @@ pub struct Metric {
     /// How its values are printed.
     pub format: ValueFormat,
     better: Preference,
-    is_row: bool,
+    kind: Kind,
+}
+
+/// Where a figure is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A cell of a published table.
+    Cell,
+    /// A row of a comparison.
+    Row,
+    /// A counter of `/proc/vmstat`.
+    Counter,
 }
 
 /// No figure has the name that was asked for.
@@ -47,7 +58,17 @@ impl Metric {
             unit: row.unit.to_owned(),
             format: row.format,
             better: row.better,
-            is_row: true,
+            kind: Kind::Row,
+        }
+    }
+
+    fn cell(cell: &Cell) -> Metric {
+        Metric {
+            name: cell.name.clone(),
+            unit: cell.unit.clone(),
+            format: cell.format,
+            better: Preference::None,
+            kind: Kind::Cell,
         }
     }
 
@@ -57,17 +78,26 @@ impl Metric {
             unit: String::new(),
             format: ValueFormat::Count,
             better: Preference::None,
-            is_row: false,
+            kind: Kind::Counter,
         }
     }
 
     /// Its value in a run; none where the run has no such figure.
     pub(super) fn value(&self, figures: &Figures) -> Option<f64> {
-        if !self.is_row {
-            return figures.counters.get(&self.name).map(|count| *count as f64);
+        match self.kind {
+            Kind::Cell => {
+                let mut cells = figures.cells.iter();
+                cells.find(|cell| cell.name == self.name)?.value
+            }
+            Kind::Row => {
+                let mut rows = figures.rows.iter();
+                rows.find(|row| row.name == self.name).map(|row| row.exact)
+            }
+            Kind::Counter => {
+                let count = figures.counters.get(&self.name)?;
+                Some(*count as f64)
+            }
         }
-        let row = figures.rows.iter().find(|row| row.name == self.name);
-        row.map(|row| row.exact)
     }
 }
 
@@ -89,18 +119,32 @@ impl Bisection {
             .collect()
     }
 
+    /// The cells of published tables that were asked for.
+    fn cells(&self) -> Result<Vec<Metric>, UnknownMetric> {
+        let ends = [self.prefix(0), self.prefix(self.changes.len())];
+        let ends = ends.each_ref().map(|end| self.repeats(end).unwrap_or(&[]));
+        let runs = ends.iter().flat_map(|end| end.iter());
+        let cells = runs.clone().next().map_or(&[][..], |run| &run.cells);
+        let metrics: Vec<Metric> = cells.iter().map(Metric::cell).collect();
+        let lacks = |it: &&Metric| runs.clone().any(|run| it.value(run).is_none());
+        let missing = metrics.iter().find(lacks);
+        match missing {
+            None => Ok(metrics),
+            Some(cell) => Err(Self::unknown(&cell.name, &self.rows())),
+        }
+    }
+
     /// Figures that were asked for, or all, sorted by whether both kernels differ in them.
     pub(super) fn metrics(&self) -> Result<Sorted, UnknownMetric> {
         let ends = [self.prefix(0), self.prefix(self.changes.len())];
-        let rows = self.rows();
-        let metrics = match self.asked.is_empty() {
-            true => rows,
-            false => {
-                let asked = self.asked.iter();
-                asked
-                    .map(|name| self.find(name, &rows))
-                    .collect::<Result<Vec<_>, _>>()?
-            }
+        let (rows, cells) = (self.rows(), self.cells()?);
+        let all_rows = self.asked.is_empty() && cells.is_empty();
+        let asked = self.asked.iter().map(|name| self.find(name, &rows));
+        let metrics: Vec<Metric> = match all_rows {
+            true => rows.clone(),
+            false => (cells.into_iter().map(Ok))
+                .chain(asked)
+                .collect::<Result<_, _>>()?,
         };
         let values = |metric: &Metric| {
             let [from, to] = ends.each_ref().map(|end| self.samples(end, metric));
@@ -116,7 +160,7 @@ impl Bisection {
         let tests = by_chance.iter().filter(|p| **p < 1.0).count();
         let beyond = noise::holm(&by_chance, tests);
         for ((metric, p), beyond) in metrics.into_iter().zip(by_chance).zip(beyond) {
-            let apart = !self.asked.is_empty() || metric.better != Preference::None;
+            let apart = !all_rows || metric.better != Preference::None;
             match (beyond && p < 1.0, apart) {
                 (true, true) => {
                     let samples = |it: &Metric| ends.each_ref().map(|end| self.samples(end, it));
@@ -146,13 +190,15 @@ impl Bisection {
         match row {
             Some(row) => Ok(row.clone()),
             None if counted() => Ok(counter.clone()),
-            None => {
-                let known: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-                Err(UnknownMetric {
-                    name: name.to_owned(),
-                    known: known.join(", ") + ", and the counters of /proc/vmstat",
-                })
-            }
+            None => Err(Self::unknown(name, rows)),
+        }
+    }
+
+    fn unknown(name: &str, rows: &[Metric]) -> UnknownMetric {
+        let known: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        UnknownMetric {
+            name: name.to_owned(),
+            known: known.join(", ") + ", and the counters of /proc/vmstat",
         }
     }
 
@@ -167,7 +213,8 @@ impl Bisection {
             .asked
             .iter()
             .filter_map(|name| self.find(name, &[]).ok());
-        let metrics: Vec<Metric> = judged.cloned().chain(asked).collect();
+        let cells = self.cells().unwrap_or_default();
+        let metrics: Vec<Metric> = judged.cloned().chain(asked).chain(cells).collect();
         let pairs = (metrics.iter()).filter_map(|it| Some((values(it, a)?, values(it, b)?)));
         let by_chance: Vec<f64> = pairs.map(|(a, b)| chance(&a, &b)).collect();
         let tested: Vec<f64> = by_chance.into_iter().filter(|p| *p < 1.0).collect();

@@ -11,6 +11,15 @@ const STRETCHES: usize = 8;
 /// Named changes of a figure whose interaction is looked for in pairs, those with the largest effects.
 const PAIRED_MAX: usize = 4;
 
+/// Whether a stretch of changes is halved.
+enum Opened {
+    Yes,
+    /// Nothing shows.
+    Not,
+    /// It depends on this kernel, which has not been run.
+    Unknown(Subset),
+}
+
 impl Bisection {
     /// The kernels to be run next; none when it is enough for the [verdict](Bisection::verdict).
     ///
@@ -29,13 +38,18 @@ impl Bisection {
         if metrics.is_empty() {
             return Ok(Vec::new());
         }
-        let mut middles = Vec::new();
-        let steps = self.steps(&mut middles);
-        if let Some(missing) = self.missing(middles) {
+        let mut halves = Vec::new();
+        let steps = self.steps(&mut halves);
+        if let Some(missing) = self.missing(halves) {
+            return Ok(missing);
+        }
+        // A cause shows in two of three places, so that it shows in one of any two.
+        let alone = steps.iter().flat_map(|step| self.beside(step));
+        if let Some(missing) = self.missing(alone.collect()) {
             return Ok(missing);
         }
         let candidates = self.candidates(&steps, &metrics);
-        let confirming = candidates.iter().flat_map(|range| self.confirming(range));
+        let confirming = candidates.iter().flat_map(|step| self.confirming(step));
         if let Some(missing) = self.missing(confirming.collect()) {
             return Ok(missing);
         }
@@ -54,8 +68,8 @@ impl Bisection {
         (!missing.is_empty()).then_some(missing)
     }
 
-    /// Stretches of changes that cannot be made shorter and whose ends differ, in order; `wanted` gets the kernels that
-    /// would make one shorter.
+    /// Stretches of changes that cannot be made shorter and that show something, in order; `wanted` gets the kernels that
+    /// would tell more, or make one shorter.
     pub(super) fn steps(&self, wanted: &mut Vec<Subset>) -> Vec<Range<usize>> {
         let mut steps = Vec::new();
         // Halves that come later wait on the stack.
@@ -64,13 +78,13 @@ impl Bisection {
             open.push(0..self.changes.len());
         }
         while let Some(range) = open.pop() {
-            let ends = [range.start, range.end].map(|length| self.prefix(length));
-            let [Some(first), Some(last)] = ends.each_ref().map(|end| self.repeats(end)) else {
-                continue;
-            };
-            let is_long = range.len() * STRETCHES > self.changes.len();
-            if first == last || !(is_long && range.len() > 1 || self.differ(first, last)) {
-                continue;
+            match self.is_opened(&range) {
+                Opened::Not => continue,
+                Opened::Unknown(kernel) => {
+                    wanted.push(kernel);
+                    continue;
+                }
+                Opened::Yes => {}
             }
             // Where there is no kernel in the middle, one beside it will do.
             let middle = (range.start + range.end) / 2;
@@ -87,6 +101,56 @@ impl Bisection {
             }
         }
         steps
+    }
+
+    /// Whether a stretch of changes, whose ends have been run, is worth a closer look.
+    fn is_opened(&self, range: &Range<usize>) -> Opened {
+        let [in_order, alone, left_out] = self.places(range);
+        let ends = in_order.each_ref().map(|end| self.repeats(end));
+        let [Some(with), Some(without)] = ends else {
+            return Opened::Not;
+        };
+        let is_long = range.len() > 1 && range.len() * STRETCHES > self.changes.len();
+        if with != without && (is_long || self.differ(with, without)) {
+            return Opened::Yes;
+        }
+        for [with, without] in [alone, left_out] {
+            for end in [&with, &without] {
+                if !self.probes.contains_key(end) {
+                    return Opened::Unknown(end.clone());
+                }
+            }
+            if let [Some(with), Some(without)] = [&with, &without].map(|end| self.repeats(end)) {
+                return match with != without && self.differ(with, without) {
+                    true => Opened::Yes,
+                    false => Opened::Not,
+                };
+            }
+        }
+        // There is neither kernel, but there may be one that has a part of the stretch.
+        match range.len() {
+            1 => Opened::Not,
+            _ => Opened::Yes,
+        }
+    }
+
+    /// What is compared to see what a stretch of changes does, in each of three places: a kernel with it, and one
+    /// without it.
+    pub(super) fn places(&self, range: &Range<usize>) -> [[Subset; 2]; 3] {
+        let [alone, left_out] = self.confirming(range);
+        let (none, all) = (self.prefix(0), self.prefix(self.changes.len()));
+        [
+            [self.prefix(range.end), self.prefix(range.start)],
+            [alone, none],
+            [all, left_out],
+        ]
+    }
+
+    /// The kernel that shows a step in another place than in order: alone, or left out where there is none of it alone.
+    fn beside(&self, range: &Range<usize>) -> Option<Subset> {
+        let kernels = self.confirming(range).into_iter();
+        let mut usable = kernels.filter(|kernel| self.refusal(kernel).is_none());
+        usable.next()
     }
 
     /// The kernels that confirm a step: it alone, and all but it.

@@ -48,6 +48,7 @@ fn row(name: &str, value: f64) -> Measured {
 
 fn figures(rows: &[(&str, f64)]) -> Figures {
     Figures {
+        cells: Vec::new(),
         rows: rows.iter().map(|(name, value)| row(name, *value)).collect(),
         counters: Default::default(),
     }
@@ -273,10 +274,10 @@ fn the_sentence_says_what_was_found() {
     });
     let sentence = verdict.sentence(&verdict.metrics[0]);
     let begin =
-        "Of 31 changes between a and b two account for 102 % of the difference in Elapsed (";
+        "Of 31 changes between a and b two account for 101 % of the difference in Elapsed (";
     assert!(sentence.starts_with(begin), "{sentence}");
     assert!(
-        sentence.ends_with("%): c7 (67 %) and c21 (35 %)."),
+        sentence.ends_with("%): c7 (68 %) and c21 (34 %)."),
         "{sentence}"
     );
     let none = search(31, 4, &|_| Some(vec![("Elapsed", 1.0)]));
@@ -288,6 +289,58 @@ fn the_sentence_says_what_was_found() {
     let json = verdict.json();
     assert_eq!(json["metrics"][0]["changes"][0]["names"][0], "c7");
     assert_eq!(json["metrics"][0]["changes"][0]["named"], true);
+}
+
+/// An earlier change hides what a later one does, and one between undoes even that: what it does alone and when it is left
+/// out names it, and the sentence says so.
+#[test]
+fn what_does_not_show_in_order_is_found() {
+    for hidden in [0.0, 15.0] {
+        let verdict = search(23, 6, &|subset| {
+            let behind = |at: usize| subset[4] && !subset[19] && subset[at];
+            let undone = if behind(11) { 30.0 + hidden } else { 0.0 };
+            Some(vec![(
+                "Elapsed",
+                sum(subset, &[(4, -60.0), (11, -30.0), (19, -40.0)]) + undone,
+            )])
+        });
+        let metric = &verdict.metrics[0];
+        assert_eq!(named(metric), [4, 11, 19], "{hidden}");
+        let mut causes = metric.named();
+        let cause = causes.find(|it| it.changes.start == 11).expect("named");
+        assert!(!cause.is_cause_in_order(), "{cause:?}");
+        let sentence = verdict.sentence(metric);
+        let said = "c11 (23 % alone, ";
+        assert!(sentence.contains(said), "{sentence}");
+    }
+}
+
+/// What shows in one place alone, or here more and there less, is no cause.
+#[test]
+fn one_place_is_not_enough() {
+    let verdict = search(12, 8, &|subset| {
+        // The second change does something only behind the first one, and what is done later undoes it.
+        let behind = if subset[2] && subset[5] && !subset[9] {
+            25.0
+        } else {
+            0.0
+        };
+        Some(vec![(
+            "Elapsed",
+            sum(subset, &[(2, -60.0), (9, -20.0)]) + behind,
+        )])
+    });
+    let metric = &verdict.metrics[0];
+    let open: Vec<usize> = metric
+        .attributions
+        .iter()
+        .filter(|it| !it.named)
+        .map(|it| it.changes.start)
+        .collect();
+    assert_eq!(open, [5]);
+    assert_eq!(named(metric), [2, 9]);
+    let text = verdict.text(&PlainStyle, None);
+    assert!(text.contains("? c5: shows in one place only"), "{text}");
 }
 
 /// A later change does the same: leaving the earlier one out is seen in nothing, and it is said why.

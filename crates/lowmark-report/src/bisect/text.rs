@@ -126,10 +126,8 @@ impl Verdict {
                 "None of {changes} between {from} and {to} could be told from noise as a cause of {difference}."
             );
         }
-        let said = named.iter().take(SAID_MAX).map(|it| {
-            let share = share(it.in_order.value, metric);
-            format!("{} ({share})", self.name(&it.changes))
-        });
+        let said = (named.iter().take(SAID_MAX))
+            .map(|it| format!("{} ({})", self.name(&it.changes), said_share(it, metric)));
         let mut said: Vec<String> = said.collect();
         if named.len() > SAID_MAX {
             said.push(format!("{} with less", number(named.len() - SAID_MAX)));
@@ -233,7 +231,7 @@ impl Verdict {
         let unconfirmed: Vec<String> = unconfirmed.map(|it| self.name(&it.changes)).collect();
         if !unconfirmed.is_empty() {
             remarks.push(format!(
-                "? {}: it shows only behind the changes before it; neither alone nor by leaving it out.",
+                "? {}: shows in one place only, or in opposite directions: what it does hangs on the other changes.",
                 unconfirmed.join(", ")
             ));
         }
@@ -368,6 +366,18 @@ fn percent(value: f64, metric: &MetricVerdict) -> f64 {
 
 fn share(value: f64, metric: &MetricVerdict) -> String {
     format!("{:.0} %", percent(value, metric).round() + 0.0)
+}
+
+/// What part of the difference a cause is said to be: that in order, and before it the one alone where what it does in order
+/// is not what makes it a cause.
+fn said_share(cause: &Attribution, metric: &MetricVerdict) -> String {
+    let in_order = share(cause.in_order.value, metric);
+    match &cause.alone {
+        Ok(alone) if !cause.is_cause_in_order() => {
+            format!("{} alone, {in_order} in order", share(alone.value, metric))
+        }
+        _ => in_order,
+    }
 }
 
 fn plural(count: usize, thing: &str) -> String {

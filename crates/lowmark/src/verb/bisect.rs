@@ -1,7 +1,10 @@
-//! `lowmark bisect`: which changes make the difference between two kernels.
+//! `lowmark bisect`: which changes make the difference between two kernels, columns of evaluations, or settings.
 
+use crate::between::{End, Pair};
 use crate::bisecting::{self, Found};
-use crate::cli::{Ask, Backend, Format, Paging, Printing, Running};
+use crate::cli::{Ask, Format, Paging, Printing, Running, setting};
+use crate::columns::{self, Cells, Columns};
+use crate::library;
 use crate::output;
 use crate::page::PageFile;
 use lowmark_record::Remark;
@@ -18,20 +21,32 @@ const JSON_VERSION: u32 = 1;
     after_help = "Examples:\n  lowmark bisect swap-small --from v3.6 --to v3.14 --set order=random\n  \
     lowmark bisect swap-small --from v6.1 --to v6.18 --metric pswpout --metric Elapsed\n  \
     lowmark bisect swap-small --from v6.1,swappiness=10 --to v6.1 --set order=random\n  \
+    lowmark bisect swap-small --from v6.1 --to v6.18 --from-set ram=512M --to-set ram=448M\n  \
+    lowmark bisect --from swap-readahead:Vanilla --to swap-readahead:HughPC4 --table hdd --row 'Rand Anon'\n  \
+    lowmark bisect swap-small --on guest --from 6.1 --to 6.18,swappiness=10 --set order=random\n  \
     lowmark bisect swap-small --from v3.6 --to v3.14 --set order=random --html bisect.html\n\n\
-    The changes are those of `lowmark list kernels`, variants and settings that one of the kernels has and \
-    the other has not. Every kernel is run on several boots of the machine; what of a difference is chance is \
+    The changes are those of `lowmark list kernels`, variants and settings that one of the ends has and the \
+    other has not, and the machine. An image in a guest is one change. Every kernel is run on several boots of the machine; what of a difference is chance is \
     decided as by `lowmark compare`."
 )]
 pub(crate) struct Args {
     /// Workload: a built-in one (see `lowmark list workloads`) or a path to a .toml file
-    workload: String,
-    /// The first kernel: VERSION[+MECHANISM[=VARIANT]]...[,SYSCTL=VALUE]...
-    #[arg(long, value_name = "KERNEL")]
+    workload: Option<String>,
+    /// The first kernel: VERSION[+MECHANISM[=VARIANT]]...[,SYSCTL=VALUE]...; with --on guest an image, a version that was
+    /// fetched or a path; without a workload a column of a published evaluation
+    #[arg(long, value_name = "KERNEL|IMAGE|EVALUATION:COLUMN")]
     from: String,
-    /// The second kernel
-    #[arg(long, value_name = "KERNEL")]
+    /// The second one
+    #[arg(long, value_name = "KERNEL|IMAGE|EVALUATION:COLUMN")]
     to: String,
+    /// Sets something as --set does, for the first one alone
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    from_set: Vec<(String, String)>,
+    /// Sets something for the second one alone
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    to_set: Vec<(String, String)>,
+    #[command(flatten)]
+    cells: Cells,
     /// Figure to take apart, a row of `lowmark compare` or a counter; given again, one more [default: all that
     /// differ and are good or bad]
     #[arg(long = "metric", value_name = "NAME")]
@@ -74,22 +89,17 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
             "--kernel has no meaning for bisect"
         ));
     }
-    if args.ask.on != Backend::Model {
-        return Err(miette!(
-            help = "compare real kernels with `lowmark compare --on guest`",
-            "bisect runs on the model"
-        ));
-    }
-    let ask = Ask {
-        kernels: vec![args.from.clone(), args.to.clone()],
-        ..args.ask.clone()
-    };
     let page = PageFile::create(&args.paging)?;
-    let found = bisecting::bisect(&args.workload, &ask, &args.metrics, &args.running)?;
+    let columns = columns(args)?;
+    let found = bisecting::bisect(columns, &args.ask, &args.metrics, &args.running)?;
     let document = document::Document {
         name: format!(
-            "lowmark bisect {} --from {} --to {}",
-            args.workload, args.from, args.to
+            "lowmark bisect{} --from {} --to {}",
+            args.workload
+                .as_ref()
+                .map_or(String::new(), |workload| format!(" {workload}")),
+            args.from,
+            args.to
         ),
         sections: separated(found.iter().map(section).collect()),
     };
@@ -102,6 +112,53 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     }
     page.write(&document, args.running.quiet)?;
     Ok(0)
+}
+
+/// What is compared: kernels on a workload, or columns of evaluations.
+fn columns(args: &Args) -> miette::Result<Columns> {
+    let mut columns = match &args.workload {
+        Some(workload) => {
+            if let Some(flag) = args.cells.given().first() {
+                return Err(miette!(
+                    help = "omit the workload, and write EVALUATION:COLUMN as --from and --to",
+                    "{flag} has no meaning for a workload"
+                ));
+            }
+            let end = |kernel: &String| End {
+                name: kernel.clone(),
+                kernel: kernel.clone(),
+                machine: None,
+                set: Vec::new(),
+            };
+            Columns {
+                pair: Pair {
+                    found: library::find(workload)?,
+                    ends: [end(&args.from), end(&args.to)],
+                },
+                cells: Vec::new(),
+            }
+        }
+        None => columns::find(&args.from, &args.to, &args.cells)?.ok_or_else(|| {
+            miette!(
+                help = "name a workload, or write EVALUATION:COLUMN as --from and --to; `lowmark reproduce` lists \
+                        evaluations",
+                "of which workload?"
+            )
+        })?,
+    };
+    let own = [&args.from_set, &args.to_set];
+    for (end, own) in columns.pair.ends.iter_mut().zip(own) {
+        // The last one counts, as where an evaluation's own settings overlap.
+        end.set.retain(|(known, _)| {
+            let given = |(name, _): &(String, String)| name == known;
+            !own.iter().any(given) && !args.ask.set.iter().any(given)
+        });
+        end.set.extend(own.iter().cloned());
+        for (name, value) in own {
+            end.name += &format!(" {name}={value}");
+        }
+    }
+    Ok(columns)
 }
 
 fn document(found: &Found) -> Bisection<'_> {
