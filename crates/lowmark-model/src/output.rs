@@ -1,5 +1,7 @@
 //! From the state of a finished run to its recording, and progress on the way.
 
+mod tasks;
+
 use crate::Options;
 use crate::gauges::Sampler;
 use crate::ids::DeviceId;
@@ -7,9 +9,8 @@ use crate::invariants;
 use crate::mm::types::{Lru, MigrateType, ZoneType};
 use crate::not_modelled::remarks;
 use crate::time::{MSEC, Nanos};
-use crate::trace::pid;
 use crate::world::{Verdict, World};
-use lowmark_record::{Gauges, Outcome, Recording, RunInfo, Series, TaskTimes, Unit};
+use lowmark_record::{Gauges, Outcome, Recording, RunInfo, Series, Unit};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::{Device, Machine, PAGE_SIZE};
 use lowmark_spec::workload::{TimeUnit, series_name};
@@ -297,7 +298,7 @@ fn series(world: &World, scenario: &Scenario) -> Vec<Series> {
 
 /// The recording of a run that is over.
 pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict) -> Recording {
-    let tasks = world.sched.tasks().iter().enumerate();
+    let (tasks, events) = tasks::with_events(world);
     let ends = world
         .sched
         .tasks()
@@ -346,21 +347,10 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
             state.extend(world.mm.memcg_state());
             state
         },
-        tasks: tasks
-            .filter(|(_, task)| !task.reaped)
-            .map(|(id, task)| TaskTimes {
-                name: task.name.clone(),
-                pid: pid(id),
-                kthread: task.kthread,
-                user_ns: task.user,
-                system_ns: task.system,
-                start_ns: task.start,
-                end_ns: task.end,
-            })
-            .collect(),
+        tasks,
         phases: world.workload.phases.clone(),
         series: series(world, scenario),
-        events: world.trace.take(),
+        events,
         gauges: Gauges::default(),
         system: None,
     }

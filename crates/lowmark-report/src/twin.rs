@@ -7,7 +7,8 @@
 //! 3. Metrics that are 0 everywhere say nothing and are left out of the median and the worst error, and so are those
 //!    that the model does not have, which are named.
 //! 4. Of all counters, those are named that moved on one side only ([`one_sided`]).
-//! 5. Several twins have a [`distribution`] of errors, and those that differ in a setting alone its [`effects`].
+//! 5. What operations took and how many attempts of an `alloc` had success is in [`series`].
+//! 6. Several twins have a [`distribution`] of errors, and those that differ in a setting alone its [`effects`].
 
 mod counters;
 pub mod distribution;
@@ -15,6 +16,7 @@ pub mod effects;
 pub mod figures;
 pub mod groups;
 pub mod one_sided;
+pub mod series;
 mod table;
 
 pub use distribution::Distribution;
@@ -76,6 +78,10 @@ pub struct Twin {
     pub elapsed: Elapsed,
     /// The counters.
     pub metrics: Vec<Metric>,
+    /// What operations took.
+    pub series: Vec<series::Both>,
+    /// How many attempts of each `alloc` had success.
+    pub attempts: Vec<series::Attempts>,
     /// Of all counters of `/proc/vmstat`, those that moved on one side only.
     pub one_sided: Vec<OneSided>,
     /// Median of the errors, without sign.
@@ -123,6 +129,8 @@ impl Twin {
                 error: figures::error(model_s.median, kernel_s.median),
             },
             metrics,
+            series: series::series(kernel, model),
+            attempts: series::attempts(kernel, model),
             one_sided: one_sided::one_sided(kernel, model),
             median_error,
             worst_error,

@@ -291,7 +291,7 @@ fn stress_highalloc_pace() {
         assert_eq!((alloc.order, alloc.count), (9, 1459));
         assert_eq!(
             (alloc.pace_ns, alloc.flags),
-            (125_000_000, AllocFlags::Hugetlb)
+            (125_000_000, AllocFlags::Movable)
         );
         assert_eq!(alloc.give_up_success_ns, Some(600_000_000_000));
         let series = alloc.series.expect("a series");

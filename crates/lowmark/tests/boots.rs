@@ -488,6 +488,71 @@ run = [
     assert_eq!(writers.count(), 2);
 }
 
+const BLOCKS: &str = r#"
+[fileset.object]
+files = 6
+size = "8K"
+exists = false
+[task.make]
+run = [
+  { build = 6, do = [
+    { map = "heap", kind = "anon-private", size = "2M" },
+    { touch = "heap", access = "write" },
+    { sample = "process", do = [{ burn = "2ms" }] },
+    { write = "object" },
+  ] },
+]
+[task.main]
+run = [
+  { alloc = "a", order = 9, gfp = "hugetlb", count = 80, pace = "2ms", series = "first" },
+  { phase = "full" },
+  { alloc = "a", order = 9, gfp = "hugetlb", count = 3, series = "full" },
+  { free = "a" },
+  { wait = "make" },
+  { alloc = "a", order = 9, gfp = "hugetlb", count = 10, series = "again" },
+]
+"#;
+
+/// What an `alloc` says of its attempts is what the kernel counted: pages that its pool got and did not get. They are held until
+/// they are given back, and the pool is empty after the run. Processes of a build are forked: the kernel counts their faults.
+#[test]
+fn blocks_are_pages_of_the_pool_and_processes_are_forked() {
+    let _alone = alone();
+    for version in ["6.1", "6.18"] {
+        let Some(options) = real(version) else {
+            continue;
+        };
+        let scenario = workload("128M", "64M", BLOCKS);
+        let outcome = guest::run(&scenario, &options).unwrap_or_else(|error| panic!("{error}"));
+        let recording = &outcome.recording;
+        let samples = |name: &str| {
+            let mut series = recording.series.iter();
+            let found = series.find(|series| series.name == name);
+            found.map_or(0, |series| series.samples.len() as u64)
+        };
+        let got = ["first", "full", "again"].map(samples);
+        let failed = ["first-failed", "full-failed", "again-failed"].map(samples);
+        println!("{version}: got {got:?}, in vain {failed:?}");
+        assert_eq!(got[0] + failed[0], 80);
+        assert_eq!((got[1] + failed[1], got[2] + failed[2]), (3, 10));
+        assert!(got[0] >= 12 && failed[0] > 0, "160 MB are not there");
+        assert!(got[1] < 3, "what is held is not there again");
+        assert_eq!(got[2], 10, "what was given back is");
+        let counted = |name: &str| recording.counters[name];
+        assert_eq!(counted("htlb_buddy_alloc_success"), got.iter().sum::<u64>());
+        assert_eq!(counted("htlb_buddy_alloc_fail"), failed.iter().sum::<u64>());
+        let meminfo = &system(&outcome).after["proc/meminfo"];
+        let pool = meminfo
+            .lines()
+            .find_map(|line| line.strip_prefix("HugePages_Total:"));
+        assert_eq!(pool.map(str::trim), Some("0"));
+        assert_eq!(samples("process"), 6);
+        assert!(counted("pgfault") > 6 * 512, "each has a heap of its own");
+        let make = recording.tasks.iter().filter(|task| task.name == "make");
+        assert_eq!(make.count(), 1, "processes are their parent's");
+    }
+}
+
 #[test]
 fn memory_that_runs_out_is_an_outcome() {
     let _alone = alone();

@@ -28,6 +28,7 @@ pub(crate) use protection::{Protected, unprotected_part};
 pub(crate) use walk::Walk;
 
 use crate::mm::Mm;
+use crate::mm::alloc::mmzone::Zone;
 use crate::mm::types::{Gfp, Lru, Pfn};
 use crate::time::TaskId;
 use crate::world::World;
@@ -356,6 +357,14 @@ impl Mm {
     pub(crate) fn tree_reclaimable(&self, lruvec: LruvecId, swap: bool) -> u64 {
         let tree = self.lruvec_tree(lruvec);
         tree.map(|lruvec| self.lruvecs[lruvec].reclaimable(swap))
+            .sum()
+    }
+
+    /// Pages that reclaim may find in a zone, of all groups: from 4.8 on lists hold those of the node's other zones, too
+    /// (`zone_reclaimable_pages`).
+    pub(crate) fn zone_reclaimable_pages(&self, zone: &Zone, swap: bool) -> u64 {
+        let tree = self.lruvec_tree(zone.lruvec);
+        tree.map(|lruvec| self.lruvecs[lruvec].zone_reclaimable(zone.kind, swap))
             .sum()
     }
 

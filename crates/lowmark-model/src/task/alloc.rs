@@ -1,8 +1,11 @@
 //! Blocks of pages that a task asks for and holds: `alloc` and `free`.
+//!
+//! The pool of hugetlbfs takes its pages from one node after the other, and from none but that: one that has none is followed
+//! by the next (`alloc_pool_huge_folio`; `alloc_fresh_huge_page` to 5.3).
 
 use super::context::{Context, Stop};
 use crate::mm::alloc::page_alloc::alloc_pages;
-use crate::mm::types::{Gfp, Pfn};
+use crate::mm::types::{Gfp, OutOfMemory, Pfn};
 use crate::time::Nanos;
 use crate::world::Sys;
 use lowmark_record::event::gfp;
@@ -51,19 +54,32 @@ fn record(context: &mut Context, what: &Alloc, block: Option<Pfn>, (began, now):
 
 /// A block, or none if there is none.
 async fn one_block(sys: &Sys, what: &Alloc) -> Result<Option<Pfn>, Stop> {
-    let gfp = {
-        let node = sys.world().sched.current_node();
-        match what.flags {
-            AllocFlags::Kernel => Gfp::kernel(node),
-            AllocFlags::Hugetlb => Gfp::user(node).with(gfp::NOWARN),
-            AllocFlags::Thp => Gfp::transhuge(node),
-        }
+    let node = sys.world().sched.current_node();
+    let movable = Gfp::user(node).with(gfp::NOWARN);
+    let block = match what.flags {
+        AllocFlags::Kernel => alloc_pages(sys, Gfp::kernel(node), what.order as usize).await,
+        AllocFlags::Movable => alloc_pages(sys, movable, what.order as usize).await,
+        AllocFlags::Hugetlb => pool_page(sys, what.order as usize).await,
+        AllocFlags::Thp => alloc_pages(sys, Gfp::transhuge(node), what.order as usize).await,
     };
-    let block = alloc_pages(sys, gfp, what.order as usize).await;
     match sys.world().sched.current_killed() {
         true => Err(Stop::Killed),
         false => Ok(block.ok()),
     }
+}
+
+/// A page for the pool of hugetlbfs (`alloc_buddy_hugetlb_folio`): each node is tried hard, but once.
+async fn pool_page(sys: &Sys, order: usize) -> Result<Pfn, OutOfMemory> {
+    const FLAGS: u64 = gfp::NOWARN | gfp::RETRY_MAYFAIL | gfp::THISNODE | gfp::COMP;
+    let nodes = sys.world().mm.nodes.len();
+    for _ in 0..nodes {
+        let node = sys.world().mm.next_node_of_pool();
+        let found = alloc_pages(sys, Gfp::user(node).with(FLAGS), order).await;
+        if found.is_ok() || sys.world().sched.current_killed() {
+            return found;
+        }
+    }
+    Err(OutOfMemory)
 }
 
 /// How long attempts have been in vain.

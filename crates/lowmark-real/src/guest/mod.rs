@@ -388,6 +388,9 @@ pub fn check(scenario: &Scenario) -> Result<(), GuestError> {
     }
 }
 
+/// How the names of settings begin that say which parts of a kernel the model has (`model.slab_pages`).
+const PARTS_OF_THE_MODEL: &str = "model.";
+
 /// What is written into `/proc/sys/vm` and the like, in this order.
 fn settings(scenario: &Scenario, options: &GuestOptions) -> Vec<Setting> {
     let mut settings = vec![Setting {
@@ -396,7 +399,10 @@ fn settings(scenario: &Scenario, options: &GuestOptions) -> Vec<Setting> {
         // A kernel without it has the classic LRU; with it asked for, it must be there.
         optional: !options.lru_gen,
     }];
-    settings.extend(scenario.kernel.sysctl.iter().map(|(name, value)| Setting {
+    // What the model is to have of the kernel, the kernel has.
+    let knobs = scenario.kernel.sysctl.iter();
+    let knobs = knobs.filter(|(name, _)| !name.starts_with(PARTS_OF_THE_MODEL));
+    settings.extend(knobs.map(|(name, value)| Setting {
         name: name.clone(),
         value: value.clone(),
         optional: false,

@@ -46,6 +46,17 @@ impl EventLog {
         Iter { words: &self.words }
     }
 
+    /// The task of each event gets the number that it has elsewhere.
+    pub fn renumber(&mut self, mut number: impl FnMut(u32) -> u32) {
+        let mut rest = self.words.as_mut_slice();
+        while let [_, place, form, values @ ..] = rest {
+            let task = (*place >> 32) as u32;
+            *place = u64::from(number(task)) << 32 | (*place & u64::from(u32::MAX));
+            let present = (*form as u32).count_ones() as usize;
+            rest = values.get_mut(present..).unwrap_or_default();
+        }
+    }
+
     /// A log of these events, whose texts `names` holds.
     pub fn of(names: Names, events: &[Event]) -> EventLog {
         let mut log = EventLog {

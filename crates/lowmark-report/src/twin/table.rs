@@ -1,7 +1,7 @@
 //! A twin as text.
 
 use super::figures::Range;
-use super::{Metric, Twin, Why, errors, percent};
+use super::{Metric, Twin, Why, errors, percent, series};
 use crate::document::Section;
 use crate::plot::{IntervalRow, Intervals, Plot};
 use crate::table::{Align, Field, Role, Style, TextTable};
@@ -74,6 +74,7 @@ impl Twin {
                 section.line(format!("{why} alone: {}", these.join(", ")));
             }
         }
+        series::write(&self.series, &self.attempts, &mut section);
         section
     }
 

@@ -81,6 +81,63 @@ fn what_memory_cgroups_have_is_compared() {
     );
 }
 
+/// A run whose `alloc` got as many blocks as there are times, ms, and as many attempts in vain.
+fn with_attempts(took_ms: &[u64], in_vain: usize) -> Recording {
+    let mut run = recording(&[]);
+    let series = |name: &str, samples: Vec<(u64, u64)>| lowmark_record::Series {
+        name: name.to_owned(),
+        unit: lowmark_record::Unit::Milliseconds,
+        samples,
+    };
+    let took = took_ms.iter().map(|ms| (1, ms * 1_000_000)).collect();
+    run.series = vec![
+        series("pass", took),
+        series("pass-failed", vec![(1, 9_000_000); in_vain]),
+        series("never", Vec::new()),
+        series("never-failed", Vec::new()),
+    ];
+    run
+}
+
+/// Success is a part of the attempts of each run; times are printed beside each other. What nobody sampled is left out.
+#[test]
+fn attempts_at_blocks_are_judged_by_their_success() {
+    let kernel = [
+        with_attempts(&[1, 2, 3], 1),
+        with_attempts(&[5, 6, 8], 0),
+        with_attempts(&[4, 4], 2),
+    ];
+    let twin = of_runs(&kernel, &[with_attempts(&[10, 20], 1)]);
+    let names: Vec<&str> = twin.series.iter().map(|both| both.name.as_str()).collect();
+    assert_eq!(names, ["pass", "pass-failed"]);
+    let pass = &twin.series[0];
+    assert_eq!((pass.kernel.samples.median, pass.unit), (3.0, "ms"));
+    let kernel_p50 = pass.kernel.p50.expect("samples");
+    assert_eq!(
+        (kernel_p50.min, kernel_p50.median, kernel_p50.max),
+        (2.0, 4.0, 6.0)
+    );
+    assert_eq!(pass.model.p99.map(|p99| p99.median), Some(20.0));
+    assert_eq!(twin.attempts.len(), 1);
+    let of = &twin.attempts[0];
+    assert_eq!((of.kernel.median, of.kernel.min), (75.0, 50.0));
+    assert!((of.points + 25.0 / 3.0).abs() < 1e-9);
+    assert!(of.near, "8.3 points, and in the range of the kernel's runs");
+    let far = of_runs(&kernel, &[with_attempts(&[10], 3)]);
+    assert!((!far.attempts[0].near) && far.attempts[0].points == -50.0);
+    let alone = of_runs(&kernel[1..2], &[with_attempts(&[1; 91], 9)]);
+    assert!(alone.attempts[0].near, "9 points");
+    let text = twin.text(&PlainStyle, None);
+    assert!(text.contains("series"), "{text}");
+    assert!(
+        text.contains(
+            "pass: of 4 attempts the kernel granted 75.0% (50.0 to 100.0), the model 66.7%"
+        ),
+        "{text}"
+    );
+    assert!(!text.contains("never"), "{text}");
+}
+
 #[test]
 fn errors_are_parts_of_the_median() {
     let twin = twin();
@@ -128,6 +185,7 @@ fn the_json_form_is_fixed() {
     assert_eq!(
         keys,
         [
+            "attempts",
             "elapsed",
             "kernel",
             "machine",
@@ -137,6 +195,7 @@ fn the_json_form_is_fixed() {
             "one_sided",
             "release",
             "runs",
+            "series",
             "workload",
             "worst_error"
         ]

@@ -40,7 +40,9 @@ pub struct AllocSeries {
 pub enum AllocFlags {
     /// `GFP_KERNEL`: memory of the kernel's own, which cannot be moved.
     Kernel,
-    /// `GFP_HIGHUSER_MOVABLE | __GFP_NOWARN`: a page for the pool of hugetlbfs, as mmtests' stress-highalloc asks.
+    /// `GFP_HIGHUSER_MOVABLE | __GFP_NOWARN`: memory that can be moved, as mmtests' stress-highalloc asks.
+    Movable,
+    /// The same with `__GFP_RETRY_MAYFAIL | __GFP_THISNODE | __GFP_COMP`, from one node after the other: the pool of hugetlbfs.
     Hugetlb,
     /// `GFP_TRANSHUGE` with direct reclaim: a transparent huge page, for which nothing is tried twice.
     Thp,

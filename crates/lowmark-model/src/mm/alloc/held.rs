@@ -1,31 +1,45 @@
 //! Blocks that tasks of the workload hold: pages in use that are on no list, that nobody maps, and that nothing moves, as
 //! those of a kernel module are.
 
+use crate::ids::NodeId;
 use crate::mm::Mm;
 use crate::mm::types::Pfn;
 use std::collections::BTreeMap;
 
-/// The blocks that are held now: the order of each by its first page.
+/// The blocks that are held now.
 #[derive(Debug, Default)]
-pub(crate) struct Held(BTreeMap<Pfn, usize>);
+pub(crate) struct Held {
+    /// The order of each by its first page.
+    blocks: BTreeMap<Pfn, usize>,
+    /// Number of the node that the pool of hugetlbfs takes its next page from (`next_nid_to_alloc`).
+    next_node: usize,
+}
 
 impl Held {
     /// First page and order of each, in the order of their pages.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Pfn, usize)> + '_ {
-        self.0.iter().map(|(&pfn, &order)| (pfn, order))
+        self.blocks.iter().map(|(&pfn, &order)| (pfn, order))
     }
 }
 
 impl Mm {
     /// A block that has just been allocated is held from now on.
     pub(crate) fn hold(&mut self, pfn: Pfn, order: usize) {
-        let before = self.held.0.insert(pfn, order);
+        let before = self.held.blocks.insert(pfn, order);
         debug_assert!(before.is_none(), "a block that is held already");
+    }
+
+    /// The node that the pool of hugetlbfs takes its next page from; the one after that is then the turn of the next
+    /// (`hstate_next_node_to_alloc`).
+    pub(crate) fn next_node_of_pool(&mut self) -> NodeId {
+        let node = self.held.next_node;
+        self.held.next_node = (node + 1) % self.nodes.len();
+        NodeId::from(node)
     }
 
     /// A block is no longer held: its pages are free.
     pub(crate) fn let_go(&mut self, pfn: Pfn) {
-        if let Some(order) = self.held.0.remove(&pfn) {
+        if let Some(order) = self.held.blocks.remove(&pfn) {
             self.free_pages(pfn, order);
         }
     }

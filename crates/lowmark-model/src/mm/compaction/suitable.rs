@@ -74,7 +74,7 @@ impl Mm {
         let zonelist = self.zonelist(gfp).iter();
         let mut zones = zonelist.map(|&zone| &self.zones[zone]);
         zones.any(|zone| {
-            let part = self.tree_reclaimable(zone.lruvec, swap) / order as u64;
+            let part = self.zone_reclaimable_pages(zone, swap) / order as u64;
             let available = zone.free_without_reserve() + part;
             zone.kind <= gfp.highest()
                 && zone.watermark_ok_with(available, 0, zone.mark(room) + gap, gfp.highest())

@@ -224,13 +224,15 @@ run = [{ wait = "make" }, { kill = "other" }]
 "#;
     for kernel in ["v2.6.36", "v3.16,model.page_tables=on", "v6.1"] {
         let recording = recorded(kernel, text);
-        let names: Vec<&str> = recording
+        // Processes of which there are events stand behind the tasks, without times.
+        let (processes, tasks): (Vec<_>, Vec<_>) = recording
             .tasks
             .iter()
             .filter(|task| !task.kthread)
-            .map(|task| task.name.as_str())
-            .collect();
+            .partition(|task| task.user_ns + task.system_ns == 0);
+        let names: Vec<&str> = tasks.iter().map(|task| task.name.as_str()).collect();
         assert_eq!(names, ["make", "other", "end"], "{kernel}");
+        assert!(processes.iter().all(|task| task.name != "end"));
         let make = recording.tasks.iter().find(|task| task.name == "make");
         // 20 times 5 ms, and what touches take.
         assert!(
@@ -243,4 +245,46 @@ run = [{ wait = "make" }, { kill = "other" }]
         // 30 sources of three pages, 20 objects of two.
         assert!((40..=130).contains(&files), "{kernel}: {files}");
     }
+}
+
+/// Events of processes that have ended are those of tasks of the recording, which has each such process once, without times.
+#[test]
+fn events_of_a_build_have_tasks_of_the_recording() {
+    let text = r#"
+[task.make]
+run = [
+  { build = 2, do = [
+    { map = "heap", kind = "anon-private", size = "64M" },
+    { touch = "heap", access = "write" },
+  ] },
+]
+"#;
+    let recording = recorded("v6.1", text);
+    let direct = recording
+        .events
+        .iter()
+        .filter(|event| event.kind == Kind::DirectReclaimBegin)
+        .map(|event| event.task as usize);
+    let mut tasks: Vec<usize> = direct.collect();
+    tasks.sort_unstable();
+    tasks.dedup();
+    let processes: Vec<&lowmark_record::TaskTimes> = tasks
+        .iter()
+        .map(|&task| &recording.tasks[task])
+        .filter(|task| task.name == "make" && task.user_ns == 0)
+        .collect();
+    assert!(!processes.is_empty(), "they reclaimed");
+    assert!(
+        processes
+            .iter()
+            .all(|task| task.end_ns > Some(task.start_ns))
+    );
+    let mut pids: Vec<u32> = recording.tasks.iter().map(|task| task.pid).collect();
+    pids.sort_unstable();
+    assert!(pids.windows(2).all(|two| two[0] < two[1]), "{pids:?}");
+    let kswapd = |event: &lowmark_record::Event| {
+        let task = &recording.tasks[event.task as usize];
+        event.kind != Kind::KswapdWake || task.name == "kswapd0"
+    };
+    assert!(recording.events.iter().all(|event| kswapd(&event)));
 }

@@ -51,8 +51,9 @@ const KINDS: [(&str, Kind); 4] = [
     ("file-private", Kind::FilePrivate),
 ];
 
-const ALLOC_FLAGS: [(&str, AllocFlags); 3] = [
+const ALLOC_FLAGS: [(&str, AllocFlags); 4] = [
     ("kernel", AllocFlags::Kernel),
+    ("movable", AllocFlags::Movable),
     ("hugetlb", AllocFlags::Hugetlb),
     ("thp", AllocFlags::Thp),
 ];

@@ -65,6 +65,13 @@ pub(crate) struct Classic {
     pub(crate) cost: [u64; 2],
 }
 
+/// Of lists of these lengths, the pages that reclaim may find.
+fn reclaimable(swap: bool, len: impl Fn(Lru) -> u64) -> u64 {
+    let file = len(Lru::InactiveFile) + len(Lru::ActiveFile);
+    let anon = len(Lru::InactiveAnon) + len(Lru::ActiveAnon);
+    file + if swap { anon } else { 0 }
+}
+
 impl Classic {
     fn note_activation(&mut self, file: bool, pages: u64) {
         self.recent_scanned[usize::from(file)] += pages;
@@ -119,9 +126,12 @@ impl Lruvec {
     /// Pages that reclaim may find: file, and anon while there is swap
     /// (`zone_reclaimable_pages`).
     pub(crate) fn reclaimable(&self, swap: bool) -> u64 {
-        let file = self.len(Lru::InactiveFile) + self.len(Lru::ActiveFile);
-        let anon = self.len(Lru::InactiveAnon) + self.len(Lru::ActiveAnon);
-        file + if swap { anon } else { 0 }
+        reclaimable(swap, |lru| self.len(lru))
+    }
+
+    /// The same of zones of a type alone.
+    pub(crate) fn zone_reclaimable(&self, kind: ZoneType, swap: bool) -> u64 {
+        reclaimable(swap, |lru| self.zone_len(kind, lru))
     }
 
     /// What is on a list: pages and heads of folios, the oldest first.

@@ -48,17 +48,21 @@ pub(crate) async fn alloc_pages(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn
 /// What the rounds of an allocation have come to.
 #[derive(Debug, Default)]
 struct Rounds {
-    /// Rounds since one freed anything.
+    /// Rounds since one freed anything; of costly blocks, all rounds (`no_progress_loops`).
     no_progress: u32,
     /// Rounds since one freed more than a page: one may be no page at all, only the hope that a zone is not exhausted yet.
     without_a_page: u32,
     /// Pages reclaimed so far.
     reclaimed: u64,
+    /// Pages reclaimed in the last round.
+    last: u64,
 }
 
 impl Rounds {
-    fn note(&mut self, progress: u64) {
-        self.no_progress = if progress > 0 {
+    /// A round has freed so many pages. Pages are no sign that a costly block will be free, so that its rounds are counted
+    /// whatever they free (`should_reclaim_retry`; 0a0337e0d1d1, 4.7).
+    fn note(&mut self, progress: u64, order: usize) {
+        self.no_progress = if progress > 0 && order <= PAGE_ALLOC_COSTLY_ORDER {
             0
         } else {
             self.no_progress + 1
@@ -69,6 +73,7 @@ impl Rounds {
             self.without_a_page + 1
         };
         self.reclaimed += progress;
+        self.last = progress;
     }
 }
 
@@ -103,7 +108,7 @@ async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutO
         // `__perform_reclaim` lets the kswapd that was woken go first, if that displaces the task.
         sys.cond_resched().await;
         let progress = sys.try_to_free_pages(gfp, order as u32).await;
-        rounds.note(progress);
+        rounds.note(progress, order);
         let found = sys.world().take_reclaimed(gfp, order, progress)?;
         if let Some(pfn) = found {
             return Ok(pfn);
@@ -210,7 +215,11 @@ impl Mm {
     /// Whether an allocation that found nothing in its rounds so far tries again.
     fn may_retry(&mut self, gfp: Gfp, order: usize, rounds: &Rounds) -> bool {
         match self.kernel.mechanisms.zones.alloc_retry {
-            AllocRetry::Always if order > PAGE_ALLOC_COSTLY_ORDER => rounds.reclaimed < 1 << order,
+            // A round without progress is the last one, as the OOM killer frees no costly blocks (to 4.1; from 4.2 to 4.6, where
+            // that is not asked, it would spin).
+            AllocRetry::Always if order > PAGE_ALLOC_COSTLY_ORDER => {
+                rounds.last > 0 && rounds.reclaimed < 1 << order
+            }
             AllocRetry::Always => {
                 rounds.no_progress == 0 && rounds.without_a_page < HOPELESS_ROUNDS
             }
@@ -230,9 +239,69 @@ impl Mm {
         let zonelist = self.zonelist(gfp).iter();
         let mut zones = zonelist.map(|&zone| &self.zones[zone]);
         zones.any(|zone| {
-            let available = zone.free_without_reserve() + self.tree_reclaimable(zone.lruvec, swap);
+            let available = zone.free_without_reserve() + self.zone_reclaimable_pages(zone, swap);
             zone.kind <= gfp.highest()
                 && zone.watermark_ok_with(available, order, zone.mark(Mark::Min), class)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::NodeId;
+    use crate::mm::types::{PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, ZoneType};
+
+    /// Rounds of a costly block count whatever they free; those of others begin anew with each page.
+    #[test]
+    fn pages_are_no_progress_of_a_costly_block() {
+        let after = |order: usize, freed: &[u64]| {
+            let mut rounds = Rounds::default();
+            freed.iter().for_each(|&pages| rounds.note(pages, order));
+            (rounds.no_progress, rounds.reclaimed)
+        };
+        assert_eq!(after(PAGE_ALLOC_COSTLY_ORDER, &[0, 32, 32]), (0, 64));
+        assert_eq!(after(PAGE_ALLOC_COSTLY_ORDER, &[32, 0, 0]), (2, 32));
+        assert_eq!(after(PAGE_ALLOC_COSTLY_ORDER + 1, &[0, 32, 32]), (3, 64));
+    }
+
+    /// A free pageblock of ZONE_DMA, which its reserve keeps from user pages, is no hope for them if what can be reclaimed
+    /// lies in the zone above; in ZONE_DMA itself it is.
+    #[test]
+    fn what_can_be_reclaimed_counts_in_its_own_zone() {
+        let gfp = Gfp::user(NodeId::FIRST);
+        for version in ["v4.8", "v6.1", "v6.18"] {
+            for (reclaimable, hope) in [(ZoneType::Dma32, false), (ZoneType::Dma, true)] {
+                let mut world = World::of_version(version);
+                let mm = &mut world.mm;
+                mm.drain_all_pages();
+                let mut block = None;
+                for zone in mm.zones.keys() {
+                    let kind = mm.zones[zone].kind;
+                    let mut used = Vec::new();
+                    while let Some(pfn) = mm.zones[zone].take(&mut mm.pages, gfp.migrate_type()) {
+                        used.push(pfn);
+                    }
+                    used.sort_unstable();
+                    let is_kept = |pfn: Pfn| {
+                        pfn >> PAGEBLOCK_ORDER == used[used.len() / 2] >> PAGEBLOCK_ORDER
+                    };
+                    for &pfn in &used {
+                        match (kind, is_kept(pfn)) {
+                            (ZoneType::Dma, true) => block = Some(pfn & !(PAGEBLOCK_PAGES - 1)),
+                            (kind, _) if kind == reclaimable => mm.lru_add(pfn),
+                            _ => {}
+                        }
+                    }
+                }
+                let block = block.expect("a pageblock of ZONE_DMA");
+                (block..block + PAGEBLOCK_PAGES).for_each(|pfn| mm.free_block(pfn, 0));
+                assert_eq!(
+                    mm.reclaim_could_help(gfp, PAGEBLOCK_ORDER),
+                    hope,
+                    "{version}, {reclaimable:?}"
+                );
+            }
+        }
     }
 }
