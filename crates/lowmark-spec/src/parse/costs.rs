@@ -14,7 +14,7 @@ use super::write::{Writer, header};
 const KERNEL_COSTS: &str = "kernel_costs";
 
 /// The costs.
-static FIELDS: [Field<Costs>; 22] = [
+static FIELDS: [Field<Costs>; 23] = [
     field!("touch", touch_ns, WORK),
     field!("minor_fault", minor_fault_ns, WORK),
     field!("major_fault", major_fault_ns, WORK),
@@ -25,6 +25,7 @@ static FIELDS: [Field<Costs>; 22] = [
     field!("swap_map", swap_map_ns, WORK),
     field!("migrate_page", migrate_page_ns, WORK),
     field!("scan_page", scan_page_ns, WORK),
+    field!("shrink_slab", shrink_slab_ns, WORK),
     field!("context_switch", context_switch_ns, WORK),
     field!("switch_mm", switch_mm_ns, WORK),
     field!("copy_page", copy_page_ns, WORK),
