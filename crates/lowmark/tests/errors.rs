@@ -288,8 +288,8 @@ fn evaluations() {
         .lowmark(&["reproduce", "nothing"])
         .error(&["nothing", "swap-readahead"]);
     place
-        .lowmark(&["reproduce", "kswapd-classzone-2017-4.10"])
-        .error(&["no recipe runs evaluation `kswapd-classzone-2017-4.10`"]);
+        .lowmark(&["reproduce", "lumpy-removal-2012-text-size"])
+        .error(&["no recipe runs evaluation `lumpy-removal-2012-text-size`"]);
     place
         .lowmark(&["reproduce", "swap-readahead", "--variant", "half"])
         .error(&["variant half", "five-passes"]);

@@ -94,7 +94,7 @@ fn reproduce_without_a_name_lists_what_can_be_run() {
     let text = place.lowmark(&["reproduce"]).good();
     assert!(text.contains("--variant five-passes: "), "{text}");
     let document = place.lowmark(&["reproduce", "--format", "json"]).json();
-    assert_eq!(document["evaluations"].as_array().map(Vec::len), Some(14));
+    assert_eq!(document["evaluations"].as_array().map(Vec::len), Some(16));
 }
 
 /// What is said of workloads is what happens to who runs them.

@@ -113,7 +113,8 @@ switched! {
     /// where they end (5a9236b33d51). Without it files are read into single pages.
     read_folios: v(5, 18), Some(v(6, 17)), Some(v(6, 17));
     /// Memory cgroups, v2, in each other to any depth: `memory.max`, `memory.high`, `memory.low`, `memory.min`,
-    /// `memory.swap.max`, `memory.reclaim`, `memory.events` and reclaim's part of `memory.stat`. A workload with groups is refused without it.
+    /// `memory.swap.max`, `memory.reclaim`, `memory.events` and reclaim's part of `memory.stat`; of v1 limits and soft limits.
+    /// A workload with groups is refused without it.
     memory_cgroups: OLDEST, Some(v(6, 0)), Some(v(6, 0));
 }
 
@@ -142,10 +143,10 @@ pub const ABSENT: &[Subject] = &[
         "Multi-generational LRU lists (ac35a4902374), where they are switched on. The model has active and inactive lists.",
     ),
     absent(
-        "soft_limits",
+        "cgroup_v1",
         OLDEST,
         None,
-        "Memory cgroups v1: their limits, hierarchy, swappiness and soft limits, and before 3.3 lists of their own beside those of all pages (925b7673cce3).",
+        "Memory cgroups v1 but for their limits and soft limits, which go with `memory_cgroups`: swappiness of a group, limits of memory and swap together, thresholds, groups that do not count for those above (to 5.10, bef8620cd8e0), and before 3.3 lists of their own beside those of all pages (925b7673cce3).",
     ),
     absent(
         "cgroup_swap_high",

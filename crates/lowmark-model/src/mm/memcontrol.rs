@@ -1,4 +1,4 @@
-//! Memory cgroups (`mm/memcontrol.c`, version 2).
+//! Memory cgroups (`mm/memcontrol.c`, version 2, and of version 1 limits and soft limits).
 //!
 //! 1. A page of a task is *charged* to the task's group when it is allocated, one read back from swap to
 //!    the group that it had; freeing it takes the charge back. It counts for all groups above as well ([`counter`]).
@@ -6,6 +6,7 @@
 //! 3. At `memory.max` the charge first reclaims from the group that is at it; if nothing helps, the run ends.
 //! 4. Beyond `memory.high` the task reclaims before it goes on, and is slowed down ([`high`]).
 //! 5. Reclaim leaves alone what `memory.min` and `memory.low` protect ([`protection`]).
+//! 6. Groups of version 1 may have soft limits: what is beyond them is reclaimed first ([`soft`]).
 //!
 //! The pages of a group are on LRU lists of their own: see [`Mm::lruvec_of`]. Reclaim goes through those of a group and of
 //! all inside it ([`walk`]). Groups are numbered in that order, so that a group and all inside it have numbers in a row.
@@ -16,6 +17,7 @@ mod events;
 mod high;
 mod proactive;
 mod protection;
+mod soft;
 mod stats;
 mod walk;
 
@@ -66,6 +68,8 @@ struct Memcg {
     elow: u64,
     /// `memory.swap.max`
     swap_max: u64,
+    /// `memory.soft_limit_in_bytes`, of version 1
+    soft: u64,
     /// `memory.events.local`
     events: [u64; 6],
     /// `memory.stat`, its own.
@@ -95,6 +99,7 @@ impl Memcg {
             emin: 0,
             elow: 0,
             swap_max: limit(spec.swap_max),
+            soft: limit(spec.soft),
             events: [0; 6],
             counts: Default::default(),
             dirty: 0,
@@ -123,6 +128,8 @@ pub(crate) struct Memcontrol {
     over_high: Vec<u64>,
     /// Changes of counters that are flushed already.
     updates_flushed: u64,
+    /// Soft limits.
+    soft: soft::SoftLimits,
 }
 
 impl Memcontrol {
@@ -171,23 +178,6 @@ impl Memcontrol {
         self.of_task.resize(tasks, MemcgId::ROOT);
         self.over_high.resize(tasks, 0);
         self.of_task[task.index()] = memcg;
-    }
-
-    /// Takes back what a page was charged.
-    #[inline]
-    pub(super) fn uncharge(&mut self, pfn: Pfn) {
-        if !self.of_page.is_empty() {
-            self.uncharge_page(pfn);
-        }
-    }
-
-    #[inline(never)]
-    fn uncharge_page(&mut self, pfn: Pfn) {
-        let place = &mut self.of_page[pfn as usize];
-        let memcg = std::mem::replace(place, MemcgId::ROOT);
-        if memcg != MemcgId::ROOT {
-            self.uncharge_counter(memcg, 1);
-        }
     }
 
     /// `mem_cgroup_migrate`: what was charged for one frame counts for another.
@@ -252,6 +242,24 @@ impl Memcontrol {
 }
 
 impl Mm {
+    /// Takes back what a page was charged.
+    #[inline]
+    pub(super) fn uncharge(&mut self, pfn: Pfn) {
+        if !self.memcontrol.of_page.is_empty() {
+            self.uncharge_page(pfn);
+        }
+    }
+
+    #[inline(never)]
+    fn uncharge_page(&mut self, pfn: Pfn) {
+        let place = &mut self.memcontrol.of_page[pfn as usize];
+        let memcg = std::mem::replace(place, MemcgId::ROOT);
+        if memcg != MemcgId::ROOT {
+            self.memcontrol.uncharge_counter(memcg, 1);
+            self.check_soft_limits(pfn, memcg, 1);
+        }
+    }
+
     /// Makes the groups of a workload, before any task runs.
     pub(crate) fn make_cgroups(&mut self, specs: &[Cgroup], recursive_protection: bool, cpus: u32) {
         if specs.is_empty() {
@@ -280,6 +288,10 @@ impl Mm {
         for _ in 0..specs.len() * self.sets {
             self.lruvecs.push(Default::default());
         }
+        let soft = match specs.iter().any(|spec| spec.soft.is_some()) {
+            true => soft::SoftLimits::new(groups.len(), self.sets, cpus),
+            false => soft::SoftLimits::default(),
+        };
         self.memcontrol = Memcontrol {
             groups,
             stocks: vec![no_stock; cpus as usize],
@@ -289,6 +301,7 @@ impl Mm {
             of_task: Vec::new(),
             over_high: Vec::new(),
             updates_flushed: 0,
+            soft,
         };
         self.swap.make_cgroups(self.memcontrol.len());
         self.limits
@@ -386,6 +399,7 @@ impl Mm {
             return false;
         }
         memcontrol.of_page[pfn as usize] = memcg;
+        self.check_soft_limits(pfn, memcg, 1);
         true
     }
 }

@@ -357,6 +357,17 @@ pub fn check(scenario: &Scenario) -> Result<(), GuestError> {
     if scenario.machine.arch != Arch::X86_64 {
         what.push("a machine that is not x86-64".into());
     }
+    if let Some(group) = scenario
+        .workload
+        .cgroups
+        .iter()
+        .find(|group| group.soft.is_some())
+    {
+        what.push(format!(
+            "the soft limit of the cgroup {}: a guest's cgroups are of version 2",
+            group.name
+        ));
+    }
     let files = !scenario.workload.files.is_empty() || !scenario.workload.filesets.is_empty();
     if files && scenario.machine.filesystems.is_empty() {
         what.push("files on a machine without a file system".into());

@@ -13,6 +13,8 @@ macro_rules! files {
 
 files! {
     "ioless-dirty-2011",
+    "kswapd-classzone-2017-4.10",
+    "kswapd-classzone-2017-4.11",
     "lumpy-removal-2012-fs_mark",
     "lumpy-removal-2012-micro",
     "lumpy-removal-2012-postmark",

@@ -4,6 +4,7 @@
 //! 2. [`arrange`] turns names into indices and puts the groups in the order in which the kernel goes through them
 //!    (`css_next_descendant_pre`): a group before those inside it, siblings in the order of the file. So a group and
 //!    all below it are neighbours.
+//! 3. A soft limit is of version 1, and then all groups are: what only version 2 has is a problem beside it.
 
 use super::budget::Budget;
 use super::error::{Problem, Problems, Result};
@@ -24,6 +25,8 @@ pub(crate) struct CgroupDef {
     group: Cgroup,
     /// The name of the group that it is in, and where that stands.
     parent: Option<(String, Span)>,
+    /// Where the section stands.
+    span: Span,
 }
 
 /// Reads a section. A task may name the group even if its limits are not understood.
@@ -35,7 +38,7 @@ pub(crate) fn read(
     scope: &Scope<'_>,
     budget: &mut Budget,
 ) -> Result<()> {
-    const KEYS: [&str; 6] = ["parent", "max", "high", "low", "min", "swap_max"];
+    const KEYS: [&str; 7] = ["parent", "max", "high", "low", "min", "swap_max", "soft"];
     if defs.len() == CGROUPS_MAX {
         return Err(Problem::new(
             span,
@@ -50,6 +53,7 @@ pub(crate) fn read(
             ..Cgroup::default()
         },
         parent: None,
+        span,
     });
     let owner = format!("the cgroup `{name}`");
     let fields = Fields::open(node, span, &owner, &KEYS, scope)?;
@@ -63,11 +67,16 @@ pub(crate) fn read(
         low: fields.maybe("low", Scope::size)?,
         min: fields.maybe("min", Scope::size)?,
         swap_max: fields.maybe("swap_max", Scope::size)?,
+        soft: fields.maybe("soft", Scope::size)?,
         name: name.to_owned(),
         ..Cgroup::default()
     };
     budget.charge(span, name.len())?;
-    defs[index] = CgroupDef { group, parent };
+    defs[index] = CgroupDef {
+        group,
+        parent,
+        span,
+    };
     Ok(())
 }
 
@@ -93,7 +102,34 @@ pub(crate) fn arrange(defs: &[CgroupDef], problems: &mut Problems) -> Vec<Cgroup
     }
     let mut groups = Vec::with_capacity(defs.len());
     place(defs, &parents, None, None, &mut groups);
+    of_one_version(defs, problems);
     groups
+}
+
+/// A soft limit makes all groups of the workload those of version 1, which lack what version 2 has.
+fn of_one_version(defs: &[CgroupDef], problems: &mut Problems) {
+    let Some(legacy) = defs.iter().find(|def| def.group.soft.is_some()) else {
+        return;
+    };
+    for def in defs {
+        let group = &def.group;
+        let later = [
+            ("high", group.high),
+            ("low", group.low),
+            ("min", group.min),
+            ("swap_max", group.swap_max),
+        ];
+        for (field, _) in later.iter().filter(|(_, value)| value.is_some()) {
+            problems.push(Problem::new(
+                def.span,
+                format!(
+                    "found `{field}`, which is of version 2, in the cgroup `{}`, and `soft`, which is of version 1, in `{}`",
+                    group.name, legacy.group.name
+                ),
+                "all groups are of one version: remove the one or the other",
+            ));
+        }
+    }
 }
 
 fn named(defs: &[CgroupDef], (name, span): &(String, Span)) -> Result<usize> {
@@ -242,5 +278,50 @@ mod tests {
             (Some(1 << 20), Some(0))
         );
         assert!(workload.recursive_protection);
+    }
+
+    /// What is wrong with two groups and a task.
+    fn wrong(groups: &str, statement: &str) -> String {
+        let text = format!(
+            "lowmark = 1\n[workload]\nname = \"soft\"\n[machine]\nuse = \"guest-256m\"\n[kernel]\nuse = \"v6.1\"\n{groups}\n\
+             [task.main]\ncgroup = \"a\"\nrun = [{statement}]\n"
+        );
+        let source = Source {
+            name: "soft.toml".into(),
+            text,
+        };
+        match parse(&source, &BuiltIn, &Overrides::default()) {
+            Ok(scenarios) => {
+                assert_eq!(scenarios[0].workload.cgroups[0].soft, Some(8 << 20));
+                String::new()
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// A soft limit makes all groups those of version 1; what only version 2 has does not go with it.
+    #[test]
+    fn soft_limits_are_of_version_1() {
+        let sleep = "{ sleep = \"1s\" }";
+        let soft = "[cgroup.a]\nsoft = \"8M\"\nmax = \"16M\"\n[cgroup.b]\n";
+        assert_eq!(wrong(soft, sleep), "");
+        for (groups, statement, part) in [
+            (format!("{soft}high = \"1M\""), sleep, "`high`"),
+            (format!("{soft}low = \"1M\""), sleep, "`low`"),
+            (format!("{soft}min = \"1M\""), sleep, "`min`"),
+            (format!("{soft}swap_max = 0"), sleep, "`swap_max`"),
+            (
+                soft.to_owned(),
+                "{ reclaim = \"4K\", cgroup = \"b\" }",
+                "`reclaim`",
+            ),
+        ] {
+            let error = wrong(&groups, statement);
+            assert!(error.contains("soft.toml"), "{error}");
+            assert!(
+                error.contains(part) && error.contains("version 1"),
+                "{error}"
+            );
+        }
     }
 }

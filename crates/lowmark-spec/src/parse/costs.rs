@@ -26,6 +26,7 @@ static FIELDS: [Field<Costs>; 23] = [
     field!("swap_map", swap_map_ns, WORK),
     field!("migrate_page", migrate_page_ns, WORK),
     field!("scan_page", scan_page_ns, WORK),
+    field!("shrink_slab", shrink_slab_ns, WORK),
     field!("context_switch", context_switch_ns, WORK),
     field!("switch_mm", switch_mm_ns, WORK),
     field!("copy_page", copy_page_ns, WORK),

@@ -22,7 +22,7 @@ macro_rules! machine_files {
 }
 
 /// The files of `machines/`; a test keeps this list complete.
-const MACHINES: [(&str, &str); 16] = machine_files![
+const MACHINES: [(&str, &str); 17] = machine_files![
     "desktop-2g-usb",
     "desktop-3g-hdd",
     "desktop-7g-hdd",
@@ -38,6 +38,7 @@ const MACHINES: [(&str, &str); 16] = machine_files![
     "server-32g-nfs",
     "server-4g-2node",
     "server-64g-2node",
+    "server-64g-hdd",
     "small-512m-ssd",
 ];
 

@@ -61,7 +61,8 @@ pub enum SizeDist {
     LogNormal(u64, u32),
 }
 
-/// A memory cgroup, as cgroup v2 has it. Limits and protections are bytes.
+/// A memory cgroup, as cgroup v2 has it, or v1 if any group of the workload has a soft limit. Limits and protections are
+/// bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cgroup {
     /// Name of its directory.
@@ -70,7 +71,7 @@ pub struct Cgroup {
     pub path: String,
     /// The group that it is in, which comes before it; none: the root.
     pub parent: Option<CgroupId>,
-    /// `memory.max`: charges beyond it have to reclaim first.
+    /// `memory.max`, `memory.limit_in_bytes` of v1: charges beyond it have to reclaim first.
     pub max: Option<u64>,
     /// `memory.high`: tasks beyond it reclaim before they go on, and are slowed down.
     pub high: Option<u64>,
@@ -80,6 +81,9 @@ pub struct Cgroup {
     pub min: Option<u64>,
     /// `memory.swap.max`: so much of the group's memory may be in swap.
     pub swap_max: Option<u64>,
+    /// `memory.soft_limit_in_bytes` of v1: when memory is short, what is beyond it is reclaimed first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soft: Option<u64>,
 }
 
 /// A barrier and how many instances must arrive before it opens.

@@ -70,8 +70,17 @@ macro_rules! kswapd {
                     /// Resets to zone 0; every zone up to the class must pass to sleep, any passing zone clears the
                     /// node's congestion bits.
                     Vanilla = "vanilla",
-                    /// Any passing zone is enough to sleep; a node without a zone in the class is never balanced.
+                    /// Any passing zone is enough to sleep, and clears the bits: the first patch of the series alone
+                    /// ("fix zone balance check in prepare_kswapd_sleep"), posted to linux-mm on 8 March 2017 with figures of its own.
+                    FixCheck = "fixcheck" needs(reclaim.lru_unit = LruUnit::Node),
+                    /// Every zone up to the class must pass to sleep, and only going to sleep clears the bits: the second
+                    /// patch (631b6e083ec3) without the first.
+                    ClearBits = "clear-bits" needs(reclaim.lru_unit = LruUnit::Node),
+                    /// Any passing zone is enough to sleep, and only that clears the bits; a node without a zone in the class is never balanced.
                     Clear = "clear" needs(reclaim.lru_unit = LruUnit::Node),
+                    /// The same, but a node without a zone in the class counts as balanced: the third patch (e716f2eb24de)
+                    /// without its default class.
+                    EmptyBalanced = "empty-balanced" needs(reclaim.lru_unit = LruUnit::Node),
                     /// Resets to "none"; a node without a zone in the class counts as balanced.
                     KeepAwake = "keepawake" needs(reclaim.lru_unit = LruUnit::Node),
                     /// The same, and keeps its class if none is asked for, in place of zone 0; one that is asked for

@@ -351,6 +351,25 @@ impl PageTree {
             .count() as u32
     }
 
+    /// Every page that is neither dirty nor under writeback.
+    pub(crate) fn clean(&self) -> impl Iterator<Item = Pfn> + '_ {
+        let leaves = self.groups.iter().flatten();
+        let leaves = leaves.flat_map(|group| group.leaves.iter().flatten());
+        leaves.flat_map(|leaf| {
+            let busy = leaf.tags[Tag::Dirty as usize] | leaf.tags[Tag::Writeback as usize];
+            let mut left = !busy;
+            let slots = std::iter::from_fn(move || {
+                let slot = (left != 0).then(|| left.trailing_zeros());
+                left &= left.wrapping_sub(1);
+                slot
+            });
+            slots.filter_map(|slot| match leaf.slots[slot as usize].get() {
+                Entry::Page(pfn) => Some(pfn),
+                _ => None,
+            })
+        })
+    }
+
     /// Every page with its offset.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Pfn)> + '_ {
         let first = self.next_page(0);
@@ -408,6 +427,10 @@ mod tests {
                         naive.range(index..).next().map(|(&at, _)| at)
                     );
                 }
+            }
+            if step % 500 == 0 {
+                let clean = naive.values().filter(|(_, tags)| !tags[0] && !tags[1]);
+                assert!(tree.clean().eq(clean.map(|&(pfn, _)| pfn)));
             }
             let tagged = |tag: Tag| naive.values().filter(|page| page.1[tag as usize]).count();
             assert_eq!(tree.tagged(tag), tagged(tag) as u64);

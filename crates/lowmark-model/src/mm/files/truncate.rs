@@ -75,12 +75,8 @@ impl World {
     pub(in crate::mm) fn invalidate_mapping_pages(&mut self, inode: InodeId) -> u64 {
         let pages = &self.mm.inodes[inode].pages;
         let before = pages.len() + pages.shadows();
-        let all: Vec<Pfn> = self.mm.inodes[inode]
-            .pages
-            .iter()
-            .map(|(_, pfn)| pfn)
-            .collect();
-        for pfn in all {
+        let clean: Vec<Pfn> = self.mm.inodes[inode].pages.clean().collect();
+        for pfn in clean {
             // Tails are on no list: a folio goes with its head.
             let page = &self.mm.pages[pfn];
             let busy = page.has_any(flag::LOCKED | flag::WRITEBACK | flag::DIRTY);

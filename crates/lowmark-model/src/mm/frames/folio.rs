@@ -130,7 +130,7 @@ impl Mm {
         for pfn in self.pages.folio(head) {
             debug_assert!(!self.pages[pfn].has(flag::LRU) && !self.pages[pfn].is_mapped());
             self.pages[pfn].reset();
-            self.memcontrol.uncharge(pfn);
+            self.uncharge(pfn);
         }
         self.free_pages(head, order);
     }

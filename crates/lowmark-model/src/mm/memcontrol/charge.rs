@@ -82,6 +82,7 @@ async fn charge(sys: &Sys, head: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), Ou
                     {
                         *over += pages;
                     }
+                    world.mm.check_soft_limits(head, memcg, pages);
                     return Ok(());
                 }
             }

@@ -149,8 +149,8 @@ impl World {
         if needed {
             // Zones count anew in each node; e716f2eb24de (4.12) traces what it is woken for.
             let zid = match self.mm.kernel.mechanisms.kswapd.kswapd_classzone {
-                KswapdClasszone::Vanilla | KswapdClasszone::Clear => self.mm.zones[zone].kind,
                 KswapdClasszone::KeepAwake | KswapdClasszone::Remembers => highest,
+                _ => self.mm.zones[zone].kind,
             };
             self.trace(Kind::WakeupKswapd, |_| {
                 vec![
@@ -185,8 +185,11 @@ impl World {
     /// clears the flags that call the node congested or dirty, also where an allocation makes it before it wakes kswapd.
     fn zone_balanced(&mut self, zone: ZoneId, order: u32, class: usize) -> bool {
         let balanced = self.mm.zone_ok(zone, order, Mark::High, class_type(class));
-        if balanced && self.mm.kernel.mechanisms.kswapd.kswapd_classzone == KswapdClasszone::Vanilla
-        {
+        let clears = matches!(
+            self.mm.kernel.mechanisms.kswapd.kswapd_classzone,
+            KswapdClasszone::Vanilla | KswapdClasszone::FixCheck
+        );
+        if balanced && clears {
             self.mm.clear_node_flags(self.mm.zones[zone].node);
         }
         balanced
@@ -197,7 +200,9 @@ impl World {
         if self.mm.zones_up_to(node, class).next().is_none() {
             return matches!(
                 self.mm.kernel.mechanisms.kswapd.kswapd_classzone,
-                KswapdClasszone::KeepAwake | KswapdClasszone::Remembers
+                KswapdClasszone::EmptyBalanced
+                    | KswapdClasszone::KeepAwake
+                    | KswapdClasszone::Remembers
             );
         }
         (0..self.mm.nodes[node].zones.len()).any(|at| {
@@ -219,14 +224,19 @@ impl World {
         if self.mm.node_hopeless(node) {
             return true;
         }
-        if self.mm.kernel.mechanisms.kswapd.kswapd_classzone == KswapdClasszone::Vanilla {
-            return (0..self.mm.nodes[node].zones.len()).all(|at| {
-                let zone = self.mm.nodes[node].zones[at];
-                self.mm.zones[zone].kind as usize > class || self.zone_balanced(zone, order, class)
-            });
-        }
-        let may = self.node_balanced(node, order, class);
-        if may {
+        let rule = self.mm.kernel.mechanisms.kswapd.kswapd_classzone;
+        let may = match rule {
+            KswapdClasszone::Vanilla | KswapdClasszone::ClearBits => {
+                (0..self.mm.nodes[node].zones.len()).all(|at| {
+                    let zone = self.mm.nodes[node].zones[at];
+                    let above = self.mm.zones[zone].kind as usize > class;
+                    above || self.zone_balanced(zone, order, class)
+                })
+            }
+            _ => self.node_balanced(node, order, class),
+        };
+        // In the oldest kernels the test of a zone has done it, unless there was none to test.
+        if may && rule != KswapdClasszone::Vanilla {
             self.mm.clear_node_flags(node);
         }
         may

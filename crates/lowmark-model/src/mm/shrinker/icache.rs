@@ -185,6 +185,7 @@ impl World {
             InodeShadows::Counted => invalidated,
         };
         scanned.dropped += dropped;
+        scanned.kept += self.mm.inodes[inode].pages.len();
         scanned.stolen += stolen;
         let stat = &mut self.mm.shrinkers.stat;
         match kswapd {

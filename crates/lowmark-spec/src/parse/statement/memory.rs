@@ -80,6 +80,13 @@ fn advice(scope: &Scope<'_>, node: &Node) -> Result<Advice> {
 impl Body<'_, '_> {
     pub(super) fn reclaim(&self, subject: &Node, fields: &Fields<'_, '_>) -> Result<Op> {
         let objects = &self.shared.objects;
+        if objects.cgroups.iter().any(|group| group.soft.is_some()) {
+            return Err(Problem::new(
+                subject.span,
+                "found `reclaim`, which is of version 2, and cgroups with `soft`, which are of version 1",
+                "remove the one or the other",
+            ));
+        }
         Ok(Op::Reclaim {
             size: self.scope.some_size(subject)?,
             cgroup: fields.need("cgroup", "cgroup = \"box\"", |scope, node| {

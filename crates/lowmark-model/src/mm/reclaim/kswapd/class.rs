@@ -22,11 +22,9 @@ impl ClassMemory {
         let mechanisms = &kernel.mechanisms.kswapd;
         match (mechanisms.balance_pgdat, mechanisms.kswapd_classzone) {
             (BalancePgdat::EveryPass | BalancePgdat::ScannedTarget, _) => ClassMemory::AllZones,
-            (BalancePgdat::Node, KswapdClasszone::Vanilla | KswapdClasszone::Clear) => {
-                ClassMemory::Nothing
-            }
             (BalancePgdat::Node, KswapdClasszone::KeepAwake) => ClassMemory::WhileItRuns,
             (BalancePgdat::Node, KswapdClasszone::Remembers) => ClassMemory::LastRun,
+            (BalancePgdat::Node, _) => ClassMemory::Nothing,
         }
     }
 

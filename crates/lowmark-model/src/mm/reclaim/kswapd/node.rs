@@ -10,7 +10,7 @@ use super::{Request, age_active_anon, scan_control, shrink_node};
 use crate::ids::{NodeId, ZoneId};
 use crate::mm::Mm;
 use crate::mm::compaction::compact_gap;
-use crate::mm::reclaim::vmscan::{DEF_PRIORITY, Target};
+use crate::mm::reclaim::vmscan::{DEF_PRIORITY, Target, soft_limit_reclaim};
 use crate::mm::types::{Mark, PAGEBLOCK_ORDER, SWAP_CLUSTER_MAX};
 use crate::world::Sys;
 
@@ -50,6 +50,8 @@ pub(super) async fn balance_node(sys: &Sys, node: NodeId, request: Request) -> R
         if due {
             age_active_anon(sys, target, &sc).await;
         }
+        let soft = soft_limit_reclaim(sys, target, &sc).await;
+        sc.nr_reclaimed += soft.reclaimed;
         sc.nr_to_reclaim = sys.world().mm.reclaim_target(node, request.class);
         shrink_node(sys, target, &mut sc).await;
         sys.world().wake_pfmemalloc_waiters(node);

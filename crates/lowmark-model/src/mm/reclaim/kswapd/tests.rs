@@ -19,6 +19,9 @@ mod blocks;
 
 /// Kernels of the variants vanilla, clear, keepawake and remembers.
 const VANILLA: &str = "v4.11";
+const FIXCHECK: &str = "v4.11+kswapd_classzone=fixcheck";
+const CLEAR_BITS: &str = "v4.11+kswapd_classzone=clear-bits";
+const EMPTY: &str = "v4.11+kswapd_classzone=empty-balanced";
 const CLEAR: &str = "v4.11+kswapd_classzone=clear";
 const KEEPAWAKE: &str = "v4.12";
 // That of 5.2; its text no longer says the class.
@@ -79,6 +82,9 @@ fn classes_between_requests() {
     // by if nobody asked, and if one asked for class 1; the same for a nap that was cut short.
     let expected = [
         (VANILLA, 0, 0, [0, 1], [USER, USER]),
+        (FIXCHECK, 0, 0, [0, 1], [USER, USER]),
+        (CLEAR_BITS, 0, 0, [0, 1], [USER, USER]),
+        (EMPTY, 0, 0, [0, 1], [USER, USER]),
         (CLEAR, 0, 0, [0, 1], [USER, USER]),
         (KEEPAWAKE, USER, 0, [USER, USER], [USER, USER]),
         (REMEMBERS, USER, USER, [USER, 1], [USER, 1]),
@@ -129,12 +135,16 @@ fn classes_between_requests() {
 
 #[test]
 fn what_lets_kswapd_sleep() {
-    for text in [VANILLA, CLEAR, KEEPAWAKE, REMEMBERS] {
-        let vanilla = text == VANILLA;
-        // DMA does not pass for users, which holds up vanilla alone.
+    let parts = [FIXCHECK, CLEAR_BITS, EMPTY];
+    for text in [VANILLA, CLEAR, KEEPAWAKE, REMEMBERS]
+        .into_iter()
+        .chain(parts)
+    {
+        let all = matches!(text, VANILLA | CLEAR_BITS);
+        // DMA does not pass for users, which holds up those that ask all zones.
         assert_eq!(
             may_sleep(&mut world(text), NodeId::FIRST, USER),
-            !vanilla,
+            !all,
             "{text}"
         );
         let mut short = world(text);
@@ -142,10 +152,10 @@ fn what_lets_kswapd_sleep() {
         assert!(!may_sleep(&mut short, NodeId::FIRST, USER), "{text}");
         // For class 0 DMA is all there is, and it is well.
         assert!(may_sleep(&mut short, NodeId::FIRST, 0), "{text}");
-        // Node 1 has nothing of class 0: clear alone never sleeps then.
+        // Node 1 has nothing of class 0: one zone of none never passes, unless that counts as balanced.
         assert_eq!(
             may_sleep(&mut world(text), NodeId::from(1), 0),
-            text != CLEAR,
+            !matches!(text, CLEAR | FIXCHECK),
             "{text}"
         );
         assert!(may_sleep(&mut world(text), NodeId::from(1), USER), "{text}");
@@ -154,8 +164,8 @@ fn what_lets_kswapd_sleep() {
         assert!(!may_sleep(&mut short, NodeId::from(1), USER), "{text}");
         zone(&mut short, NodeId::from(1), ZoneType::Normal).free = 31;
         assert!(may_sleep(&mut short, NodeId::from(1), USER), "{text}");
-        // Whether a run stops: nothing of class 0 stops it with keepawake and later only.
-        let stops = matches!(text, KEEPAWAKE | REMEMBERS);
+        // Whether a run stops: nothing of class 0 stops it where that counts as balanced.
+        let stops = matches!(text, EMPTY | KEEPAWAKE | REMEMBERS);
         assert_eq!(
             world(text).node_balanced(NodeId::from(1), 0, 0),
             stops,
@@ -189,6 +199,9 @@ fn when_a_node_is_no_longer_taken_for_congested() {
         ("v4.8", WRITEBACK, WRITEBACK),
         ("v4.10", WRITEBACK, WRITEBACK),
         (VANILLA, NONE, NONE),
+        (FIXCHECK, NONE, NONE),
+        (CLEAR_BITS, ALL, NONE),
+        (EMPTY, ALL, NONE),
         (CLEAR, ALL, NONE),
         (KEEPAWAKE, ALL, NONE),
         ("v5.15", ALL, NONE),
@@ -208,14 +221,21 @@ fn when_a_node_is_no_longer_taken_for_congested() {
 #[test]
 fn marks_of_a_node_that_may_not_sleep() {
     // Up to 4.11 the first zone that passes is enough to forget, though the second does not.
-    for (text, left) in [(VANILLA, NONE), (CLEAR, NONE), (KEEPAWAKE, NONE)] {
+    let left = [
+        (VANILLA, NONE),
+        (FIXCHECK, NONE),
+        (CLEAR_BITS, ALL),
+        (CLEAR, NONE),
+        (KEEPAWAKE, NONE),
+    ];
+    for (text, left) in left {
         let mut world = world(text);
         zone(&mut world, NodeId::FIRST, ZoneType::Dma).lowmem_reserve = [0; MAX_NR_ZONES];
         zone(&mut world, NodeId::FIRST, ZoneType::Dma32).free = 30;
         mark(&mut world);
         assert_eq!(
             may_sleep(&mut world, NodeId::FIRST, USER),
-            text != VANILLA,
+            !matches!(text, VANILLA | CLEAR_BITS),
             "{text}"
         );
         assert_eq!(marks(&mut world), left, "{text}");

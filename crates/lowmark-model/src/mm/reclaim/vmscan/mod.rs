@@ -17,6 +17,7 @@ mod page_list;
 mod pfmemalloc;
 mod reclaim_pages;
 mod slab;
+mod soft_limit;
 mod throttle;
 
 use crate::ids::{LruvecId, MemcgId, NodeId, ZoneId};
@@ -25,6 +26,7 @@ pub(super) use node::low_or_percent;
 pub(crate) use node::shrink_node;
 pub(crate) use reclaim_pages::reclaim_pages;
 pub(super) use slab::after_zone;
+pub(super) use soft_limit::soft_limit_reclaim;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
 use crate::kernel::{FlusherWakeup, HopelessNode, LruUnit};
@@ -261,6 +263,9 @@ async fn go_through_priorities(
             if sys.world().mm.leaves_to_compaction(target, gfp, sc) {
                 continue;
             }
+            let soft = soft_limit_reclaim(sys, target, sc).await;
+            sc.nr_reclaimed += soft.reclaimed;
+            sc.nr_scanned += soft.scanned;
             shrink_node(sys, target, sc).await;
         }
         slab::after_zones(sys, targets, sc).await;

@@ -1,7 +1,8 @@
 //! What becomes of each isolated page (`shrink_page_list`), in the kernel's order of decisions:
 //!
 //! 1. locked: keep;
-//! 2. under writeback: mark for reclaim, keep (from 4.11: activate, out of the way); a second go in sync waits (`lumpy.rs`);
+//! 2. under writeback: mark for reclaim, keep (from 4.11: activate, out of the way); a second go in sync waits (`lumpy.rs`), and
+//!    so does who reclaims for a memory cgroup of version 1;
 //! 3. referenced: activate, or keep once; a file page that was only marked may go if it is clean; lumpy reclaim takes all;
 //! 4. anonymous without a slot: give it one, or activate when swap is full;
 //! 5. mapped: unmap;
@@ -16,7 +17,7 @@ use crate::mm::fault::shmem::ShmemSlot;
 use crate::mm::io;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
 use crate::world::{Sys, World};
-use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC, RECLAIM_WB_SYNC};
+use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC, RECLAIM_WB_SYNC, gfp};
 use lowmark_record::{Field, Kind};
 
 /// What a batch came to.
@@ -395,10 +396,14 @@ impl World {
             return Fate::Wait;
         }
         let lruvec = self.mm.zones[self.mm.pages.zone(pfn)].lruvec;
+        // Writers of groups of version 1 are not throttled: who reclaims for one waits for the page and looks again.
+        let legacy = sc.cgroup_reclaim() && self.mm.memcontrol.is_legacy();
         let page = &mut self.mm.pages[pfn];
         let pages = page.folio_nr_pages();
         if sc.kswapd && page.has(flag::RECLAIM) && self.mm.lruvecs[lruvec].all_writeback {
             outcome.immediate += pages;
+        } else if legacy && page.has(flag::RECLAIM) && sc.gfp.has(gfp::FS) {
+            return Fate::Wait;
         } else {
             page.set(flag::RECLAIM);
             outcome.writeback += pages;

@@ -46,6 +46,9 @@ async fn call(sys: &Sys, nodes: &[NodeId], pressure: Pressure, sc: &mut ScanCont
         gfp: sc.gfp,
         kswapd: sc.kswapd,
     };
+    if sys.costs.shrink_slab_ns > 0 {
+        sys.charge_kernel(sys.costs.shrink_slab_ns).await;
+    }
     let freed = Box::pin(shrink_slab(sys, nodes, &caller)).await;
     sc.nr_reclaimed += freed.pages;
     freed.objects

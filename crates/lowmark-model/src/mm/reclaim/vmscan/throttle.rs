@@ -99,7 +99,9 @@ pub(super) async fn after_pass(sys: &Sys, target: Target, sc: &ScanControl) {
         let mm = &mut world.mm;
         let lruvec = mm.memcg_lruvec(target.lruvec, sc.memcg);
         let all = found.dirty > 0 && found.dirty == found.congested;
-        mm.lruvecs[lruvec].congested |= all && (sc.kswapd || sc.cgroup_reclaim());
+        // Groups of version 1 wait for writes themselves (`writeback_throttling_sane`).
+        let group = sc.cgroup_reclaim() && !mm.memcontrol.is_legacy();
+        mm.lruvecs[lruvec].congested |= all && (sc.kswapd || group);
         mm.lruvecs[lruvec].congested
     };
     if congested && !sc.kswapd {

@@ -36,7 +36,9 @@ impl Domains {
 impl Mm {
     /// Gives each group its part of every device, if the kernel does.
     pub(crate) fn make_group_wbs(&mut self, devices: &[Device]) {
-        if self.kernel.mechanisms.writeback.cgroup_writeback == CgroupWriteback::Off {
+        // Groups of version 1 have none (`inode_cgwb_enabled`).
+        let off = self.kernel.mechanisms.writeback.cgroup_writeback == CgroupWriteback::Off;
+        if off || self.memcontrol.is_legacy() {
             return;
         }
         let strictlimit = self.kernel.mechanisms.writeback.strictlimit;

@@ -227,8 +227,8 @@ impl Mm {
     fn count_scanned(&mut self, target: Target, lru: Lru, pages: u64, sc: &ScanControl) {
         let zone = self.zones[target.zone].kind as usize;
         match sc.kswapd {
+            _ if sc.cgroup_reclaim() => {}
             true => self.stat.pgscan_kswapd[zone] += pages,
-            false if sc.cgroup_reclaim() => {}
             false => self.stat.pgscan_direct[zone] += pages,
         }
         self.stat.pgscan_kind[usize::from(lru.is_file())] += pages;
@@ -241,8 +241,8 @@ impl Mm {
     fn count_reclaimed(&mut self, target: Target, lru: Lru, pages: u64, sc: &ScanControl) {
         let zone = self.zones[target.zone].kind as usize;
         match sc.kswapd {
+            _ if sc.cgroup_reclaim() => {}
             true => self.stat.pgsteal_kswapd[zone] += pages,
-            false if sc.cgroup_reclaim() => {}
             false => self.stat.pgsteal_direct[zone] += pages,
         }
         self.stat.pgsteal_kind[usize::from(lru.is_file())] += pages;
