@@ -230,6 +230,12 @@ pub(super) async fn touch(
         Amount::Count(count) => count,
     };
     let write = what.access == Access::Write;
+    let here = Touched {
+        task: context.task,
+        instance: context.instance,
+        thread: context.thread,
+        page: 0,
+    };
     let mut walk = Walk::new(vma, &what, units, total, &mut context.stream);
     let touch_ns = touch_ns.max(1);
     let mut pace = (what.rate).map(|rate| Pace::new(rate, sys.world().sched.now()));
@@ -244,12 +250,7 @@ pub(super) async fn touch(
         let burst = if singly { 1 } else { left };
         let (visited, stopped, touched_only) = {
             let world = &mut *sys.world();
-            if world.sched.current_killed() {
-                return Err(Stop::Killed);
-            }
-            if (world.mm.vmas[vma as usize].ptes.len() as u64) * PAGE_SIZE < length {
-                return Err(unmapped());
-            }
+            may_go_on(world, vma, length)?;
             let turn = Turn {
                 vma,
                 write,
@@ -262,21 +263,16 @@ pub(super) async fn touch(
         left -= visited;
         quiet &= touched_only;
         if let Some(touched) = &mut sys.world().workload.touched {
-            touched.push(Touched {
-                task: context.task,
-                instance: context.instance,
-                thread: context.thread,
-                page: walk.last_page(),
-            });
+            let page = walk.last_page();
+            touched.push(Touched { page, ..here });
         }
         match stopped {
             Stopped::Done => {}
             Stopped::Time => {
                 if !singly {
-                    let world = &mut *sys.world();
                     let few = left.min(2 * visited + AHEAD as u64);
-                    let ahead = walk.there_ahead(&world.mm, write, few);
-                    world.sched.promise(ahead * touch_ns, quiet);
+                    let ahead = walk.there_ahead(&sys.world().mm, write, few);
+                    sys.world().sched.promise(ahead * touch_ns, quiet);
                 }
                 sys.suspend().await;
                 quiet = true;
@@ -296,6 +292,17 @@ pub(super) async fn touch(
         quiet = false;
     }
     Ok(())
+}
+
+/// Whether the current task has not been killed, and the region still has this length in bytes.
+fn may_go_on(world: &World, vma: u32, length: u64) -> Result<(), Stop> {
+    if world.sched.current_killed() {
+        return Err(Stop::Killed);
+    }
+    match (world.mm.vmas[vma as usize].ptes.len() as u64) * PAGE_SIZE < length {
+        true => Err(unmapped()),
+        false => Ok(()),
+    }
 }
 
 /// Why a burst of touches ended.
