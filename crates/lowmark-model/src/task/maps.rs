@@ -229,7 +229,7 @@ pub(super) async fn touch_map(
     touch_ns: u64,
 ) -> Result<(), Stop> {
     let vma = context.region(map)?;
-    touch(context, vma, what, touch_ns).await
+    touch(context, vma, what, touch_ns.max(1)).await
 }
 
 /// What a page is: mincore(2), which says of a file whether the page is in memory and else whether it is mapped, or

@@ -211,7 +211,7 @@ fn run_in_order(
     (done, None)
 }
 
-/// Carries out a touch statement on a mapped region; a touch takes so many ns where its page is there.
+/// Carries out a touch statement on a mapped region; a touch takes so many ns, one at least, where its page is there.
 pub(super) async fn touch(
     context: &mut Context,
     vma: u32,
@@ -237,7 +237,6 @@ pub(super) async fn touch(
         page: 0,
     };
     let mut walk = Walk::new(vma, &what, units, total, &mut context.stream);
-    let touch_ns = touch_ns.max(1);
     let mut pace = (what.rate).map(|rate| Pace::new(rate, sys.world().sched.now()));
     let mut left = total;
     // Whether the task has only touched pages since it last went on.
@@ -247,7 +246,6 @@ pub(super) async fn touch(
             sys.sleep_until(pace.next(1)).await;
         }
         let singly = what.rate.is_some() || sys.world().workload.touched.is_some();
-        let burst = if singly { 1 } else { left };
         let (visited, stopped, touched_only) = {
             let world = &mut *sys.world();
             may_go_on(world, vma, length)?;
@@ -255,7 +253,7 @@ pub(super) async fn touch(
                 vma,
                 write,
                 touch_ns,
-                limit: burst,
+                limit: if singly { 1 } else { left },
                 quiet: quiet && !singly,
             };
             touch_until_stopped(world, &mut walk, turn)
