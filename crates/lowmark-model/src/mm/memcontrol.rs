@@ -6,7 +6,7 @@
 //! 3. At `memory.max` the charge first reclaims from the group that is at it; if nothing helps, the run ends.
 //! 4. Beyond `memory.high` the task reclaims before it goes on, and is slowed down ([`high`]).
 //! 5. Reclaim leaves alone what `memory.min` and `memory.low` protect ([`protection`]).
-//! 6. Groups of version 1 may have soft limits: what is beyond them is reclaimed first ([`soft`]).
+//! 6. Groups of version 1 may have soft limits: a reclaimer takes pages of a group beyond its soft limit first ([`soft`]).
 //!
 //! The pages of a group are on LRU lists of their own: see [`Mm::lruvec_of`]. Reclaim goes through those of a group and of
 //! all inside it ([`walk`]). Groups are numbered in that order, so that a group and all inside it have numbers in a row.
@@ -242,7 +242,7 @@ impl Memcontrol {
 }
 
 impl Mm {
-    /// Takes back what a page was charged.
+    /// Uncharges a page from its memory cgroup.
     #[inline]
     pub(super) fn uncharge(&mut self, pfn: Pfn) {
         if !self.memcontrol.of_page.is_empty() {

@@ -221,7 +221,7 @@ pub(super) fn pages_of(world: &World, vma: u32, range: Option<Range>) -> std::op
     }
 }
 
-/// Touches, each of which takes so many ns where its page is there.
+/// Touches a map. A touch of a resident page takes `touch_ns`.
 pub(super) async fn touch_map(
     context: &mut Context,
     map: usize,

@@ -211,7 +211,7 @@ fn run_in_order(
     (done, None)
 }
 
-/// Carries out a touch statement on a mapped region; a touch takes so many ns, one at least, where its page is there.
+/// Carries out a touch statement on a mapped region. A touch of a resident page takes `touch_ns`, at least 1.
 pub(super) async fn touch(
     context: &mut Context,
     vma: u32,

@@ -1,10 +1,11 @@
 //! Soft limits of memory cgroups of version 1 (`memory.soft_limit_in_bytes`).
 //!
-//! 1. Of each group and CPU the pages that were charged or given back are counted. With every 1024th, looked at with every
-//!    128th, the group and all above it are entered in the tree of the node of the page, by what they have beyond their
-//!    soft limits at that moment (`memcg_check_events`, `mem_cgroup_update_tree`).
-//! 2. Reclaim for want of memory takes the group with the most out of the tree of its node, and enters it again by what it
-//!    has beyond then (`mem_cgroup_soft_limit_reclaim`). How it reclaims is `reclaim/vmscan/soft_limit.rs`.
+//! 1. Each group counts, for each CPU, the pages that are charged to it or uncharged from it. It compares the count with a
+//!    threshold every 128 pages, and with a second one every 1024: then the group and all groups above it are entered in
+//!    the tree of the page's node. The key is the group's excess, its usage beyond its soft limit, at that moment
+//!    (`memcg_check_events`, `mem_cgroup_update_tree`).
+//! 2. A reclaimer for the whole node takes the group with the largest excess out of the node's tree, and enters the group
+//!    again with its excess after reclaim (`mem_cgroup_soft_limit_reclaim`). How it reclaims is `reclaim/vmscan/soft_limit.rs`.
 
 use super::Memcontrol;
 use crate::ids::{LruvecId, MemcgId};
@@ -40,7 +41,7 @@ impl Events {
     }
 }
 
-/// What is known of soft limits; empty where no group has one.
+/// Event counts and trees of soft limits; empty where no group has one.
 #[derive(Debug, Default)]
 pub(super) struct SoftLimits {
     /// By group, then by CPU.
@@ -114,7 +115,7 @@ impl Memcontrol {
         None
     }
 
-    /// Enters it again, by what it has now.
+    /// Enters a group in the tree again, by its excess now.
     pub(crate) fn enter_again(&mut self, memcg: MemcgId, lruvec: LruvecId) {
         let excess = self.soft_limit_excess(memcg);
         self.enter(memcg, usize::from(lruvec), excess);
@@ -139,7 +140,7 @@ mod tests {
     use crate::world::World;
     use lowmark_spec::workload::Cgroup;
 
-    /// Two groups with soft limits of so many pages, which have 100 and 100, and one inside the second.
+    /// Two groups of 100 pages each with these soft limits in pages, and a third group of 100 pages inside the second.
     fn memcontrol(soft: [u64; 2]) -> Memcontrol {
         let group = |parent, soft: Option<u64>| Cgroup {
             parent,

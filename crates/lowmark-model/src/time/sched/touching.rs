@@ -118,9 +118,9 @@ mod tests {
     use crate::{Options, example_scenario, started, time};
     use lowmark_spec::workload::{Amount, Op};
 
-    /// When each of some tasks ends on some CPUs, what they read from swap, and how many turns that took: the first goes
-    /// twenty times round so many MiB of 16, the others thousands of times round 256 KiB. `one_by_one` each looks up at every
-    /// touch.
+    /// The times at which the tasks end, the pages that they read from swap, and the turns that they took. RAM is 16 MiB: the
+    /// first task touches `mib` MiB in 20 passes, each other one 256 KiB in some 3000. With `one_by_one` a task ends its turn
+    /// at every touch.
     fn ends(mib: u64, tasks: usize, cpus: u32, one_by_one: bool) -> (Vec<Option<u64>>, u64, u64) {
         let mut scenario = example_scenario();
         scenario.machine.cpus = cpus;

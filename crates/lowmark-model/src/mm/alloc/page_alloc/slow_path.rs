@@ -59,8 +59,8 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// A round has freed so many pages. Pages are no sign that a costly block will be free, so that its rounds are counted
-    /// whatever they free (`should_reclaim_retry`; 0a0337e0d1d1, 4.7).
+    /// Counts a round that freed `progress` pages. Freed pages do not mean that a costly block will be free, so that every round
+    /// for such a block counts as one without progress (`should_reclaim_retry`; 0a0337e0d1d1, 4.7).
     fn note(&mut self, progress: u64, order: usize) {
         self.no_progress = if progress > 0 && order <= PAGE_ALLOC_COSTLY_ORDER {
             0
@@ -215,8 +215,8 @@ impl Mm {
     /// Whether an allocation that found nothing in its rounds so far tries again.
     fn may_retry(&mut self, gfp: Gfp, order: usize, rounds: &Rounds) -> bool {
         match self.kernel.mechanisms.zones.alloc_retry {
-            // A round without progress is the last one, as the OOM killer frees no costly blocks (to 4.1; from 4.2 to 4.6, where
-            // that is not asked, it would spin).
+            // A round without progress is the last one, as the OOM killer frees no costly blocks (to 4.1). Kernels from 4.2 to
+            // 4.6 do not ask that, and the allocation would spin there.
             AllocRetry::Always if order > PAGE_ALLOC_COSTLY_ORDER => {
                 rounds.last > 0 && rounds.reclaimed < 1 << order
             }
@@ -265,8 +265,8 @@ mod tests {
         assert_eq!(after(PAGE_ALLOC_COSTLY_ORDER + 1, &[0, 32, 32]), (3, 64));
     }
 
-    /// A free pageblock of ZONE_DMA, which its reserve keeps from user pages, is no hope for them if what can be reclaimed
-    /// lies in the zone above; in ZONE_DMA itself it is.
+    /// The reserve of ZONE_DMA keeps its free pageblock from allocations of user pages. Such an allocation has no hope of it if
+    /// the reclaimable pages lie in the zone above, and has if they lie in ZONE_DMA.
     #[test]
     fn what_can_be_reclaimed_counts_in_its_own_zone() {
         let gfp = Gfp::user(NodeId::FIRST);

@@ -2,7 +2,7 @@
 //!
 //! 1. locked: keep;
 //! 2. under writeback: mark for reclaim, keep (from 4.11: activate, out of the way); a second go in sync waits (`lumpy.rs`), and
-//!    so does who reclaims for a memory cgroup of version 1;
+//!    a reclaimer for a memory cgroup of version 1 waits as well;
 //! 3. referenced: activate, or keep once; a file page that was only marked may go if it is clean; lumpy reclaim takes all;
 //! 4. anonymous without a slot: give it one, or activate when swap is full;
 //! 5. mapped: unmap;
@@ -396,7 +396,7 @@ impl World {
             return Fate::Wait;
         }
         let lruvec = self.mm.zones[self.mm.pages.zone(pfn)].lruvec;
-        // Writers of groups of version 1 are not throttled: who reclaims for one waits for the page and looks again.
+        // Writers of groups of version 1 are not throttled: a reclaimer for one waits for the page and looks again.
         let legacy = sc.cgroup_reclaim() && self.mm.memcontrol.is_legacy();
         let page = &mut self.mm.pages[pfn];
         let pages = page.folio_nr_pages();
