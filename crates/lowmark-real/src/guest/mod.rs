@@ -411,9 +411,12 @@ fn settings(scenario: &Scenario, options: &GuestOptions) -> Vec<Setting> {
         optional: !options.lru_gen,
     }];
     // What the model is to have of the kernel, the kernel has.
+    // `thp.enabled` raises `min_free_kbytes`: one that is set is written after it.
+    let of_thp = |name: &str| name.starts_with("thp.");
     let knobs = scenario.kernel.sysctl.iter();
     let knobs = knobs.filter(|(name, _)| !name.starts_with(PARTS_OF_THE_MODEL));
-    settings.extend(knobs.map(|(name, value)| Setting {
+    let (first, then): (Vec<_>, Vec<_>) = knobs.partition(|(name, _)| of_thp(name));
+    settings.extend(first.into_iter().chain(then).map(|(name, value)| Setting {
         name: name.clone(),
         value: value.clone(),
         optional: false,

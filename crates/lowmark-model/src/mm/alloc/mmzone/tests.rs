@@ -116,3 +116,40 @@ fn reported_zones_are_taken() {
         ]
     );
 }
+
+/// A guest of 512 MB in which huge pages were asked for, as /proc/zoneinfo of Debian's 6.18.15 shows it: such a machine
+/// boots without them, and writing `enabled` raises `min_free_kbytes`.
+#[test]
+fn huge_pages_that_are_asked_for_raise_the_watermarks_of_a_small_machine() {
+    let zone = |kind, present, managed, initmem| ZoneSpec {
+        node: 0,
+        kind,
+        present,
+        managed,
+        initmem,
+        fragments: Default::default(),
+    };
+    let machine = Machine {
+        zones: vec![
+            zone(ZoneKind::Dma, 3_998, 3_840, 0),
+            zone(ZoneKind::Dma32, 126_938, 114_596, 4_269),
+        ],
+        ..Machine::small(512 << 20, 0)
+    };
+    let marks = |sysctl: &[(&str, &str)]| {
+        let mut settings = kernel("v6.18");
+        for (name, value) in sysctl {
+            settings.sysctl.set(name, value).expect("a setting");
+        }
+        let Built { zones, .. } = Layout::of(&machine, &settings).build(&settings);
+        zones.iter().map(|zone| zone.watermark).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        marks(&[("thp.enabled", "always")]),
+        [[190, 237, 284], [5_680, 7_100, 8_520]]
+    );
+    let low = marks(&[("thp.enabled", "never")]);
+    assert!(low[1][0] < 700, "{low:?}");
+    let asked = marks(&[("min_free_kbytes", "8192"), ("thp.enabled", "always")]);
+    assert_eq!(asked[0][0] + asked[1][0], 2_047, "a value that is written stays");
+}

@@ -3,7 +3,8 @@
 //! 1. `init_per_zone_wmark_min` computes all of it while the kernel still boots, by the pages managed until then.
 //! 2. khugepaged raises `min_free_kbytes`, or has it computed again where there are no huge pages.
 //! 3. The memory of booting is given to the allocator. The watermarks stay; the reserves follow, by version.
-//! 4. A setting that is written has the watermarks computed once more.
+//! 4. A setting that is written has the watermarks computed once more: first `thp.enabled`, of which khugepaged hears as at
+//!    boot, on machines too that are too small to have huge pages unless they are asked for.
 
 use super::{Built, Layout, Zone};
 use crate::kernel::thp::Enabled;
@@ -76,6 +77,10 @@ impl Layout {
             ReserveUpdate::ManagedPages => setup_lowmem_reserve(zones),
         }
         let sysctl = &kernel.sysctl;
+        if sysctl.thp.enabled.is_some() {
+            kbytes = self.min_free_kbytes_of_khugepaged(zones, kernel, kbytes);
+            setup_watermarks(zones, kernel, kbytes, SCALE);
+        }
         if sysctl.min_free_kbytes.is_some() || sysctl.watermark_scale_factor.is_some() {
             let kbytes = sysctl.min_free_kbytes.unwrap_or(kbytes);
             let scale = sysctl.watermark_scale_factor.unwrap_or(SCALE);
