@@ -136,6 +136,12 @@ impl World {
 }
 
 impl World {
+    /// What an access to memory costs now ([`Sched::memory_time`]).
+    #[inline]
+    pub(crate) fn memory_time(&self, ns: Nanos) -> Nanos {
+        self.sched.memory_time(ns)
+    }
+
     pub(crate) fn new(machine: &Machine, kernel: Kernel, trace: Trace) -> World {
         let costs = &machine.costs;
         let block = BlockLayer::new(&machine.devices, costs.request_ns, &kernel);
@@ -156,7 +162,8 @@ impl World {
                 },
                 mechanisms.sched,
             )
-            .with_nodes(machine.nodes.len()),
+            .with_nodes(machine.nodes.len())
+            .with_memory_streams(machine.memory_streams),
             mm,
             block,
             mounts: Mounts::new(machine, mechanisms.files.xfs_ahead),

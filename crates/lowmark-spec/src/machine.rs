@@ -66,6 +66,13 @@ pub const FRAGMENT_ORDERS: usize = 9;
 /// Free blocks by order.
 pub type Fragments = [u64; FRAGMENT_ORDERS];
 
+/// Most CPUs that a machine may have.
+pub const CPUS_MAX: u32 = 4096;
+
+fn cpus_max() -> u32 {
+    CPUS_MAX
+}
+
 /// A machine on which a workload runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
@@ -79,6 +86,10 @@ pub struct Machine {
     pub nodes: Vec<Node>,
     /// CPUs, spread round-robin over the nodes; at least one.
     pub cpus: u32,
+    /// CPUs that memory serves at full speed; at least one. When more are busy, touching, clearing, filling and copying a
+    /// page take each of them longer in proportion. [`CPUS_MAX`]: memory is never short of bandwidth.
+    #[serde(default = "cpus_max")]
+    pub memory_streams: u32,
     /// RAM that the kernel image, `struct page` and the firmware keep: never managed by the allocator.
     /// Taken from node 0.
     pub reserved: u64,
@@ -393,6 +404,7 @@ impl Machine {
             arch: Arch::X86_64,
             nodes: vec![Node { ram }],
             cpus: 1,
+            memory_streams: CPUS_MAX,
             reserved: 0,
             initmem: 0,
             occupied: 0,

@@ -261,6 +261,7 @@ impl Maker {
                 })
                 .collect(),
             cpus: self.small(1, 4096),
+            memory_streams: self.small(4096, 4096),
             reserved: self.pages(0, 1000),
             initmem: self.pages(0, 1000),
             occupied: self.pages(0, 1000),

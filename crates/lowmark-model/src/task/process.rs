@@ -56,7 +56,9 @@ impl Footprint {
                 }
             }
         }
-        let cost = PROCESS_PAGES as u64 * sys.costs.zero_page_ns;
+        let cost = sys
+            .world()
+            .memory_time(PROCESS_PAGES as u64 * sys.costs.zero_page_ns);
         // fork, exec, exit and wait.
         sys.charge_kernel(cost + 4 * sys.costs.syscall_ns).await;
         Ok(footprint)

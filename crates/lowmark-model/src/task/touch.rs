@@ -270,7 +270,8 @@ pub(super) async fn touch(
                 if !singly {
                     let few = left.min(2 * visited + AHEAD as u64);
                     let ahead = walk.there_ahead(&sys.world().mm, write, few);
-                    sys.world().sched.promise(ahead * touch_ns, quiet);
+                    let sched = &mut sys.world().sched;
+                    sched.promise(ahead * sched.memory_time(touch_ns), quiet);
                 }
                 sys.suspend().await;
                 quiet = true;
@@ -322,7 +323,7 @@ enum Stopped {
 struct Turn {
     vma: u32,
     write: bool,
-    /// Time of a touch.
+    /// Time of a touch by a task that has memory for itself.
     touch_ns: u64,
     /// Units, at most.
     limit: u64,
@@ -340,6 +341,7 @@ fn touch_until_stopped(world: &mut World, walk: &mut Walk<'_>, turn: Turn) -> (u
         limit,
         mut quiet,
     } = turn;
+    let touch_ns = world.memory_time(touch_ns);
     let mut touched_only = true;
     let mut visited = 0;
     let stopped = loop {

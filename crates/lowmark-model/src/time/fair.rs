@@ -119,6 +119,8 @@ pub(super) struct Fair {
     queued: i128,
     arrivals: u64,
     cpus: Vec<Option<Running>>,
+    /// CPUs that run a task.
+    busy: u32,
     /// Virtual time that has passed for all, `min_vruntime`; what EEVDF places by when nobody runs.
     floor: Virtual,
     /// Who was woken in order to run next, `cfs_rq->next`.
@@ -134,6 +136,7 @@ impl Fair {
             queued: 0,
             arrivals: 0,
             cpus: vec![None; cpus as usize],
+            busy: 0,
             floor: 0,
             next: None,
         }
@@ -156,6 +159,12 @@ impl Fair {
     #[inline]
     pub(super) fn waits(&self) -> bool {
         !self.queue.is_empty()
+    }
+
+    /// CPUs that run a task.
+    #[inline]
+    pub(super) fn busy(&self) -> u32 {
+        self.busy
     }
 
     /// A CPU that runs nothing.
@@ -253,6 +262,7 @@ impl Fair {
         if self.next == Some(id) {
             self.next = None;
         }
+        self.busy += 1;
         self.cpus[cpu] = Some(Running {
             task: id,
             picked: now,
@@ -269,6 +279,7 @@ impl Fair {
     pub(super) fn put(&mut self, cpu: usize, now: Nanos) {
         self.charge(cpu, now);
         if let Some(running) = self.cpus[cpu].take() {
+            self.busy -= 1;
             self.enqueue(running.task);
         }
     }
@@ -287,6 +298,7 @@ impl Fair {
         entity.lag = lag;
         entity.delayed = delayed;
         self.cpus[cpu] = None;
+        self.busy -= 1;
         if delayed {
             self.enqueue(task);
         }

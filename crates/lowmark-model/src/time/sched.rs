@@ -10,6 +10,7 @@ use super::{Nanos, TIME_MAX};
 use crate::ids::NodeId;
 use crate::kernel::Sched as Rules;
 use crate::world::Interrupt;
+use lowmark_spec::machine::CPUS_MAX;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 use std::future::Future;
@@ -158,6 +159,8 @@ pub(crate) struct Sched {
     current: TaskId,
     live: u32,
     nodes: usize,
+    /// CPUs that memory serves at full speed.
+    memory_streams: u32,
     switch: SwitchCosts,
     last_on_cpu: Vec<Option<TaskId>>,
     /// Whose memory each CPU sees (`cpu_tlbstate.loaded_mm`): kernel threads leave it as it is.
@@ -188,9 +191,27 @@ impl Sched {
             current: TaskId(0),
             live: 0,
             nodes: 1,
+            memory_streams: CPUS_MAX,
             switch,
             last_on_cpu: vec![None; cpus as usize],
             mm_on_cpu: vec![None; cpus as usize],
+        }
+    }
+
+    /// On a machine whose memory serves so many CPUs at full speed.
+    pub(crate) fn with_memory_streams(self, memory_streams: u32) -> Sched {
+        Sched {
+            memory_streams,
+            ..self
+        }
+    }
+
+    /// What takes `ns` of a CPU that has memory for itself: more busy CPUs than memory serves at full speed share it.
+    #[inline]
+    pub(crate) fn memory_time(&self, ns: Nanos) -> Nanos {
+        match self.fair.busy() {
+            busy if busy <= self.memory_streams => ns,
+            busy => ns * Nanos::from(busy) / Nanos::from(self.memory_streams),
         }
     }
 

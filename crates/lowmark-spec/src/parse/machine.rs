@@ -9,7 +9,7 @@
 //! Fields and parts are declared once, here and in the files of the parts, each with how it is read and how it is
 //! written ([`mod@super::write`]).
 
-use crate::machine::{Arch, FileSystem, FsKind, Machine, Node as NumaNode};
+use crate::machine::{Arch, CPUS_MAX, FileSystem, FsKind, Machine, Node as NumaNode};
 
 use super::cited;
 use super::costs;
@@ -44,7 +44,7 @@ impl Word for FsKind {
 }
 
 /// Fields of `[machine]` that hold one value: those that `--set machine.NAME` can change.
-static SCALARS: [Field<Machine>; 9] = [
+static SCALARS: [Field<Machine>; 10] = [
     Field {
         // Its other lines are `[sources]`.
         write: |machine, _| (TEXT.write)(&cited::split(machine).0),
@@ -58,7 +58,8 @@ static SCALARS: [Field<Machine>; 9] = [
             _ => None,
         }
     }),
-    field!("cpus", cpus, up_to::<4096>(), needed "cpus = 2"),
+    field!("cpus", cpus, up_to::<CPUS_MAX>(), needed "cpus = 2"),
+    field!("memory_streams", memory_streams, up_to::<CPUS_MAX>()),
     field!("reserved", reserved, PAGE_OFFSET),
     field!("initmem", initmem, PAGE_OFFSET),
     field!("occupied", occupied, PAGE_OFFSET),

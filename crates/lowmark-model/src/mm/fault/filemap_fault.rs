@@ -177,7 +177,7 @@ impl World {
         self.mm.stat.pgmajfault += 1;
         match self.map_file_page(fault, pfn, page) {
             Step::Done { cost } => Step::Done {
-                cost: cost + self.costs.zero_page_ns,
+                cost: cost + self.memory_time(self.costs.zero_page_ns),
             },
             step => step,
         }
@@ -234,7 +234,7 @@ impl World {
         }
         self.mm.lru_add(copy);
         Step::Done {
-            cost: self.costs.copy_page_ns,
+            cost: self.memory_time(self.costs.copy_page_ns),
         }
     }
 }

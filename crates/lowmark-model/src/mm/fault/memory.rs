@@ -401,7 +401,7 @@ impl World {
         }
         self.mm.lru_add(pfn);
         Step::Done {
-            cost: self.costs.zero_page_ns,
+            cost: self.memory_time(self.costs.zero_page_ns),
         }
     }
 
@@ -477,7 +477,7 @@ impl World {
                 self.mm.add_to_shmem(inode, index, pfn);
                 self.mm.pages[pfn].set(flag::SWAPBACKED);
                 self.mm.lru_add(pfn);
-                cost = self.costs.zero_page_ns;
+                cost = self.memory_time(self.costs.zero_page_ns);
                 pfn
             }
         };

@@ -298,7 +298,7 @@ impl World {
             let bytes = (PAGE_SIZE - *at % PAGE_SIZE).min(end - *at);
             *at += bytes;
             file.readahead.read_to(index, *at);
-            spent += (self.costs.copy_page_ns * bytes).div_ceil(PAGE_SIZE);
+            spent += self.memory_time((self.costs.copy_page_ns * bytes).div_ceil(PAGE_SIZE));
         }
         // A step without cost must not yield: two tasks could go on yielding to each other for ever.
         let passed = spent == 0 || self.sched.spend(Mode::System, spent);

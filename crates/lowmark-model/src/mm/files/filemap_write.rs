@@ -155,8 +155,8 @@ impl World {
             *at += bytes;
             let inode = &mut self.mm.inodes[file.inode];
             inode.size = inode.size.max(*at);
-            spent +=
-                (self.costs.copy_page_ns * bytes).div_ceil(PAGE_SIZE) + self.costs.file_page_ns;
+            let copied = (self.costs.copy_page_ns * bytes).div_ceil(PAGE_SIZE);
+            spent += self.memory_time(copied) + self.costs.file_page_ns;
             if *at >= *folio
                 && let Some(due) = self.dirty_check()
             {

@@ -136,7 +136,7 @@ impl World {
         self.mm.map_huge_anon((vma, index, write), head, table);
         self.mm.stat.thp_fault_alloc += 1;
         Some(Step::Done {
-            cost: self.costs.zero_huge_page_ns,
+            cost: self.memory_time(self.costs.zero_huge_page_ns),
         })
     }
 

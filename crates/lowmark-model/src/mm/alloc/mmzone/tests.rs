@@ -151,5 +151,9 @@ fn huge_pages_that_are_asked_for_raise_the_watermarks_of_a_small_machine() {
     let low = marks(&[("thp.enabled", "never")]);
     assert!(low[1][0] < 700, "{low:?}");
     let asked = marks(&[("min_free_kbytes", "8192"), ("thp.enabled", "always")]);
-    assert_eq!(asked[0][0] + asked[1][0], 2_047, "a value that is written stays");
+    assert_eq!(
+        asked[0][0] + asked[1][0],
+        2_047,
+        "a value that is written stays"
+    );
 }
