@@ -94,6 +94,7 @@ fn reported_zones_are_taken() {
         managed,
         initmem: 0,
         fragments: Default::default(),
+        kept: 0,
     };
     let machine = Machine {
         reserved: 64 << 20,
