@@ -59,6 +59,9 @@ pub fn zone_marks(machine: &Machine, kernel: &Kernel) -> Vec<ZoneMarks> {
 impl Layout {
     /// Reserves and watermarks of zones that manage what they do when the kernel begins; when this is done they
     /// manage all of their pages.
+    ///
+    /// A small machine boots without huge pages. Where the setting is written afterwards khugepaged starts or stops, and computes
+    /// `min_free_kbytes` as it does while larger machines boot (`enabled_store`, `start_stop_khugepaged`).
     pub(super) fn boot(&self, zones: &mut [Zone], kernel: &Kernel) {
         setup_lowmem_reserve(zones);
         let mut kbytes = min_free_kbytes(zones, kernel);
@@ -76,6 +79,10 @@ impl Layout {
             ReserveUpdate::ManagedPages => setup_lowmem_reserve(zones),
         }
         let sysctl = &kernel.sysctl;
+        if managed < THP_RAM_MIN && sysctl.thp.enabled.is_some() {
+            kbytes = self.min_free_kbytes_of_khugepaged(zones, kernel, kbytes);
+            setup_watermarks(zones, kernel, kbytes, SCALE);
+        }
         if sysctl.min_free_kbytes.is_some() || sysctl.watermark_scale_factor.is_some() {
             let kbytes = sysctl.min_free_kbytes.unwrap_or(kbytes);
             let scale = sysctl.watermark_scale_factor.unwrap_or(SCALE);
