@@ -247,3 +247,34 @@ run = [
     // Their pages are unmapped one by one to 6.1.
     assert_eq!(waiting, split);
 }
+
+/// Of each huge page one byte is stored to, in the half that goes. What is left of it holds zeroes: from 6.12 on a split gives that
+/// back, too, so that nothing of it comes from swap when it is read.
+#[test]
+fn a_split_gives_back_what_was_never_written() {
+    let body = r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "32M" },
+  { touch = "m", access = "write", step = "2M" },
+  { unmap = "m", length = "1M", every = "2M" },
+  { map = "n", kind = "anon-private", size = "90M", advice = "nohugepage" },
+  { touch = "n", access = "write" },
+  { repeat = 16, index = "i", do = [
+    { touch = "m", access = "read", offset = "i*2M + 1M", length = "1M" },
+  ] },
+]
+"#;
+    for (kernel, swapped) in [
+        ("v6.1", true),
+        ("v6.11", true),
+        ("v6.12", false),
+        ("v6.18", false),
+    ] {
+        let kernel = format!("{kernel},thp.enabled=always,min_free_kbytes=1024");
+        let recording = record(&kernel, "80M", 997, body);
+        let [split, read] = counters(&recording, ["thp_split_page", "pswpin"]);
+        assert!(split > 0, "{kernel}: none was split");
+        assert_eq!(read > 0, swapped, "{kernel}: {split} split, {read} read");
+    }
+}

@@ -127,6 +127,7 @@ pub fn observed(machine: &Machine, system: &System) -> Machine {
                 managed: zone.managed,
                 initmem,
                 fragments: fragments(zone, system),
+                kept: zone.kept_by_cpus,
             })
         })
         .collect();

@@ -59,6 +59,10 @@ pub struct Zone {
     /// What else is free lies side by side.
     #[serde(default)]
     pub fragments: Fragments,
+    /// Free pages that CPUs keep for themselves when the workload begins (`count` of all pagesets), pages. Watermarks do not
+    /// know of them, and a CPU does not get those of another one before it reclaims.
+    #[serde(default)]
+    pub kept: u64,
 }
 
 /// Orders below that of a pageblock of 2 MiB.

@@ -414,6 +414,10 @@ fn zones_are_those_of_a_kernel() {
             "at most 9 pages of `initmem`",
         ),
         (
+            zone("DMA", 9, 9) + "kept = \"10p\"\n",
+            "at most 9 pages that CPUs keep",
+        ),
+        (
             zone("DMA", 999, 999) + "fragments = [1, 2]\n",
             "at most 1 `fragments` of each order, one for each 2 MiB, found 2 of order 1",
         ),

@@ -462,6 +462,7 @@ impl Maker {
                     managed,
                     initmem: self.count(0, 512),
                     fragments: std::array::from_fn(|_| self.below(2)),
+                    kept: self.below(500),
                 });
             }
         }

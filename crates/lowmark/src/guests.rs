@@ -78,6 +78,11 @@ pub(crate) fn version(image: &KernelImage) -> String {
     of_release(&image.release)
 }
 
+/// The version of the stable kernel that an image was built from, `v6.18.15`: what the model of that very kernel is asked for.
+pub(crate) fn stable_version(image: &KernelImage) -> String {
+    format!("v{}", image.upstream)
+}
+
 /// `v6.18`, by what `uname -r` says.
 pub(crate) fn of_release(release: &str) -> String {
     match release.parse::<Release>() {

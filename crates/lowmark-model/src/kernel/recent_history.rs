@@ -96,6 +96,15 @@ pub(super) const SINCE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "free-pages-of-empty-zones",
+        version: v(6, 13),
+        commit: "6aaced5abd32",
+        summary: "a zone without pages on its lists has its free ones to reclaim; stable kernels of 6.1, 6.6 and 6.12 have this, too",
+        effect: |m| {
+            m.zones.empty_zone = EmptyZone::FreePages;
+        },
+    },
+    Change {
         name: "plugs-in-order",
         version: v(6, 13),
         commit: "e70c301faece",
@@ -229,6 +238,15 @@ pub(super) const SINCE_6_6: &[Change] = &[
         summary: "tasks in the kernel are preempted at the next tick only; possible from 6.13 on, and Debian's choice for 6.18",
         effect: |m| {
             m.sched.preemption = Preemption::Lazy;
+        },
+    },
+    Change {
+        name: "free-pages-counted-once",
+        version: v(6, 18),
+        commit: "4bd22a7ae574",
+        summary: "a zone without pages on its lists has nothing to reclaim again, so that its free pages count once",
+        effect: |m| {
+            m.zones.empty_zone = EmptyZone::Nothing;
         },
     },
     Change {

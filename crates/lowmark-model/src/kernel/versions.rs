@@ -117,6 +117,9 @@ pub(super) const STABLE: &[(&str, Version)] = &[
     ("one-counter-of-tags", v(6, 1)),
     ("free-inode-at-once", v(6, 1)),
     ("free-inode-at-once", v(6, 6)),
+    ("free-pages-of-empty-zones", v(6, 1)),
+    ("free-pages-of-empty-zones", v(6, 6)),
+    ("free-pages-of-empty-zones", v(6, 12)),
 ];
 
 /// The mechanisms that a change alters in the kernel before it.

@@ -29,6 +29,7 @@ pub(crate) use proactive::memory_reclaim;
 pub(crate) use protection::{Protected, unprotected_part};
 pub(crate) use walk::Walk;
 
+use crate::kernel::EmptyZone;
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::types::{Gfp, Lru, Pfn};
@@ -374,11 +375,16 @@ impl Mm {
     }
 
     /// Pages that reclaim may find in a zone, of all groups: from 4.8 on lists hold those of the node's other zones, too
-    /// (`zone_reclaimable_pages`).
+    /// (`zone_reclaimable_pages`). From 6.13 to 6.17 a zone that has none has its free pages.
     pub(crate) fn zone_reclaimable_pages(&self, zone: &Zone, swap: bool) -> u64 {
         let tree = self.lruvec_tree(zone.lruvec);
-        tree.map(|lruvec| self.lruvecs[lruvec].zone_reclaimable(zone.kind, swap))
-            .sum()
+        let listed = tree
+            .map(|lruvec| self.lruvecs[lruvec].zone_reclaimable(zone.kind, swap))
+            .sum();
+        match (listed, self.kernel.mechanisms.zones.empty_zone) {
+            (0, EmptyZone::FreePages) => zone.free,
+            (listed, _) => listed,
+        }
     }
 
     #[inline(never)]

@@ -171,6 +171,7 @@ impl Mm {
         mm.free_boot_memory();
         let occupied = machine.occupied / lowmark_spec::machine::PAGE_SIZE;
         mm.occupy(occupied, &layout.fragments());
+        mm.keep_for_cpus(&layout.kept());
         mm.stat = VmStat::default();
         mm
     }

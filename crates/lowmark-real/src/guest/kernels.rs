@@ -27,6 +27,8 @@ pub struct KernelImage {
     pub path: PathBuf,
     /// `uname -r`, as its header has it.
     pub release: String,
+    /// The kernel.org release that it was built from, such as `6.1.176`: Debian's 6.1 calls itself 6.1.0.
+    pub upstream: String,
     /// Directory with its modules, if one was found.
     pub modules: Option<PathBuf>,
     /// Its configuration, if it was found.
@@ -89,10 +91,11 @@ impl KernelImage {
             path: path.to_owned(),
             found: found.to_owned(),
         };
-        let release = release(&head).ok_or_else(|| match super::elf::is_elf(&head) {
+        let banner = banner(&head).ok_or_else(|| match super::elf::is_elf(&head) {
             true => not_a_kernel("an ELF file; take arch/x86/boot/bzImage, not vmlinux"),
             false => not_a_kernel("something else"),
         })?;
+        let release = release(&banner);
         let parent = path.parent().unwrap_or(Path::new("."));
         let beside = [
             parent.join("modules"),
@@ -110,6 +113,7 @@ impl KernelImage {
             path: path.to_owned(),
             modules: beside.into_iter().find(|directory| directory.is_dir()),
             config: configs.into_iter().find(|config| config.is_file()),
+            upstream: upstream(&banner),
             release,
         })
     }
@@ -137,15 +141,34 @@ impl KernelImage {
     }
 }
 
-/// The release in the header of a bzImage (Documentation/arch/x86/boot.rst).
-fn release(head: &[u8]) -> Option<String> {
+/// `uname -r` in a banner.
+fn release(banner: &str) -> String {
+    let first = banner.split_whitespace().next();
+    first.unwrap_or_default().to_owned()
+}
+
+/// The kernel.org release in a banner: that of Debian's package (`Debian 6.1.176-1`), else the numbers of `uname -r`.
+fn upstream(banner: &str) -> String {
+    let mut words = banner
+        .split_whitespace()
+        .skip_while(|&word| word != "Debian");
+    let packaged = words.nth(1);
+    let named = packaged.or_else(|| banner.split_whitespace().next());
+    let named = named.unwrap_or_default();
+    let end = named.find(|c: char| !c.is_ascii_digit() && c != '.');
+    named[..end.unwrap_or(named.len())].to_owned()
+}
+
+/// The banner in the header of a bzImage (Documentation/arch/x86/boot.rst): `uname -r`, and how it was built.
+fn banner(head: &[u8]) -> Option<String> {
     if head.get(0x202..0x206)? != b"HdrS" {
         return None;
     }
     let at = usize::from(u16::from_le_bytes(head.get(0x20e..0x210)?.try_into().ok()?)) + 0x200;
     let text = head.get(at..)?.split(|byte| *byte == 0).next()?;
     let text = String::from_utf8_lossy(text);
-    Some(text.split_whitespace().next()?.to_owned())
+    text.split_whitespace().next()?;
+    Some(text.into_owned())
 }
 
 /// Fetches Debian's kernel of a version (`6.18`, or `6.18.15`) into the cache; what is there already is
@@ -376,9 +399,30 @@ mod tests {
         head[0x202..0x206].copy_from_slice(b"HdrS");
         head[0x20e..0x210].copy_from_slice(&0x100u16.to_le_bytes());
         head[0x300..0x310].copy_from_slice(b"6.18.15-x (a@b)\0");
-        assert_eq!(release(&head).as_deref(), Some("6.18.15-x"));
+        assert_eq!(
+            banner(&head).map(|it| release(&it)).as_deref(),
+            Some("6.18.15-x")
+        );
         head.truncate(0x210);
-        assert_eq!(release(&head), None);
-        assert_eq!(release(b"MZ"), None);
+        assert_eq!(banner(&head), None);
+        assert_eq!(banner(b"MZ"), None);
+    }
+
+    #[test]
+    fn the_banner_names_the_upstream_release() {
+        for (banner, expected) in [
+            (
+                "6.1.0-50-cloud-amd64 (a@b) #1 SMP Debian 6.1.176-1 (2026-07-02)",
+                "6.1.176",
+            ),
+            (
+                "6.12.117+deb13-cloud-amd64 (a@b) #1 SMP Debian 6.12.117-1 (2026)",
+                "6.12.117",
+            ),
+            ("6.18.15-x (a@b)", "6.18.15"),
+            ("6.18.0 (a@b) #1 SMP", "6.18.0"),
+        ] {
+            assert_eq!(upstream(banner), expected);
+        }
     }
 }

@@ -21,13 +21,14 @@ impl Word for ZoneKind {
 }
 
 /// The fields of a zone.
-static FIELDS: [Field<Zone>; 6] = [
+static FIELDS: [Field<Zone>; 7] = [
     field!("node", node, NODE),
     field!("kind", kind, word::<ZoneKind>(), needed "kind = \"DMA32\""),
     field!("present", present, FRAMES, needed "present = \"130944p\""),
     field!("managed", managed, FRAMES, needed "managed = \"120000p\""),
     field!("initmem", initmem, FRAMES),
     field!("fragments", fragments, FRAGMENTS),
+    field!("kept", kept, FRAMES),
 ];
 
 /// What a zone is of which nothing is said.
@@ -38,6 +39,7 @@ const BARE: Zone = Zone {
     managed: 0,
     initmem: 0,
     fragments: [0; FRAGMENT_ORDERS],
+    kept: 0,
 };
 
 /// Number of a node.
@@ -154,6 +156,16 @@ fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
                 zone.managed, zone.initmem
             ),
             "it is what the kernel says it is freeing when it has booted",
+        ));
+    }
+    if zone.kept > zone.managed {
+        return Err(Problem::new(
+            node.span,
+            format!(
+                "expected at most {} pages that CPUs keep (`kept`), those managed, found {}",
+                zone.managed, zone.kept
+            ),
+            "it is the sum of `count` of the zone's pagesets in /proc/zoneinfo",
         ));
     }
     let blocks = zone.fragments.iter().enumerate();

@@ -117,6 +117,7 @@ mod tests {
         KernelImage {
             path: release.into(),
             release: release.to_owned(),
+            upstream: release.to_owned(),
             modules: None,
             config: None,
         }

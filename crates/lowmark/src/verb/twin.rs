@@ -246,18 +246,25 @@ fn repeated(run: &Run, repeats: u64) -> Vec<Run> {
         .collect()
 }
 
-/// What the model is asked for: the kernel by its version, without the setting that guests alone have.
+/// What the model is asked for: the kernel by its version, with what the stable kernel that ran took over from later ones, and
+/// without the setting that guests alone have.
 fn for_model(run: &Run) -> Scenario {
     let mut scenario = run.scenario.clone();
-    let version = match &run.guest {
-        Some(guest) => guests::version(&guest.image),
-        None => scenario.kernel.version.clone(),
+    let (text, version) = match &run.guest {
+        Some(guest) => (
+            guests::version(&guest.image),
+            guests::stable_version(&guest.image),
+        ),
+        None => (
+            scenario.kernel.version.clone(),
+            scenario.kernel.version.clone(),
+        ),
     };
-    scenario.machine = scenario.machine.under_kernel(&version);
+    scenario.machine = scenario.machine.under_kernel(&text);
     let mut sysctl = scenario.kernel.sysctl.clone();
     sysctl.remove(LRU_GEN);
     scenario.kernel = KernelSpec {
-        text: version.clone(),
+        text,
         version,
         toggles: scenario.kernel.toggles.clone(),
         sysctl,

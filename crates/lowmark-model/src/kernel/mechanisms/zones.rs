@@ -179,6 +179,14 @@ macro_rules! zones {
                     /// Sixteen rounds without progress, or watermarks out of reach even with all reclaimable pages.
                     Bounded = "bounded",
                 }
+                /// What a zone without pages on its lists has to reclaim (`zone_reclaimable_pages`).
+                empty_zone: EmptyZone {
+                    /// Nothing.
+                    Nothing = "nothing",
+                    /// Its free pages. Where they are added to the free ones they count twice (`should_reclaim_retry`,
+                    /// `compaction_zonelist_suitable`).
+                    FreePages = "free-pages" needs(reclaim.lru_unit = LruUnit::Node),
+                }
             }
         }
     };

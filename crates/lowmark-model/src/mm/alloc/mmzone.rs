@@ -205,6 +205,7 @@ impl Layout {
                         managed: high - low,
                         initmem: 0,
                         fragments: Default::default(),
+                        kept: 0,
                     });
                 }
                 low = high;
@@ -245,6 +246,7 @@ impl Layout {
             managed: pages,
             initmem: 0,
             fragments: Default::default(),
+            kept: 0,
         };
         Layout {
             zones: zones.iter().map(zone).collect(),
@@ -258,6 +260,11 @@ impl Layout {
     /// Free blocks between pages in use, by zone.
     pub(in crate::mm) fn fragments(&self) -> TiVec<ZoneId, Fragments> {
         self.zones.iter().map(|zone| zone.fragments).collect()
+    }
+
+    /// Free pages that CPUs keep for themselves, by zone.
+    pub(in crate::mm) fn kept(&self) -> TiVec<ZoneId, u64> {
+        self.zones.iter().map(|zone| zone.kept).collect()
     }
 
     /// CPUs of a node: they are spread evenly.

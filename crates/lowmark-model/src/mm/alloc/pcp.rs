@@ -314,6 +314,27 @@ impl Zone {
         block
     }
 
+    /// Each CPU has its part of so many movable pages on its list, as far as the list may be long, and the list of a CPU of 6.7
+    /// and later has become as long as that.
+    pub(super) fn keep_in_pcp(&mut self, pages: &mut Pages, count: u64) {
+        let cpus = self.pcp.lists.len();
+        let each = (count / cpus as u64).min(self.pcp.high_max.into()) as u32;
+        let index = list_index(0, MigrateType::Movable);
+        for cpu in 0..cpus {
+            let mut mode = RmqueueMode::Normal;
+            for _ in 0..each {
+                let Some(pfn) = self.rmqueue(pages, 0, MigrateType::Movable, &mut mode) else {
+                    break;
+                };
+                pages[pfn].set(flag::PCP);
+                let list = &mut self.pcp.lists[cpu];
+                list.blocks[index].push_back(pfn);
+                list.count += 1;
+                list.high = list.high.max(list.count);
+            }
+        }
+    }
+
     /// kswapd begins or ends to reclaim for the zone (`set_reclaim_active`).
     pub(crate) fn set_reclaim_active(&mut self, active: bool) {
         self.pcp.reclaim_active = active;

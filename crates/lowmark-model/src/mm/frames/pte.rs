@@ -51,9 +51,10 @@ impl Pte {
         Pte(pfn << PAYLOAD | self.0 & ((1 << PAYLOAD) - 1))
     }
 
-    /// The same of a page that was copied, and that nobody shares any more.
+    /// The same of a page that was copied, and that nobody shares any more. The copy was stored to (`collapse_huge_page`:
+    /// `pmd_mkdirty`).
     pub(in crate::mm) fn collapsed_to(self, pfn: Pfn) -> Pte {
-        Pte(self.moved_to(pfn).0 | WRITABLE)
+        Pte(self.moved_to(pfn).0 | WRITABLE | DIRTY)
     }
 
     /// Whether stores need no fault.
@@ -131,6 +132,13 @@ impl Pte {
     #[inline]
     pub(crate) fn is_young(self) -> bool {
         self.0 & YOUNG != 0
+    }
+
+    /// `pte_mkyoung`
+    pub(in crate::mm) fn mkyoung(&mut self) {
+        if self.is_present() {
+            self.0 |= YOUNG;
+        }
     }
 
     pub(crate) fn is_dirty(self) -> bool {

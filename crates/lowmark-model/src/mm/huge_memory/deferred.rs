@@ -138,7 +138,6 @@ impl Mm {
                 continue;
             }
             if underused {
-                self.free_unused(head);
                 self.stat.thp_underused_split_page += 1;
             }
             self.split_huge_page(head);
@@ -166,13 +165,15 @@ impl Mm {
         })
     }
 
-    /// `try_to_map_unused_to_zeropage`: what was never written is mapped to the page of zeroes.
-    fn free_unused(&mut self, head: Pfn) {
-        if self.is_pmd_mapped(head) {
-            let (vma, index) = self.mappings.of(self.pages[head].owner);
-            self.split_huge_pmd(vma as u32, index as u32);
-        }
-        let unwritten: Vec<Pfn> = self.unwritten(head).collect();
+    /// `try_to_map_unused_to_zeropage`: where a huge page is split, what was never written of it is mapped to the page of zeroes
+    /// (b1f202060afe, 6.12, of every huge page, whoever splits it), but for what is locked in memory.
+    pub(super) fn free_unused(&mut self, head: Pfn) {
+        let is_locked = |pfn: Pfn| {
+            let (vma, index) = self.mappings.of(self.pages[pfn].owner);
+            self.vmas[vma].parts.at(index as u32).locked
+        };
+        let unwritten = self.unwritten(head).filter(|&pfn| !is_locked(pfn));
+        let unwritten: Vec<Pfn> = unwritten.collect();
         for pfn in unwritten {
             let page = self.pages[pfn];
             self.anon_pte(page).map_zeroes();

@@ -38,9 +38,17 @@ impl Mm {
     }
 
     /// The 2 MiB around a page of a region are mapped by a table from now on.
+    ///
+    /// The entry knew of its 2 MiB only that something there was accessed, so that afterwards each of the 512 PTEs is young if
+    /// it was (`__split_huge_pmd_locked`: `young`).
     pub(crate) fn split_huge_pmd(&mut self, vma: u32, index: u32) {
         self.clear_huge_pmd(vma, index);
         self.stat.thp_split_pmd += 1;
+        let first = first_of_extent(index) as usize;
+        let ptes = &mut self.vmas[vma as usize].ptes[first..first + HPAGE_PMD_NR as usize];
+        if ptes.iter().any(|pte| pte.is_young()) {
+            ptes.iter_mut().for_each(|pte| pte.mkyoung());
+        }
     }
 
     /// A region is about to be cut, or treated in two ways, before a page of it: what maps the 2 MiB around the page as one
@@ -142,7 +150,7 @@ impl Mm {
     }
 
     /// `split_huge_page`: its frames are pages of their own. Those that nobody maps or has in swap are free, the head of a
-    /// page that is off its list excepted. The others go to the head of the list that it was on, where the kernel has
+    /// page that is off its list excepted. From 6.12 on nobody maps what was never written either. The others go to the head of the list that it was on, where the kernel has
     /// them stay in its place; of a page that is on none, they are given back.
     pub(crate) fn split_huge_page(&mut self, head: Pfn) -> Vec<Pfn> {
         debug_assert!(!self.pages[head].has_any(flag::LOCKED | flag::WRITEBACK));
@@ -152,6 +160,9 @@ impl Mm {
             }
             let (vma, index) = self.mappings.of(self.pages[head].owner);
             self.split_huge_pmd(vma as u32, index as u32);
+        }
+        if self.kernel.mechanisms.huge.thp_split == ThpSplit::Underused {
+            self.free_unused(head);
         }
         self.unqueue(head);
         self.huge.forget(head);

@@ -60,6 +60,9 @@ pub fn zone_marks(machine: &Machine, kernel: &Kernel) -> Vec<ZoneMarks> {
 impl Layout {
     /// Reserves and watermarks of zones that manage what they do when the kernel begins; when this is done they
     /// manage all of their pages.
+    ///
+    /// A small machine boots without huge pages. Where the setting is written afterwards khugepaged starts or stops, and computes
+    /// `min_free_kbytes` as it does while larger machines boot (`enabled_store`, `start_stop_khugepaged`).
     pub(super) fn boot(&self, zones: &mut [Zone], kernel: &Kernel) {
         setup_lowmem_reserve(zones);
         let mut kbytes = min_free_kbytes(zones, kernel);

@@ -48,6 +48,14 @@ impl Mm {
         }
     }
 
+    /// CPUs keep so many free pages of each zone for themselves, each as many as the others, since processes that booting ran
+    /// have freed them.
+    pub(in crate::mm) fn keep_for_cpus(&mut self, kept: &TiSlice<ZoneId, u64>) {
+        for (zone, &count) in kept.iter_enumerated() {
+            self.zones[zone].keep_in_pcp(&mut self.pages, count);
+        }
+    }
+
     /// Takes `count` pages out of reach for good: memory that the workload does not describe. Between them are the given
     /// free blocks of each zone.
     pub(in crate::mm) fn occupy(&mut self, count: u64, fragments: &TiSlice<ZoneId, Fragments>) {

@@ -266,12 +266,18 @@ mod tests {
     }
 
     /// The reserve of ZONE_DMA keeps its free pageblock from allocations of user pages. Such an allocation has no hope of it if
-    /// the reclaimable pages lie in the zone above, and has if they lie in ZONE_DMA.
+    /// the reclaimable pages lie in the zone above, and has if they lie in ZONE_DMA; from 6.13 to 6.17 it also has if ZONE_DMA
+    /// has nothing on its lists, as its pageblock counts twice then.
     #[test]
     fn what_can_be_reclaimed_counts_in_its_own_zone() {
         let gfp = Gfp::user(NodeId::FIRST);
-        for version in ["v4.8", "v6.1", "v6.18"] {
-            for (reclaimable, hope) in [(ZoneType::Dma32, false), (ZoneType::Dma, true)] {
+        for (version, twice) in [
+            ("v4.8", false),
+            ("v6.1", false),
+            ("v6.17", true),
+            ("v6.18", false),
+        ] {
+            for (reclaimable, hope) in [(ZoneType::Dma32, twice), (ZoneType::Dma, true)] {
                 let mut world = World::of_version(version);
                 let mm = &mut world.mm;
                 mm.drain_all_pages();

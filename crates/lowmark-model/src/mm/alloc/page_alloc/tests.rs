@@ -40,6 +40,7 @@ fn memory(version: &str, free: &[(Pfn, u32)]) -> Mm {
             managed: pages,
             initmem: 0,
             fragments: Default::default(),
+            kept: 0,
         }],
         ..Machine::small(pages * PAGE_SIZE, 0)
     };
@@ -352,6 +353,7 @@ fn zone_dma_begins_with_an_unmovable_pageblock() {
         managed,
         initmem: 0,
         fragments: Default::default(),
+        kept: 0,
     };
     for version in ["v6.1", "v6.18"] {
         let machine = Machine {
@@ -391,6 +393,7 @@ fn fragments_lie_between_pages_in_use() {
         managed: 50_246,
         initmem: 0,
         fragments,
+        kept: 0,
     };
     for version in ["v6.1", "v6.18"] {
         let machine = |fragments, occupied| Machine {

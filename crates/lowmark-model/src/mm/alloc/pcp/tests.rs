@@ -202,3 +202,36 @@ fn batches_grow_with_allocations_in_a_row() {
     }
     assert_eq!(drops[..6], [31, 62, 124, 248, 496, 992]);
 }
+
+/// What CPUs keep when the workload begins is not free, and no list is longer than the kernel's may be.
+#[test]
+fn kept_pages_are_on_the_lists_from_the_beginning() {
+    for (version, asked, expected) in [
+        ("v6.18", 5_000, 5_000),
+        ("v6.18", 100_000, 2 * 8_128),
+        ("v4.18", 5_000, 2 * 186),
+    ] {
+        let kernel = kernel(version);
+        let mut machine = machine(2);
+        machine.zones = vec![lowmark_spec::machine::Zone {
+            node: 0,
+            kind: lowmark_spec::machine::ZoneKind::Dma32,
+            present: 131_072,
+            managed: 130_048,
+            initmem: 0,
+            fragments: Default::default(),
+            kept: 0,
+        }];
+        let free = Mm::new(&machine, kernel.clone()).zones[ZoneId::FIRST].free;
+        machine.zones[0].kept = asked;
+        let mut mm = Mm::new(&machine, kernel);
+        let zone = &mm.zones[ZoneId::FIRST];
+        assert_eq!(
+            (zone.pcp.len(), free - zone.free),
+            (expected, expected),
+            "{version}"
+        );
+        mm.drain_all_pages();
+        assert_eq!(mm.zones[ZoneId::FIRST].free, free, "{version}");
+    }
+}

@@ -7,7 +7,7 @@
 use crate::ids::NodeId;
 use crate::kernel::DirectThrottle;
 use crate::mm::reclaim::vmscan::throttle::MAX_KSWAPD_FAILURES;
-use crate::mm::types::{Gfp, Lru, Mark, ZoneType};
+use crate::mm::types::{Gfp, Mark, ZoneType};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
 use lowmark_record::event::gfp;
@@ -56,12 +56,7 @@ impl World {
         let (mut reserve, mut free) = (0, 0);
         for &zone in &self.mm.nodes[node].zones {
             let zone = &self.mm.zones[zone];
-            let found = |lru: Lru| {
-                let mut sets = self.mm.lruvec_tree(zone.lruvec);
-                (lru.is_file() || swap)
-                    && sets.any(|set| self.mm.lruvecs[set].zone_len(zone.kind, lru) > 0)
-            };
-            let counts = || all_zones || Lru::EVICTABLE.into_iter().any(found);
+            let counts = || all_zones || self.mm.zone_reclaimable_pages(zone, swap) > 0;
             if zone.kind <= ZoneType::Normal && counts() {
                 reserve += zone.mark(Mark::Min);
                 free += zone.free;
