@@ -9,7 +9,7 @@
 //!
 //! Slabs of all nodes are in the same lists.
 
-use crate::ids::NodeId;
+use crate::ids::{MemcgId, NodeId};
 use crate::kernel::Kernel;
 use crate::mm::Mm;
 use crate::mm::alloc::page_alloc::alloc_pages;
@@ -111,6 +111,11 @@ impl Cache {
         }
     }
 
+    /// Bytes that a memory cgroup is charged for an object: with it goes a pointer to who is (`obj_full_size`).
+    pub(crate) fn charge(self) -> u64 {
+        self.size() + size_of::<u64>() as u64
+    }
+
     /// Type of the pageblocks that its slabs belong in: reclaimable if a shrinker can shrink it (SLAB_RECLAIM_ACCOUNT).
     fn migrate_type(self) -> MigrateType {
         match self {
@@ -123,6 +128,15 @@ impl Cache {
 }
 
 impl Cache {
+    /// What an object is allocated with by who can wait: an inode of ext4 without `__GFP_FS` (`ext4_alloc_inode`).
+    pub(in crate::mm) fn waiting_gfp(self, node: NodeId) -> Gfp {
+        let gfp = Gfp::kernel(node).with(self.gfp());
+        match self {
+            Cache::Ext4Inode => gfp.without(gfp::FS),
+            _ => gfp,
+        }
+    }
+
     /// What its slabs are allocated with besides (`allocflags`).
     fn gfp(self) -> u64 {
         match self.migrate_type() {
@@ -134,6 +148,32 @@ impl Cache {
 
 /// An object for which there was no memory.
 pub(crate) const NO_OBJECT: Object = NONE;
+
+/// An object is the number of its slab below this bit, and above it the memory cgroup that is charged for it.
+const GROUP_SHIFT: u32 = 28;
+
+/// The number of the slab in which an object lies.
+#[inline]
+fn slab_of(object: Object) -> usize {
+    (object & ((1 << GROUP_SHIFT) - 1)) as usize
+}
+
+/// The memory cgroup that is charged for an object; the root if there was no memory for it.
+#[inline]
+pub(crate) fn group_of(object: Object) -> MemcgId {
+    match object {
+        NO_OBJECT => MemcgId::ROOT,
+        _ => MemcgId::from((object >> GROUP_SHIFT) as usize),
+    }
+}
+
+/// An object that belongs to nobody, charged to a group.
+pub(in crate::mm) fn charged_to(memcg: MemcgId, object: Object) -> Object {
+    match object {
+        NO_OBJECT => NO_OBJECT,
+        _ => object | (usize::from(memcg) as u32) << GROUP_SHIFT,
+    }
+}
 
 /// Largest order of a slab (`slub_max_order`).
 const MAX_ORDER: u32 = 3;
@@ -412,6 +452,11 @@ impl Slub {
         self.is_on
     }
 
+    /// Whether any object has a slab.
+    pub(in crate::mm) fn has_slabs(&self) -> bool {
+        !self.caches.is_empty()
+    }
+
     /// Whether what drivers allocate for requests does.
     #[inline]
     pub(crate) fn is_of_drivers(&self) -> bool {
@@ -427,7 +472,7 @@ impl Slub {
 
     /// The node on which an object lies; the first for those of slabs that there were before the workload.
     pub(crate) fn pfn_of(&self, cache: Cache, object: Object) -> Option<Pfn> {
-        let slab = self.caches.get(cache.number())?.slabs.get(object as usize);
+        let slab = self.caches.get(cache.number())?.slabs.get(slab_of(object));
         slab.map(|slab| slab.pfn).filter(|&pfn| pfn != NONE)
     }
 
@@ -492,7 +537,7 @@ pub(in crate::mm) async fn alloc_object_waiting(
     cache: Cache,
     node: NodeId,
 ) -> Result<Object, OutOfMemory> {
-    let gfp = Gfp::kernel(node).with(cache.gfp());
+    let gfp = cache.waiting_gfp(node);
     let found = {
         let world = &mut *sys.world();
         let cpu = world.mm.cpu;
@@ -526,9 +571,13 @@ impl Mm {
         if object == NO_OBJECT {
             return;
         }
+        let memcg = group_of(object);
+        if memcg != MemcgId::ROOT {
+            self.uncharge_object(memcg, cache.charge());
+        }
         let mut discarded = Vec::new();
-        let cpu = self.cpu;
-        self.slub.caches[cache.number()].free(cpu, object, &mut discarded);
+        let (cpu, slab) = (self.cpu, slab_of(object) as Object);
+        self.slub.caches[cache.number()].free(cpu, slab, &mut discarded);
         for (pfn, order) in discarded {
             self.free_pages(pfn, order);
         }
