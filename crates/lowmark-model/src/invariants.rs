@@ -22,6 +22,7 @@ pub(crate) fn check(world: &World) {
     slots_and_cache_agree(&world.mm);
     huge_pages::check(&world.mm);
     objects::check(&world.mm, world.mm.kernel.mechanisms.swap.swap_cache_index);
+    objects::groups_are_charged_for_their_objects(&world.mm);
     objects::requests_have_their_tables(world);
     objects::io_has_bios(world);
     files::check(world);

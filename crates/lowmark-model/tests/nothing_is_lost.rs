@@ -23,7 +23,7 @@ struct Writer {
     kernels: &'static [&'static str],
 }
 
-const WRITERS: [Writer; 10] = [
+const WRITERS: [Writer; 12] = [
     Writer {
         name: "dd-n",
         set: &[("n", "4"), ("length", "1s")],
@@ -53,6 +53,13 @@ const WRITERS: [Writer; 10] = [
         kernels: &["v2.6.37", "v3.2"],
     },
     Writer {
+        name: "iozone",
+        set: &[("size", "15M")],
+        slower: 1,
+        check_every: 1000,
+        kernels: &KERNELS,
+    },
+    Writer {
         name: "kernbench",
         set: &[
             ("objects", "100"),
@@ -69,6 +76,13 @@ const WRITERS: [Writer; 10] = [
     Writer {
         name: "mapped-file-write",
         set: &[("rounds", "2"), ("total", "2*RAM")],
+        slower: 1,
+        check_every: 100,
+        kernels: &KERNELS,
+    },
+    Writer {
+        name: "oltp",
+        set: &[("clients", "3"), ("transactions", "10")],
         slower: 1,
         check_every: 100,
         kernels: &KERNELS,

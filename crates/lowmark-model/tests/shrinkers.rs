@@ -4,6 +4,7 @@
 mod common;
 
 use lowmark_model::{Options, run};
+use lowmark_record::event::gfp;
 use lowmark_record::{Field, Kind, Outcome, Recording};
 
 /// A kernel of each era: lists by zone and a cache for all file systems; nodes; the priority; inodes with pages off the
@@ -273,4 +274,89 @@ fn shadows_are_forgotten() {
             assert!((2_000..3_600).contains(&forgotten), "{kernel}: {forgotten}");
         }
     }
+}
+
+/// A group reads files until it is at its limit, while the machine has plenty of memory; another has as many of its own.
+const IN_A_GROUP: &str = r#"
+[cgroup.box]
+max = "4M"
+[cgroup.other]
+[fileset.small]
+fs = "other"
+directories = 2
+files = 500
+size = "4K"
+exists = true
+[fileset.others]
+fs = "other"
+directories = 1
+files = 1000
+size = "4K"
+exists = true
+[barrier.there]
+[task.other]
+cgroup = "other"
+run = [{ stat_walk = "others" }, { barrier = "there" }]
+[task.files]
+cgroup = "box"
+run = [
+  { stat_walk = "small" },
+  { barrier = "there" },
+  { repeat = 1000, do = [{ read = "small" }] },
+  { map = "m", kind = "anon-private", size = "3M" },
+  { touch = "m", access = "write" },
+  { touch = "m", access = "read" },
+]
+"#;
+
+/// Objects are charged to the group whose task made them, and reclaim of the group shrinks these and no others.
+#[test]
+fn a_group_at_its_limit_shrinks_its_own_objects() {
+    for kernel in ["v6.1", "v6.18"] {
+        let recording = record(kernel, IN_A_GROUP, true);
+        assert_eq!(counter(&recording, "pgscan_kswapd"), 0, "{kernel}");
+        assert!(counter(&recording, "slabs_scanned") > 0, "{kernel}");
+        // A thousand inodes of 1096 bytes and dentries of 200 are the other's still, in pages.
+        let of_other = recording.state.get("cgroup/other/memory.current").copied();
+        let objects = 1000 * (1096 + 200);
+        assert!(
+            of_other.is_some_and(|bytes| bytes >= objects),
+            "{of_other:?}"
+        );
+        let within = |kind: Kind| recording.events.iter().filter(|e| e.kind == kind).count();
+        assert!(within(Kind::MemcgReclaimBegin) > 0, "{kernel}");
+        assert!(within(Kind::ShrinkSlabStart) > 0, "{kernel}");
+
+        let without = record(&format!("{kernel},model.cgroup_slab=off"), IN_A_GROUP, true);
+        assert_eq!(counter(&without, "slabs_scanned"), 0, "{kernel}");
+    }
+}
+
+/// Who reads ahead may not call shrinkers of file systems from 5.8 on, and nobody who needs pages of XFS from 3.15 on.
+#[test]
+fn who_reads_ahead_leaves_file_systems_alone() {
+    let memory = r#"  { map = "m", kind = "anon-private", size = "3M" },
+  { touch = "m", access = "write" },
+  { touch = "m", access = "read" },
+"#;
+    let reads = IN_A_GROUP.replace(
+        memory,
+        "  { repeat = 2000, do = [{ read = \"small\" }] },\n",
+    );
+    assert_ne!(reads, IN_A_GROUP);
+    let on_xfs = reads.replace("fs = \"other\"", "fs = \"data\"");
+    // Of the times that the group was reclaimed from, those by who might.
+    let might = |kernel: &str, body: &str| {
+        let recording = record(kernel, body, false);
+        let begins = recording.events.iter();
+        let begins = begins.filter(|event| event.kind == Kind::MemcgReclaimBegin);
+        let flags: Vec<u64> = begins
+            .filter_map(|event| event.get(Field::GfpFlags))
+            .collect();
+        assert!(flags.len() > 10, "{kernel}");
+        flags.iter().filter(|&&flags| flags & gfp::FS != 0).count() * 10 / flags.len()
+    };
+    assert_eq!(might("v6.1", &reads), 0);
+    assert_eq!(might("v6.1-readahead-nofs", &reads), 10);
+    assert_eq!(might("v6.1-readahead-nofs", &on_xfs), 0);
 }

@@ -2,9 +2,10 @@
 
 use crate::kernel::SwapCacheIndex;
 use crate::mm::Mm;
-use crate::mm::alloc::slub::{Cache, NO_OBJECT};
+use crate::mm::alloc::slub::{Cache, NO_OBJECT, group_of};
 use crate::mm::alloc::xarray::{CHUNK_SHIFT, Nodes};
 use crate::mm::fault::shmem::ShmemEntry;
+use crate::mm::files::inode::Inode;
 use crate::world::World;
 
 /// What drivers have allocated belongs to requests.
@@ -20,6 +21,34 @@ pub(super) fn requests_have_their_tables(world: &World) {
 pub(super) fn io_has_bios(world: &World) {
     let in_use = world.mm.slub.in_use(Cache::Bio);
     assert_eq!(in_use, world.bios.len() as u64, "bios in memory");
+}
+
+/// Groups are charged for the objects that say so, byte by byte.
+pub(super) fn groups_are_charged_for_their_objects(mm: &Mm) {
+    if mm.memcontrol.len() == 1 {
+        return;
+    }
+    let dentries = mm.shrinkers.dentries.iter();
+    let dentries = dentries.map(|dentry| (Cache::Dentry, dentry.cached.object));
+    let of_inode = |file: &Inode| (mm.shrinkers.inode_cache(file.fs), file.cached.object);
+    let inodes = mm.inodes.iter().map(of_inode);
+    let files = mm.inodes.iter().flat_map(|file| file.nodes.objects());
+    let shared = mm
+        .shmem
+        .iter()
+        .flat_map(|object| object.tree.parts().0.objects());
+    let nodes = files.chain(shared).map(|node| (Cache::RadixTreeNode, node));
+    let mut bytes = vec![0; mm.memcontrol.len()];
+    for (cache, object) in dentries.chain(inodes).chain(nodes) {
+        bytes[usize::from(group_of(object))] += cache.charge();
+    }
+    for (memcg, charged) in mm.memcontrol.object_bytes() {
+        assert_eq!(
+            charged,
+            bytes[usize::from(memcg)],
+            "bytes of objects of memory cgroup {memcg}"
+        );
+    }
 }
 
 /// Every object in use is somebody's, and trees have the leaves that their entries need.

@@ -116,6 +116,10 @@ switched! {
     /// `memory.swap.max`, `memory.reclaim`, `memory.events` and reclaim's part of `memory.stat`; of v1 limits and soft limits.
     /// A workload with groups is refused without it.
     memory_cgroups: OLDEST, Some(v(6, 0)), Some(v(6, 0));
+    /// Memory cgroups are charged for objects in slabs, by the object since 964d4bd370d5 (5.9), and their caches are shrunk
+    /// apart (cb731d6c62bb, 4.0). The model charges them for dentries, inodes and, with `slab_pages`, nodes of trees of files;
+    /// not for stacks and other objects of the kernel. Without it all objects are the root's.
+    cgroup_slab: v(3, 8), Some(v(6, 0)), Some(v(6, 0));
 }
 
 const fn absent(
@@ -153,12 +157,6 @@ pub const ABSENT: &[Subject] = &[
         v(5, 8),
         None,
         "`memory.swap.high` of memory cgroups, beyond which tasks are slowed down.",
-    ),
-    absent(
-        "cgroup_slab",
-        v(3, 8),
-        None,
-        "Memory cgroups are charged for objects in slabs and for stacks, and from 4.0 on their caches are shrunk apart (cb731d6c62bb). In the model they are charged for pages of users and for page tables, and all objects are the root's.",
     ),
     absent(
         "oom_killer",

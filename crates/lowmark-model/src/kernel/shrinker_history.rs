@@ -78,6 +78,15 @@ pub(super) const SHRINKERS: &[Change] = &[
         },
     },
     Change {
+        name: "xfs-page-cache-nofs",
+        version: v(3, 15),
+        commit: "ad22c7a043c2",
+        summary: "who needs a page of a file on XFS calls no shrinkers of file systems",
+        effect: |m| {
+            m.files.page_cache_gfp = PageCacheGfp::XfsNoFs;
+        },
+    },
+    Change {
         name: "slab-in-shrink-zone",
         version: v(3, 19),
         commit: "6b4f7799c6a5",
@@ -177,6 +186,15 @@ pub(super) const SHRINKERS: &[Change] = &[
         },
     },
     Change {
+        name: "readahead-nofs",
+        version: v(5, 8),
+        commit: "f2c817bed58d",
+        summary: "who reads ahead calls no shrinkers of file systems",
+        effect: |m| {
+            m.files.page_cache_gfp = PageCacheGfp::ReadaheadNoFs;
+        },
+    },
+    Change {
         name: "deferral-by-priority",
         version: v(5, 13),
         commit: "18bb473e5031",
@@ -210,6 +228,15 @@ pub(super) const SHRINKERS: &[Change] = &[
         summary: "inodes with pages stay off the list of unused ones",
         effect: |m| {
             m.shrinker.inode_pages = InodePages::OffList;
+        },
+    },
+    Change {
+        name: "groups-get-no-slab-credit",
+        version: v(6, 4),
+        commit: "583c27a167c2",
+        summary: "what shrinkers free does not count as reclaimed for a memory cgroup at its limit",
+        effect: |m| {
+            m.memcg.group_slab_credit = GroupSlabCredit::None;
         },
     },
     Change {

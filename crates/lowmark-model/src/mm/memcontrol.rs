@@ -6,7 +6,8 @@
 //! 3. At `memory.max` the charge first reclaims from the group that is at it; if nothing helps, the run ends.
 //! 4. Beyond `memory.high` the task reclaims before it goes on, and is slowed down ([`high`]).
 //! 5. Reclaim leaves alone what `memory.min` and `memory.low` protect ([`protection`]).
-//! 6. Groups of version 1 may have soft limits: a reclaimer takes pages of a group beyond its soft limit first ([`soft`]).
+//! 6. Objects that a group's tasks leave in the caches of file systems count, too ([`kmem`]).
+//! 7. Groups of version 1 may have soft limits: a reclaimer takes pages of a group beyond its soft limit first ([`soft`]).
 //!
 //! The pages of a group are on LRU lists of their own: see [`Mm::lruvec_of`]. Reclaim goes through those of a group and of
 //! all inside it ([`walk`]). Groups are numbered in that order, so that a group and all inside it have numbers in a row.
@@ -15,6 +16,7 @@ mod charge;
 mod counter;
 mod events;
 mod high;
+mod kmem;
 mod proactive;
 mod protection;
 mod soft;
@@ -25,6 +27,7 @@ use crate::ids::{LruvecId, MemcgId};
 pub(crate) use charge::{alloc_charged, alloc_folio_charged, charge_folio};
 pub(crate) use events::{Event, Reclaimer};
 pub(crate) use high::handle_over_high;
+pub(in crate::mm) use kmem::alloc_charged_object_waiting;
 pub(crate) use proactive::memory_reclaim;
 pub(crate) use protection::{Protected, unprotected_part};
 pub(crate) use walk::Walk;
@@ -79,7 +82,11 @@ struct Memcg {
     dirty: u64,
     /// `memory.stat`: `file_writeback` and those of swap, pages.
     writeback: u64,
-    /// Both as they were when counters were last flushed.
+    /// Pages charged for objects in slabs (`memcg->kmem`), its own.
+    kmem: u64,
+    /// Bytes of these that are nobody's and no CPU's (`nr_charged_bytes`).
+    loose: u64,
+    /// Dirty pages and those under writeback as they were when counters were last flushed.
     flushed: (u64, u64),
 }
 
@@ -105,6 +112,8 @@ impl Memcg {
             counts: Default::default(),
             dirty: 0,
             writeback: 0,
+            kmem: 0,
+            loose: 0,
             flushed: (0, 0),
         }
     }
@@ -117,6 +126,8 @@ pub(crate) struct Memcontrol {
     groups: TiVec<MemcgId, Memcg>,
     /// By CPU.
     stocks: Vec<Stock>,
+    /// By CPU, for objects.
+    obj_stocks: Vec<kmem::ObjStock>,
     /// Group of each frame; empty without groups.
     of_page: Vec<MemcgId>,
     /// Where the reclaimers of each group are on each node; empty without groups.
@@ -296,6 +307,7 @@ impl Mm {
         self.memcontrol = Memcontrol {
             groups,
             stocks: vec![no_stock; cpus as usize],
+            obj_stocks: vec![kmem::ObjStock::EMPTY; cpus as usize],
             of_page: vec![MemcgId::ROOT; self.pages.len() as usize],
             iters: self.lruvecs.keys().map(|_| Default::default()).collect(),
             recursive_protection,
@@ -305,6 +317,9 @@ impl Mm {
             soft,
         };
         self.swap.make_cgroups(self.memcontrol.len());
+        let places = self.nodes.len() * self.memcontrol.len();
+        self.shrinkers.make_lists(places);
+        self.huge.make_queues(places);
         self.limits
             .resize_with(self.memcontrol.len(), Default::default);
     }
@@ -337,6 +352,11 @@ impl Mm {
     pub(crate) fn memcg_lruvec(&self, lruvec: LruvecId, memcg: MemcgId) -> LruvecId {
         let root = usize::from(self.root_lruvec(lruvec));
         LruvecId::from(root + self.sets * usize::from(memcg))
+    }
+
+    /// Where caches have the lists of a group on a node.
+    pub(in crate::mm) fn cache_place(&self, node: usize, memcg: MemcgId) -> usize {
+        node + self.nodes.len() * usize::from(memcg)
     }
 
     /// The group that lists belong to (`lruvec_memcg`).

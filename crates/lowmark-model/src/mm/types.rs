@@ -243,6 +243,12 @@ impl Gfp {
         Gfp { flags, ..self }
     }
 
+    /// The same without these flags.
+    pub(crate) fn without(self, flags: u64) -> Gfp {
+        let flags = self.flags & !flags;
+        Gfp { flags, ..self }
+    }
+
     /// The same with `__GFP_NORETRY | __GFP_NOWARN`: it gives up when memory was reclaimed once and there is still no page.
     pub(crate) fn noretry(self) -> Gfp {
         self.with(gfp::NORETRY | gfp::NOWARN)

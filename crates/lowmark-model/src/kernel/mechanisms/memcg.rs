@@ -31,6 +31,13 @@ macro_rules! memcg {
                     /// A quarter of what is left, 32 at least.
                     Quarter = "quarter",
                 }
+                /// Whether pages that shrinkers free count as reclaimed for a group that is at its limit (`flush_reclaim_state`).
+                group_slab_credit: GroupSlabCredit within cgroup_slab {
+                    /// They do.
+                    Counted = "counted",
+                    /// Only pages from LRU lists do, as shrinkers may free those of other groups.
+                    None = "none",
+                }
                 /// What `memory.reclaim` counts as in `memory.stat`.
                 proactive_counters: ProactiveCounters within memory_cgroups {
                     /// Direct reclaim.

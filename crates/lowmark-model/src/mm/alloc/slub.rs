@@ -9,7 +9,7 @@
 //!
 //! Slabs of all nodes are in the same lists.
 
-use crate::ids::NodeId;
+use crate::ids::{MemcgId, NodeId};
 use crate::kernel::Kernel;
 use crate::mm::Mm;
 use crate::mm::alloc::page_alloc::alloc_pages;
@@ -111,6 +111,11 @@ impl Cache {
         }
     }
 
+    /// Bytes that a memory cgroup is charged for an object: with it goes a pointer to who is (`obj_full_size`).
+    pub(crate) fn charge(self) -> u64 {
+        self.size() + size_of::<u64>() as u64
+    }
+
     /// Type of the pageblocks that its slabs belong in: reclaimable if a shrinker can shrink it (SLAB_RECLAIM_ACCOUNT).
     fn migrate_type(self) -> MigrateType {
         match self {
@@ -123,6 +128,15 @@ impl Cache {
 }
 
 impl Cache {
+    /// What an object is allocated with by who can wait: an inode of ext4 without `__GFP_FS` (`ext4_alloc_inode`).
+    pub(in crate::mm) fn waiting_gfp(self, node: NodeId) -> Gfp {
+        let gfp = Gfp::kernel(node).with(self.gfp());
+        match self {
+            Cache::Ext4Inode => gfp.without(gfp::FS),
+            _ => gfp,
+        }
+    }
+
     /// What its slabs are allocated with besides (`allocflags`).
     fn gfp(self) -> u64 {
         match self.migrate_type() {
@@ -134,6 +148,32 @@ impl Cache {
 
 /// An object for which there was no memory.
 pub(crate) const NO_OBJECT: Object = NONE;
+
+/// An object is the number of its slab below this bit, and above it the memory cgroup that is charged for it.
+const GROUP_SHIFT: u32 = 28;
+
+/// The number of the slab in which an object lies.
+#[inline]
+fn slab_of(object: Object) -> usize {
+    (object & ((1 << GROUP_SHIFT) - 1)) as usize
+}
+
+/// The memory cgroup that is charged for an object; the root if there was no memory for it.
+#[inline]
+pub(crate) fn group_of(object: Object) -> MemcgId {
+    match object {
+        NO_OBJECT => MemcgId::ROOT,
+        _ => MemcgId::from((object >> GROUP_SHIFT) as usize),
+    }
+}
+
+/// An object that belongs to nobody, charged to a group.
+pub(in crate::mm) fn charged_to(memcg: MemcgId, object: Object) -> Object {
+    match object {
+        NO_OBJECT => NO_OBJECT,
+        _ => object | (usize::from(memcg) as u32) << GROUP_SHIFT,
+    }
+}
 
 /// Largest order of a slab (`slub_max_order`).
 const MAX_ORDER: u32 = 3;
@@ -412,6 +452,11 @@ impl Slub {
         self.is_on
     }
 
+    /// Whether any object has a slab.
+    pub(in crate::mm) fn has_slabs(&self) -> bool {
+        !self.caches.is_empty()
+    }
+
     /// Whether what drivers allocate for requests does.
     #[inline]
     pub(crate) fn is_of_drivers(&self) -> bool {
@@ -427,7 +472,7 @@ impl Slub {
 
     /// The node on which an object lies; the first for those of slabs that there were before the workload.
     pub(crate) fn pfn_of(&self, cache: Cache, object: Object) -> Option<Pfn> {
-        let slab = self.caches.get(cache.number())?.slabs.get(object as usize);
+        let slab = self.caches.get(cache.number())?.slabs.get(slab_of(object));
         slab.map(|slab| slab.pfn).filter(|&pfn| pfn != NONE)
     }
 
@@ -492,7 +537,7 @@ pub(in crate::mm) async fn alloc_object_waiting(
     cache: Cache,
     node: NodeId,
 ) -> Result<Object, OutOfMemory> {
-    let gfp = Gfp::kernel(node).with(cache.gfp());
+    let gfp = cache.waiting_gfp(node);
     let found = {
         let world = &mut *sys.world();
         let cpu = world.mm.cpu;
@@ -526,9 +571,13 @@ impl Mm {
         if object == NO_OBJECT {
             return;
         }
+        let memcg = group_of(object);
+        if memcg != MemcgId::ROOT {
+            self.uncharge_object(memcg, cache.charge());
+        }
         let mut discarded = Vec::new();
-        let cpu = self.cpu;
-        self.slub.caches[cache.number()].free(cpu, object, &mut discarded);
+        let (cpu, slab) = (self.cpu, slab_of(object) as Object);
+        self.slub.caches[cache.number()].free(cpu, slab, &mut discarded);
         for (pfn, order) in discarded {
             self.free_pages(pfn, order);
         }
@@ -536,47 +585,4 @@ impl Mm {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slabs_have_the_orders_of_slabinfo() {
-        // /proc/slabinfo on x86-64, radix_tree_node: 7, 14 and 28 objects in 1, 2 and 4 pages.
-        let orders = [1, 2, 4, 8].map(|cpus| calculate_order(576, cpus));
-        assert_eq!(orders, [1, 1, 2, 2]);
-        assert_eq!([1, 4, 16].map(|cpus| calculate_order(256, cpus)), [0, 0, 1]);
-        assert_eq!(calculate_order(4096, 1), 3);
-        for (number, cache) in Cache::all().enumerate() {
-            assert_eq!(cache.number(), number, "{cache:?}");
-        }
-    }
-
-    #[test]
-    fn objects_fill_slabs_and_few_empty_ones_are_kept() {
-        let mut slabs = Slabs::new(256, 1);
-        assert_eq!((slabs.cpu_partial, slabs.min_partial), (7, 5));
-        let (mut next, mut discarded) = (0, Vec::new());
-        let mut objects = VecDeque::new();
-        for _ in 0..1600 {
-            let object = slabs.take(0).unwrap_or_else(|| {
-                next += 1;
-                slabs.add(0, next, 0)
-            });
-            objects.push_back(object);
-        }
-        // 16 objects in a page, none of which was allocated too early.
-        assert_eq!((next, slabs.pages), (100, 100));
-        while let Some(object) = objects.pop_front() {
-            slabs.free(0, object, &mut discarded);
-            let used: u32 = slabs.slabs.iter().map(|slab| slab.used).sum();
-            assert_eq!(used as usize, objects.len());
-        }
-        // The CPU's own, seven that it has set aside, and at least five of all.
-        assert_eq!(slabs.pages + discarded.len() as u64, 100);
-        assert!((6..=13).contains(&slabs.pages), "{}", slabs.pages);
-        let mut pages: Vec<Pfn> = discarded.iter().map(|&(pfn, _)| pfn).collect();
-        pages.sort_unstable();
-        pages.dedup();
-        assert_eq!(pages.len(), discarded.len(), "a slab was discarded twice");
-    }
-}
+mod tests;

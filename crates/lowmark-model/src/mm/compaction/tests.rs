@@ -6,6 +6,7 @@ use crate::mm::alloc::page_alloc::alloc_pages;
 use crate::mm::fault::memory::{Backing, Vma};
 use crate::mm::frames::page::{FreeList, Pages};
 use crate::mm::frames::pte::Pte;
+use crate::mm::reclaim::vmscan::MAX_KSWAPD_FAILURES;
 use crate::mm::types::{Gfp, Lru, MigrateType, PAGEBLOCK_ORDER, Pfn, flag};
 use crate::time::run_until_idle;
 use crate::world::{Sys, World};
@@ -173,6 +174,8 @@ fn who_wants_a_block_that_nobody_can_make_does_without() {
         for at in world.mm.zones.keys() {
             world.mm.zones[at].watermark = [20_000; 3];
         }
+        // Nobody waits for kswapd, which there is none of.
+        world.mm.nodes[NodeId::FIRST].kswapd.failures = MAX_KSWAPD_FAILURES;
         (world, zone)
     };
     let (sys, found) = wanted(short().0, PAGEBLOCK_ORDER);

@@ -3,7 +3,7 @@
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
 use crate::mm::alloc::xarray::{CHUNK_SHIFT, Nodes};
-use crate::mm::types::{Pfn, Reserves};
+use crate::mm::types::Pfn;
 use crate::world::World;
 use std::ops::Range;
 
@@ -142,7 +142,7 @@ impl World {
             let mut nodes = std::mem::take(&mut tree.nodes);
             let node = self.mm.node_of(pfn);
             nodes.add(leaf, || {
-                self.alloc_object(Cache::RadixTreeNode, node, Reserves::None)
+                self.alloc_charged_object(Cache::RadixTreeNode, node)
             });
             self.mm.shmem[object as usize].tree.nodes = nodes;
         }

@@ -10,7 +10,8 @@
 //! Pages that are there are read in one loop up to the next event, as touches are.
 
 use crate::device::{Dir, Io};
-use crate::ids::{InodeId, NodeId};
+use crate::ids::InodeId;
+use crate::kernel::PageCacheGfp;
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
 use crate::mm::alloc::xarray::CHUNK_SHIFT;
@@ -18,9 +19,10 @@ use crate::mm::files::readahead::{self, ReadaheadState};
 use crate::mm::frames::shadow::Shadow;
 use crate::mm::io;
 use crate::mm::memcontrol::{self, alloc_charged};
-use crate::mm::types::{Gfp, OutOfMemory, Pfn, Reserves, UNMAPPED, flag};
+use crate::mm::types::{Gfp, OutOfMemory, Pfn, UNMAPPED, flag};
 use crate::time::Mode;
 use crate::world::{Sys, World};
+use lowmark_record::event::gfp;
 use lowmark_spec::machine::PAGE_SIZE;
 
 /// An open file (`struct file`).
@@ -99,22 +101,41 @@ impl World {
         let mut nodes = std::mem::take(&mut file.nodes);
         let node = self.mm.node_of(pfn);
         nodes.add(leaf, || {
-            self.alloc_object(Cache::RadixTreeNode, node, Reserves::None)
+            self.alloc_charged_object(Cache::RadixTreeNode, node)
         });
         self.mm.inodes[inode].nodes = nodes;
     }
 }
 
 impl Mm {
+    /// What pages of a file are allocated with (`mapping_gfp_mask`).
+    pub(super) fn mapping_gfp(&self, inode: InodeId, gfp: Gfp) -> Gfp {
+        let fs = self.inodes[inode].fs;
+        let xfs = self.shrinkers.inode_cache(fs) == Cache::XfsInode;
+        match self.kernel.mechanisms.files.page_cache_gfp {
+            PageCacheGfp::XfsNoFs | PageCacheGfp::ReadaheadNoFs if xfs => gfp.without(gfp::FS),
+            _ => gfp,
+        }
+    }
+
+    /// What they are read ahead with (`readahead_gfp_mask`): who wants a page reads it by itself if there is no memory for a
+    /// window.
+    pub(super) fn readahead_gfp(&self, inode: InodeId, gfp: Gfp) -> Gfp {
+        let gfp = self.mapping_gfp(inode, gfp).noretry();
+        match self.kernel.mechanisms.files.page_cache_gfp {
+            PageCacheGfp::ReadaheadNoFs => gfp.without(gfp::FS),
+            PageCacheGfp::Mapping | PageCacheGfp::XfsNoFs => gfp,
+        }
+    }
+
     /// `__delete_from_page_cache` of a folio that is neither dirty nor mapped nor under I/O.
     pub(crate) fn delete_from_page_cache(&mut self, head: Pfn, shadow: Option<Shadow>) {
         let (inode, _) = self.file_of(&self.pages[head]);
-        let node = self.node_of(head);
         for pfn in self.pages.folio(head) {
             let (_, index) = self.file_of(&self.pages[pfn]);
             let file = &mut self.inodes[inode];
             file.pages.remove(&mut self.mappings, index, shadow);
-            self.leaf_lost_a_page(inode, index >> CHUNK_SHIFT, node);
+            self.leaf_lost_a_page(inode, index >> CHUNK_SHIFT, head);
             self.pages[pfn].owner = UNMAPPED;
             self.nr_file_pages -= 1;
         }
@@ -122,10 +143,10 @@ impl Mm {
     }
 
     /// What led to a page that has left the tree of its file: a leaf stays while there are shadows in it.
-    fn leaf_lost_a_page(&mut self, inode: InodeId, leaf: u32, node: NodeId) {
+    fn leaf_lost_a_page(&mut self, inode: InodeId, leaf: u32, head: Pfn) {
         let file = &mut self.inodes[inode];
         if file.pages.is_shadow_leaf(leaf) {
-            self.add_shadow_node(inode, leaf, node);
+            self.add_shadow_node(inode, leaf, head);
         } else if self.slub.is_on() && !file.pages.has_leaf(leaf) {
             for object in file.nodes.remove(leaf) {
                 self.free_object(Cache::RadixTreeNode, object);
@@ -177,7 +198,10 @@ pub(crate) async fn page_cache_read(
     index: u32,
     gfp: Gfp,
 ) -> Result<(), OutOfMemory> {
-    let memcg = sys.world().current_memcg();
+    let (memcg, gfp) = {
+        let world = sys.world();
+        (world.current_memcg(), world.mm.mapping_gfp(inode, gfp))
+    };
     let pfn = alloc_charged(sys, gfp, memcg).await?;
     let blocked = {
         let world = &mut *sys.world();

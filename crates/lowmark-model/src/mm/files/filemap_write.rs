@@ -70,6 +70,7 @@ pub(crate) async fn write(
 ) -> Result<u64, WriteError> {
     let memcg = sys.world().current_memcg();
     // grab_cache_page_write_begin, since 0faa70cb0f6b (3.3)
+    let gfp = sys.world().mm.mapping_gfp(file.inode, gfp);
     let gfp = match sys.world().mm.kernel.mechanisms.writeback.dirty_spread {
         DirtySpread::Anywhere => gfp,
         DirtySpread::Zone | DirtySpread::Node => gfp.with(gfp::WRITE),

@@ -317,8 +317,7 @@ pub(crate) async fn read_window(sys: &Sys, inode: InodeId, window: Window, gfp: 
     }
     let memcg = sys.world().current_memcg();
     let mut pages = Vec::with_capacity(missing.len());
-    // readahead_gfp_mask: who wants a page reads it by itself if there is no memory for a window.
-    let gfp = gfp.noretry();
+    let gfp = sys.world().mm.readahead_gfp(inode, gfp);
     for index in missing {
         let Ok(pfn) = alloc_charged(sys, gfp, memcg).await else {
             break;

@@ -1,7 +1,7 @@
 //! Huge pages that wait to be split, and the shrinker that splits them (`deferred_split_scan`).
 
 use super::HugePage;
-use crate::ids::NodeId;
+use crate::ids::MemcgId;
 use crate::kernel::ThpSplit;
 use crate::mm::Mm;
 use crate::mm::types::{HPAGE_PMD_NR, NONE, Pfn, flag};
@@ -24,20 +24,25 @@ impl Mm {
         }
     }
 
-    /// It goes to the end of its node's list if it is on none.
+    /// It goes to the end of the list of its node and memory cgroup if it is on none.
     pub(super) fn queue_for_split(&mut self, head: Pfn) {
-        let node = self.node_of(head);
-        let queue = self.huge.queues[node];
+        let memcg = match self.kernel.coverage.cgroup_slab {
+            true => self.memcontrol.of_page(head),
+            false => MemcgId::ROOT,
+        };
+        let place = self.cache_place(usize::from(self.node_of(head)), memcg);
+        let queue = self.huge.queues[place];
         let page = self.huge.of_mut(head);
         if page.queued {
             return;
         }
         (page.queued, page.before, page.behind) = (true, queue.last, NONE);
+        page.queue = place as u16;
         match queue.last {
-            NONE => self.huge.queues[node].first = head,
+            NONE => self.huge.queues[place].first = head,
             last => self.huge.of_mut(last).behind = head,
         }
-        let queue = &mut self.huge.queues[node];
+        let queue = &mut self.huge.queues[place];
         queue.last = head;
         queue.len += 1;
     }
@@ -46,6 +51,7 @@ impl Mm {
     pub(super) fn unqueue(&mut self, head: Pfn) {
         let HugePage {
             queued,
+            queue,
             before,
             behind,
             ..
@@ -53,16 +59,16 @@ impl Mm {
         if !queued {
             return;
         }
-        let node = self.node_of(head);
+        let queue = usize::from(queue);
         match before {
-            NONE => self.huge.queues[node].first = behind,
+            NONE => self.huge.queues[queue].first = behind,
             before => self.huge.of_mut(before).behind = behind,
         }
         match behind {
-            NONE => self.huge.queues[node].last = before,
+            NONE => self.huge.queues[queue].last = before,
             behind => self.huge.of_mut(behind).before = before,
         }
-        self.huge.queues[node].len -= 1;
+        self.huge.queues[queue].len -= 1;
         self.huge.of_mut(head).queued = false;
     }
 
@@ -109,17 +115,14 @@ impl Mm {
     }
 
     /// `deferred_split_count`
-    pub(crate) fn count_deferred_splits(&self, node: usize) -> u64 {
-        self.huge
-            .queues
-            .get(NodeId::from(node))
-            .map_or(0, |queue| queue.len)
+    pub(crate) fn count_deferred_splits(&self, place: usize) -> u64 {
+        self.huge.queues.get(place).map_or(0, |queue| queue.len)
     }
 
     /// `deferred_split_scan`: so many of those that have waited longest; how many were split. What cannot be split now
     /// waits on.
-    pub(crate) fn scan_deferred_splits(&mut self, node: usize, nr: u64) -> u64 {
-        let mut next = self.huge.queues[NodeId::from(node)].first;
+    pub(crate) fn scan_deferred_splits(&mut self, place: usize, nr: u64) -> u64 {
+        let mut next = self.huge.queues[place].first;
         let mut split = 0;
         for _ in 0..nr {
             if next == NONE {

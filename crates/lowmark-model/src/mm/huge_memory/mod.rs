@@ -18,12 +18,10 @@ mod split;
 
 pub(crate) use khugepaged::khugepaged;
 
-use crate::ids::NodeId;
 use crate::kernel::Kernel;
 use crate::kernel::thp::{Enabled, InForce};
 use crate::mm::types::{HPAGE_PMD_NR, HPAGE_PMD_ORDER, NONE, Pfn};
 use khugepaged::Scanner;
-use typed_index_collections::TiVec;
 
 /// What is remembered of a huge page.
 #[derive(Debug, Clone, Copy)]
@@ -32,8 +30,10 @@ struct HugePage {
     mapped: u16,
     /// Frames of it whose writes have not ended.
     writes: u16,
-    /// It is on the list of its node, and where: heads of those before and behind it.
+    /// It is on a list, and where: heads of those before and behind it.
     queued: bool,
+    /// The list that it was last on.
+    queue: u16,
     /// A part of it has been unmapped.
     partly_mapped: bool,
     before: Pfn,
@@ -44,6 +44,7 @@ const FRESH: HugePage = HugePage {
     mapped: 0,
     writes: 0,
     queued: false,
+    queue: 0,
     partly_mapped: false,
     before: NONE,
     behind: NONE,
@@ -57,6 +58,12 @@ struct Queue {
     len: u64,
 }
 
+const EMPTY: Queue = Queue {
+    first: NONE,
+    last: NONE,
+    len: 0,
+};
+
 /// All huge pages of private memory.
 #[derive(Debug)]
 pub(crate) struct HugeMemory {
@@ -64,8 +71,8 @@ pub(crate) struct HugeMemory {
     settings: InForce,
     /// By place; empty if there are none.
     places: Vec<HugePage>,
-    /// By node.
-    queues: TiVec<NodeId, Queue>,
+    /// By node and memory cgroup, as [`Mm::cache_place`](crate::mm::Mm::cache_place) says.
+    queues: Vec<Queue>,
     /// The huge page of zeroes has been allocated.
     zero: bool,
     /// What khugepaged scans.
@@ -80,18 +87,18 @@ impl HugeMemory {
             true => frames.div_ceil(HPAGE_PMD_NR) as usize,
             false => 0,
         };
-        let empty = Queue {
-            first: NONE,
-            last: NONE,
-            len: 0,
-        };
         HugeMemory {
             settings,
             places: vec![FRESH; places],
-            queues: TiVec::from(vec![empty; nodes]),
+            queues: vec![EMPTY; nodes],
             zero: false,
             scanner: Scanner::default(),
         }
+    }
+
+    /// Makes a list for each place.
+    pub(in crate::mm) fn make_queues(&mut self, places: usize) {
+        self.queues.resize(places, EMPTY);
     }
 
     /// Whether there are huge pages at all.

@@ -59,9 +59,23 @@ pub(crate) async fn charge_folio(
     Ok(())
 }
 
-/// `try_charge_memcg` of a page, or of all pages of a folio. For many pages nobody is killed: they are not to be had.
+/// Charges a page, or all pages of a folio. For many pages nobody is killed: they are not to be had.
 async fn charge(sys: &Sys, head: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), OutOfMemory> {
     let pages = sys.world().mm.pages[head].folio_nr_pages();
+    try_charge(sys, gfp, memcg, pages).await?;
+    let mm = &mut sys.world().mm;
+    mm.memcontrol.of_page[head as usize..][..pages as usize].fill(memcg);
+    mm.check_soft_limits(head, memcg, pages);
+    Ok(())
+}
+
+/// `try_charge_memcg` of so many pages.
+pub(super) async fn try_charge(
+    sys: &Sys,
+    gfp: Gfp,
+    memcg: MemcgId,
+    pages: u64,
+) -> Result<(), OutOfMemory> {
     let costly = pages > 1 << PAGE_ALLOC_COSTLY_ORDER;
     let (mut retries, mut drained) = (MAX_RECLAIM_RETRIES, false);
     loop {
@@ -75,14 +89,12 @@ async fn charge(sys: &Sys, head: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), Ou
                     group
                 }
                 charge => {
-                    memcontrol.of_page[head as usize..][..pages as usize].fill(memcg);
                     if let Charge::Batch(pages) = charge
                         && memcontrol.is_over_high(memcg)
                         && let Some(over) = memcontrol.over_high.get_mut(task.index())
                     {
                         *over += pages;
                     }
-                    world.mm.check_soft_limits(head, memcg, pages);
                     return Ok(());
                 }
             }

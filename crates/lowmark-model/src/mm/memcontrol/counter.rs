@@ -72,7 +72,7 @@ impl Memcontrol {
     }
 
     /// `refill_stock`
-    fn refill_stock(&mut self, cpu: usize, memcg: MemcgId, pages: u64) {
+    pub(super) fn refill_stock(&mut self, cpu: usize, memcg: MemcgId, pages: u64) {
         let stock = self.stocks[cpu];
         if stock.memcg != memcg || stock.pages + pages > CHARGE_BATCH {
             self.uncharge_counter(stock.memcg, stock.pages);
@@ -85,6 +85,10 @@ impl Memcontrol {
     /// `drain_all_stock` of a group and those inside it.
     pub(super) fn drain_all_stock(&mut self, memcg: MemcgId) {
         for cpu in 0..self.stocks.len() {
+            let objects = self.obj_stocks[cpu].memcg;
+            if self.subtree(memcg).contains(&usize::from(objects)) {
+                self.drain_obj_stock(cpu);
+            }
             let stock = self.stocks[cpu];
             if self.subtree(memcg).contains(&usize::from(stock.memcg)) {
                 self.uncharge_counter(stock.memcg, stock.pages);
@@ -138,12 +142,15 @@ impl Memcontrol {
         })
     }
 
-    /// Of each group but the root the pages that it is charged, stocks aside, beside the pages of it and of all inside
-    /// it: for tests of the model itself.
+    /// Of each group but the root the pages that it is charged, stocks aside, beside the pages and objects of it and of all
+    /// inside it: for tests of the model itself.
     pub(crate) fn charges(&self) -> impl Iterator<Item = (u64, u64)> {
         let mut own = vec![0; self.len()];
         for memcg in &self.of_page {
             own[usize::from(*memcg)] += 1;
+        }
+        for (memcg, group) in self.groups.iter_enumerated() {
+            own[usize::from(memcg)] += group.kmem;
         }
         self.groups
             .iter_enumerated()

@@ -11,9 +11,10 @@ use super::Scanned;
 use crate::ids::{InodeId, NameId};
 use crate::kernel::VfsShrinkers;
 use crate::mm::Mm;
-use crate::mm::alloc::slub::{Cache, alloc_object_waiting};
+use crate::mm::alloc::slub::{Cache, group_of};
 use crate::mm::alloc::xarray::Object;
 use crate::mm::files::inode::Cached;
+use crate::mm::memcontrol::alloc_charged_object_waiting;
 use crate::mm::types::OutOfMemory;
 use crate::world::Sys;
 
@@ -67,12 +68,12 @@ impl Mm {
         if self.is_used(name) || !self.shrinkers.dentries[name].cached.present {
             return;
         }
-        let (number, node) = self.dentry_list(name);
+        let (number, place) = self.dentry_list(name);
         let dentry = &mut self.shrinkers.dentries[name];
         if dentry.cached.age > 0 {
             dentry.cached.referenced = true;
         } else {
-            dentry.cached.age = self.shrinkers.supers[number].dentries[node].push(name);
+            dentry.cached.age = self.shrinkers.supers[number].dentries[place].push(name);
         }
     }
 
@@ -82,30 +83,31 @@ impl Mm {
         inode.is_some_and(|inode| self.inodes[inode].users > 0)
     }
 
-    /// The list that a dentry belongs on: of its file system, and of its node.
+    /// The list that a dentry belongs on: of its file system, and its place there.
     fn dentry_list(&self, name: NameId) -> (usize, usize) {
         let Dentry { fs, cached, .. } = self.shrinkers.dentries[name];
         (
             self.lists_of(fs),
-            self.object_node(Cache::Dentry, cached.object),
+            self.object_place(Cache::Dentry, cached.object),
         )
     }
 
-    /// The node whose list an object is on; to 3.11 there is one list for all nodes.
-    pub(super) fn object_node(&self, cache: Cache, object: Object) -> usize {
+    /// The place of the list that an object is on, by its node and memory cgroup; to 3.11 there is one list for all nodes.
+    pub(super) fn object_place(&self, cache: Cache, object: Object) -> usize {
         match self.kernel.mechanisms.shrinker.vfs_shrinkers {
             VfsShrinkers::Global | VfsShrinkers::SuperBlock => 0,
             VfsShrinkers::Node => {
                 let pfn = self.slub.pfn_of(cache, object);
-                pfn.map_or(0, |pfn| usize::from(self.node_of(pfn)))
+                let node = pfn.map_or(0, |pfn| usize::from(self.node_of(pfn)));
+                self.cache_place(node, group_of(object))
             }
         }
     }
 
     fn leave_list(&mut self, name: NameId) {
-        let (number, node) = self.dentry_list(name);
+        let (number, place) = self.dentry_list(name);
         let age = std::mem::take(&mut self.shrinkers.dentries[name].cached.age);
-        self.shrinkers.supers[number].dentries[node].remove(age);
+        self.shrinkers.supers[number].dentries[place].remove(age);
     }
 
     /// `d_free`: the dentry is gone, and lets go of the inode.
@@ -120,10 +122,10 @@ impl Mm {
     }
 
     /// `prune_dcache_sb`: the oldest unused dentries. To 3.11 those that are marked do not count.
-    pub(super) fn prune_dcache(&mut self, number: usize, node: usize, nr: u64) -> Scanned {
+    pub(super) fn prune_dcache(&mut self, number: usize, place: usize, nr: u64) -> Scanned {
         let counts_all = self.kernel.mechanisms.shrinker.vfs_shrinkers == VfsShrinkers::Node;
-        let list = |mm: &Mm, end| mm.shrinkers.supers[number].dentries[node].oldest_before(end);
-        let end = self.shrinkers.supers[number].dentries[node].end();
+        let list = |mm: &Mm, end| mm.shrinkers.supers[number].dentries[place].oldest_before(end);
+        let end = self.shrinkers.supers[number].dentries[place].end();
         let mut scanned = Scanned::default();
         let mut left = nr;
         while left > 0
@@ -136,7 +138,7 @@ impl Mm {
                 scanned.freed += 1;
             } else if marked {
                 self.leave_list(name);
-                let age = self.shrinkers.supers[number].dentries[node].push(name);
+                let age = self.shrinkers.supers[number].dentries[place].push(name);
                 let cached = &mut self.shrinkers.dentries[name].cached;
                 (cached.age, cached.referenced) = (age, false);
             } else {
@@ -193,7 +195,7 @@ pub(crate) async fn d_lookup(sys: &Sys, name: Option<NameId>) -> Result<(), OutO
             return Ok(());
         };
         let node = sys.world().sched.current_node();
-        let object = alloc_object_waiting(sys, cache, node).await?;
+        let object = alloc_charged_object_waiting(sys, cache, node).await?;
         sys.world().mm.add_object(name, cache, object);
     }
 }

@@ -56,13 +56,13 @@ impl Mm {
         pages.len() == 0 && (pages.shadows() == 0 || pages.is_single_shadow())
     }
 
-    /// The list that an inode belongs on: of its file system, and of its node.
+    /// The list that an inode belongs on: of its file system, and its place there.
     fn inode_list(&self, inode: InodeId) -> (usize, usize) {
         let file = &self.inodes[inode];
         let cache = self.shrinkers.inode_caches[file.fs];
         (
             self.lists_of(file.fs),
-            self.object_node(cache, file.cached.object),
+            self.object_place(cache, file.cached.object),
         )
     }
 
@@ -83,12 +83,12 @@ impl Mm {
         if !self.belongs_on_list(inode) {
             return;
         }
-        let (number, node) = self.inode_list(inode);
+        let (number, place) = self.inode_list(inode);
         let cached = &mut self.inodes[inode].cached;
         if cached.age > 0 {
             cached.referenced |= used;
         } else {
-            cached.age = self.shrinkers.supers[number].inodes[node].push(inode);
+            cached.age = self.shrinkers.supers[number].inodes[place].push(inode);
         }
     }
 
@@ -102,9 +102,9 @@ impl Mm {
     }
 
     fn leave_inode_list(&mut self, inode: InodeId) {
-        let (number, node) = self.inode_list(inode);
+        let (number, place) = self.inode_list(inode);
         let age = std::mem::take(&mut self.inodes[inode].cached.age);
-        self.shrinkers.supers[number].inodes[node].remove(age);
+        self.shrinkers.supers[number].inodes[place].remove(age);
     }
 
     /// `destroy_inode`: its object is freed.
@@ -143,12 +143,12 @@ impl World {
     pub(super) fn prune_icache(
         &mut self,
         number: usize,
-        node: usize,
+        place: usize,
         nr: u64,
         kswapd: bool,
     ) -> Scanned {
-        let list = |mm: &Mm, end| mm.shrinkers.supers[number].inodes[node].oldest_before(end);
-        let end = self.mm.shrinkers.supers[number].inodes[node].end();
+        let list = |mm: &Mm, end| mm.shrinkers.supers[number].inodes[place].oldest_before(end);
+        let end = self.mm.shrinkers.supers[number].inodes[place].end();
         let mut scanned = Scanned::default();
         while scanned.looked < nr
             && let Some((_, inode)) = list(&self.mm, end)
@@ -161,7 +161,7 @@ impl World {
                 }
                 Fate::Rotate => {
                     self.mm.leave_inode_list(inode);
-                    let age = self.mm.shrinkers.supers[number].inodes[node].push(inode);
+                    let age = self.mm.shrinkers.supers[number].inodes[place].push(inode);
                     let cached = &mut self.mm.inodes[inode].cached;
                     (cached.age, cached.referenced) = (age, false);
                 }

@@ -6,10 +6,11 @@
 //!    nobody uses are on lists, from which a file system's shrinker takes them ([`super_block`]).
 //! 3. Leaves of files with shadows alone have a shrinker of their own ([`shadow`]).
 //! 4. Dentries and inodes lie in slabs. Scanning frees objects, and memory only when a slab has none left.
+//! 5. Every shrinker has lists for each node and each memory cgroup, and is called for one of them (`place`,
+//!    [`Mm::cache_place`]): an object is on the list of its node and of the group that is charged for it.
 //!
 //! Every name of a workload may have a dentry. Directories and file systems' own caches are taken to be in memory all
-//! the time, and what is read of an inode costs no I/O. No object belongs to a memory cgroup, so the shrinkers of one
-//! that is at its limit find nothing. The kernel takes an object that is used for the first time for one that was used
+//! the time, and what is read of an inode costs no I/O. The kernel takes an object that is used for the first time for one that was used
 //! again, up to about 4.12; that is left out.
 
 mod dcache;
@@ -24,7 +25,7 @@ pub(crate) use dcache::{Dentry, d_lookup};
 pub(crate) use pressure::Pressure;
 pub(crate) use stat::SlabStat;
 
-use crate::ids::{NameId, NodeId};
+use crate::ids::{MemcgId, NameId, NodeId};
 use crate::kernel::{
     DropRounds, InodeCredit, Kernel, ShadowNodes, ThpSplit, Version, VfsShrinkers, v,
 };
@@ -110,7 +111,7 @@ pub(crate) struct Shrinkers {
     /// The lists of each file system; to 3.0 one for all.
     supers: Vec<SuperBlock>,
     shadows: ShadowLists,
-    /// What each shrinker put off, on each node (`nr_deferred`).
+    /// What each shrinker put off, at each place (`nr_deferred`).
     deferred: BTreeMap<(Shrinker, usize), u64>,
     /// Counters.
     pub(crate) stat: SlabStat,
@@ -176,6 +177,14 @@ impl Shrinkers {
         }
     }
 
+    /// Makes lists for each place.
+    pub(in crate::mm) fn make_lists(&mut self, places: usize) {
+        for lists in &mut self.supers {
+            lists.make_lists(places);
+        }
+        self.shadows.make_lists(places);
+    }
+
     /// Whether there is anything that could be in a cache.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
@@ -195,8 +204,8 @@ impl Mm {
         self.huge.is_on() && rule != ThpSplit::AtOnce && self.kernel.coverage.shrinkers
     }
 
-    /// Every shrinker with each of the nodes on which it is called.
-    fn shrinker_calls(&self, nodes: &[NodeId]) -> Vec<(Shrinker, usize)> {
+    /// Every shrinker with each of the places for which it is called: nodes, for a memory cgroup.
+    fn shrinker_calls(&self, nodes: &[NodeId], memcg: MemcgId) -> Vec<(Shrinker, usize)> {
         let rules = &self.kernel.mechanisms.shrinker;
         let shadows = (rules.shadow_nodes != ShadowNodes::All).then_some(Shrinker::Shadows);
         let of_files: Vec<Shrinker> = match rules.vfs_shrinkers {
@@ -211,29 +220,35 @@ impl Mm {
             .into_iter()
             .chain(of_files);
         let by_node = rules.vfs_shrinkers == VfsShrinkers::Node;
-        let nodes: Vec<usize> = match by_node {
-            true => nodes.iter().map(|&node| usize::from(node)).collect(),
+        let places: Vec<usize> = match by_node {
+            true => {
+                let nodes = nodes.iter().map(|&node| usize::from(node));
+                nodes.map(|node| self.cache_place(node, memcg)).collect()
+            }
             false => vec![0],
         };
         let all = shadows.into_iter().chain(of_files);
-        all.flat_map(|shrinker| nodes.iter().map(move |&node| (shrinker, node)))
+        all.flat_map(|shrinker| places.iter().map(move |&place| (shrinker, place)))
             .collect()
     }
 
     /// `count_objects`
-    fn count_objects(&self, shrinker: Shrinker, node: usize) -> u64 {
+    fn count_objects(&self, shrinker: Shrinker, place: usize) -> u64 {
         match shrinker {
-            Shrinker::Shadows => self.count_shadow_nodes(node),
-            Shrinker::HugePages => self.count_deferred_splits(node),
+            Shrinker::Shadows => {
+                let nodes = self.nodes.len();
+                self.count_shadow_nodes(NodeId::from(place % nodes), MemcgId::from(place / nodes))
+            }
+            Shrinker::HugePages => self.count_deferred_splits(place),
             Shrinker::Dcache => self.count_dentries(),
             Shrinker::Icache => self.count_inodes(),
-            Shrinker::SuperBlock(number) => self.super_cache_count(number, node),
+            Shrinker::SuperBlock(number) => self.super_cache_count(number, place),
         }
     }
 
-    fn describe(&self, shrinker: Shrinker, node: usize) -> pressure::Cache {
+    fn describe(&self, shrinker: Shrinker, place: usize) -> pressure::Cache {
         pressure::Cache {
-            freeable: self.count_objects(shrinker, node),
+            freeable: self.count_objects(shrinker, place),
             seeks: match shrinker {
                 Shrinker::Shadows => self.shadow_seeks(),
                 _ => DEFAULT_SEEKS,
@@ -248,7 +263,7 @@ impl World {
     fn scan_objects(
         &mut self,
         shrinker: Shrinker,
-        node: usize,
+        place: usize,
         nr: u64,
         caller: &Caller,
     ) -> Option<(Freed, u64)> {
@@ -259,9 +274,9 @@ impl World {
         let slabs = |world: &World| world.mm.slub.pages(MigrateType::Reclaimable);
         let before = slabs(self);
         let scanned = match shrinker {
-            Shrinker::Shadows => self.mm.scan_shadow_nodes(node, nr),
+            Shrinker::Shadows => self.mm.scan_shadow_nodes(place, nr),
             Shrinker::HugePages => {
-                let split = self.mm.scan_deferred_splits(node, nr);
+                let split = self.mm.scan_deferred_splits(place, nr);
                 Scanned {
                     freed: split,
                     looked: split * u64::from(HPAGE_PMD_NR),
@@ -270,7 +285,7 @@ impl World {
             }
             Shrinker::Dcache => self.mm.prune_dcache(0, 0, nr),
             Shrinker::Icache => self.prune_icache(0, 0, nr, caller.kswapd),
-            Shrinker::SuperBlock(number) => self.super_cache_scan(number, node, nr, caller.kswapd),
+            Shrinker::SuperBlock(number) => self.super_cache_scan(number, place, nr, caller.kswapd),
         };
         self.mm.shrinkers.stat.slabs_scanned += nr;
         let costs = &self.costs;
@@ -301,11 +316,12 @@ impl World {
             scanned
         };
         let flags = caller.gfp.flags();
+        let node = call.place % self.mm.nodes.len();
         self.trace(Kind::ShrinkSlabStart, |_| {
             vec![
                 (Field::Shrinker, name),
                 (Field::Shr, call.shrinker.address()),
-                (Field::Nid, call.node as u64),
+                (Field::Nid, node as u64),
                 (Field::NrObjectsToShrink, quota.deferred),
                 (Field::GfpFlags, flags),
                 (Field::PgsScanned, scanned),
@@ -320,9 +336,10 @@ impl World {
 
     fn trace_slab_end(&mut self, call: &Call, left: u64, freed: Freed) {
         let name = self.function_name(call.shrinker);
-        let key = (call.shrinker, call.node);
+        let key = (call.shrinker, call.place);
         let put_off = self.mm.shrinkers.deferred.get(&key).copied().unwrap_or(0);
-        let Call { quota, node, .. } = *call;
+        let Call { quota, place, .. } = *call;
+        let node = place % self.mm.nodes.len();
         // To 3.11 a shrinker said how many objects were left, to 3.15 the event what was put off more than before.
         let vfs = self.mm.kernel.mechanisms.shrinker.vfs_shrinkers;
         let returned = match vfs {
@@ -358,47 +375,52 @@ impl World {
     }
 }
 
-/// A call of one shrinker on one node.
+/// A call of one shrinker for one place.
 #[derive(Debug, Clone, Copy)]
 struct Call {
     shrinker: Shrinker,
-    node: usize,
+    place: usize,
     cache: pressure::Cache,
     quota: Quota,
 }
 
-/// `shrink_slab`: each shrinker does its part on each of the nodes.
-pub(crate) async fn shrink_slab(sys: &Sys, nodes: &[NodeId], caller: &Caller) -> Freed {
+/// `shrink_slab`: each shrinker does its part on each of the nodes, for the objects of one memory cgroup.
+pub(crate) async fn shrink_slab(
+    sys: &Sys,
+    nodes: &[NodeId],
+    memcg: MemcgId,
+    caller: &Caller,
+) -> Freed {
     let calls = {
         let world = sys.world();
         match world.mm.has_shrinkers() {
-            true => world.mm.shrinker_calls(nodes),
+            true => world.mm.shrinker_calls(nodes, memcg),
             false => return Freed::default(),
         }
     };
     let mut freed = Freed::default();
-    for (shrinker, node) in calls {
-        let of_one = do_shrink_slab(sys, shrinker, node, caller).await;
+    for (shrinker, place) in calls {
+        let of_one = do_shrink_slab(sys, shrinker, place, caller).await;
         freed.objects += of_one.objects;
         freed.pages += of_one.pages;
     }
     freed
 }
 
-async fn do_shrink_slab(sys: &Sys, shrinker: Shrinker, node: usize, caller: &Caller) -> Freed {
+async fn do_shrink_slab(sys: &Sys, shrinker: Shrinker, place: usize, caller: &Caller) -> Freed {
     let (rules, call) = {
         let world = &mut *sys.world();
         let rules = world.mm.kernel.mechanisms.shrinker;
-        let cache = world.mm.describe(shrinker, node);
+        let cache = world.mm.describe(shrinker, place);
         if cache.freeable == 0 {
             return Freed::default();
         }
         // Others who call it meanwhile do not do the same work.
-        let before = world.mm.shrinkers.deferred.remove(&(shrinker, node));
+        let before = world.mm.shrinkers.deferred.remove(&(shrinker, place));
         let quota = Quota::new(&rules, &cache, &caller.pressure, before.unwrap_or(0));
         let call = Call {
             shrinker,
-            node,
+            place,
             cache,
             quota,
         };
@@ -408,7 +430,7 @@ async fn do_shrink_slab(sys: &Sys, shrinker: Shrinker, node: usize, caller: &Cal
     let mut left = call.quota.total;
     let mut freed = Freed::default();
     while let Some(nr) = Quota::next_batch(&rules, &call.cache, left) {
-        let scanned = sys.world().scan_objects(shrinker, node, nr, caller);
+        let scanned = sys.world().scan_objects(shrinker, place, nr, caller);
         let Some((of_batch, cost)) = scanned else {
             break;
         };
@@ -426,7 +448,7 @@ async fn do_shrink_slab(sys: &Sys, shrinker: Shrinker, node: usize, caller: &Cal
             .mm
             .shrinkers
             .deferred
-            .entry((shrinker, node))
+            .entry((shrinker, place))
             .or_default() += put_off;
     }
     world.trace_slab_end(&call, left, freed);
@@ -456,7 +478,11 @@ pub(crate) async fn drop_slab(sys: &Sys) {
     let rounds = sys.world().mm.kernel.mechanisms.shrinker.drop_rounds;
     let mut round = 0;
     loop {
-        let freed = shrink_slab(sys, &nodes, &caller).await.objects;
+        let groups = sys.world().mm.memcontrol.len();
+        let mut freed = 0;
+        for memcg in (0..groups).map(MemcgId::from) {
+            freed += shrink_slab(sys, &nodes, memcg, &caller).await.objects;
+        }
         if !drops_more(rounds, round, freed) {
             break;
         }

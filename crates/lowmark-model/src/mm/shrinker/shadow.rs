@@ -9,11 +9,11 @@
 
 use super::Scanned;
 use super::list_lru::ListLru;
-use crate::ids::{InodeId, NodeId};
+use crate::ids::{InodeId, LruvecId, MemcgId, NodeId};
 use crate::kernel::{ShadowNodes, ShadowSeeks, v};
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
-use crate::mm::types::{Lru, MigrateType};
+use crate::mm::types::{Lru, MigrateType, Pfn};
 use std::collections::BTreeMap;
 
 /// A leaf of a file.
@@ -22,41 +22,51 @@ type Leaf = (InodeId, u32);
 /// The leaves on the lists (`shadow_nodes`).
 #[derive(Debug, Default)]
 pub(super) struct ShadowLists {
-    /// Of each node.
-    by_node: Vec<ListLru<Leaf>>,
-    /// Where each leaf is: node and age.
+    /// Of each node and memory cgroup ([`Mm::cache_place`]).
+    by_place: Vec<ListLru<Leaf>>,
+    /// Where each leaf is: place and age.
     places: BTreeMap<Leaf, (usize, u64)>,
 }
 
 impl ShadowLists {
-    pub(super) fn new(nodes: usize) -> ShadowLists {
+    pub(super) fn new(places: usize) -> ShadowLists {
         ShadowLists {
-            by_node: (0..nodes).map(|_| ListLru::default()).collect(),
+            by_place: (0..places).map(|_| ListLru::default()).collect(),
             places: BTreeMap::new(),
         }
     }
 
+    /// Makes a list for each place.
+    pub(super) fn make_lists(&mut self, places: usize) {
+        self.by_place.resize_with(places, ListLru::default);
+    }
+
     fn remove(&mut self, leaf: Leaf) {
-        if let Some((node, age)) = self.places.remove(&leaf) {
-            self.by_node[node].remove(age);
+        if let Some((place, age)) = self.places.remove(&leaf) {
+            self.by_place[place].remove(age);
         }
     }
 }
 
 impl Mm {
-    /// A leaf has shadows alone since its last page, on this node, was evicted.
-    pub(in crate::mm) fn add_shadow_node(&mut self, inode: InodeId, leaf: u32, node: NodeId) {
+    /// A leaf has shadows alone since its last page, `head` or one of that folio, was evicted. The kernel's list is that of the
+    /// node and the group of the leaf itself, here those of the page count.
+    pub(in crate::mm) fn add_shadow_node(&mut self, inode: InodeId, leaf: u32, head: Pfn) {
         let lists = self.shrinkers.is_on()
             && self.kernel.mechanisms.shrinker.shadow_nodes != ShadowNodes::All;
         if !lists || self.inodes[inode].pages.is_single_shadow() {
             return;
         }
+        let memcg = match self.kernel.coverage.cgroup_slab {
+            true => self.memcontrol.of_page(head),
+            false => MemcgId::ROOT,
+        };
+        let place = self.cache_place(usize::from(self.node_of(head)), memcg);
         let shadows = &mut self.shrinkers.shadows;
         let leaf = (inode, leaf);
         shadows.remove(leaf);
-        let node = usize::from(node);
-        let age = shadows.by_node[node].push(leaf);
-        shadows.places.insert(leaf, (node, age));
+        let age = shadows.by_place[place].push(leaf);
+        shadows.places.insert(leaf, (place, age));
     }
 
     /// A page enters a leaf, or the leaf is gone.
@@ -88,38 +98,53 @@ impl Mm {
 
     /// Every leaf on the lists.
     pub(crate) fn listed_shadow_nodes(&self) -> impl Iterator<Item = (InodeId, u32)> + '_ {
-        let lists = self.shrinkers.shadows.by_node.iter();
+        let lists = self.shrinkers.shadows.by_place.iter();
         lists.flat_map(|list| list.iter().map(|(_, leaf)| leaf))
     }
 
-    /// `count_shadow_nodes`: those above what is kept.
-    pub(super) fn count_shadow_nodes(&self, node: usize) -> u64 {
+    /// `count_shadow_nodes`: those above what is kept. What counts for that are pages of the group alone.
+    pub(super) fn count_shadow_nodes(&self, node: NodeId, memcg: MemcgId) -> u64 {
+        let zones = || self.nodes[node].zones.iter().map(|&zone| &self.zones[zone]);
+        let mut lists: Vec<LruvecId> = zones().map(|zone| zone.lruvec).collect();
+        lists.dedup();
+        let groups = match self.kernel.coverage.cgroup_slab {
+            true => 1,
+            false => self.memcontrol.len(),
+        };
         let of_node = |lru: Lru| {
-            let lists = self.lruvecs.iter_enumerated();
-            let lists = lists.filter(|&(lruvec, _)| {
-                let root = self.root_lruvec(lruvec);
-                let mut zones = self.nodes[NodeId::from(node)].zones.iter();
-                zones.any(|&zone| self.zones[zone].lruvec == root)
-            });
-            lists.map(|(_, lists)| lists.len(lru)).sum::<u64>()
+            let of_groups = |root: &LruvecId| {
+                let groups = (usize::from(memcg)..).take(groups).map(MemcgId::from);
+                let own = groups.map(|memcg| self.memcg_lruvec(*root, memcg));
+                own.map(|lists| self.lruvecs[lists].len(lru)).sum::<u64>()
+            };
+            lists.iter().map(of_groups).sum::<u64>()
         };
         let file = || of_node(Lru::InactiveFile) + of_node(Lru::ActiveFile);
         let anon = || of_node(Lru::InactiveAnon) + of_node(Lru::ActiveAnon);
         let kept = match self.kernel.mechanisms.shrinker.shadow_nodes {
             ShadowNodes::All => return 0,
-            ShadowNodes::NodePages => {
-                let zones = self.nodes[NodeId::from(node)].zones.iter();
-                zones.map(|&zone| self.zones[zone].present).sum::<u64>() / 16
-            }
+            ShadowNodes::NodePages => zones().map(|zone| zone.present).sum::<u64>() / 16,
             ShadowNodes::FilePages => file() / 8,
             ShadowNodes::LruPages => {
-                let slabs = self.slub.pages(MigrateType::Reclaimable)
-                    + self.slub.pages(MigrateType::Unmovable);
-                (file() + anon() + slabs / self.nodes.len() as u64) / 8
+                let slabs = self.slab_pages_of(memcg) / self.nodes.len() as u64;
+                (file() + anon() + slabs) / 8
             }
         };
-        let listed = self.shrinkers.shadows.by_node[node].len();
+        let place = self.cache_place(usize::from(node), memcg);
+        let listed = self.shrinkers.shadows.by_place[place].len();
         listed.saturating_sub(kept)
+    }
+
+    /// Pages of slabs of a group; of the root those for which no group is charged.
+    fn slab_pages_of(&self, memcg: MemcgId) -> u64 {
+        if memcg != MemcgId::ROOT {
+            return self.memcontrol.kmem_pages(memcg);
+        }
+        let all =
+            self.slub.pages(MigrateType::Reclaimable) + self.slub.pages(MigrateType::Unmovable);
+        let groups = (1..self.memcontrol.len()).map(MemcgId::from);
+        let charged: u64 = groups.map(|memcg| self.memcontrol.kmem_pages(memcg)).sum();
+        all.saturating_sub(charged)
     }
 
     /// What a leaf costs to make again.
@@ -131,10 +156,10 @@ impl Mm {
     }
 
     /// `scan_shadow_nodes`: the oldest leaves are forgotten.
-    pub(super) fn scan_shadow_nodes(&mut self, node: usize, nr: u64) -> Scanned {
+    pub(super) fn scan_shadow_nodes(&mut self, place: usize, nr: u64) -> Scanned {
         let mut scanned = Scanned::default();
         while scanned.looked < nr {
-            let list = &self.shrinkers.shadows.by_node[node];
+            let list = &self.shrinkers.shadows.by_place[place];
             let Some((_, (inode, leaf))) = list.oldest_before(list.end()) else {
                 break;
             };

@@ -8,7 +8,8 @@ use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
 use crate::world::World;
 
-/// Dentries and inodes that nobody uses (`struct super_block`), by the nodes that they lie on; to 3.11 all on the first.
+/// Dentries and inodes that nobody uses (`struct super_block`), by the nodes that they lie on and the memory cgroups that are
+/// charged for them ([`Mm::cache_place`]); to 3.11 all at the first place.
 #[derive(Debug)]
 pub(super) struct SuperBlock {
     pub(super) dentries: Vec<ListLru<NameId>>,
@@ -17,11 +18,17 @@ pub(super) struct SuperBlock {
 
 impl SuperBlock {
     /// Nothing is in memory yet.
-    pub(super) fn new(nodes: usize) -> SuperBlock {
+    pub(super) fn new(places: usize) -> SuperBlock {
         SuperBlock {
-            dentries: (0..nodes).map(|_| ListLru::default()).collect(),
-            inodes: (0..nodes).map(|_| ListLru::default()).collect(),
+            dentries: (0..places).map(|_| ListLru::default()).collect(),
+            inodes: (0..places).map(|_| ListLru::default()).collect(),
         }
+    }
+
+    /// The same with lists for so many places.
+    pub(super) fn make_lists(&mut self, places: usize) {
+        self.dentries.resize_with(places, ListLru::default);
+        self.inodes.resize_with(places, ListLru::default);
     }
 }
 
@@ -43,10 +50,10 @@ impl Shrinkers {
         self.inode_caches[fs]
     }
 
-    /// Unused dentries and inodes of a file system on a node.
-    fn unused(&self, number: usize, node: usize) -> (u64, u64) {
+    /// Unused dentries and inodes of a file system at a place.
+    fn unused(&self, number: usize, place: usize) -> (u64, u64) {
         let lists = &self.supers[number];
-        (lists.dentries[node].len(), lists.inodes[node].len())
+        (lists.dentries[place].len(), lists.inodes[place].len())
     }
 }
 
@@ -79,8 +86,8 @@ impl Mm {
     }
 
     /// `super_cache_count`, to 3.11 `prune_super`
-    pub(super) fn super_cache_count(&self, number: usize, node: usize) -> u64 {
-        let (dentries, inodes) = self.shrinkers.unused(number, node);
+    pub(super) fn super_cache_count(&self, number: usize, place: usize) -> u64 {
+        let (dentries, inodes) = self.shrinkers.unused(number, place);
         let more = match self.kernel.mechanisms.shrinker.vfs_shrinkers {
             VfsShrinkers::SuperBlock => 1,
             VfsShrinkers::Global | VfsShrinkers::Node => 0,
@@ -94,11 +101,11 @@ impl World {
     pub(super) fn super_cache_scan(
         &mut self,
         number: usize,
-        node: usize,
+        place: usize,
         nr: u64,
         kswapd: bool,
     ) -> Scanned {
-        let (dentries, inodes) = self.mm.shrinkers.unused(number, node);
+        let (dentries, inodes) = self.mm.shrinkers.unused(number, place);
         let all = dentries + inodes + 1;
         let more = match self.mm.kernel.mechanisms.shrinker.super_scan {
             SuperScan::Share => 0,
@@ -106,8 +113,8 @@ impl World {
         };
         let first = self
             .mm
-            .prune_dcache(number, node, nr * dentries / all + more);
-        let second = self.prune_icache(number, node, nr * inodes / all + more, kswapd);
+            .prune_dcache(number, place, nr * dentries / all + more);
+        let second = self.prune_icache(number, place, nr * inodes / all + more, kswapd);
         Scanned {
             freed: first.freed + second.freed,
             looked: first.looked + second.looked,

@@ -10,6 +10,7 @@ use crate::invariants;
 use crate::kernel::{Kernel, v};
 use crate::mm::alloc::page_alloc::alloc_pages;
 use crate::mm::compaction::Suitable;
+use crate::mm::reclaim::vmscan::MAX_KSWAPD_FAILURES;
 use crate::mm::types::{
     Gfp, MAX_NR_ZONES, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, ZoneType, flag,
 };
@@ -222,6 +223,8 @@ fn reclaim_for_want_of_room_ends_with_5_4() {
         for zone in &mut world.mm.zones {
             zone.watermark = [20_000; 3];
         }
+        // Nobody waits for kswapd, which there is none of.
+        world.mm.nodes[NodeId::FIRST].kswapd.failures = MAX_KSWAPD_FAILURES;
         let (sys, found) = asked(world, PAGEBLOCK_ORDER, &[HUGE_FAULT]);
         assert_eq!(found, [Some(false)], "{version}");
         assert_eq!(counts(&sys), [stalls, 0, 0, direct], "{version}");

@@ -121,7 +121,7 @@ pub(super) async fn marked(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u
 
 /// `page_cache_ra_order`: the pages of a window, none beyond the end of the file, in folios of an order.
 pub(super) async fn read_window(sys: &Sys, inode: InodeId, window: Window, order: usize, gfp: Gfp) {
-    let gfp = gfp.noretry();
+    let gfp = sys.world().mm.readahead_gfp(inode, gfp);
     let mut reader = Reader {
         sys,
         inode,

@@ -8,7 +8,7 @@
 //!    through all of them once before it gives up.
 
 use super::classic::shrink_lruvec;
-use super::{ScanControl, Target};
+use super::{ScanControl, Target, slab};
 use crate::ids::MemcgId;
 use crate::kernel::{MemcgWalk, ScanControlTime};
 use crate::mm::Mm;
@@ -71,18 +71,23 @@ impl ScanControl {
     }
 }
 
-/// A pass over the lists of a group and of all inside it; `whole` are those of the group itself.
+/// A pass over the lists and the caches of a group and of all inside it; `whole` are the lists of the group itself.
 pub(super) async fn shrink_node_memcgs(sys: &Sys, whole: Target, sc: &mut ScanControl) {
     let mut walk = sys.world().mm.memcg_walk(whole, sc);
+    let mut freed = 0;
     loop {
         let Some(target) = sys.world().next_memcg(&mut walk, whole, sc) else {
-            return;
+            break;
         };
+        let scanned = sc.nr_scanned;
         shrink_lruvec(sys, target, sc).await;
+        let memcg = sys.world().mm.lruvec_memcg(target.lruvec);
+        freed += slab::in_pass(sys, target, memcg, sc.nr_scanned - scanned, sc).await;
         if walk.is_shared() && sc.nr_reclaimed >= sc.nr_to_reclaim {
-            return;
+            break;
         }
     }
+    slab::flush_reclaim_state(sys, freed, sc);
 }
 
 impl Mm {

@@ -198,6 +198,7 @@ impl Sys {
         let want = nr_pages.max(SWAP_CLUSTER_MAX);
         let mut sc = ScanControl::new(false, want, 0, ZoneType::High);
         sc.memcg = memcg;
+        sc.gfp = gfp;
         sc.groups.proactive = by == Reclaimer::Proactive;
         do_try_to_free_pages(self, gfp, &mut sc).await;
         self.world().trace(Kind::MemcgReclaimEnd, |_| {

@@ -5,7 +5,7 @@
 //! 2. The lists are scanned, and from 3.19 on caches shrunk ([`slab`]).
 //! 3. From 5.16 on what was found decides whether the reclaimer has to wait.
 
-use super::{ScanControl, Target, memcg, slab, throttle};
+use super::{ScanControl, Target, memcg, throttle};
 use crate::ids::{MemcgId, ZoneId};
 use crate::kernel::{
     BlockReclaim, CompactSuitable, HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime,
@@ -80,7 +80,7 @@ pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl)
 }
 
 async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
-    let (reclaimed, scanned) = (sc.nr_reclaimed, sc.nr_scanned);
+    let reclaimed = sc.nr_reclaimed;
     sc.found = Found::default();
     sc.lru_pages = 0;
     let whole = {
@@ -101,7 +101,6 @@ async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
         whole
     };
     memcg::shrink_node_memcgs(sys, whole, sc).await;
-    slab::in_pass(sys, target, sc.nr_scanned - scanned, sc).await;
     throttle::after_pass(sys, target, sc).await;
     if sc.nr_reclaimed > reclaimed {
         sys.world().mm.node_made_progress(target);

@@ -27,10 +27,8 @@ pub(super) async fn throttle_direct_reclaim(sys: &Sys, gfp: Gfp) -> bool {
         world.mm.stat.pgscan_direct_throttle += 1;
         node
     };
-    // Who reads ahead may hold what a file system needs (GFP_NOFS).
-    let deadline = gfp
-        .has(gfp::NORETRY)
-        .then(|| sys.world().sched.now() + SECOND);
+    // Who may not use file systems may hold what one needs.
+    let deadline = (!gfp.has(gfp::FS)).then(|| sys.world().sched.now() + SECOND);
     loop {
         let waits = sys.world().wait_for_kswapd(node, deadline);
         if !waits {
@@ -188,7 +186,7 @@ mod tests {
     #[test]
     fn who_reads_ahead_waits_a_second_at_most() {
         let (world, _) = with_free(10);
-        let gfp = Gfp::user(NodeId::FIRST).noretry();
+        let gfp = Gfp::user(NodeId::FIRST).without(gfp::FS);
         let (_, done) = waits(world, Vec::new(), gfp);
         assert!((SECOND..SECOND + 10 * MSEC).contains(&done), "{done}");
     }

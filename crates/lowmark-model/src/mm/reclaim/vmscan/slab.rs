@@ -3,14 +3,14 @@
 //! 1. To 3.18 direct reclaim calls them at each priority after all zones, with what it scanned of all of them; kswapd
 //!    after each zone, with what it scanned of that one, to 2.6.39 also after zones that it left alone.
 //! 2. From 3.19 on a pass over the highest zone that the allocation could use calls them, from 4.8 on one over a node,
-//!    with what was scanned in it.
-//! 3. What shrinkers free counts as reclaimed. A group that is at its limit has no objects.
+//!    with what was scanned in it: for each memory cgroup that it comes to after the group's lists.
+//! 3. What shrinkers free counts as reclaimed at the end of the pass, but from 6.4 on not for a group that is at its limit.
 
 use super::{ScanControl, Target};
-use crate::ids::{NodeId, ZoneId};
-use crate::kernel::{KswapdSlab, LruUnit, SlabCaller};
+use crate::ids::{MemcgId, NodeId, ZoneId};
+use crate::kernel::{GroupSlabCredit, KswapdSlab, LruUnit, SlabCaller};
 use crate::mm::Mm;
-use crate::mm::shrinker::{Caller, Pressure, shrink_slab};
+use crate::mm::shrinker::{Caller, Freed, Pressure, shrink_slab};
 use crate::world::Sys;
 
 impl Mm {
@@ -18,7 +18,7 @@ impl Mm {
     fn shrinks_slab(&self, sc: &ScanControl, caller: SlabCaller) -> bool {
         self.has_shrinkers()
             && self.kernel.mechanisms.shrinker.slab_caller == caller
-            && !sc.cgroup_reclaim()
+            && (!sc.cgroup_reclaim() || self.kernel.coverage.cgroup_slab)
     }
 
     /// Whether a pass over the target calls the shrinkers: with lists by zone, that over the highest zone of the node
@@ -40,7 +40,13 @@ impl Mm {
     }
 }
 
-async fn call(sys: &Sys, nodes: &[NodeId], pressure: Pressure, sc: &mut ScanControl) -> u64 {
+async fn call(
+    sys: &Sys,
+    nodes: &[NodeId],
+    memcg: MemcgId,
+    pressure: Pressure,
+    sc: &mut ScanControl,
+) -> Freed {
     let caller = Caller {
         pressure,
         gfp: sc.gfp,
@@ -49,9 +55,7 @@ async fn call(sys: &Sys, nodes: &[NodeId], pressure: Pressure, sc: &mut ScanCont
     if sys.costs.shrink_slab_ns > 0 {
         sys.charge_kernel(sys.costs.shrink_slab_ns).await;
     }
-    let freed = Box::pin(shrink_slab(sys, nodes, &caller)).await;
-    sc.nr_reclaimed += freed.pages;
-    freed.objects
+    Box::pin(shrink_slab(sys, nodes, memcg, &caller)).await
 }
 
 /// After all zones of a priority, by a direct reclaimer.
@@ -72,7 +76,8 @@ pub(super) async fn after_zones(sys: &Sys, targets: &[Target], sc: &mut ScanCont
         };
         (nodes, pressure)
     };
-    call(sys, &nodes, pressure, sc).await;
+    let freed = call(sys, &nodes, MemcgId::ROOT, pressure, sc).await;
+    sc.nr_reclaimed += freed.pages;
 }
 
 /// After a zone that kswapd has come to, of which it has scanned `sc.nr_scanned` pages, or which it left alone; zones
@@ -98,15 +103,24 @@ pub(in crate::mm::reclaim) async fn after_zone(
         };
         (node, pressure)
     };
-    call(sys, &[node], pressure, sc).await
+    let freed = call(sys, &[node], MemcgId::ROOT, pressure, sc).await;
+    sc.nr_reclaimed += freed.pages;
+    freed.objects
 }
 
-/// At the end of a pass over a node or zone, which scanned `scanned` pages.
-pub(super) async fn in_pass(sys: &Sys, target: Target, scanned: u64, sc: &mut ScanControl) {
+/// After the lists of a memory cgroup in a pass over a node or zone, of which `scanned` pages were scanned: pages freed.
+pub(super) async fn in_pass(
+    sys: &Sys,
+    target: Target,
+    memcg: MemcgId,
+    scanned: u64,
+    sc: &mut ScanControl,
+) -> u64 {
     let (node, pressure) = {
         let mm = &sys.world().mm;
-        if !mm.shrinks_slab(sc, SlabCaller::InPass) || !mm.is_classzone(target, sc) {
-            return;
+        let of_group = memcg == MemcgId::ROOT || mm.kernel.coverage.cgroup_slab;
+        if !of_group || !mm.shrinks_slab(sc, SlabCaller::InPass) || !mm.is_classzone(target, sc) {
+            return 0;
         }
         let pressure = Pressure {
             scanned,
@@ -115,5 +129,14 @@ pub(super) async fn in_pass(sys: &Sys, target: Target, scanned: u64, sc: &mut Sc
         };
         (mm.zones[target.zone].node, pressure)
     };
-    call(sys, &[node], pressure, sc).await;
+    call(sys, &[node], memcg, pressure, sc).await.pages
+}
+
+/// What shrinkers freed in a pass counts (`flush_reclaim_state`).
+pub(super) fn flush_reclaim_state(sys: &Sys, freed: u64, sc: &mut ScanControl) {
+    let counts = match sys.world().mm.kernel.mechanisms.memcg.group_slab_credit {
+        GroupSlabCredit::Counted => true,
+        GroupSlabCredit::None => !sc.cgroup_reclaim(),
+    };
+    sc.nr_reclaimed += if counts { freed } else { 0 };
 }
