@@ -1,10 +1,11 @@
 //! All that causes are judged by: sums of what was traced, counters, and how the time of waits is shared out.
 
 use super::causes::CAUSES;
+use super::dirty::DirtyState;
 use super::episodes::Episode;
 use super::inflow::Inflow;
 use super::residual::Residual;
-use super::sink::{DirtyState, Moment, Sums, WhyReport};
+use super::sink::{Moment, Sums, WhyReport};
 use super::split::{Demand, Split};
 use super::surroundings::Surroundings;
 use super::wait::{Limit, Request};
