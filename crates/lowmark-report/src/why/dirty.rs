@@ -26,6 +26,8 @@ pub(super) struct DirtyState {
     pub(super) share_ns: u64,
     /// Bandwidth of the device as the kernel estimates it, KiB/s: sum and number of what was told.
     pub(super) bandwidth: (u128, u64),
+    /// Begin of the first pause and end of the last, ns.
+    pub(super) paused: Option<(u64, u64)>,
     /// Whether a count of dirty pages was below zero.
     pub(super) below_zero: bool,
 }
@@ -51,6 +53,9 @@ impl DirtyState {
 
     /// A writer pauses.
     pub(super) fn pause(&mut self, event: &Event, length_ns: u64) {
+        let (begin, end) = (event.time_ns, event.time_ns.saturating_add(length_ns));
+        let (first, last) = self.paused.unwrap_or((begin, end));
+        self.paused = Some((first.min(begin), last.max(end)));
         if self.is_share(event) {
             self.share_ns = self.share_ns.saturating_add(length_ns);
         }

@@ -53,7 +53,9 @@ impl Residual {
         };
         let by_disks = [time(true), 0, back(time(false)), 0];
         let by_pages = [inflow.anon_back, 0, inflow.file_back, 0];
-        let read_ms = by_disks.iter().fold(0, |sum: u64, ms| sum.saturating_add(*ms));
+        let read_ms = by_disks
+            .iter()
+            .fold(0, |sum: u64, ms| sum.saturating_add(*ms));
         let longest = match read_ms {
             0 => READ_MAX_NS,
             // Times of disks are rounded down to ms.

@@ -101,6 +101,8 @@ pub(super) struct Sums {
     pub(super) proactive_pages: Pages,
     pub(super) kswapd_seen: bool,
     pub(super) oom_kills: u64,
+    /// Time of reclaim from memory cgroups that somebody asked for (`memory.reclaim`), ns.
+    pub(super) asked_ns: u64,
     /// Blocks of another migrate type that were broken up.
     pub(super) fragmenting: u64,
 }
@@ -192,6 +194,9 @@ impl WhyReport {
                 let so_far = last_ns.saturating_sub(open.wait.begin_ns);
                 self.sums.open = (number + 1, ns.saturating_add(so_far));
             }
+        }
+        if surroundings.no_group_at_limit {
+            self.disown_memcg();
         }
         let evidence = Evidence::new(&self, surroundings);
         Answer::new(self, evidence, tables, account)
