@@ -14,7 +14,7 @@
 //!    same declarations ([`documentation`]).
 //!
 //! ```text
-//! wait.rs threads.rs episodes.rs sink.rs   while events go by
+//! wait.rs threads.rs episodes.rs dirty.rs asked.rs sink.rs   while events go by
 //! surroundings.rs series.rs                what is known besides
 //! inflow.rs split.rs residual.rs evidence.rs   how time is shared out
 //! cause.rs causes/ faults.rs               what it can come from
@@ -24,9 +24,11 @@
 
 mod account;
 mod answer;
+mod asked;
 mod cause;
 mod causes;
 mod course;
+mod dirty;
 mod documentation;
 mod episodes;
 mod evidence;

@@ -388,6 +388,32 @@ fn every_twin_parses() {
     assert!(of_two_nodes >= 3, "{of_two_nodes} twins run on two nodes");
 }
 
+/// Each load of `why` has its entry in the list of what is to be said, and the other way round.
+#[test]
+fn every_load_of_why_parses() {
+    let expected = include_str!("../../../workloads/why/expected.toml");
+    let name = |line: &str| {
+        let rest = line.strip_prefix("workload = \"")?;
+        Some(rest.trim_end_matches('"').to_owned())
+    };
+    let mut expected: Vec<String> = expected.lines().filter_map(name).collect();
+    expected.sort();
+    let mut loads = Vec::new();
+    for path in files("workloads/why") {
+        let stem = path.file_stem().expect("a name").to_string_lossy();
+        if stem == "expected" {
+            continue;
+        }
+        for scenario in workload(&format!("why/{stem}.toml"), &Overrides::default()) {
+            assert_eq!(scenario.workload.name, format!("why-{stem}"));
+        }
+        loads.push(stem.into_owned());
+    }
+    loads.sort();
+    assert_eq!(loads, expected);
+    assert!(loads.len() >= 40, "{} loads", loads.len());
+}
+
 #[test]
 fn zones_are_those_of_a_kernel() {
     let with = |zones: &str| {

@@ -61,6 +61,9 @@ pub(crate) struct Ask {
     /// With --on guest, the time after which a guest is stopped, s [default: 600]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: Option<u64>,
+    /// With --on guest, the time from one look at counters to the next, ms [default: 250]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    pub(crate) interval: Option<u64>,
     /// With --on guest, what executes it [default: KVM where it works]
     #[arg(long, value_enum, value_name = "ACCEL")]
     pub(crate) accel: Option<Accel>,
@@ -169,6 +172,7 @@ impl Ask {
             ("--on", self.on != Backend::Model),
             ("--image", !self.images.is_empty()),
             ("--timeout", self.timeout.is_some()),
+            ("--interval", self.interval.is_some()),
             ("--accel", self.accel.is_some()),
         ];
         let given = flags.into_iter().filter(|(_, given)| *given);
@@ -182,6 +186,7 @@ impl Ask {
         let of_guests = [
             ("--image", !self.images.is_empty()),
             ("--timeout", self.timeout.is_some()),
+            ("--interval", self.interval.is_some()),
             ("--accel", self.accel.is_some()),
         ];
         match self.on {

@@ -101,6 +101,9 @@ pub(crate) fn options(image: KernelImage, ask: &Ask) -> GuestOptions {
     if let Some(seconds) = ask.timeout {
         options.timeout = Duration::from_secs(seconds);
     }
+    if let Some(ms) = ask.interval {
+        options.interval = Duration::from_millis(ms);
+    }
     options
 }
 

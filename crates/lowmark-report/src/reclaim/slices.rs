@@ -105,6 +105,11 @@ impl<P: Part> Slices<P> {
         &self.slices
     }
 
+    /// The same, to be changed.
+    pub(crate) fn slices_mut(&mut self) -> &mut [P] {
+        &mut self.slices
+    }
+
     /// The slice of a time. What is earlier than the first event belongs to the first slice.
     #[inline]
     pub(crate) fn at(&mut self, time_ns: u64) -> &mut P {

@@ -135,6 +135,15 @@ impl Episodes {
         self.episodes.push(episode);
     }
 
+    /// Takes away what was waited under a limit, and the episodes of which nothing is left.
+    pub(super) fn disown(&mut self, limit: Limit) {
+        for episode in &mut self.episodes {
+            episode.limits_ns[limit as usize] = 0;
+            episode.time_ns[limit as usize] = [0; Request::COUNT];
+        }
+        self.episodes.retain(|episode| episode.waited_ns() > 0);
+    }
+
     pub(super) fn all(&self) -> &[Episode] {
         &self.episodes
     }

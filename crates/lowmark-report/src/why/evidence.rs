@@ -1,10 +1,11 @@
 //! All that causes are judged by: sums of what was traced, counters, and how the time of waits is shared out.
 
 use super::causes::CAUSES;
+use super::dirty::DirtyState;
 use super::episodes::Episode;
 use super::inflow::Inflow;
 use super::residual::Residual;
-use super::sink::{DirtyState, Moment, Sums, WhyReport};
+use super::sink::{Moment, Sums, WhyReport};
 use super::split::{Demand, Split};
 use super::surroundings::Surroundings;
 use super::wait::{Limit, Request};
@@ -204,14 +205,29 @@ impl Evidence {
         }
     }
 
-    /// Share of the capture in which the busiest device that was written to was busy, in hundredths; none without disks.
+    /// Share of the time in which writers paused that the busiest device that was written to was busy, in hundredths; of the
+    /// whole capture where nobody looked in between; none without disks.
     pub fn busy_percent(&self) -> Option<u64> {
-        let written = |d: &&super::surroundings::Disk| d.pages_written > 0 && !d.swap;
-        let disks = self.surroundings.disks.values().filter(written);
-        let busiest = disks.max_by_key(|disk| disk.busy_ms)?;
+        let written =
+            |(_, d): &(&String, &super::surroundings::Disk)| d.pages_written > 0 && !d.swap;
+        let disks = self.surroundings.disks.iter().filter(written);
+        let (name, busiest) = disks.max_by_key(|(_, disk)| disk.busy_ms)?;
+        let looks = self.surroundings.busy.get(name);
+        let within = looks.and_then(|looks| busy_within(looks, self.dirty.paused?));
         let span_ms = self.span_ns / 1_000_000;
-        Some(Evidence::percent(busiest.busy_ms, span_ms))
+        Some(within.unwrap_or_else(|| Evidence::percent(busiest.busy_ms, span_ms)))
     }
+}
+
+/// Share of the time between the looks around two times in which a device was busy, in hundredths; none if there are no two.
+fn busy_within(looks: &[(u64, u64)], (from_ns, to_ns): (u64, u64)) -> Option<u64> {
+    let begin = looks.iter().rev().find(|(time, _)| *time <= from_ns);
+    let begin = begin.or(looks.first())?;
+    let end = looks.iter().find(|(time, _)| *time >= to_ns);
+    let end = end.or(looks.last())?;
+    let span_ms = end.0.saturating_sub(begin.0) / 1_000_000;
+    let percent = Evidence::percent(end.1.saturating_sub(begin.1), span_ms);
+    (span_ms > 0).then_some(percent.min(100))
 }
 
 /// What was counted in the window, if there is a series.

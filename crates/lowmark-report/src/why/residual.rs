@@ -6,7 +6,8 @@
 //! 2. It is shared out by the time that disks spent reading: devices with swap to anonymous memory, others, as far as
 //!    what they read came back, to files. Without disks, by pages that came back.
 //! 3. kswapd and kcompactd count in pressure while they work (`balance_pgdat`, `kcompactd_do_work`) although no task
-//!    waits. So no more is taken for waits than [`READ_MAX_NS`] for each page that came back; the rest is theirs.
+//!    waits. So no more is taken for waits than the time for which disks read what came back, and without disks than
+//!    [`READ_MAX_NS`] for each page; the rest is theirs.
 
 use super::inflow::Inflow;
 use super::split::share;
@@ -41,7 +42,6 @@ impl Residual {
         let left = pressure_ns.saturating_sub(traced_ns);
         let inflow = inflow.copied().unwrap_or_default();
         let pages = inflow.anon_back.saturating_add(inflow.file_back);
-        let waits = left.min(pages.saturating_mul(READ_MAX_NS));
         let time = |swap: bool| {
             let disks = surroundings.disks.values();
             let read = disks.filter(|d: &&Disk| d.swap == swap).map(|d| d.read_ms);
@@ -53,6 +53,15 @@ impl Residual {
         };
         let by_disks = [time(true), 0, back(time(false)), 0];
         let by_pages = [inflow.anon_back, 0, inflow.file_back, 0];
+        let read_ms = by_disks
+            .iter()
+            .fold(0, |sum: u64, ms| sum.saturating_add(*ms));
+        let longest = match read_ms {
+            0 => READ_MAX_NS,
+            // Times of disks are rounded down to ms.
+            ms => READ_MAX_NS.min(ms.saturating_add(1).saturating_mul(1_000_000) / pages.max(1)),
+        };
+        let waits = left.min(pages.saturating_mul(longest));
         let by_disks = share(waits, by_disks);
         let [swap_ns, _, file_ns, _] = by_disks
             .or_else(|| share(waits, by_pages))

@@ -8,6 +8,7 @@
 //! waits.
 
 use super::answer::Answer;
+use super::dirty::DirtyState;
 use super::episodes::{Episodes, TaskSet};
 use super::evidence::Evidence;
 use super::surroundings::Surroundings;
@@ -28,9 +29,6 @@ const COSTLY_ORDER: u8 = 3;
 
 /// Longest pause of a writer that can be one, ms. The kernel's `MAX_PAUSE` is 200 ms.
 const PAUSE_MAX: u64 = 1000;
-
-/// Most pages that can be some: more than addresses of 64 bits reach.
-const PAGES_MAX: u64 = 1 << 52;
 
 /// Most askers for large blocks that are told apart.
 const ASKERS_MAX: usize = 256;
@@ -82,20 +80,6 @@ pub(super) struct Pages {
     pub(super) reclaimed_file: u64,
 }
 
-/// What is known of dirty pages.
-#[derive(Debug, Clone, Default)]
-pub(super) struct DirtyState {
-    /// Dirty threshold and background threshold, pages, as told last.
-    pub(super) thresh: u64,
-    pub(super) background: u64,
-    /// Of the pauses, those in which the device or the cgroup had its share and all together did not, ns.
-    pub(super) share_ns: u64,
-    /// Bandwidth of the device as the kernel estimates it, KiB/s: sum and number of what was told.
-    pub(super) bandwidth: (u128, u64),
-    /// Whether a count of dirty pages was below zero.
-    pub(super) below_zero: bool,
-}
-
 /// Sums over all waits and events.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sums {
@@ -117,6 +101,8 @@ pub(super) struct Sums {
     pub(super) proactive_pages: Pages,
     pub(super) kswapd_seen: bool,
     pub(super) oom_kills: u64,
+    /// Time of reclaim from memory cgroups that somebody asked for (`memory.reclaim`), ns.
+    pub(super) asked_ns: u64,
     /// Blocks of another migrate type that were broken up.
     pub(super) fragmenting: u64,
 }
@@ -208,6 +194,9 @@ impl WhyReport {
                 let so_far = last_ns.saturating_sub(open.wait.begin_ns);
                 self.sums.open = (number + 1, ns.saturating_add(so_far));
             }
+        }
+        if surroundings.no_group_at_limit {
+            self.disown_memcg();
         }
         let evidence = Evidence::new(&self, surroundings);
         Answer::new(self, evidence, tables, account)
@@ -349,8 +338,7 @@ impl WhyReport {
 
     /// A writer looks at the limits, and pauses or not.
     fn balance_dirty(&mut self, at: (usize, u32), event: &Event, who: Who) {
-        let get = |field| event.get(field).unwrap_or(0);
-        self.dirty.below_zero |= get(Field::Dirty) > PAGES_MAX;
+        self.dirty.look(event);
         let pause = u64::try_from(event.signed(Field::Pause).unwrap_or(0)).unwrap_or(0);
         if pause == 0 || pause > PAUSE_MAX || who != Who::Task {
             return;
@@ -358,13 +346,7 @@ impl WhyReport {
         let mut wait = begun(at.1, event.time_ns, Limit::Dirty, 0, None);
         wait.request = Request::FileWrite;
         wait.end_ns = event.time_ns.saturating_add(pause * 1_000_000);
-        let device_full = get(Field::BdiDirty) > get(Field::BdiSetpoint);
-        let room = get(Field::Dirty) < get(Field::Setpoint);
-        let of_group = get(Field::Limit) > 0 && get(Field::Limit) < self.dirty.thresh / 2;
-        if device_full && room || of_group {
-            let share = &mut self.dirty.share_ns;
-            *share = share.saturating_add(wait.length_ns());
-        }
+        self.dirty.pause(event, wait.length_ns());
         self.note(wait);
     }
 
@@ -380,13 +362,6 @@ impl WhyReport {
             wait.request = Request::FileWrite;
             wait.end_ns = event.time_ns;
             self.note(wait);
-        }
-    }
-
-    fn dirty_state(&mut self, event: &Event) {
-        let get = |field| event.get(field).filter(|pages| *pages <= PAGES_MAX);
-        if let (Some(thresh), Some(background)) = (get(Field::Thresh), get(Field::BgThresh)) {
-            (self.dirty.thresh, self.dirty.background) = (thresh, background);
         }
     }
 
@@ -502,7 +477,7 @@ impl WhyReport {
             Kind::BalanceDirtyWait | Kind::WbcBalanceDirtyWait => {
                 self.balance_dirty_ends(at, false, event, who);
             }
-            Kind::GlobalDirtyState => self.dirty_state(event),
+            Kind::GlobalDirtyState => self.dirty.thresholds(event),
             Kind::BdiDirtyRatelimit => {
                 let told = event.get(Field::WriteBw).filter(|rate| *rate > 0);
                 if let Some(rate) = told {

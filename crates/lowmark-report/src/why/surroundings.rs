@@ -6,7 +6,7 @@
 
 use super::series::CounterSeries;
 use crate::reclaim::VmstatChange;
-use lowmark_record::{Outcome, Recording, Release};
+use lowmark_record::{CounterLog, Outcome, Recording, Release};
 use std::collections::BTreeMap;
 
 /// Sectors of `/proc/diskstats` in a page.
@@ -87,14 +87,18 @@ pub struct Surroundings {
     pub kernel: Option<String>,
     /// Devices, by name.
     pub disks: BTreeMap<String, Disk>,
-    /// Sizes in `/proc/meminfo` at the end, pages.
+    /// By device the times of looks, ns, and for how long it had been busy then, ms; empty if nobody looked again and again.
+    pub busy: BTreeMap<String, Vec<(u64, u64)>>,
+    /// Sizes in `/proc/meminfo` at the end, pages; of free swap the least, as far as somebody looked.
     pub meminfo: BTreeMap<String, u64>,
     /// Watermarks min, low and high of all zones together, pages.
     pub watermarks: Option<[u64; 3]>,
-    /// Watermark boost at the end (`boost` of `/proc/zoneinfo`), pages.
+    /// Watermark boost (`boost` of `/proc/zoneinfo`) at its highest, as far as somebody looked, pages of all zones.
     pub boost: Option<u64>,
     /// Time that the capture covers, ns, if it is known apart from the events.
     pub elapsed_ns: Option<u64>,
+    /// Whether `memory.events` of every memory cgroup is known, and none was at `memory.max` or above `memory.high`.
+    pub no_group_at_limit: bool,
     /// Whether the run ended out of memory.
     pub out_of_memory: bool,
 }
@@ -129,6 +133,8 @@ impl Surroundings {
         if !system.release.is_empty() {
             all.kernel = Some(system.release.clone());
         }
+        // The recorder of a host looks at some groups, that of a guest at all.
+        all.no_group_at_limit = system.recorder.is_none() && no_group_at_limit(&recording.counters);
         if !system.vmstat.is_empty() {
             all.series = CounterSeries::of(&system.vmstat);
         }
@@ -143,18 +149,30 @@ impl Surroundings {
         if let Some(text) = text(&system.after, "proc/meminfo") {
             all.meminfo = meminfo(&text);
         }
+        // What tasks had in swap is free again when they have ended: the least counts.
+        let free = system
+            .history_of("proc/meminfo")
+            .map(|log| log.values("SwapFree"));
+        if let Some(least) = free.iter().flatten().map(|(_, kb)| kb / 4).min() {
+            let free = all.meminfo.entry("SwapFree".to_owned()).or_insert(least);
+            *free = least.min(*free);
+        }
         if let Some(text) = text(&system.before, "proc/zoneinfo") {
             all.watermarks = Some(["min", "low", "high"].map(|name| zones(&text, name)));
         }
-        if let Some(text) = text(&system.after, "proc/zoneinfo") {
-            all.boost = Some(zones(&text, "boost"));
-        }
+        let at_the_end = text(&system.after, "proc/zoneinfo").map(|text| zones(&text, "boost"));
+        let over_time = system.history_of("proc/zoneinfo").and_then(most_boost);
+        all.boost = at_the_end.max(over_time);
         let swaps = text(&system.before, "proc/swaps").unwrap_or_default();
         if let (Some(before), Some(after)) = (
             text(&system.before, "proc/diskstats"),
             text(&system.after, "proc/diskstats"),
         ) {
             all.disks = disks(&before, &after, &swaps);
+            if let Some(log) = system.history_of("proc/diskstats") {
+                let times = |name: &String| (name.clone(), log.values(&format!("{name}/io_ms")));
+                all.busy = all.disks.keys().map(times).collect();
+            }
         }
         all
     }
@@ -192,6 +210,34 @@ fn zones(text: &str, name: &str) -> u64 {
         (words.next() == Some(name)).then(|| words.next()?.parse().ok())?
     });
     values.fold(0, u64::saturating_add)
+}
+
+/// The highest sum of all zones' boosts of one look.
+fn most_boost(zoneinfo: &CounterLog) -> Option<u64> {
+    let is_boost = |name: &String| name.ends_with("/boost");
+    let zones = zoneinfo.names().iter().filter(|name| is_boost(name));
+    let mut sums: BTreeMap<u64, u64> = BTreeMap::new();
+    for (time_ns, boost) in zones.flat_map(|name| zoneinfo.values(name)) {
+        let sum = sums.entry(time_ns).or_default();
+        *sum = sum.saturating_add(boost);
+    }
+    sums.into_values().max()
+}
+
+/// Whether there are memory cgroups, and none of them was at a limit.
+fn no_group_at_limit(counters: &BTreeMap<String, u64>) -> bool {
+    let of_events = |name: &str| name.starts_with("cgroup/") && name.contains("memory.events.");
+    let at_limit = |name: &str| {
+        [".max", ".high", ".oom"]
+            .iter()
+            .any(|end| name.ends_with(end))
+    };
+    let events = counters.iter().filter(|(name, _)| of_events(name));
+    let limits: Vec<u64> = events
+        .filter(|(name, _)| at_limit(name))
+        .map(|(_, n)| *n)
+        .collect();
+    !limits.is_empty() && limits.iter().all(|times| *times == 0)
 }
 
 /// Sizes, pages.
@@ -273,6 +319,17 @@ mod tests {
         assert_eq!(disk, expected);
         let zoneinfo = "Node 0, zone DMA\n  pages free 3\n        boost    2\n        min      5\nNode 0, zone DMA32\n        min 7\n";
         assert_eq!((zones(zoneinfo, "min"), zones(zoneinfo, "boost")), (12, 2));
+        let counters = |max: u64| {
+            let names = ["max", "high", "oom"].map(|end| format!("cgroup/box/memory.events.{end}"));
+            names.into_iter().zip([max, 0, 0]).collect()
+        };
+        assert!(no_group_at_limit(&counters(0)) && !no_group_at_limit(&counters(1)));
+        assert!(!no_group_at_limit(&BTreeMap::new()));
+        let mut log = CounterLog::new("proc/zoneinfo");
+        log.add_names(["0/DMA/boost", "0/DMA32/boost", "0/DMA/min"]);
+        log.push(1, &[3, 4, 90]);
+        log.push(2, &[0, 5, 90]);
+        assert_eq!(most_boost(&log), Some(7));
         assert_eq!(meminfo("SwapFree:  400 kB\nx\n")["SwapFree"], 100);
     }
 }

@@ -140,6 +140,7 @@ mod tests {
             on: Backend::Guest,
             images: Vec::new(),
             timeout: None,
+            interval: None,
             accel: None,
         };
         let images = releases.map(image);

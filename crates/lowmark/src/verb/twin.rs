@@ -66,11 +66,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     running: Running,
     /// The kernel's recordings, as an earlier `lowmark twin --out DIR` kept them, instead of running it
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["timeout", "accel"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["timeout", "interval", "accel"])]
     kernel_runs: Option<PathBuf>,
     /// The same of several workloads, each in the directory of its name below DIR; without a WORKLOAD, of all .toml
     /// files in DIR, as --random keeps them
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["timeout", "accel", "kernel_runs", "random", "out"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["timeout", "interval", "accel", "kernel_runs", "random", "out"])]
     kept: Option<PathBuf>,
     #[command(flatten)]
     printing: Printing,

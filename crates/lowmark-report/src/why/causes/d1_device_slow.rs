@@ -13,7 +13,7 @@ pub(super) const CAUSE: Cause = Cause {
     role: Role::Demand,
     limits: &[Limit::Dirty],
     needs: "`balance_dirty_pages` (3.2), `balance_dirty_start` and `_wait` (before); disks, else `bdi_dirty_ratelimit`",
-    formula: "sum of pauses but for D3, if the device is busy in 70 % of the time or more; without disks, if it takes 200 ms (MAX_PAUSE) or longer to write what the limit allows",
+    formula: "sum of pauses but for D3, if the device is busy in 70 % or more of the time in which they pause; without disks, if it takes 200 ms (MAX_PAUSE) or longer to write what the limit allows",
     arithmetic,
     knobs: &[
         Knob::new("a faster device", "", "shorter pauses"),
@@ -63,7 +63,7 @@ pub(super) fn describe(evidence: &Evidence) -> String {
     let waits = evidence.sums.waits[Limit::Dirty as usize];
     let mut says = format!("{waits} pauses");
     if let Some(percent) = evidence.busy_percent() {
-        says += &format!("; the device was busy {percent} % of the time");
+        says += &format!("; the device was busy {percent} % of the time in which writers paused");
     }
     if let Some(ns) = limit_time_ns(evidence) {
         says += &format!(

@@ -14,7 +14,7 @@ pub(super) const CAUSE: Cause = Cause {
     role: Role::Demand,
     limits: &[Limit::Dirty],
     needs: "as D1",
-    formula: "sum of pauses but for D3, if the device is busy in less than 70 % of the time; without disks, if it writes what the limit allows in less than 200 ms (MAX_PAUSE)",
+    formula: "sum of pauses but for D3, if the device is busy in less than 70 % of the time in which they pause; without disks, if it writes what the limit allows in less than 200 ms (MAX_PAUSE)",
     arithmetic,
     knobs: &[
         Knob::new(

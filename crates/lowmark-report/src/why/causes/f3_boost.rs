@@ -29,7 +29,7 @@ fn arithmetic(evidence: &Evidence) -> Option<Finding> {
     let boost = evidence.surroundings.boost.unwrap_or(0);
     let broken = evidence.sums.fragmenting;
     let says =
-        format!("{broken} blocks of another kind were broken up; boost at the end {boost} pages");
+        format!("{broken} blocks of another kind were broken up; boost of up to {boost} pages");
     let found = boost > 0 || broken > 0 && evidence.sums.kswapd_pages.reclaimed > 0;
     found.then(|| Finding::traced(0, says))
 }

@@ -11,7 +11,7 @@ pub(super) const CAUSE: Cause = Cause {
     because: "memory was reclaimed before anybody asked",
     role: Role::Note,
     limits: &[],
-    needs: "events of their threads; `pgsteal_proactive`, `pgsteal_khugepaged`",
+    needs: "events of their threads; `pgsteal_proactive`, `pgsteal_khugepaged`; reclaim from memory cgroups of which `memory.events` says that none was at a limit",
     formula: "a count of pages",
     arithmetic,
     knobs: &[Knob::new(
@@ -29,6 +29,15 @@ fn arithmetic(evidence: &Evidence) -> Option<Finding> {
     let counted = evidence
         .count("pgsteal_proactive")
         .saturating_add(evidence.count("pgsteal_khugepaged"));
-    let pages = traced.max(counted);
-    (pages > 0).then(|| Finding::traced(0, format!("{pages} pages")))
+    let of_groups = match evidence.sums.asked_ns {
+        0 => 0,
+        _ => evidence.count_all("cgroup/", "memory.stat.pgsteal_direct"),
+    };
+    let pages = traced.max(counted).max(of_groups);
+    let asked_ms = evidence.sums.asked_ns / 1_000_000;
+    let says = match evidence.sums.asked_ns {
+        0 => format!("{pages} pages"),
+        _ => format!("{pages} pages; who asked for it was busy with it for {asked_ms} ms"),
+    };
+    (pages > 0 || evidence.sums.asked_ns > 0).then(|| Finding::traced(0, says))
 }
