@@ -81,7 +81,7 @@ pub(super) const SHRINKERS: &[Change] = &[
         name: "xfs-page-cache-nofs",
         version: v(3, 15),
         commit: "ad22c7a043c2",
-        summary: "who needs a page of a file on XFS calls no shrinkers of file systems",
+        summary: "an allocation of page cache for a file on XFS calls no shrinkers of file systems",
         effect: |m| {
             m.files.page_cache_gfp = PageCacheGfp::XfsNoFs;
         },
@@ -189,7 +189,7 @@ pub(super) const SHRINKERS: &[Change] = &[
         name: "readahead-nofs",
         version: v(5, 8),
         commit: "f2c817bed58d",
-        summary: "who reads ahead calls no shrinkers of file systems",
+        summary: "readahead calls no shrinkers of file systems",
         effect: |m| {
             m.files.page_cache_gfp = PageCacheGfp::ReadaheadNoFs;
         },

@@ -27,13 +27,13 @@ macro_rules! files {
                     /// More than are wanted; the window is then no longer than what is there.
                     MoreThanWanted = "more-than-wanted",
                 }
-                /// Who may not call shrinkers of file systems, as it allocates page cache without `__GFP_FS`.
+                /// Which allocations of page cache lack `__GFP_FS`, so that their reclaim calls no shrinkers of file systems.
                 page_cache_gfp: PageCacheGfp {
-                    /// Nobody.
+                    /// None.
                     Mapping = "mapping",
-                    /// Who needs pages of files on XFS (`xfs_setup_inode`).
+                    /// Those for files on XFS (`xfs_setup_inode`).
                     XfsNoFs = "xfs-nofs",
-                    /// They, and who reads ahead (`page_cache_ra_unbounded`).
+                    /// Those for files on XFS, and those of readahead (`page_cache_ra_unbounded`).
                     ReadaheadNoFs = "readahead-nofs",
                 }
                 /// Whether a read fault on a file maps the pages around it (`do_fault_around`).

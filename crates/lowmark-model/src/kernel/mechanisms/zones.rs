@@ -179,7 +179,7 @@ macro_rules! zones {
                     /// Sixteen rounds without progress, or watermarks out of reach even with all reclaimable pages.
                     Bounded = "bounded",
                 }
-                /// What a zone without pages on its lists has to reclaim (`zone_reclaimable_pages`).
+                /// Which pages count as reclaimable in a zone with no pages on its LRU lists (`zone_reclaimable_pages`).
                 empty_zone: EmptyZone {
                     /// Nothing.
                     Nothing = "nothing",

@@ -314,7 +314,7 @@ impl Zone {
         block
     }
 
-    /// Each CPU has its part of so many movable pages on its list, as far as the list may be long, and the list of a CPU of 6.7
+    /// Each CPU gets an equal part of `count` movable pages on its list, as far as the list may be long, and the list of a CPU of 6.7
     /// and later has become as long as that.
     pub(super) fn keep_in_pcp(&mut self, pages: &mut Pages, count: u64) {
         let cpus = self.pcp.lists.len();

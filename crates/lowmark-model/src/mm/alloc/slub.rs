@@ -111,7 +111,7 @@ impl Cache {
         }
     }
 
-    /// Bytes that a memory cgroup is charged for an object: with it goes a pointer to who is (`obj_full_size`).
+    /// Bytes that a memory cgroup is charged for an object: the object and a pointer to the charged cgroup (`obj_full_size`).
     pub(crate) fn charge(self) -> u64 {
         self.size() + size_of::<u64>() as u64
     }
@@ -128,7 +128,8 @@ impl Cache {
 }
 
 impl Cache {
-    /// What an object is allocated with by who can wait: an inode of ext4 without `__GFP_FS` (`ext4_alloc_inode`).
+    /// The gfp flags of an allocation of an object that may wait: an inode of ext4 is allocated without `__GFP_FS`
+    /// (`ext4_alloc_inode`).
     pub(in crate::mm) fn waiting_gfp(self, node: NodeId) -> Gfp {
         let gfp = Gfp::kernel(node).with(self.gfp());
         match self {

@@ -118,7 +118,7 @@ impl Mm {
         }
     }
 
-    /// What they are read ahead with (`readahead_gfp_mask`): who wants a page reads it by itself if there is no memory for a
+    /// What they are read ahead with (`readahead_gfp_mask`): the task that needs a page reads it by itself if there is no memory for a
     /// window.
     pub(super) fn readahead_gfp(&self, inode: InodeId, gfp: Gfp) -> Gfp {
         let gfp = self.mapping_gfp(inode, gfp).noretry();

@@ -169,7 +169,7 @@ impl Mm {
     }
 
     /// `try_to_map_unused_to_zeropage`: where a huge page is split, what was never written of it is mapped to the page of zeroes
-    /// (b1f202060afe, 6.12, of every huge page, whoever splits it), but for what is locked in memory.
+    /// (b1f202060afe, 6.12, whatever splits the huge page), but for what is locked in memory.
     pub(super) fn free_unused(&mut self, head: Pfn) {
         let is_locked = |pfn: Pfn| {
             let (vma, index) = self.mappings.of(self.pages[pfn].owner);

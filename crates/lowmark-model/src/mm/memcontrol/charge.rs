@@ -69,7 +69,7 @@ async fn charge(sys: &Sys, head: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), Ou
     Ok(())
 }
 
-/// `try_charge_memcg` of so many pages.
+/// `try_charge_memcg` of `pages` pages.
 pub(super) async fn try_charge(
     sys: &Sys,
     gfp: Gfp,

@@ -76,7 +76,7 @@ impl Memcontrol {
         }
     }
 
-    /// Pages have been charged to a group for an object of so many bytes.
+    /// Pages have been charged to a group for an object of `bytes` bytes.
     fn charged_kmem(&mut self, cpu: usize, memcg: MemcgId, pages: u64, bytes: u64) {
         self.groups[memcg].kmem += pages;
         self.refill_obj_stock(cpu, memcg, pages * PAGE_SIZE - bytes, false);
@@ -107,7 +107,7 @@ impl Mm {
         }
     }
 
-    /// `obj_cgroup_uncharge`: an object of so many bytes is freed.
+    /// `obj_cgroup_uncharge`: an object of `bytes` bytes is freed.
     pub(crate) fn uncharge_object(&mut self, memcg: MemcgId, bytes: u64) {
         let cpu = self.cpu;
         self.memcontrol.refill_obj_stock(cpu, memcg, bytes, true);

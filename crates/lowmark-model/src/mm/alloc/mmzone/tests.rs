@@ -157,7 +157,7 @@ fn reported_zones_are_taken() {
     );
 }
 
-/// `thp.enabled` raises `min_free_kbytes`, but not what is written behind it.
+/// `thp.enabled` raises `min_free_kbytes`; a `min_free_kbytes` that the workload sets is written after that and stays.
 #[test]
 fn min_free_kbytes_that_is_set_stays() {
     let mut settings = kernel("v6.18");

@@ -48,8 +48,7 @@ impl Mm {
         }
     }
 
-    /// CPUs keep so many free pages of each zone for themselves, each as many as the others, since processes that booting ran
-    /// have freed them.
+    /// Puts `kept` free pages of each zone on the lists of the CPUs, evenly: processes that ran during boot freed them there.
     pub(in crate::mm) fn keep_for_cpus(&mut self, kept: &TiSlice<ZoneId, u64>) {
         for (zone, &count) in kept.iter_enumerated() {
             self.zones[zone].keep_in_pcp(&mut self.pages, count);
