@@ -334,6 +334,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "xfs-without-writepage",
+        version: v(5, 15),
+        commit: "21b4ee7029c9",
+        summary: "reclaim cannot have a page of a file on XFS written",
+        effect: |m| {
+            m.files.xfs_writepage = XfsWritepage::None;
+        },
+    },
+    Change {
         name: "reliable-bandwidth",
         version: v(5, 15),
         commit: "45a2966fd641",
@@ -421,6 +430,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         summary: "pages that are scanned but not reclaimed count as a cost of their type",
         effect: |m| {
             m.reclaim.scan_balance = ScanBalance::WorkCost;
+        },
+    },
+    Change {
+        name: "ext4-without-writepage",
+        version: v(6, 2),
+        commit: "dae999602eeb",
+        summary: "reclaim cannot have a page of a file on ext4 written",
+        effect: |m| {
+            m.files.ext4_writepage = Ext4Writepage::None;
         },
     },
     Change {
