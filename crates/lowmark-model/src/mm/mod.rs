@@ -85,6 +85,8 @@ pub(crate) struct Mm {
     pub(crate) huge: HugeMemory,
     /// Counters.
     pub(crate) stat: VmStat,
+    /// What the watermarks follow from, KiB.
+    pub(crate) min_free_kbytes: u64,
     /// A zone that has been boosted, of which kswapd does not know yet.
     pub(crate) boosted_zone: Option<ZoneId>,
     /// CPU of the task that runs.
@@ -123,6 +125,7 @@ impl Mm {
             zones,
             nodes,
             lruvecs,
+            min_free_kbytes,
         } = layout.build(&kernel);
         let end = |zone: &Zone| zone.start + zone.spanned as Pfn;
         let starts: Vec<Pfn> = zones.iter().skip(1).map(|zone| zone.start).collect();
@@ -156,6 +159,7 @@ impl Mm {
             swap: Swap::new(machine, &kernel, high),
             huge,
             stat: VmStat::default(),
+            min_free_kbytes,
             boosted_zone: None,
             cpu: 0,
             nr_writeback: 0,
