@@ -43,7 +43,7 @@ pub enum Refusal {
         /// The statement.
         statement: Unsupported,
         /// What is wrong.
-        error: KernelError,
+        error: Box<KernelError>,
     },
     /// The workload has statements that came with a later kernel.
     #[error("{version} does not know {}", list_later(.statements))]
@@ -134,7 +134,7 @@ fn settings(scenario: &Scenario, kernel: &Kernel) -> Result<(), Refusal> {
                     .takes(name, value)
                     .map_err(|error| Refusal::Setting {
                         statement: statement(),
-                        error,
+                        error: Box::new(error),
                     })?;
             }
             statements.extend(stmt.op.bodies().into_iter().flatten());
