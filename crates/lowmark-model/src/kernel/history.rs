@@ -415,6 +415,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "no-wait-for-mappings",
+        version: v(5, 19),
+        commit: "6d4675e60135",
+        summary: "reclaim leaves a page alone whose mappings somebody else is changing, as who splits a huge page does",
+        effect: |m| {
+            m.reclaim.rmap_lock = RmapLock::Keeps;
+        },
+    },
+    Change {
         name: "background-before-pause",
         version: v(6, 0),
         commit: "ea6813be07dc",
@@ -466,6 +475,24 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         summary: "a memory cgroup for whose sake memory is reclaimed is not protected by old values",
         effect: |m| {
             m.memcg.target_protection = TargetProtection::None;
+        },
+    },
+    Change {
+        name: "pageblocks-are-finished",
+        version: v(6, 3),
+        commit: "cfccd2e63e7e",
+        summary: "compaction isolates all that is left of a pageblock of which a page could not be moved, and leaves it alone then",
+        effect: |m| {
+            m.blocks.failed_migration = FailedMigration::FinishesPageblock;
+        },
+    },
+    Change {
+        name: "compound-pages-are-scanned",
+        version: v(6, 4),
+        commit: "56d48d8dbefb",
+        summary: "all frames of free blocks and compound pages that compaction goes past count as scanned",
+        effect: |m| {
+            m.blocks.compact_counts = CompactCounts::Frames;
         },
     },
     Change {

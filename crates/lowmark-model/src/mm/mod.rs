@@ -21,6 +21,7 @@ use crate::mm::types::{Pfn, ZoneType};
 use alloc::held::Held;
 use alloc::mmzone::{Built, Layout, Lruvec, Node, Zone};
 use alloc::slub::Slub;
+use compaction::Told;
 use fault::memory::Vma;
 use fault::shmem::ShmemInode;
 use files::inode::Inode;
@@ -83,6 +84,8 @@ pub(crate) struct Mm {
     pub(crate) swap: Swap,
     /// Huge pages of private memory.
     pub(crate) huge: HugeMemory,
+    /// What was decided about compaction and is not in the trace yet.
+    pub(crate) told: Told,
     /// Counters.
     pub(crate) stat: VmStat,
     /// What the watermarks follow from, KiB.
@@ -158,6 +161,7 @@ impl Mm {
             held: Held::default(),
             swap: Swap::new(machine, &kernel, high),
             huge,
+            told: Told::default(),
             stat: VmStat::default(),
             min_free_kbytes,
             boosted_zone: None,

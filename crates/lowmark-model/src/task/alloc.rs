@@ -59,7 +59,8 @@ async fn wait_until(sys: &Sys, due: Nanos, busy: bool) {
 fn record(context: &mut Context, what: &Alloc, block: Option<Pfn>, (began, now): (Nanos, Nanos)) {
     let world = &mut *context.sys.world();
     if let Some(pfn) = block {
-        world.mm.hold(pfn, what.order as usize);
+        let compound = matches!(what.flags, AllocFlags::Hugetlb | AllocFlags::Thp);
+        world.mm.hold(pfn, what.order as usize, compound);
         context.held.entry(what.pool).or_default().push(pfn);
     }
     if let Some(series) = what.series {
