@@ -183,6 +183,11 @@ impl Launch<'_> {
             "console=ttyS0 quiet panic=-1 oops=panic rootfstype=ramfs rdinit=/init psi=1 tsc=reliable \
              no_timer_check mitigations=off nokaslr",
         );
+        // Debian's kernels move pages to the node of the task that uses them as soon as there are two nodes; the
+        // model does that for no kernel (`numa_balancing` in its coverage).
+        if self.machine.nodes.len() > 1 {
+            append.push_str(" numa_balancing=disable");
+        }
         for more in self.append {
             append.push(' ');
             append.push_str(more);
@@ -466,6 +471,7 @@ mod tests {
             "memory-backend-ram,id=ram1,size=128M,prealloc=on",
             "node,nodeid=0,memdev=ram0,cpus=0,cpus=2",
             "node,nodeid=1,memdev=ram1,cpus=1",
+            "nokaslr numa_balancing=disable",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
