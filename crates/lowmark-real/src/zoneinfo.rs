@@ -257,7 +257,7 @@ mod tests {
         system.before.insert(PAGETYPEINFO.into(), BLOCKS.into());
         let seen = observed(&machine, &system);
         assert_eq!(seen.zones[0].fragments, Fragments::default());
-        assert_eq!(seen.zones[1].fragments, [3, 2, 2, 106, 0, 2, 2, 3, 1]);
+        assert_eq!(seen.zones[1].fragments, [3, 2, 2, 3392, 0, 2, 2, 3, 1]);
         let given = Machine {
             occupied: 7,
             ..seen
