@@ -344,7 +344,7 @@ run = [
 }
 
 /// Where one reclaimer splits a huge page, others cannot look at the mappings of its region, and from 5.19 on leave its pages alone.
-/// What nobody maps of a huge page that reclaim splits is free, but not reclaimed.
+/// Parts of a huge page that no task maps are free when reclaim splits it, but do not count as reclaimed.
 #[test]
 fn parts_that_nobody_maps_do_not_count_as_reclaimed() {
     let body = r#"

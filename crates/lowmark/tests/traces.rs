@@ -159,7 +159,7 @@ fn the_models_events_and_their_text_give_the_same_report() {
     }
 }
 
-/// Memory that is in use, and blocks of 32 pages that somebody wants.
+/// Memory that is in use, and blocks of 32 pages that a task asks for.
 const BLOCKS: &str = r#"
 lowmark = 1
 [workload]

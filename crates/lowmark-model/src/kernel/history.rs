@@ -418,7 +418,7 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "no-wait-for-mappings",
         version: v(5, 19),
         commit: "6d4675e60135",
-        summary: "reclaim leaves a page alone whose mappings somebody else is changing, as who splits a huge page does",
+        summary: "reclaim leaves a page alone whose mappings another task is changing, as a task that splits a huge page does",
         effect: |m| {
             m.reclaim.rmap_lock = RmapLock::Keeps;
         },

@@ -139,7 +139,7 @@ pub struct Session {
     before: BTreeMap<String, String>,
     counters: Counters,
     trace: Option<Trace>,
-    /// Who records events where there is no trace buffer.
+    /// The recorder of events where there is no trace buffer.
     perf: Option<Perf>,
     looks: u64,
     missed_looks: u64,

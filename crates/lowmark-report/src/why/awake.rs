@@ -2,7 +2,7 @@
 //!
 //! 1. kswapd wakes when free memory is below low and sleeps when it has been above high for 100 ms (`kswapd_try_to_sleep`).
 //!    From one to the other is a *stretch*; what is reclaimed in it, by kswapd and by tasks, is about what was wanted.
-//! 2. A stretch that ends after few pages is a *burst*: had so many been free, nobody would have had to wait. What is few
+//! 2. A stretch that ends after few pages is a *burst*: had as many pages been free, no task would have had to wait. What is few
 //!    depends on the machine, which is known at the end only, so stretches are kept by their pages, with three digits in binary.
 //! 3. Nothing is said of a stretch that began before the capture or was not over at its end.
 

@@ -69,7 +69,7 @@ impl DirtyState {
         let device_above = get(Field::BdiDirty) > get(Field::BdiSetpoint);
         let limit = get(Field::Limit);
         let of_group = limit > 0 && limit < self.limit_max.max(self.thresh) / 2;
-        // (threshold + background) / 2, below which nobody pauses (`dirty_freerun_ceiling`). The root has the number 1.
+        // (threshold + background) / 2, below which no writer pauses (`dirty_freerun_ceiling`). The root has the number 1.
         let freerun = get(Field::Setpoint).saturating_mul(2).saturating_sub(limit);
         let told_of_group = get(Field::CgroupIno) > 1 && freerun < limit / 2;
         let rates = event

@@ -113,7 +113,7 @@ impl Request {
         }
     }
 
-    /// What is asked for by who wants pages themselves, not their charge, with an order and flags.
+    /// What allocations ask for, charges of groups apart, with an order and flags.
     pub fn of_order(order: u8, flags: Option<u64>) -> Request {
         let retries = flags.is_some_and(|flags| flags & gfp::NORETRY == 0);
         match Request::of(flags) {

@@ -41,7 +41,7 @@ macro_rules! reclaim {
                     /// None; anonymous pages, too, have to be found referenced twice.
                     SecondLook = "second-look",
                 }
-                /// What reclaim does about a page whose mappings somebody else is changing (`folio_referenced`).
+                /// What reclaim does about a page whose mappings another task is changing (`folio_referenced`).
                 rmap_lock: RmapLock {
                     /// It waits; in the model it goes on.
                     Waits = "waits",

@@ -57,7 +57,7 @@ impl Mm {
         let mut at = cc.free_pfn;
         let mut block = pageblock_start(at);
         let low = pageblock_start(cc.migrate_pfn) + PAGEBLOCK_PAGES;
-        // Who may not wait looks at every 32nd frame until there is something.
+        // A task that may not wait looks at every 32nd frame until there is something.
         let mut stride = match cc.scans_free_lists() && cc.asked.mode.is_async() {
             true => COMPACT_CLUSTER_MAX as Pfn,
             false => 1,
@@ -234,7 +234,7 @@ impl Mm {
         if found.is_none() {
             cc.fast_search_fail += 1;
             if begins {
-                // Who wants a block for itself goes on in the middle at the worst.
+                // A task that wants a block for itself goes on in the middle at the worst.
                 let highest = search.highest >= search.min;
                 let from = match highest {
                     true => Some(search.highest),

@@ -43,7 +43,7 @@ impl Mm {
         }
     }
 
-    /// `suitable_migration_source`: a pageblock that is no compound page as a whole, on a list or not; who may not wait takes pages of movable
+    /// `suitable_migration_source`: a pageblock that is no compound page as a whole, on a list or not; a task that may not wait takes pages of movable
     /// pageblocks alone, or of those of the allocation's type.
     fn is_migration_source(&self, cc: &CompactControl, block: Pfn) -> bool {
         let whole = self.is_whole(block);
@@ -88,7 +88,7 @@ impl Mm {
         if cc.finish_pageblock || !begins || !cc.scans_free_lists() || !cc.heeds_skip_hints() {
             return pfn;
         }
-        // A movable pageblock is not to be cleared for something else that somebody waits for.
+        // A movable pageblock is not to be cleared for something else that a task waits for.
         if cc.asked.mode.is_direct() && cc.asked.list != MigrateType::Movable {
             return pfn;
         }

@@ -30,7 +30,7 @@ pub(crate) fn compact_gap(order: usize) -> u64 {
 
 impl Mm {
     /// `compaction_suitable` for an allocation that goes down to the min watermark, and its event. Since 6.5 it is the callers
-    /// who look for a block, before they ask.
+    /// that look for a block, before they ask.
     pub(in crate::mm) fn compaction_suitable(
         &self,
         zone: &Zone,
@@ -130,7 +130,7 @@ impl Mm {
         self.tell_deferral(Kind::DeferCompaction, zone, order);
     }
 
-    /// `compaction_defer_reset` of a zone, by who has allocated a block or not yet.
+    /// `compaction_defer_reset` of a zone, by a task that has allocated a block or has not yet.
     pub(in crate::mm) fn compaction_defer_reset(&mut self, zone: ZoneId, order: usize, has: bool) {
         match has {
             true => self.zones[zone].compaction_succeeded(order),

@@ -18,6 +18,16 @@ pub(crate) enum Value {
     Text(&'static str),
 }
 
+/// What events of a zone begin with.
+fn of_zone(zone: &Zone, order: u64) -> Vec<(Field, Value)> {
+    let name = super::events::zone_name(zone.kind);
+    vec![
+        (Field::Nid, Value::Number(zone.node.into())),
+        (Field::Zone, Value::Text(name)),
+        (Field::Order, Value::Number(order)),
+    ]
+}
+
 /// An event without its time.
 pub(crate) type Telling = (Kind, Vec<(Field, Value)>);
 
@@ -49,15 +59,9 @@ impl Told {
     /// is wanted.
     pub(super) fn result(&self, kind: Kind, zone: &Zone, order: i64, result: &'static str) {
         self.tell(kind, || {
-            vec![
-                (Field::Nid, Value::Number(zone.node.into())),
-                (
-                    Field::Zone,
-                    Value::Text(super::events::zone_name(zone.kind)),
-                ),
-                (Field::Order, Value::Number(order as u64)),
-                (Field::Ret, Value::Text(result)),
-            ]
+            let mut fields = of_zone(zone, order as u64);
+            fields.push((Field::Ret, Value::Text(result)));
+            fields
         });
     }
 
@@ -66,17 +70,13 @@ impl Told {
     pub(super) fn deferral(&self, kind: Kind, zone: &Zone, order: usize) {
         let known = &zone.compaction;
         self.tell(kind, || {
-            vec![
-                (Field::Nid, Value::Number(zone.node.into())),
-                (
-                    Field::Zone,
-                    Value::Text(super::events::zone_name(zone.kind)),
-                ),
-                (Field::Order, Value::Number(order as u64)),
+            let mut fields = of_zone(zone, order as u64);
+            fields.extend([
                 (Field::OrderFailed, Value::Number(known.order_failed as u64)),
                 (Field::Consider, Value::Number(known.considered.into())),
                 (Field::DeferLimit, Value::Number(1 << known.defer_shift)),
-            ]
+            ]);
+            fields
         });
     }
 

@@ -159,7 +159,7 @@ impl Mm {
         heads
     }
 
-    /// Whether one that waits can be split now and is worth it: nobody holds it, and it is not being written. What cannot be
+    /// Whether one that waits can be split now and is worth it: no task holds it, and it is not being written. What cannot be
     /// split waits on, and what is in use after all does no longer.
     fn is_to_be_split(&mut self, head: Pfn) -> bool {
         if !self.is_huge(head) || !self.huge.of(head).queued {

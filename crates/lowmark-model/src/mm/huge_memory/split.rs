@@ -150,8 +150,8 @@ impl Mm {
         self.huge.of_mut(head).mapped = 0;
     }
 
-    /// `split_huge_page`: its frames are pages of their own. Of a page on its list those are free that nobody maps or has in swap;
-    /// the others go to the head of that list, where the kernel has them stay in its place. From 6.12 on nobody maps what was
+    /// `split_huge_page`: its frames are pages of their own. Of a page on its list those are free that no task maps or has in swap;
+    /// the others go to the head of that list, where the kernel has them stay in its place. From 6.12 on no task maps what was
     /// never written either.
     ///
     /// A page that reclaim has isolated gives back all of its frames, which reclaim holds, in the order in which reclaim comes
@@ -201,7 +201,7 @@ impl Mm {
 /// What splitting a huge page keeps from others, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SplitTime {
-    /// Region whose mappings nobody can look at meanwhile.
+    /// Region whose mappings no reclaimer can look at meanwhile.
     pub(crate) vma: u32,
     /// CPU time, ns.
     pub(crate) cost: u64,
@@ -209,7 +209,7 @@ pub(crate) struct SplitTime {
 
 impl World {
     /// What splitting a huge page is going to take: each of its pages is looked at as reclaim looks at one, and from 6.12 on those
-    /// that were never written are gone through for anything but zeroes (`try_to_map_unused_to_zeropage`). None: nobody maps it.
+    /// that were never written are gone through for anything but zeroes (`try_to_map_unused_to_zeropage`). None: no task maps it.
     pub(crate) fn time_to_split(&self, head: Pfn) -> Option<SplitTime> {
         let mm = &self.mm;
         let mut frames = mm.pages.folio(head);
@@ -228,7 +228,7 @@ impl World {
 }
 
 impl Mm {
-    /// Somebody is splitting a huge page of the region that an anonymous page belongs to, so that its mappings cannot be looked at.
+    /// A task is splitting a huge page of the region that an anonymous page belongs to, so that its mappings cannot be looked at.
     #[inline]
     pub(crate) fn is_locked_for_split(&self, pfn: Pfn) -> bool {
         if self.huge.splitting.is_empty() {

@@ -95,7 +95,7 @@ fn what_is_held_is_out_of_reach_until_it_is_given_back() {
 
 /// A task that waits busily has a CPU until the next attempt, and its share of one beside others.
 #[test]
-fn who_waits_busily_uses_the_processor() {
+fn a_task_that_waits_busily_uses_the_processor() {
     let attempts = |busy: bool| {
         format!("{{ alloc = \"a\", order = 0, count = 11, pace = \"100ms\", busy = {busy} }}")
     };

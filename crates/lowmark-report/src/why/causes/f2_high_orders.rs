@@ -1,4 +1,4 @@
-//! F2: Somebody who would take small pages as well waits for a block of a costly order; the time is on the account of what was asked for.
+//! F2: An allocation that would take small pages as well waits for a block of a costly order; the time is on the account of what was asked for.
 
 use crate::why::cause::{Cause, Confidence, Finding, Knob, Role};
 use crate::why::evidence::Evidence;
@@ -8,7 +8,7 @@ use crate::why::wait::Limit;
 pub(super) const CAUSE: Cause = Cause {
     id: "F2",
     name: "blocks of other high orders",
-    summary: "Somebody who would take small pages as well waits for a block of a costly order; the time is on the account of what was asked for.",
+    summary: "An allocation that would take small pages as well waits for a block of a costly order; the time is on the account of what was asked for.",
     because: "blocks of high orders were wanted",
     role: Role::Note,
     limits: &[Limit::Global, Limit::Fragmentation],

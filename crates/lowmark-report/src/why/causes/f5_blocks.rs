@@ -1,4 +1,4 @@
-//! F5: Somebody asks for large blocks in place of which nothing smaller will do, such as pages of hugetlbfs.
+//! F5: An allocation asks for large blocks in place of which nothing smaller will do, such as pages of hugetlbfs.
 
 use crate::why::cause::{Cause, Confidence, Finding, Knob, Role};
 use crate::why::evidence::Evidence;
@@ -8,7 +8,7 @@ use crate::why::wait::Limit;
 pub(super) const CAUSE: Cause = Cause {
     id: "F5",
     name: "large blocks that nothing smaller can stand for",
-    summary: "Somebody asks for large blocks in place of which nothing smaller will do, such as pages of hugetlbfs.",
+    summary: "An allocation asks for large blocks in place of which nothing smaller will do, such as pages of hugetlbfs.",
     because: "large blocks were asked for that nothing smaller can stand for",
     role: Role::Demand,
     limits: &[Limit::Node, Limit::Fragmentation],

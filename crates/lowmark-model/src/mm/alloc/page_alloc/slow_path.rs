@@ -158,7 +158,7 @@ impl World {
             .or_else(|| self.wake_and_take(gfp, order))
     }
 
-    /// `__alloc_pages_may_oom`: where others have freed so much meanwhile that a zone is above its high watermark nobody is killed.
+    /// `__alloc_pages_may_oom`: where others have freed so much meanwhile that a zone is above its high watermark no task is killed.
     ///
     /// # Errors
     ///

@@ -11,7 +11,6 @@ use crate::mm::Mm;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
 use crate::world::World;
 use lowmark_record::event::RECLAIM_WB_FILE;
-use lowmark_record::{Field, Kind};
 
 impl Mm {
     /// A dirty page that this reclaimer does not write: it is marked, so that the end of its writeback moves
@@ -142,14 +141,7 @@ impl World {
         }
         // A page that its file system leaves dirty counts as written, too.
         self.mm.stat.nr_vmscan_write += 1;
-        for kind in [Kind::Writepage, Kind::WriteFolio] {
-            self.trace(kind, |_| {
-                vec![
-                    (Field::Pfn, u64::from(pfn)),
-                    (Field::Flags, writepage_flags(RECLAIM_WB_FILE, sc)),
-                ]
-            });
-        }
+        self.trace_writepage(pfn, writepage_flags(RECLAIM_WB_FILE, sc));
         if !writes {
             return Fate::Keep;
         }

@@ -54,7 +54,7 @@ pub(super) enum Fate {
     Keep,
     Activate,
     Free,
-    /// It is free, as nobody needs it any more, but does not count as reclaimed.
+    /// It is free, as no task needs it any more, but does not count as reclaimed.
     Drop,
     /// Its write begins; it is kept until that is over.
     Write,
@@ -118,6 +118,18 @@ pub(super) fn writepage_flags(kind: u64, sc: &ScanControl) -> u64 {
     match sc.mode.is_sync() {
         true => kind | RECLAIM_WB_SYNC,
         false => kind | RECLAIM_WB_ASYNC,
+    }
+}
+
+impl World {
+    /// `mm_vmscan_writepage` and `mm_vmscan_write_folio`, the same under its old and its new name: a kernel has one of
+    /// them.
+    pub(super) fn trace_writepage(&mut self, pfn: Pfn, flags: u64) {
+        for kind in [Kind::Writepage, Kind::WriteFolio] {
+            self.trace(kind, |_| {
+                vec![(Field::Pfn, u64::from(pfn)), (Field::Flags, flags)]
+            });
+        }
     }
 }
 
@@ -275,7 +287,7 @@ impl World {
                     };
                     continue;
                 }
-                // It goes back to its list, but that was the last who held it.
+                // It goes back to its list, but the reclaimer was the last to hold it.
                 Fate::Drop => {
                     self.mm.free_folio(pfn);
                     continue;
@@ -403,7 +415,7 @@ impl World {
             };
         }
         if page.is_anon() && !page.has(flag::SWAPCACHE) && !self.add_to_swap(pfn) {
-            // Nobody refers to it any more: it is free when it goes back to its list.
+            // No task refers to it any more: it is free when it goes back to its list.
             return match page.is_mapped() {
                 true => Fate::Activate,
                 false => Fate::Drop,
@@ -467,19 +479,11 @@ impl World {
             self.mm.pages[pfn].set(flag::RECLAIM);
         }
         self.mm.stat.nr_vmscan_write += 1;
-        // The same under its old and its new name: a kernel has one of them.
-        for kind in [Kind::Writepage, Kind::WriteFolio] {
-            self.trace(kind, |_| {
-                vec![
-                    (Field::Pfn, u64::from(pfn)),
-                    (Field::Flags, writepage_flags(RECLAIM_WB_ANON, sc)),
-                ]
-            });
-        }
+        self.trace_writepage(pfn, writepage_flags(RECLAIM_WB_ANON, sc));
         if needed {
             return Fate::Write;
         }
-        // swap_writepage: nobody needs what is in the page, as it was given up while it was isolated, or its huge page was split.
+        // swap_writepage: no task needs what is in the page, as it was given up while it was isolated, or its huge page was split.
         self.mm.delete_from_swap_cache(pfn);
         outcome.pageout += 1;
         outcome.cost += self.costs.swap_page_ns;
