@@ -123,6 +123,8 @@ const WRITERS: [Writer; 12] = [
             ("system", "20"),
             ("directories", "8"),
             ("files", "4"),
+            ("core", "10"),
+            ("headers", "20"),
             ("heap", "4M"),
             ("compile", "20ms"),
         ],
