@@ -30,7 +30,7 @@ pub(in crate::mm) use pgdat::compact_pgdat;
 pub(in crate::mm) use suitable::Suitable;
 pub(crate) use suitable::compact_gap;
 
-use crate::kernel::{BlockCapture, CompactRetry, CompactStart, CompactWriteback};
+use crate::kernel::{BlockCapture, CompactRetry, CompactStart, CompactWriteback, DaemonScans};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Capture;
 use crate::mm::io::wait_on_page;
@@ -163,7 +163,11 @@ impl Mm {
         let stat = &mut self.stat;
         stat.compact_migrate_scanned += cc.total_migrate_scanned;
         stat.compact_free_scanned += cc.total_free_scanned;
-        if cc.asked.mode == Mode::Background {
+        let counts = match cc.asked.goal {
+            Goal::Score => cc.rules.daemon_scans == DaemonScans::All,
+            _ => true,
+        };
+        if cc.asked.mode == Mode::Background && counts {
             stat.compact_daemon_migrate_scanned += cc.total_migrate_scanned;
             stat.compact_daemon_free_scanned += cc.total_free_scanned;
         }
