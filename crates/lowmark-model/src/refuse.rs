@@ -37,6 +37,14 @@ pub enum Refusal {
     /// The workload has statements that the model cannot carry out yet.
     #[error("the model cannot carry out {}", list(.0))]
     Workload(Vec<Unsupported>),
+    /// A statement writes a setting that the kernel does not have, or a value that it does not take.
+    #[error("{}: {error}", list(std::slice::from_ref(.statement)))]
+    Setting {
+        /// The statement.
+        statement: Unsupported,
+        /// What is wrong.
+        error: Box<KernelError>,
+    },
     /// The workload has statements that came with a later kernel.
     #[error("{version} does not know {}", list_later(.statements))]
     Later {
@@ -99,6 +107,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     if !statements.is_empty() {
         return Err(Refusal::Workload(statements));
     }
+    settings(scenario, &kernel)?;
     let version = kernel.version;
     let statements = later(&scenario.workload, version);
     match statements.is_empty() {
@@ -108,6 +117,30 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
             statements,
         }),
     }
+}
+
+/// Whether the kernel takes what statements write to its settings.
+fn settings(scenario: &Scenario, kernel: &Kernel) -> Result<(), Refusal> {
+    for task in &scenario.workload.tasks {
+        let mut statements: Vec<&Stmt> = task.instances.iter().flatten().collect();
+        while let Some(stmt) = statements.pop() {
+            if let Op::Sysctl { name, value } = &stmt.op {
+                let statement = || Unsupported {
+                    task: task.name.clone(),
+                    line: stmt.line,
+                    statement: "sysctl".into(),
+                };
+                kernel
+                    .takes(name, value)
+                    .map_err(|error| Refusal::Setting {
+                        statement: statement(),
+                        error: Box::new(error),
+                    })?;
+            }
+            statements.extend(stmt.op.bodies().into_iter().flatten());
+        }
+    }
+    Ok(())
 }
 
 /// Why the memory of a machine is not the model's, if it is not.

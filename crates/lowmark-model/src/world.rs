@@ -9,6 +9,7 @@ use crate::fs::Mounts;
 use crate::ids::{DeviceId, QueueId, WbId};
 use crate::kernel::Kernel;
 use crate::mm::Mm;
+use crate::mm::compaction::Value;
 use crate::mm::io::PageWaiters;
 use crate::mm::io::bio::BioSet;
 use crate::mm::reclaim::vmscan::Batch;
@@ -181,6 +182,9 @@ impl World {
             jiffy: SECOND / u64::from(machine.hz),
             over: None,
         };
+        if world.trace.enabled() {
+            world.mm.told.listen();
+        }
         world.set_dirty_ratelimit(machine.cpus);
         world
     }
@@ -219,9 +223,38 @@ impl World {
     #[cold]
     #[inline(never)]
     fn record(&mut self, kind: Kind, values: impl Fn(&World) -> Vec<(Field, u64)>) {
+        self.tell();
+        let values = values(self);
+        self.push_event(kind, &values);
+    }
+
+    fn push_event(&mut self, kind: Kind, values: &[(Field, u64)]) {
         let (now, cpu) = (self.sched.now(), self.sched.current_cpu());
-        let event = Event::new(kind, now, cpu, self.sched.current().0).with(&values(self));
+        let event = Event::new(kind, now, cpu, self.sched.current().0).with(values);
         self.trace.push(event);
+    }
+
+    /// Records what memory has decided since, as events of the current task.
+    #[inline]
+    pub(crate) fn tell(&mut self) {
+        if self.trace.enabled() {
+            self.record_told();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_told(&mut self) {
+        for (kind, values) in self.mm.told.take() {
+            let values: Vec<(Field, u64)> = values
+                .into_iter()
+                .map(|(field, value)| match value {
+                    Value::Number(number) => (field, number),
+                    Value::Text(text) => (field, self.trace.name(text)),
+                })
+                .collect();
+            self.push_event(kind, &values);
+        }
     }
 
     /// Deals with an interrupt.
@@ -394,7 +427,11 @@ impl Sys {
         while left > 0 {
             let chunk = left.min(CHARGE_MAX);
             left -= chunk;
-            let passed = self.world().sched.spend(mode, chunk);
+            let passed = {
+                let world = &mut *self.world();
+                world.tell();
+                world.sched.spend(mode, chunk)
+            };
             if !passed {
                 self.suspend().await;
             }

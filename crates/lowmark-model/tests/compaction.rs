@@ -119,3 +119,134 @@ fn what_nobody_asked_for_counts_as_the_daemons_since_6_3() {
     let [all, daemon] = scanned("v6.18");
     assert!(all > 1000 && daemon == all, "{daemon} of {all}");
 }
+
+/// The pool of hugetlbfs grows where every second page of most of memory is in use.
+fn pool_grows(kernel: &str) -> Recording {
+    let tasks = r#"
+[task.main]
+run = [
+  { map = "held", kind = "anon-private", size = "150M" },
+  { touch = "held", access = "write" },
+  { repeat = "150M/2/PAGE", index = "i", do = [
+    { advise = "held", advice = "dontneed", offset = "(2*i + 1)*PAGE", length = "PAGE" },
+  ] },
+  { alloc = "pages", order = "HPAGE_ORDER", gfp = "hugetlb", count = 90, pace = "1ms" },
+  { free = "pages" },
+]"#;
+    guest::record(kernel, 1, 6285, tasks, &guest::EVENTS)
+}
+
+/// Sum of a field over events of a kind.
+fn total(recording: &Recording, kind: Kind, field: Field) -> u64 {
+    let of_kind = recording.events.iter().filter(|event| event.kind == kind);
+    of_kind.filter_map(|event| event.get(field)).sum()
+}
+
+fn count(recording: &Recording, kind: Kind) -> u64 {
+    let of_kind = recording.events.iter().filter(|event| event.kind == kind);
+    of_kind.count() as u64
+}
+
+/// A text field of the events of a kind, all that it says.
+fn said(recording: &Recording, kind: Kind, field: Field) -> Vec<String> {
+    let of_kind = recording.events.iter().filter(|event| event.kind == kind);
+    let mut said: Vec<String> = of_kind
+        .filter_map(|event| event.get(field))
+        .map(|name| recording.events.names.text(name).to_owned())
+        .collect();
+    said.sort_unstable();
+    said.dedup();
+    said
+}
+
+/// What the tracepoints of both scanners and of migration say adds up to the counters. A pass begins where compaction could help,
+/// and ends with a look that says what came of it.
+#[test]
+fn events_of_compaction_add_up() {
+    for version in ["v4.9", "v6.1", "v6.12", "v6.18"] {
+        let recording = pool_grows(version);
+        let counters = &recording.counters;
+        let sum = |kind, field| total(&recording, kind, field);
+        let free = [Kind::IsolateFreepages, Kind::FastIsolateFreepages];
+        let isolated: u64 = free.map(|kind| sum(kind, Field::NrTaken)).iter().sum();
+        let scanned: u64 = free.map(|kind| sum(kind, Field::NrScanned)).iter().sum();
+        let migrate = |field| sum(Kind::IsolateMigratepages, field);
+        // To 6.3 the search of the lists of free blocks has no event.
+        let silent = ["v4.9", "v6.1"].contains(&version);
+        let untold = counters["compact_free_scanned"] - scanned;
+        assert!(untold == 0 || silent, "{version}: {untold}");
+        let taken = isolated + migrate(Field::NrTaken);
+        let unsaid = counters["compact_isolated"] - taken;
+        assert!(unsaid == 0 || silent, "{version}: {unsaid}");
+        let looked = migrate(Field::NrScanned);
+        assert!(looked <= counters["compact_migrate_scanned"], "{version}");
+        let moved = [
+            (Field::NrSucceeded, "pgmigrate_success"),
+            (Field::NrFailed, "pgmigrate_fail"),
+        ];
+        for (field, counter) in moved {
+            assert_eq!(
+                sum(Kind::MigratePages, field),
+                counters[counter],
+                "{version}"
+            );
+        }
+        let passes = count(&recording, Kind::CompactionBegin);
+        let looks = count(&recording, Kind::CompactionFinished);
+        let fit = said(&recording, Kind::CompactionSuitable, Field::Ret);
+        assert!(passes > 0 && looks >= passes, "{version}");
+        assert!(fit.contains(&"continue".to_owned()), "{version}: {fit:?}");
+        let ends = said(&recording, Kind::CompactionEnd, Field::Status);
+        let finished = said(&recording, Kind::CompactionFinished, Field::Ret);
+        for end in ends.iter().filter(|&end| end != "contended") {
+            assert!(finished.contains(end), "{version}: {end} of {finished:?}");
+        }
+    }
+}
+
+/// Compaction that fails is put off for twice as many attempts each time, and is put off no longer when a block was made.
+#[test]
+fn what_is_put_off_is_told() {
+    for version in ["v4.9", "v6.1", "v6.12", "v6.18"] {
+        let recording = pool_grows(version);
+        let mut failures = 0;
+        for event in recording.events.iter() {
+            let of = |field| event.get(field).expect("a field of the event");
+            match event.kind {
+                Kind::DeferCompaction => {
+                    failures += 1;
+                    assert_eq!(of(Field::Consider), 0, "{version}");
+                    assert!(of(Field::DeferLimit).is_power_of_two(), "{version}");
+                    assert!(of(Field::OrderFailed) <= of(Field::Order), "{version}");
+                }
+                Kind::CompactionDeferred => {
+                    assert!(failures > 0, "{version}: put off before anything failed");
+                    assert!(of(Field::Consider) < of(Field::DeferLimit), "{version}");
+                }
+                Kind::DeferReset => {
+                    assert!(of(Field::OrderFailed) > of(Field::Order), "{version}");
+                }
+                _ => {}
+            }
+        }
+        let passes = count(&recording, Kind::CompactionEnd);
+        let resets = count(&recording, Kind::DeferReset);
+        assert!(failures + resets > 0 && failures <= passes, "{version}");
+    }
+}
+
+/// To 4.0 none of these tracepoints is there; looks at free pages and at pages that move are, without their ranges.
+#[test]
+fn kernels_before_4_1_say_less() {
+    let recording = pool_grows("v3.19");
+    for kind in [
+        Kind::CompactionFinished,
+        Kind::CompactionSuitable,
+        Kind::CompactionDeferred,
+        Kind::DeferCompaction,
+        Kind::DeferReset,
+        Kind::FastIsolateFreepages,
+    ] {
+        assert_eq!(count(&recording, kind), 0, "{kind:?}");
+    }
+}

@@ -4,11 +4,11 @@
 mod common;
 
 use lowmark_model::{Options, run};
-use lowmark_record::{Outcome, Recording};
+use lowmark_record::{Event, Field, Kind, Outcome, Recording};
 
 /// A workload on a kernel, on a machine with huge pages and so much memory.
-fn record(kernel: &str, ram: &str, check_every: u64, body: &str) -> Recording {
-    let text = format!(
+fn text(kernel: &str, ram: &str, body: &str) -> String {
+    format!(
         r#"
 lowmark = 1
 [workload]
@@ -28,8 +28,11 @@ swap = [{{ device = "sda", size = "512M" }}]
 use = ["{kernel}"]
 {body}
 "#
-    );
-    let scenarios = common::scenarios(text);
+    )
+}
+
+fn record(kernel: &str, ram: &str, check_every: u64, body: &str) -> Recording {
+    let scenarios = common::scenarios(text(kernel, ram, body));
     let options = Options {
         events: false,
         check_every,
@@ -166,9 +169,10 @@ run = [
   { touch = "m", access = "write" },
   { unmap = "m", length = "1M", every = "2M" },
   { map = "n", kind = "anon-private", size = "480M" },
-  { touch = "n", access = "write" },
+  { touch = "n", access = "write", passes = 2 },
 ]
 "#;
+    // Whoever is in the way of a split has the huge page go round its list once more (5.19).
     for kernel in ["v4.5", "v6.1", "v6.18"] {
         let recording = record(kernel, "512M", 997, body);
         let [waiting, split] = counters(&recording, ["thp_deferred_split_page", "thp_split_page"]);
@@ -276,5 +280,91 @@ run = [
         let [split, read] = counters(&recording, ["thp_split_page", "pswpin"]);
         assert!(split > 0, "{kernel}: none was split");
         assert_eq!(read > 0, swapped, "{kernel}: {split} split, {read} read");
+    }
+}
+
+/// What khugepaged tells of: each look at 2 MiB, and what came of those that were worth a huge page. To 6.17 a look says whether a
+/// page may be written; to 6.0 it does not say that collapsing failed.
+#[test]
+fn khugepaged_tells_what_it_saw() {
+    let body = r#"
+sysctl = { "thp.enabled" = "madvise", "khugepaged.scan_sleep_millisecs" = 100 }
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "16M", advice = "nohugepage" },
+  { touch = "m", access = "write", step = "2*PAGE" },
+  { advise = "m", advice = "hugepage" },
+  { sleep = "2s" },
+]
+"#;
+    for (version, writable) in [("v4.20", true), ("v6.1", true), ("v6.18", false)] {
+        let scenarios = common::scenarios(text(version, "128M", body));
+        let options = Options {
+            events: true,
+            check_every: 0,
+        };
+        let recording = run(&scenarios[0], &options, &mut |_| {}).expect("the model can run it");
+        let [collapsed] = counters(&recording, ["thp_collapse_alloc"]);
+        assert!(collapsed >= 7, "{version}: {collapsed}");
+        let events: Vec<Event> = recording.events.iter().collect();
+        let says = |kind: Kind, status: &str| {
+            let of_kind = events.iter().filter(|event| event.kind == kind);
+            let with = of_kind.filter(|event| {
+                let name = event.get(Field::Status).expect("a status");
+                recording.events.names.text(name) == status
+            });
+            with.count() as u64
+        };
+        for kind in [
+            Kind::CollapseHugePage,
+            Kind::CollapseHugePageIsolate,
+            Kind::KhugepagedScanPmd,
+        ] {
+            assert_eq!(says(kind, "succeeded"), collapsed, "{version} {kind:?}");
+        }
+        let again = says(Kind::KhugepagedScanPmd, "page_pmd_mapped");
+        assert!(
+            again > 0,
+            "{version}: what was collapsed is looked at again"
+        );
+        for event in events
+            .iter()
+            .filter(|event| event.kind == Kind::KhugepagedScanPmd)
+        {
+            assert_eq!(event.get(Field::Writable).is_some(), writable, "{version}");
+        }
+        let looks = events
+            .iter()
+            .filter(|event| event.kind == Kind::CollapseHugePageIsolate);
+        for event in looks {
+            assert_eq!(event.get(Field::NoneOrZero), Some(256), "{version}");
+            assert_eq!(event.get(Field::Referenced), Some(256), "{version}");
+        }
+    }
+}
+
+/// Where one reclaimer splits a huge page, others cannot look at the mappings of its region, and from 5.19 on leave its pages alone.
+/// Parts of a huge page that no task maps are free when reclaim splits it, but do not count as reclaimed.
+#[test]
+fn parts_that_nobody_maps_do_not_count_as_reclaimed() {
+    let body = r#"
+sysctl = { "thp.enabled" = "always" }
+[task.main]
+run = [
+  { map = "parts", kind = "anon-private", size = "48M", advice = "hugepage" },
+  { touch = "parts", access = "write", step = "2M" },
+  { unmap = "parts", length = "1M", every = "2M" },
+  { map = "m", kind = "anon-private", size = "90M", advice = "nohugepage" },
+  { touch = "m", access = "write", passes = 3 },
+]
+"#;
+    for version in ["v6.1", "v6.18"] {
+        let recording = record(version, "128M", 50_000, body);
+        let names = ["thp_split_page", "nr_vmscan_write", "pswpout"];
+        let [split, written, swapped] = counters(&recording, names);
+        assert!(split > 0, "{version}");
+        // Each such part is written as far as reclaim can tell, but not to swap.
+        let free = written - swapped;
+        assert!(free > 0 && free <= 24 * 512, "{version}: {free}");
     }
 }

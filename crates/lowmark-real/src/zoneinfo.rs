@@ -3,7 +3,7 @@
 use crate::protocol::{KERNEL_LOG, ROTATIONAL};
 use lowmark_record::System;
 use lowmark_spec::Machine;
-use lowmark_spec::machine::{FRAGMENT_ORDERS, Fragments, PAGE_SIZE, Zone, ZoneKind};
+use lowmark_spec::machine::{Fragments, PAGE_SIZE, Zone, ZoneKind};
 
 /// Where the image of a kernel lies that does not choose its place (`CONFIG_PHYSICAL_START`).
 const IMAGE: u64 = 16 << 20;
@@ -134,11 +134,10 @@ pub fn observed(machine: &Machine, system: &System) -> Machine {
     machine
 }
 
-/// Free blocks of a zone's movable pageblocks by order, as `/proc/pagetypeinfo` says; none if it does not. A pageblock has
-/// one of each order at most here, so that no more are taken over than the zone has pageblocks.
+/// Free blocks of a zone's movable pageblocks by order, as `/proc/pagetypeinfo` says; none if it does not. Before each of them
+/// there is as much that is in use at least in part, so that no more are taken over than the zone has room for.
 fn fragments(zone: &ZoneInfo, system: &System) -> Fragments {
     let text = system.before.get(PAGETYPEINFO).map_or("", String::as_str);
-    let most = zone.managed >> FRAGMENT_ORDERS;
     let mut fragments = Fragments::default();
     for line in text.lines() {
         let words: Vec<&str> = line.split([' ', ',']).filter(|w| !w.is_empty()).collect();
@@ -146,10 +145,10 @@ fn fragments(zone: &ZoneInfo, system: &System) -> Fragments {
             && node.parse() == Ok(zone.node)
             && *name == zone.name
         {
-            for (fragment, count) in fragments.iter_mut().zip(counts) {
+            for (order, (fragment, count)) in fragments.iter_mut().zip(counts).enumerate() {
                 // The kernel stops counting at 100,000: `>100000`.
                 let count = count.trim_start_matches('>').parse().unwrap_or(0);
-                *fragment = most.min(count);
+                *fragment = count.min(zone.managed >> (order + 1));
             }
         }
     }
@@ -258,7 +257,7 @@ mod tests {
         system.before.insert(PAGETYPEINFO.into(), BLOCKS.into());
         let seen = observed(&machine, &system);
         assert_eq!(seen.zones[0].fragments, Fragments::default());
-        assert_eq!(seen.zones[1].fragments, [3, 2, 2, 106, 0, 2, 2, 3, 1]);
+        assert_eq!(seen.zones[1].fragments, [3, 2, 2, 3392, 0, 2, 2, 3, 1]);
         let given = Machine {
             occupied: 7,
             ..seen

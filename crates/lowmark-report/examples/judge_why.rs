@@ -158,13 +158,14 @@ fn judge<'a>(load: &'a Load, recording: &Recording, answer: &Answer) -> Judged<'
     }
 }
 
-/// Whether traced and estimated waits, and work of kernel threads, are pressure to a tenth; of one waiter, and where reclaim is
-/// what it waited for: pauses of writers are not in pressure.
+/// Whether traced and estimated waits, and work of kernel threads, are pressure to a tenth, but for waits that are said to be
+/// beside it; of one waiter, and where reclaim is what it waited for: pauses of writers are not in pressure.
 fn adds_up(answer: &Answer) -> Option<bool> {
     let account = &answer.account;
     let pressure = account.pressure_ns.filter(|ns| *ns > 0)?;
     let dirty = account.limits.iter().any(|row| row.limit.name() == "dirty");
-    let all = account.total_ns().saturating_add(account.threads_ns);
+    let inside = account.total_ns().saturating_sub(account.beside_ns);
+    let all = inside.saturating_add(account.threads_ns);
     let within = all.abs_diff(pressure).saturating_mul(10) <= pressure;
     (answer.waiters == 1 && !dirty).then_some(within)
 }

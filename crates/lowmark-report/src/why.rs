@@ -14,7 +14,7 @@
 //!    same declarations ([`documentation`]).
 //!
 //! ```text
-//! wait.rs threads.rs episodes.rs dirty.rs asked.rs sink.rs   while events go by
+//! wait.rs threads.rs awake.rs episodes.rs dirty.rs asked.rs sink.rs   while events go by
 //! surroundings.rs series.rs                what is known besides
 //! inflow.rs split.rs residual.rs evidence.rs   how time is shared out
 //! cause.rs causes/ faults.rs               what it can come from
@@ -25,6 +25,7 @@
 mod account;
 mod answer;
 mod asked;
+mod awake;
 mod cause;
 mod causes;
 mod course;

@@ -444,8 +444,8 @@ fn zones_are_those_of_a_kernel() {
             "at most 9 pages that CPUs keep",
         ),
         (
-            zone("DMA", 999, 999) + "fragments = [1, 2]\n",
-            "at most 1 `fragments` of each order, one for each 2 MiB, found 2 of order 1",
+            zone("DMA", 999, 999) + "fragments = [1, 250]\n",
+            "at most 249 `fragments` of order 1, with as many pages between them, found 250",
         ),
         (
             zone("DMA", 999, 999) + "fragments = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n",

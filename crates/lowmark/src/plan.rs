@@ -261,6 +261,12 @@ pub(crate) fn refused(refusal: &Refusal, source: &Source) -> Report {
             "take the statement out, or run it on a kernel that has it (--kernel)",
             source,
         ),
+        Refusal::Setting { statement, .. } => at_lines(
+            refusal,
+            std::iter::once(statement),
+            "`lowmark list sysctls` shows what there is, with the values that each takes",
+            source,
+        ),
         Refusal::Kernel(KernelError::Sysctl(_)) => miette!(
             help = "`lowmark list sysctls` shows what there is, with the values that each takes",
             "{refusal}"

@@ -159,6 +159,112 @@ fn the_models_events_and_their_text_give_the_same_report() {
     }
 }
 
+/// Memory that is in use, and blocks of 32 pages that a task asks for.
+const BLOCKS: &str = r#"
+lowmark = 1
+[workload]
+name = "blocks"
+title = "Blocks are asked for in full memory"
+end = "kswapd-idle"
+[machine]
+use = "small-512m-ssd"
+ram = "32M"
+occupied = "1M"
+reserved = "1M"
+[kernel]
+use = "v2.6.36"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "36M" },
+  { touch = "m", access = "write" },
+  { alloc = "blocks", order = 5, gfp = "movable", count = 20, pace = "1ms" },
+  { free = "blocks" },
+]
+"#;
+
+/// What a batch of lumpy reclaim took of the blocks around its pages is printed as 2.6.36 prints it, and read back by the rules of
+/// the kernel's own script: what it counts as scanned is what the kernel counts, mode ISOLATE_ACTIVE, which is 1 there, left out.
+#[test]
+fn lumpy_reclaim_is_told_as_2_6_36_prints_it() {
+    let place = Place::new();
+    place.write("blocks.toml", BLOCKS);
+    let run = ["run", "blocks.toml", "--out", "runs", "--events", "--quiet"];
+    place.lowmark(&run).good();
+    let recordings = std::fs::read_dir(place.path("runs")).expect("recordings");
+    let recording = recordings
+        .filter_map(Result::ok)
+        .next()
+        .expect("one")
+        .path();
+    let recording = recording.to_str().expect("UTF-8");
+    let export = [
+        "export", recording, "--format", "ftrace", "-o", "text", "-q",
+    ];
+    place.lowmark(&export).good();
+    let text = std::fs::read_to_string(place.path("text")).expect("text");
+    const FIELDS: [&str; 8] = [
+        "isolate_mode",
+        "order",
+        "nr_requested",
+        "nr_scanned",
+        "nr_taken",
+        "contig_taken",
+        "contig_dirty",
+        "contig_failed",
+    ];
+    let (mut scanned, mut contig, mut both) = (0, [0; 3], 0);
+    for line in text.lines() {
+        let Some((_, fields)) = line.split_once("mm_vmscan_lru_isolate: ") else {
+            continue;
+        };
+        let pairs: Vec<(&str, u64)> = fields
+            .split(' ')
+            .map(|pair| {
+                let (name, value) = pair.split_once('=').expect("name=value");
+                (name, value.parse().expect("a number"))
+            })
+            .collect();
+        let names: Vec<&str> = pairs.iter().map(|&(name, _)| name).collect();
+        assert_eq!(names, FIELDS);
+        let of = |at: usize| pairs[at].1;
+        if of(0) != 1 {
+            scanned += of(3);
+        }
+        assert!(of(5) <= of(4), "{line}");
+        assert!(of(6) <= of(5), "{line}");
+        both += u64::from(of(0) == 2 && of(1) == 5);
+        (0..3).for_each(|at| contig[at] += of(5 + at));
+    }
+    let [taken, dirty, _] = contig;
+    assert!(both > 0 && taken > 0, "{both} {contig:?}");
+    assert!(dirty <= taken);
+    let json: Value = serde_json::from_str(
+        &place
+            .lowmark(&["report", "text", "--format", "json"])
+            .good(),
+    )
+    .expect("JSON");
+    assert_eq!(json["not_understood"], 0);
+    let counters = std::fs::read_to_string(format!("{recording}/recording.json"));
+    let counters: Value = serde_json::from_str(&counters.expect("a recording")).expect("JSON");
+    let counted: u64 = counters["counters"]
+        .as_object()
+        .expect("counters")
+        .iter()
+        .filter(|(name, _)| name.starts_with("pgscan_kswapd") || name.starts_with("pgscan_direct"))
+        .filter_map(|(_, count)| count.as_u64())
+        .sum();
+    assert!(scanned >= counted && counted > 0, "{scanned} {counted}");
+    let compat = ["report", "text", "--compat", "--ignore-pid"];
+    let (own, theirs) = (
+        place
+            .lowmark(&["report", recording, "--compat", "--ignore-pid"])
+            .good(),
+        place.lowmark(&compat).good(),
+    );
+    assert_eq!(own, theirs);
+}
+
 /// Written anew, a trace of a kernel newer than the newest that is modelled loses none of its events.
 #[test]
 fn nothing_is_lost_when_a_trace_is_written_anew() {

@@ -19,34 +19,49 @@ impl Extent {
 
 /// The extents of a file in order of its pages; what is between them is a hole.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Extents(Vec<Extent>);
+pub(crate) struct Extents {
+    runs: Vec<Extent>,
+    /// Pages up to the last one that was ever there to be written: what extents have behind it is allocated ahead.
+    written: u32,
+}
 
 impl Extents {
     /// Where a page lies.
     pub(crate) fn find(&self, page: u32) -> Option<u64> {
-        let at = self.0.partition_point(|extent| extent.page <= page);
-        let extent = self.0[..at].last()?;
+        let at = self.runs.partition_point(|extent| extent.page <= page);
+        let extent = self.runs[..at].last()?;
         let offset = page - extent.page;
         (offset < extent.length).then(|| extent.start + u64::from(offset))
     }
 
+    /// A page is about to be written, or was there before the run.
+    pub(crate) fn note_written(&mut self, page: u32) {
+        self.written = self.written.max(page.saturating_add(1));
+    }
+
+    /// Whether a dirty page has blocks of its own, and is none for which they are yet to be allocated
+    /// (`ext4_bh_delay_or_unwritten`). Blocks that were allocated ahead are not the page's before it is written.
+    pub(crate) fn has_blocks(&self, page: u32) -> bool {
+        page < self.written && self.find(page).is_some()
+    }
+
     /// The end of the last extent that begins before `page`, in pages of the device.
     pub(crate) fn goal(&self, page: u32) -> Option<u64> {
-        let at = self.0.partition_point(|extent| extent.page <= page);
-        let extent = self.0[..at].last()?;
+        let at = self.runs.partition_point(|extent| extent.page <= page);
+        let extent = self.runs[..at].last()?;
         Some(extent.start + u64::from(extent.length))
     }
 
     /// Pages from `page` on, which is in a hole, up to the next extent.
     pub(crate) fn hole(&self, page: u32) -> u32 {
-        let at = self.0.partition_point(|extent| extent.page <= page);
-        self.0.get(at).map_or(u32::MAX, |next| next.page) - page
+        let at = self.runs.partition_point(|extent| extent.page <= page);
+        self.runs.get(at).map_or(u32::MAX, |next| next.page) - page
     }
 
     /// Fills a hole or part of one.
     pub(crate) fn add(&mut self, extent: Extent) {
-        let at = self.0.partition_point(|other| other.page <= extent.page);
-        if let Some(before) = at.checked_sub(1).map(|at| &mut self.0[at]) {
+        let at = self.runs.partition_point(|other| other.page <= extent.page);
+        if let Some(before) = at.checked_sub(1).map(|at| &mut self.runs[at]) {
             let joins = before.end() == u64::from(extent.page)
                 && before.start + u64::from(before.length) == extent.start;
             if let Some(length) = before.length.checked_add(extent.length).filter(|_| joins) {
@@ -54,14 +69,15 @@ impl Extents {
                 return;
             }
         }
-        self.0.insert(at, extent);
+        self.runs.insert(at, extent);
     }
 
     /// Takes away what lies at `page` and after it: (start, length) on the device, for each piece.
     pub(crate) fn cut(&mut self, page: u32) -> Vec<(u64, u64)> {
         let mut cut = Vec::new();
+        self.written = self.written.min(page);
         while let Some(last) = self
-            .0
+            .runs
             .last_mut()
             .filter(|last| last.end() > u64::from(page))
         {
@@ -71,14 +87,14 @@ impl Extents {
             if keep > 0 {
                 break;
             }
-            self.0.pop();
+            self.runs.pop();
         }
         cut
     }
 
     /// Extents, first page first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Extent> {
-        self.0.iter()
+        self.runs.iter()
     }
 }
 
@@ -105,6 +121,17 @@ mod tests {
         assert_eq!((extents.find(5), extents.find(20)), (None, None));
         assert_eq!((extents.hole(5), extents.hole(20)), (5, u32::MAX - 20));
         assert_eq!(extents.goal(7), Some(505));
+    }
+
+    #[test]
+    fn what_is_allocated_ahead_belongs_to_no_page() {
+        let mut extents = Extents::default();
+        extents.add(extent(0, 500, 16));
+        assert!(!extents.has_blocks(0));
+        extents.note_written(3);
+        assert_eq!([3, 4].map(|page| extents.has_blocks(page)), [true, false]);
+        extents.cut(2);
+        assert_eq!([1, 2].map(|page| extents.has_blocks(page)), [true, false]);
     }
 
     #[test]

@@ -13,8 +13,10 @@
 
 mod extents;
 mod space;
+mod writepage;
 
 pub(crate) use extents::{Extent, Extents};
+pub(crate) use writepage::Writepage;
 
 use crate::ids::DeviceId;
 use crate::kernel::{WriteFolios, XfsAhead};

@@ -334,6 +334,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "xfs-without-writepage",
+        version: v(5, 15),
+        commit: "21b4ee7029c9",
+        summary: "reclaim cannot have a page of a file on XFS written",
+        effect: |m| {
+            m.files.xfs_writepage = XfsWritepage::None;
+        },
+    },
+    Change {
         name: "reliable-bandwidth",
         version: v(5, 15),
         commit: "45a2966fd641",
@@ -406,6 +415,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "no-wait-for-mappings",
+        version: v(5, 19),
+        commit: "6d4675e60135",
+        summary: "reclaim leaves a page alone whose mappings another task is changing, as a task that splits a huge page does",
+        effect: |m| {
+            m.reclaim.rmap_lock = RmapLock::Keeps;
+        },
+    },
+    Change {
         name: "background-before-pause",
         version: v(6, 0),
         commit: "ea6813be07dc",
@@ -421,6 +439,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         summary: "pages that are scanned but not reclaimed count as a cost of their type",
         effect: |m| {
             m.reclaim.scan_balance = ScanBalance::WorkCost;
+        },
+    },
+    Change {
+        name: "ext4-without-writepage",
+        version: v(6, 2),
+        commit: "dae999602eeb",
+        summary: "reclaim cannot have a page of a file on ext4 written",
+        effect: |m| {
+            m.files.ext4_writepage = Ext4Writepage::None;
         },
     },
     Change {
@@ -448,6 +475,24 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         summary: "a memory cgroup for whose sake memory is reclaimed is not protected by old values",
         effect: |m| {
             m.memcg.target_protection = TargetProtection::None;
+        },
+    },
+    Change {
+        name: "pageblocks-are-finished",
+        version: v(6, 3),
+        commit: "cfccd2e63e7e",
+        summary: "compaction isolates all that is left of a pageblock of which a page could not be moved, and leaves it alone then",
+        effect: |m| {
+            m.blocks.failed_migration = FailedMigration::FinishesPageblock;
+        },
+    },
+    Change {
+        name: "compound-pages-are-scanned",
+        version: v(6, 4),
+        commit: "56d48d8dbefb",
+        summary: "all frames of free blocks and compound pages that compaction goes past count as scanned",
+        effect: |m| {
+            m.blocks.compact_counts = CompactCounts::Frames;
         },
     },
     Change {

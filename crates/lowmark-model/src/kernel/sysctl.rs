@@ -191,6 +191,23 @@ settings! {
 }
 
 impl Kernel {
+    /// Whether a setting can be written while tasks run, as far as the model goes: it reads the others when the kernel
+    /// boots.
+    pub(crate) fn changes_while_running(name: &str) -> bool {
+        !["thp.enabled", "thp.defrag", "thp.use_zero_page"].contains(&name)
+    }
+
+    /// Whether the kernel takes a value for a setting.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sysctl::set`], and when this version does not take the value.
+    pub(crate) fn takes(&self, name: &str, value: &str) -> Result<(), KernelError> {
+        let mut sysctl = self.sysctl.clone();
+        sysctl.set(name, value)?;
+        sysctl.check(self.version)
+    }
+
     /// Why a setting does nothing: it came with a later version, and what it sets was not switched on alone; none for one that does something.
     pub(crate) fn without_effect(&self, name: &str) -> Option<String> {
         let choice = CHOICES.iter().find(|choice| choice.name == name);

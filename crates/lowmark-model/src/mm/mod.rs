@@ -21,6 +21,7 @@ use crate::mm::types::{Pfn, ZoneType};
 use alloc::held::Held;
 use alloc::mmzone::{Built, Layout, Lruvec, Node, Zone};
 use alloc::slub::Slub;
+use compaction::Told;
 use fault::memory::Vma;
 use fault::shmem::ShmemInode;
 use files::inode::Inode;
@@ -83,8 +84,12 @@ pub(crate) struct Mm {
     pub(crate) swap: Swap,
     /// Huge pages of private memory.
     pub(crate) huge: HugeMemory,
+    /// What was decided about compaction and is not in the trace yet.
+    pub(crate) told: Told,
     /// Counters.
     pub(crate) stat: VmStat,
+    /// What the watermarks follow from, KiB.
+    pub(crate) min_free_kbytes: u64,
     /// A zone that has been boosted, of which kswapd does not know yet.
     pub(crate) boosted_zone: Option<ZoneId>,
     /// CPU of the task that runs.
@@ -123,6 +128,7 @@ impl Mm {
             zones,
             nodes,
             lruvecs,
+            min_free_kbytes,
         } = layout.build(&kernel);
         let end = |zone: &Zone| zone.start + zone.spanned as Pfn;
         let starts: Vec<Pfn> = zones.iter().skip(1).map(|zone| zone.start).collect();
@@ -155,7 +161,9 @@ impl Mm {
             held: Held::default(),
             swap: Swap::new(machine, &kernel, high),
             huge,
+            told: Told::default(),
             stat: VmStat::default(),
+            min_free_kbytes,
             boosted_zone: None,
             cpu: 0,
             nr_writeback: 0,

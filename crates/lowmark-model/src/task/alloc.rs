@@ -6,10 +6,13 @@
 use super::context::{Context, Stop};
 use crate::mm::alloc::page_alloc::alloc_pages;
 use crate::mm::types::{Gfp, OutOfMemory, Pfn};
-use crate::time::Nanos;
+use crate::time::{Nanos, SECOND};
 use crate::world::Sys;
 use lowmark_record::event::gfp;
 use lowmark_spec::workload::{Alloc, AllocFlags, PoolId, series_number};
+
+/// A task that waits busily looks at the clock so often.
+const LOOK: Nanos = SECOND / 1000;
 
 /// Asks for the blocks one after the other, each at its time.
 pub(super) async fn alloc(context: &mut Context, what: &Alloc) -> Result<(), Stop> {
@@ -27,7 +30,7 @@ pub(super) async fn alloc(context: &mut Context, what: &Alloc) -> Result<(), Sto
         if patience.ends(what, block.is_some(), (began, now)) || attempt + 1 == what.count {
             break;
         }
-        sys.sleep_until(began.saturating_add(what.pace_ns)).await;
+        wait_until(&sys, began.saturating_add(what.pace_ns), what.busy).await;
         if sys.world().sched.current_killed() {
             return Err(Stop::Killed);
         }
@@ -35,11 +38,29 @@ pub(super) async fn alloc(context: &mut Context, what: &Alloc) -> Result<(), Sto
     Ok(())
 }
 
+/// Waits for the next attempt: asleep, or in a loop of `schedule`, in which the task has its share of a CPU.
+async fn wait_until(sys: &Sys, due: Nanos, busy: bool) {
+    if !busy {
+        return sys.sleep_until(due).await;
+    }
+    loop {
+        let (left, killed) = {
+            let sched = &sys.world().sched;
+            (due.saturating_sub(sched.now()), sched.current_killed())
+        };
+        if left == 0 || killed {
+            return;
+        }
+        sys.charge_kernel(left.min(LOOK)).await;
+    }
+}
+
 /// An attempt from `began` to `now` is over.
 fn record(context: &mut Context, what: &Alloc, block: Option<Pfn>, (began, now): (Nanos, Nanos)) {
     let world = &mut *context.sys.world();
     if let Some(pfn) = block {
-        world.mm.hold(pfn, what.order as usize);
+        let compound = matches!(what.flags, AllocFlags::Hugetlb | AllocFlags::Thp);
+        world.mm.hold(pfn, what.order as usize, compound);
         context.held.entry(what.pool).or_default().push(pfn);
     }
     if let Some(series) = what.series {

@@ -215,6 +215,7 @@ impl World {
             };
             page += extent.length;
             file.extents.add(extent);
+            file.extents.note_written(page - 1);
         }
     }
 }

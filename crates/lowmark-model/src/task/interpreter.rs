@@ -251,6 +251,11 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             let node = NodeId::from(*node as usize % world.mm.nodes.len());
             world.sched.prefer_node(node);
         }
+        Op::Sysctl { name, value } => {
+            let written = sys.world().mm.write_sysctl(name, value);
+            debug_assert!(written.is_ok(), "checked before the run");
+            sys.charge_kernel(sys.costs.syscall_ns).await;
+        }
         Op::Sleep(duration) | Op::Think(duration) => {
             let time = duration.draw(&mut context.stream);
             sys.sleep(time).await;

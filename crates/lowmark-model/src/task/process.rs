@@ -65,7 +65,7 @@ impl Footprint {
     }
 
     fn hold(&mut self, sys: &Sys, pfn: Pfn, order: usize) {
-        sys.world().mm.hold(pfn, order);
+        sys.world().mm.hold(pfn, order, false);
         self.blocks.push((pfn, order));
     }
 

@@ -1,6 +1,7 @@
 //! Which statements the model can carry out.
 
 use super::since::kinds_of;
+use crate::kernel::Kernel;
 use lowmark_spec::workload::{Condition, MapKind, Op, Stmt, Workload};
 
 /// A statement that the model cannot carry out yet.
@@ -90,6 +91,12 @@ fn missing(op: &Op, kinds: &[Option<MapKind>]) -> Option<String> {
         | Op::Alloc(_)
         | Op::Free { .. }
         | Op::Build { .. } => None,
+        Op::Sysctl { name, .. } => match Kernel::changes_while_running(name) {
+            true => None,
+            false => part(&format!(
+                "of {name}, which the model reads when the kernel boots: set it under [kernel]"
+            )),
+        },
         Op::Read(io) | Op::Write(io) | Op::Append(io) => match io.direct {
             true => part("with direct"),
             false => None,

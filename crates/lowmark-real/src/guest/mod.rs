@@ -89,9 +89,12 @@ pub struct GuestOptions {
 pub const BUFFER_KB: u64 = 4096;
 
 /// Events that say what reclaim did and who waited for it, without one for every page or allocation.
-pub const EVENTS: [&str; 4] = [
+pub const EVENTS: [&str; 7] = [
     "vmscan",
     "compaction",
+    "huge_memory",
+    "migrate:mm_migrate_pages",
+    "migrate:mm_migrate_pages_start",
     "oom:mark_victim",
     "writeback:balance_dirty_pages",
 ];

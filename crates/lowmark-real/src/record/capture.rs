@@ -1,11 +1,13 @@
 //! From what a recorder has seen to a recording.
 
 use super::events::Captured;
+use super::perf;
 use super::tasks::TaskLog;
 use lowmark_record::vmstat;
 use lowmark_record::{CounterLog, Outcome, Recorder, Recording, RunInfo, System, TaskTimes};
 use lowmark_spec::machine::PAGE_SIZE;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 
 /// Nanoseconds of a tick of `/proc/PID/stat`: USER_HZ is 100 on every architecture that matters here.
@@ -30,6 +32,8 @@ pub struct Capture {
     /// Time since boot at the time 0 of CLOCK_MONOTONIC, ns: what a suspended system slept.
     pub(super) boot_offset_ns: u64,
     pub(super) events: Option<Captured>,
+    /// What perf wrote, in their place.
+    pub(super) perf: Option<File>,
     pub(super) notes: Vec<String>,
     pub(super) recorder: Recorder,
 }
@@ -85,6 +89,11 @@ impl Capture {
         };
         if let Some(events) = self.events {
             let notes = events.read_into(self.from_ns, &mut recording)?;
+            system.notes.extend(notes);
+        }
+        if let Some(file) = self.perf {
+            let (lost, notes) = perf::read_into(&file, self.from_ns, &mut recording)?;
+            system.lost_events = Some(lost);
             system.notes.extend(notes);
         }
         recording.system = Some(Box::new(system));

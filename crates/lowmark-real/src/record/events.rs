@@ -45,12 +45,7 @@ impl Captured {
         self.write(&counts, &mut file)?;
         // The pages are in the file now.
         drop(self.pages);
-        let mut into = Into {
-            from_ns,
-            tasks: Tasks::of(recording),
-            symbols: Symbols::default(),
-            recording,
-        };
+        let mut into = Into::new(from_ns, recording);
         let source = Input::open(file.path())
             .map_err(lowmark_trace::ReadError::from)
             .and_then(|input| lowmark_trace::read(input, &mut into))
@@ -84,11 +79,23 @@ impl Captured {
 }
 
 /// Takes events, which come in order of time, into a recording.
-struct Into<'a> {
+pub(super) struct Into<'a> {
     from_ns: u64,
     tasks: Tasks,
     symbols: Symbols,
     recording: &'a mut Recording,
+}
+
+impl<'a> Into<'a> {
+    /// Takes those from `from_ns` on, counted from there.
+    pub(super) fn new(from_ns: u64, recording: &'a mut Recording) -> Into<'a> {
+        Into {
+            from_ns,
+            tasks: Tasks::of(recording),
+            symbols: Symbols::default(),
+            recording,
+        }
+    }
 }
 
 impl Sink for Into<'_> {

@@ -4,6 +4,7 @@
 //!   counters   files under /proc and cgroups, ten times a second ──┐
 //!     proc_file, row, parse, pace; tasks: the busiest processes    ├── capture ──> Recording
 //!   tracefs    trace events, in a buffer of their own ── pages ────┤     events
+//!   perf       trace events by perf(1), where tracefs gives none ──┤
 //!   snapshot   settings and states, before and after ──────────────┘
 //!   journal    undoes what was changed when nobody else can; changes: all that is changed
 //! ```
@@ -14,7 +15,7 @@
 //! 3. [`Session::capture`] is what was seen so far; [`Session::finish`] the same at the end, when tracing is as it was.
 //!
 //! Nothing is written to the system but the trace buffer of the recorder's own: without root, or where there is no
-//! tracefs, counters are recorded alone, and a sentence says why.
+//! tracefs, perf(1) records the events if it is there and may; otherwise counters are recorded alone. A sentence says why.
 
 mod capture;
 mod changes;
@@ -24,6 +25,7 @@ mod journal;
 mod pace;
 mod pages;
 mod parse;
+mod perf;
 mod proc_file;
 mod row;
 mod snapshot;
@@ -43,9 +45,11 @@ use counters::Counters;
 use events::Captured;
 use lowmark_record::Recorder;
 use pages::Pages;
+use perf::Perf;
 use rustix::mm::MlockAllFlags;
 use rustix::time::ClockId;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -135,6 +139,8 @@ pub struct Session {
     before: BTreeMap<String, String>,
     counters: Counters,
     trace: Option<Trace>,
+    /// The recorder of events where there is no trace buffer.
+    perf: Option<Perf>,
     looks: u64,
     missed_looks: u64,
     remarks: Vec<String>,
@@ -163,9 +169,9 @@ impl Session {
         let mut counters = Counters::open(&options.roots, &options.cgroups, ticks, &mut remarks)?;
         let mut before = snapshot::files(&options.roots, &options.cgroups);
         snapshot::kernel_log_into(&mut before);
-        let trace = match options.level {
-            Level::Counters => None,
-            Level::Events => Trace::begin(&options, &mut remarks),
+        let (trace, perf) = match options.level {
+            Level::Counters => (None, None),
+            Level::Events => begin_events(&options, &mut remarks),
         };
         if before
             .get("proc/sys/kernel/task_delayacct")
@@ -190,6 +196,7 @@ impl Session {
             before,
             counters,
             trace,
+            perf,
             looks: 1,
             missed_looks: 0,
             remarks,
@@ -203,7 +210,17 @@ impl Session {
 
     /// Number of kinds of events that are recorded; 0 if there are none.
     pub fn events(&self) -> usize {
-        self.trace.as_ref().map_or(0, |trace| trace.instance.events)
+        let by_perf = self.perf.as_ref().map_or(0, |perf| perf.events);
+        let trace = self.trace.as_ref();
+        trace.map_or(by_perf, |trace| trace.instance.events)
+    }
+
+    /// What events are recorded by.
+    pub fn events_by(&self) -> &'static str {
+        match self.perf {
+            Some(_) => "perf",
+            None => "tracefs",
+        }
     }
 
     /// Looks until it is told to stop, or for so long; whenever it is told to, it gives what it has seen to `captured`.
@@ -303,6 +320,7 @@ impl Session {
             tasks: self.counters.tasks.logs().cloned().collect(),
             boot_offset_ns: self.boot_offset_ns,
             events,
+            perf: None,
             notes,
             recorder: Recorder {
                 level: self.options.level.name().to_owned(),
@@ -324,17 +342,50 @@ impl Session {
         if let Some(trace) = &mut self.trace {
             trace.instance.stop()?;
         }
-        let capture = self.capture()?;
+        let mut capture = self.capture()?;
         if let Some(trace) = self.trace {
             trace.instance.remove()?;
+        }
+        if let Some(perf) = self.perf {
+            capture.perf = Some(perf.finish()?);
         }
         Ok(capture)
     }
 }
 
+/// Begins to record events, by tracefs or else by perf; a sentence says which if it is not tracefs, and why.
+fn begin_events(options: &Options, remarks: &mut Vec<String>) -> (Option<Trace>, Option<Perf>) {
+    let why = match Trace::begin(options) {
+        Ok(trace) => return (Some(trace), None),
+        Err(why) => why,
+    };
+    if options.ring.is_some() {
+        remarks.push(format!(
+            "counters are recorded and trace events are not: {why}; perf keeps no ring"
+        ));
+        return (None, None);
+    }
+    // Where tracefs may not be looked into, perf says whether this kernel has the events.
+    let kinds = Tracefs::find().map_or_else(|_| tracefs::wanted(), |tracefs| tracefs.events());
+    match Perf::begin(OsStr::new("perf"), &kinds, &options.spool) {
+        Ok(perf) => {
+            remarks.push(format!(
+                "perf records trace events, until the end only, and its CPU time is not in the recorder's: {why}"
+            ));
+            (None, Some(perf))
+        }
+        Err(error) => {
+            remarks.push(format!(
+                "counters are recorded and trace events are not: {why}; {error}"
+            ));
+            (None, None)
+        }
+    }
+}
+
 impl Trace {
-    /// Begins to record events; none, and a sentence, where they cannot be had.
-    fn begin(options: &Options, remarks: &mut Vec<String>) -> Option<Trace> {
+    /// Begins to record events; why not, where they cannot be had.
+    fn begin(options: &Options) -> Result<Trace, String> {
         let pages = match options.ring {
             Some(_) => Ok(Pages::ring()),
             None => tempfile::tempfile_in(&options.spool).map(Pages::in_file),
@@ -342,21 +393,15 @@ impl Trace {
         let instance = Tracefs::find()
             .and_then(|tracefs| Instance::make(tracefs, Box::new(Real), &options.places));
         match instance.and_then(|instance| Ok((instance, pages?))) {
-            Ok((instance, pages)) => Some(Trace {
+            Ok((instance, pages)) => Ok(Trace {
                 instance,
                 pages,
                 comms: BTreeMap::new(),
             }),
-            Err(error) => {
-                let why = match tracefs::locked_down() {
-                    Some(why) if error.kind() == io::ErrorKind::PermissionDenied => why.to_owned(),
-                    _ => error.to_string(),
-                };
-                remarks.push(format!(
-                    "counters are recorded and trace events are not: {why}"
-                ));
-                None
-            }
+            Err(error) => Err(match tracefs::locked_down() {
+                Some(why) if error.kind() == io::ErrorKind::PermissionDenied => why.to_owned(),
+                _ => error.to_string(),
+            }),
         }
     }
 

@@ -109,14 +109,20 @@ impl Tracefs {
     }
 
     /// The events to record that this kernel has.
-    fn events(&self) -> Vec<Kind> {
-        let wanted = Kind::ALL.iter().copied().filter(|kind| {
-            let whole = GROUPS.contains(&kind.spec().group) && !LEFT_OUT.contains(kind);
-            whole || SINGLE.contains(kind)
-        });
+    pub(super) fn events(&self) -> Vec<Kind> {
+        let wanted = wanted().into_iter();
         let here = |kind: &Kind| self.root.join(event_directory(*kind)).is_dir();
         wanted.filter(here).collect()
     }
+}
+
+/// The events to record.
+pub(super) fn wanted() -> Vec<Kind> {
+    let wanted = Kind::ALL.iter().copied().filter(|kind| {
+        let whole = GROUPS.contains(&kind.spec().group) && !LEFT_OUT.contains(kind);
+        whole || SINGLE.contains(kind)
+    });
+    wanted.collect()
 }
 
 /// Why even root may not have trace events, if that is so (lockdown(7), since 5.4).

@@ -86,6 +86,9 @@ pub(super) fn alloc(context: &mut Context, what: &Alloc) -> Result<(), Stop> {
             break;
         }
         let due = began.saturating_add(what.pace_ns);
+        while what.busy && due > now_ns() {
+            std::thread::yield_now();
+        }
         if due > now_ns() {
             time::sleep_until(due);
         }

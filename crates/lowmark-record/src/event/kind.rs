@@ -223,7 +223,10 @@ events! {
         /// Free pages were isolated (`isolate_freepages_block`).
         IsolateFreepages = "mm_compaction_isolate_freepages": COMPACTION_ISOLATE;
         /// Free pages were taken from the free lists (`fast_isolate_freepages`).
-        FastIsolateFreepages = "mm_compaction_fast_isolate_freepages": COMPACTION_ISOLATE;
+        FastIsolateFreepages = "mm_compaction_fast_isolate_freepages": &[(
+            "6.4",
+            "range=(0x{start_pfn:x} ~ 0x{end_pfn:x}) nr_scanned={nr_scanned} nr_taken={nr_taken}",
+        )];
         /// Pages were migrated (`compact_zone`).
         Migratepages = "mm_compaction_migratepages":
             &[("2.6.38", "nr_migrated={nr_migrated} nr_failed={nr_failed}")];

@@ -59,6 +59,8 @@ pub struct Account {
     pub traced_ns: u64,
     /// Time of waits that are in no event, as pressure has it, ns.
     pub estimated_ns: u64,
+    /// Of these, such as pressure of I/O has and pressure of memory has not, ns.
+    pub beside_ns: u64,
     /// Pressure of memory, if it is known, ns.
     pub pressure_ns: Option<u64>,
     /// What of it was work of kernel threads and nobody's wait, ns.
@@ -83,6 +85,7 @@ impl Account {
         Account {
             traced_ns: evidence.traced_ns(),
             estimated_ns: residual.map_or(0, |r| r.waits_ns()),
+            beside_ns: residual.map_or(0, |r| r.beside_ns),
             pressure_ns: residual.map(|r| r.pressure_ns),
             threads_ns: residual.map_or(0, |r| r.threads_ns),
             limits: limits(evidence),

@@ -7,6 +7,7 @@ mod f1_huge_pages;
 mod f2_high_orders;
 mod f3_boost;
 mod f4_high_wakeups;
+mod f5_blocks;
 mod g10_pfmemalloc;
 mod g11_swap_full;
 mod g12_balance;
@@ -49,6 +50,7 @@ pub static CAUSES: &[&Cause] = &[
     &f2_high_orders::CAUSE,
     &f3_boost::CAUSE,
     &f4_high_wakeups::CAUSE,
+    &f5_blocks::CAUSE,
     &d1_device_slow::CAUSE,
     &d2_limit_low::CAUSE,
     &d3_share::CAUSE,

@@ -6,7 +6,9 @@
 //!
 //! 1. where the device is above its setpoint and all together are below theirs;
 //! 2. where the limit told is below half of the largest one: it is that of a group. Kernels tell it since 6.16 or so;
-//! 3. where the writer was given less than half of the rate of its device although neither all together nor the device is above
+//! 3. where writeback is that of a group and its thresholds are below half of that limit. Events tell whichever domain holds
+//!    the writer back, but always the limit of all: `setpoint` is halfway from (threshold + background) / 2 to that limit;
+//! 4. where the writer was given less than half of the rate of its device although neither all together nor the device is above
 //!    its setpoint: only a group's position does that, whose thresholds earlier kernels do not tell.
 
 use lowmark_record::{Event, Field};
@@ -67,11 +69,14 @@ impl DirtyState {
         let device_above = get(Field::BdiDirty) > get(Field::BdiSetpoint);
         let limit = get(Field::Limit);
         let of_group = limit > 0 && limit < self.limit_max.max(self.thresh) / 2;
+        // (threshold + background) / 2, below which no writer pauses (`dirty_freerun_ceiling`). The root has the number 1.
+        let freerun = get(Field::Setpoint).saturating_mul(2).saturating_sub(limit);
+        let told_of_group = get(Field::CgroupIno) > 1 && freerun < limit / 2;
         let rates = event
             .get(Field::TaskRatelimit)
             .zip(event.get(Field::DirtyRatelimit));
         let held = rates.is_some_and(|(task, device)| task < device / 2);
-        of_group || all_below && (device_above || held)
+        of_group || told_of_group || all_below && (device_above || held)
     }
 }
 
@@ -117,5 +122,18 @@ mod tests {
         assert!(of(9000, 2400, 6000, 2400, 5900, 16, 1000));
         // The limit is that of a group.
         assert!(of(2400, 8000, 2100, 8000, 2000, 0, 1000));
+        // Thresholds told are those of a group, with its own counts of dirty pages, which lag behind.
+        let told = |cgroup| {
+            let fields = [
+                (Field::Limit, 9676),
+                (Field::Dirty, 9826),
+                (Field::Setpoint, 5727),
+                (Field::BdiDirty, 1056),
+                (Field::BdiSetpoint, 5724),
+                (Field::CgroupIno, cgroup),
+            ];
+            share_ns(&mut DirtyState::default(), &fields) > 0
+        };
+        assert!(told(27) && !told(1));
     }
 }

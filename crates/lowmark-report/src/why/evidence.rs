@@ -27,6 +27,10 @@ const INFLOW: [&str; 12] = [
     "workingset_refault_file",
 ];
 
+/// A burst is one that the largest distance of watermarks would have held: a tenth of memory, `watermark_scale_factor` of 1000
+/// (795ae7a0de6b; 3000 since 39c65a94cd96, 5.18).
+const BURST_PARTS: u64 = 10;
+
 /// What a capture says, all in integers.
 #[derive(Debug, Clone)]
 pub struct Evidence {
@@ -40,6 +44,8 @@ pub struct Evidence {
     /// Length of the capture, ns.
     pub(super) span_ns: u64,
     pub(super) kswapd_awake_ns: u64,
+    /// Of the time in direct reclaim with a kswapd awake, that in bursts, ns: see [`BURST_PARTS`].
+    pub(super) burst_ns: u64,
     /// Tasks that waited; 64 may be more.
     pub(super) waiters: usize,
     /// Wakeups of kswapd for costly orders.
@@ -70,7 +76,8 @@ impl Evidence {
         let split = split(report, &surroundings, inflow.as_ref());
         let traced = split
             .total_ns()
-            .saturating_add(huge_ns(&report.sums.moment));
+            .saturating_add(huge_ns(&report.sums.moment))
+            .saturating_add(block_ns(&report.sums.moment));
         let residual = Residual::of(&surroundings, traced, inflow.as_ref());
         let span = report.span_ns.map_or(0, |(first, last)| last - first);
         let high_wakeups = report.askers.values();
@@ -85,6 +92,10 @@ impl Evidence {
                 false => surroundings.elapsed_ns.unwrap_or(span),
             },
             kswapd_awake_ns: report.kswapd_awake_ns,
+            burst_ns: surroundings.managed.map_or(0, |pages| {
+                let burst_ns = report.awake.burst_ns(pages / BURST_PARTS);
+                burst_ns.min(report.sums.direct_awake_ns)
+            }),
             waiters: report.waiters.len(),
             high_wakeups: high_wakeups.fold(0, |sum, n| sum.saturating_add(*n)),
             has_events: report.span_ns.is_some(),
@@ -140,6 +151,11 @@ impl Evidence {
         huge_ns(&self.sums.moment)
     }
 
+    /// Time of waits for other blocks that nothing smaller can stand for, ns.
+    pub fn block_ns(&self) -> u64 {
+        block_ns(&self.sums.moment)
+    }
+
     pub(super) fn demand_ns(&self, demand: Demand) -> u64 {
         self.split.known_ns[demand as usize]
     }
@@ -172,6 +188,7 @@ impl Evidence {
             ("G3", file_back),
             ("G4", file_new),
             ("F1", huge_ns(&moment)),
+            ("F5", block_ns(&moment)),
             (writers, dirty),
         ];
         let most = demands.iter().max_by_key(|(_, time)| *time)?;
@@ -248,6 +265,11 @@ fn huge_ns(moment: &Moment) -> u64 {
     moment.time_ns[Limit::Fragmentation as usize][Request::Huge as usize]
 }
 
+fn block_ns(moment: &Moment) -> u64 {
+    let blocks = moment.time_ns.iter().map(|t| t[Request::Block as usize]);
+    blocks.fold(0, u64::saturating_add)
+}
+
 /// Shares out the time of all slices.
 fn split(report: &WhyReport, surroundings: &Surroundings, whole: Option<&Inflow>) -> Split {
     let all = &report.sums.moment;
@@ -262,6 +284,7 @@ fn split(report: &WhyReport, surroundings: &Surroundings, whole: Option<&Inflow>
         let from = (at as u64).saturating_mul(course.length_ns());
         let from = course.base_ns().saturating_add(from);
         let inflow = inflow_of(surroundings, from, from.saturating_add(course.length_ns()));
+        let inflow = inflow.map(|inflow| inflow.within(whole));
         left = left.saturating_add(split.add(slice, inflow.as_ref().or(whole), files_told));
         let rests = rest.time_ns.as_flattened_mut().iter_mut();
         rests

@@ -85,6 +85,18 @@ impl Inflow {
         })
     }
 
+    /// The same of a part of a capture, by what the whole of it says. Pages of files that leave in a part may have come in
+    /// before it: what is taken for new anonymous memory there and is none in the whole was files'.
+    pub(super) fn within(self, whole: Option<&Inflow>) -> Inflow {
+        let most = whole.map_or(u64::MAX, |whole| whole.anon_new);
+        let anon_new = self.anon_new.min(most);
+        Inflow {
+            anon_new,
+            file_new: self.file_new.saturating_add(self.anon_new - anon_new),
+            ..self
+        }
+    }
+
     /// The four parts: anon back, anon new, file back, file new.
     pub(super) fn parts(&self) -> [u64; 4] {
         [self.anon_back, self.anon_new, self.file_back, self.file_new]
@@ -144,6 +156,24 @@ mod tests {
         ]);
         assert_eq!(inflow.parts(), [400, 200, 0, 500]);
         assert!(!inflow.counts_file_refaults);
+    }
+
+    /// A file is written, and its pages go in the second after: over both no memory is new.
+    #[test]
+    fn what_leaves_later_than_it_came_is_no_new_memory() {
+        let counters = |dirtied, stolen| {
+            of(&[
+                ("pgpgin", 0),
+                ("pswpin", 0),
+                ("nr_dirtied", dirtied),
+                ("pgsteal_anon", 0),
+                ("pgsteal_file", stolen),
+            ])
+        };
+        let (whole, second) = (counters(900, 700), counters(100, 600));
+        assert_eq!(second.parts(), [0, 500, 0, 100]);
+        assert_eq!(second.within(Some(&whole)).parts(), [0, 0, 0, 600]);
+        assert_eq!(second.within(None).parts(), second.parts());
     }
 
     #[test]

@@ -8,6 +8,9 @@
 //! 3. kswapd and kcompactd count in pressure while they work (`balance_pgdat`, `kcompactd_do_work`) although no task
 //!    waits. So no more is taken for waits than the time for which disks read what came back, and without disks than
 //!    [`READ_MAX_NS`] for each page; the rest is theirs.
+//! 4. Of pages from swap, pressure counts those alone that were in the working set when they went (`folio_test_workingset`).
+//!    Waits for the others are *beside* it: they are in pressure of I/O (`io_schedule`), in the share that swap has in the
+//!    time of reads, and no longer than swap devices were reading. They come on top of pressure.
 
 use super::inflow::Inflow;
 use super::split::share;
@@ -27,6 +30,8 @@ pub(super) struct Residual {
     pub(super) file_ns: u64,
     /// Work of kernel threads.
     pub(super) threads_ns: u64,
+    /// Waits for pages that are read from swap, beside pressure of memory.
+    pub(super) beside_ns: u64,
     /// Whether disks told the shares.
     pub(super) by_disks: bool,
 }
@@ -66,8 +71,13 @@ impl Residual {
         let [swap_ns, _, file_ns, _] = by_disks
             .or_else(|| share(waits, by_pages))
             .unwrap_or_default();
+        let beside_ns = match inflow.anon_back {
+            0 => 0,
+            _ => from_swap(surroundings, time(true), time(false)).saturating_sub(swap_ns),
+        };
         Some(Residual {
             pressure_ns,
+            beside_ns,
             swap_ns,
             file_ns,
             threads_ns: left - waits,
@@ -77,8 +87,21 @@ impl Residual {
 
     /// Waits that are estimated, ns.
     pub(super) fn waits_ns(&self) -> u64 {
-        self.swap_ns.saturating_add(self.file_ns)
+        self.anon_ns().saturating_add(self.file_ns)
     }
+
+    /// Of these, waits for pages that are read from swap.
+    pub(super) fn anon_ns(&self) -> u64 {
+        self.swap_ns.saturating_add(self.beside_ns)
+    }
+}
+
+/// Waits for pages that are read from swap as pressure of I/O has them, ns; times of disks are ms.
+fn from_swap(surroundings: &Surroundings, swap_ms: u64, others_ms: u64) -> u64 {
+    let io_ns = surroundings.io_pressure.map_or(0, |io| io.some_ns);
+    let all_ms = u128::from(swap_ms) + u128::from(others_ms);
+    let share = u128::from(io_ns) * u128::from(swap_ms) / all_ms.max(1);
+    (share as u64).min(swap_ms.saturating_mul(1_000_000))
 }
 
 #[cfg(test)]
@@ -126,6 +149,29 @@ mod tests {
             (disks.swap_ns, disks.file_ns, disks.by_disks),
             (2000, 2000, true)
         );
+    }
+
+    #[test]
+    fn pages_that_were_not_in_the_working_set_are_in_pressure_of_io() {
+        let disks = [("vda", true, 30), ("vdb", false, 10)];
+        let mut known = surroundings(0, &disks);
+        let of = |known: &Surroundings, inflow| {
+            let residual = Residual::of(known, 0, inflow).expect("pressure");
+            (residual.swap_ns, residual.beside_ns)
+        };
+        assert_eq!(of(&known, Some(&BACK)), (0, 0));
+        known.io_pressure = Some(Pressure {
+            some_ns: 20_000_000,
+        });
+        assert_eq!(of(&known, Some(&BACK)), (0, 15_000_000));
+        assert_eq!(of(&known, None), (0, 0), "nothing came back");
+        // What pressure of memory has is not counted again.
+        known.memory_pressure = Some(Pressure { some_ns: 8_000_000 });
+        let (swap_ns, beside_ns) = of(&known, Some(&BACK));
+        assert_eq!(swap_ns + beside_ns, 15_000_000);
+        known.io_pressure = Some(Pressure { some_ns: u64::MAX });
+        let (swap_ns, beside_ns) = of(&known, Some(&BACK));
+        assert_eq!(swap_ns + beside_ns, 30_000_000);
     }
 
     #[test]

@@ -8,24 +8,22 @@
 //! waits.
 
 use super::answer::Answer;
+use super::awake::Awake;
 use super::dirty::DirtyState;
 use super::episodes::{Episodes, TaskSet};
 use super::evidence::Evidence;
 use super::surroundings::Surroundings;
 use super::threads::{Open, Pair, Threads, Who, begun};
-use super::wait::{Inside, Limit, Request, Wait};
+use super::wait::{COSTLY_ORDER, Inside, Limit, Request, Wait};
 use crate::reclaim::distribution::microseconds;
 use crate::reclaim::pages::count;
 use crate::reclaim::slices::{Part, Slices};
 use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_FILE};
 use lowmark_record::{Account, Event, Field, Kind, Sink, Tables};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Longest waits that can be asked for.
 pub const TOP_MAX: usize = 1000;
-
-/// Largest order that is not costly (`PAGE_ALLOC_COSTLY_ORDER`).
-const COSTLY_ORDER: u8 = 3;
 
 /// Longest pause of a writer that can be one, ms. The kernel's `MAX_PAUSE` is 200 ms.
 const PAUSE_MAX: u64 = 1000;
@@ -107,57 +105,12 @@ pub(super) struct Sums {
     pub(super) fragmenting: u64,
 }
 
-/// Time for which any kswapd is awake.
-#[derive(Debug, Clone, Default)]
-struct Awake {
-    known: BTreeSet<usize>,
-    awake: BTreeSet<usize>,
-    since_ns: u64,
-    total_ns: u64,
-}
-
-impl Awake {
-    /// Total up to a time, ns.
-    fn until(&self, time_ns: u64) -> u64 {
-        match self.awake.is_empty() {
-            true => self.total_ns,
-            false => self
-                .total_ns
-                .saturating_add(time_ns.saturating_sub(self.since_ns)),
-        }
-    }
-
-    fn wake(&mut self, thread: usize, time_ns: u64) {
-        self.known.insert(thread);
-        if self.awake.is_empty() {
-            self.since_ns = time_ns;
-        }
-        self.awake.insert(thread);
-    }
-
-    /// kswapd does something: if nothing was known of it, it has been awake since the beginning.
-    fn works(&mut self, thread: usize, first_ns: u64) {
-        if self.known.insert(thread) {
-            if self.awake.is_empty() && self.total_ns == 0 {
-                self.since_ns = first_ns;
-            }
-            self.awake.insert(thread);
-        }
-    }
-
-    fn sleep(&mut self, thread: usize, time_ns: u64) {
-        self.total_ns = self.until(time_ns);
-        self.since_ns = time_ns;
-        self.awake.remove(&thread);
-    }
-}
-
 /// Collects what the answer needs: a [`Sink`]. Ends with [`finish`](WhyReport::finish).
 #[derive(Debug, Clone, Default)]
 pub struct WhyReport {
     pub(super) options: WhyOptions,
     pub(super) threads: Threads,
-    awake: Awake,
+    pub(super) awake: Awake,
     pub(super) sums: Sums,
     pub(super) course: Slices<Moment>,
     pub(super) episodes: Episodes,
@@ -208,9 +161,7 @@ impl WhyReport {
     }
 
     fn begin(&mut self, at: (usize, u32), who: Who, pair: Pair, limit: Limit, event: &Event) {
-        let order = event
-            .signed(Field::Order)
-            .map_or(0, |o| o.clamp(0, 255) as u8);
+        let order = order_of(event);
         let mut wait = begun(
             at.1,
             event.time_ns,
@@ -261,6 +212,7 @@ impl WhyReport {
         if wait.limit == Limit::Global {
             add(&mut sums.direct_ns, length);
             add(&mut sums.direct_awake_ns, wait.kswapd_ns);
+            self.awake.waited(wait.kswapd_ns);
             if wait.order > COSTLY_ORDER {
                 add(&mut sums.high_orders_ns, length);
             }
@@ -330,6 +282,7 @@ impl WhyReport {
         };
         add(&mut pages.scanned, scanned);
         add(&mut pages.reclaimed, reclaimed);
+        self.awake.reclaimed(reclaimed);
         let flags = event.get(Field::Flags).unwrap_or(0);
         if flags & RECLAIM_WB_FILE != 0 && flags & RECLAIM_WB_ANON == 0 {
             add(&mut pages.reclaimed_file, reclaimed);
@@ -406,9 +359,7 @@ impl WhyReport {
     }
 
     fn wakeup(&mut self, task: u32, event: &Event) {
-        let order = event
-            .signed(Field::Order)
-            .map_or(0, |o| o.clamp(0, 255) as u8);
+        let order = order_of(event);
         if order > COSTLY_ORDER {
             let key = (task, order, event.get(Field::GfpFlags).unwrap_or(0));
             if self.askers.len() < ASKERS_MAX || self.askers.contains_key(&key) {
@@ -417,12 +368,14 @@ impl WhyReport {
         }
     }
 
-    /// What reclaim of a begin is limited by. For a huge page it makes room for compaction; whoever else asks for a block
-    /// of a costly order would as well take small pages, and waits as memory is short.
+    /// What reclaim of a begin is limited by. For a huge page, or another block that nothing smaller can stand for, it makes
+    /// room for compaction; whoever else asks for a block of a costly order would as well take small pages, and waits as
+    /// memory is short.
     fn limit_of(event: &Event) -> Limit {
-        let costly = event.signed(Field::Order).unwrap_or(0) > i64::from(COSTLY_ORDER);
-        let huge = Request::of(event.get(Field::GfpFlags)) == Request::Huge;
-        match costly && huge {
+        let order = order_of(event);
+        let request = Request::of_order(order, event.get(Field::GfpFlags));
+        let block = matches!(request, Request::Huge | Request::Block);
+        match order > COSTLY_ORDER && block {
             true => Limit::Fragmentation,
             false => Limit::Global,
         }
@@ -456,9 +409,7 @@ impl WhyReport {
             Kind::NodeReclaimBegin => self.begin(at, who, Pair::Node, Limit::Node, event),
             Kind::NodeReclaimEnd => self.end(at, Pair::Node, event, who),
             Kind::TryToCompactPages => {
-                let order = event
-                    .signed(Field::Order)
-                    .map_or(0, |o| o.clamp(0, 255) as u8);
+                let order = order_of(event);
                 self.threads.thread(at.0).asked = Some((order, event.get(Field::GfpFlags)));
             }
             Kind::CompactionBegin => self.compaction(at, true, event, who),
@@ -493,6 +444,12 @@ impl WhyReport {
             _ => {}
         }
     }
+}
+
+/// The order that an event tells; 0 if it tells none.
+fn order_of(event: &Event) -> u8 {
+    let order = event.signed(Field::Order);
+    order.map_or(0, |order| order.clamp(0, 255) as u8)
 }
 
 /// Whether an event begins or ends something that may reach into a window.

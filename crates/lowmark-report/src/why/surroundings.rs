@@ -93,6 +93,8 @@ pub struct Surroundings {
     pub meminfo: BTreeMap<String, u64>,
     /// Watermarks min, low and high of all zones together, pages.
     pub watermarks: Option<[u64; 3]>,
+    /// Pages that the kernel manages in all zones (`managed` of `/proc/zoneinfo`).
+    pub managed: Option<u64>,
     /// Watermark boost (`boost` of `/proc/zoneinfo`) at its highest, as far as somebody looked, pages of all zones.
     pub boost: Option<u64>,
     /// Time that the capture covers, ns, if it is known apart from the events.
@@ -159,6 +161,7 @@ impl Surroundings {
         }
         if let Some(text) = text(&system.before, "proc/zoneinfo") {
             all.watermarks = Some(["min", "low", "high"].map(|name| zones(&text, name)));
+            all.managed = Some(zones(&text, "managed")).filter(|pages| *pages > 0);
         }
         let at_the_end = text(&system.after, "proc/zoneinfo").map(|text| zones(&text, "boost"));
         let over_time = system.history_of("proc/zoneinfo").and_then(most_boost);

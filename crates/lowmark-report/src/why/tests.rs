@@ -235,6 +235,49 @@ fn kswapd_is_outrun_or_asleep() {
 }
 
 #[test]
+fn a_burst_is_what_watermarks_could_hold() {
+    let shrink = "mm_vmscan_lru_shrink_inactive: nid=0 nr_scanned=900 nr_reclaimed=800 nr_dirty=0 nr_writeback=0 nr_congested=0 nr_immediate=0 nr_activate_anon=0 nr_activate_file=0 nr_ref_keep=0 nr_unmap_fail=0 priority=12 flags=RECLAIM_WB_FILE|RECLAIM_WB_ASYNC";
+    let events = [
+        ("kswapd0-40", 0, "mm_vmscan_kswapd_wake: nid=0 order=0"),
+        ("a-1", 10, ANON),
+        ("kswapd0-40", 20, shrink),
+        ("a-1", 90, END),
+        ("kswapd0-40", 100, "mm_vmscan_kswapd_sleep: nid=0"),
+    ];
+    let of = |managed| {
+        let known = Surroundings {
+            managed: Some(managed),
+            ..Surroundings::default()
+        };
+        let answer = answer(&events, &known);
+        (time(&answer, "G5"), time(&answer, "G6"))
+    };
+    assert_eq!(of(9_000), (0, 80 * MS), "a tenth of it is more");
+    assert_eq!(of(8_000 - 10), (80 * MS, 0));
+    // Whether it was a burst is not known before kswapd sleeps.
+    let cut = answer(&events[..4], &Surroundings::default());
+    assert_eq!((time(&cut, "G5"), time(&cut, "G6")), (80 * MS, 0));
+}
+
+#[test]
+fn a_pool_of_huge_pages_takes_nothing_smaller() {
+    let pool = "mm_vmscan_direct_reclaim_begin: order=9 gfp_flags=GFP_HIGHUSER_MOVABLE|__GFP_NOWARN|__GFP_RETRY_MAYFAIL|__GFP_COMP";
+    let charge = "mm_vmscan_memcg_reclaim_begin: order=9 gfp_flags=GFP_HIGHUSER_MOVABLE";
+    let answer = answer(
+        &[
+            ("a-1", 0, pool),
+            ("a-1", 9, END),
+            ("b-2", 20, charge),
+            ("b-2", 22, MEMCG_END),
+        ],
+        &Surroundings::default(),
+    );
+    assert_eq!(answer.demand(), Some("F5"));
+    assert_eq!(answer.limit(), Some(Limit::Fragmentation));
+    assert_eq!((time(&answer, "F5"), time(&answer, "F2")), (9 * MS, 0));
+}
+
+#[test]
 fn writers_pause_at_a_limit_of_the_device_or_of_a_share() {
     let state = "global_dirty_state: dirty=3000 writeback=900 bg_thresh=1000 thresh=4000 limit=4000 dirtied=1 written=1";
     let pause = |pause: u64, share: bool| {
@@ -413,7 +456,9 @@ fn rarer_causes_are_found_by_their_evidence() {
     ]);
     expect("G12", &quiet, &unbalanced);
     let large = "mm_vmscan_direct_reclaim_begin: order=5 gfp_flags=GFP_KERNEL|__GFP_COMP";
-    expect("F2", &[("a-1", 0, large), ("a-1", 9, END)], &none);
+    expect("F5", &[("a-1", 0, large), ("a-1", 9, END)], &none);
+    let retreats = format!("{large}|__GFP_NORETRY");
+    expect("F2", &[("a-1", 0, &retreats), ("a-1", 9, END)], &none);
     let boosted = Surroundings {
         boost: Some(7),
         ..Surroundings::default()
@@ -514,7 +559,7 @@ proptest! {
     /// Lines of any order, of which some are missing: no panic, and every cut adds up.
     #[test]
     fn any_sequence_is_accounted_for(
-        picks in prop::collection::vec((0usize..14, 0u64..3000, 1u32..4), 0..60),
+        picks in prop::collection::vec((0usize..15, 0u64..3000, 1u32..4), 0..60),
         back in 0u64..1000,
         pressure in prop::option::of(0u64..4_000_000_000),
     ) {
@@ -524,6 +569,7 @@ proptest! {
             "mm_compaction_begin: zone_start=0x1 migrate_pfn=0x1 free_pfn=0x2 zone_end=0x2, mode=sync",
             "mm_compaction_end: zone_start=0x1 migrate_pfn=0x1 free_pfn=0x2 zone_end=0x2, mode=sync status=complete",
             "mm_vmscan_direct_reclaim_begin: order=1 gfp_flags=GFP_KERNEL",
+            "mm_vmscan_direct_reclaim_begin: order=6 gfp_flags=GFP_KERNEL",
             "mm_vmscan_wakeup_kswapd: nid=0 order=9 gfp_flags=GFP_TRANSHUGE",
         ];
         let tasks: Vec<String> = (0..4).map(|n| format!("t-{n}")).collect();

@@ -172,7 +172,10 @@ pub(super) fn begun(task: u32, time_ns: u64, limit: Limit, order: u8, gfp: Optio
         begin_ns: time_ns,
         end_ns: time_ns,
         limit,
-        request: Request::of(gfp),
+        request: match limit {
+            Limit::Memcg => Request::of(gfp),
+            _ => Request::of_order(order, gfp),
+        },
         order,
         gfp,
         memcg: None,

@@ -11,10 +11,16 @@
 //! | movable | any other page of a user: from swap, of shmem, a copy, a charge |
 //! | not movable | memory of the kernel's own |
 //!
+//! Whoever asks for a block of a costly order, without `__GFP_NORETRY` and not for a large folio, takes nothing smaller in its place:
+//! those who would, as folios of files that are read or written and `kvmalloc` do, set that flag. A charge asks for no block.
+//!
 //! Reclaim for a memory cgroup keeps of the flags only `GFP_RECLAIM_MASK`: `__GFP_ZERO` and `__GFP_WRITE` are not told.
 
 use lowmark_record::event::gfp;
 use serde::Serialize;
+
+/// Largest order that is not costly (`PAGE_ALLOC_COSTLY_ORDER`).
+pub(super) const COSTLY_ORDER: u8 = 3;
 
 /// What made a task wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -79,6 +85,8 @@ pub enum Request {
     FileWrite,
     /// A large folio of anonymous memory.
     Huge,
+    /// A block of a costly order that nothing smaller can stand for, such as a page of hugetlbfs.
+    Block,
     /// Memory of the kernel's own.
     Kernel,
     /// The trace does not say.
@@ -87,7 +95,7 @@ pub enum Request {
 
 impl Request {
     /// How many there are.
-    pub(super) const COUNT: usize = 7;
+    pub(super) const COUNT: usize = 8;
 
     /// What is asked for with these flags.
     pub fn of(flags: Option<u64>) -> Request {
@@ -105,6 +113,16 @@ impl Request {
         }
     }
 
+    /// What allocations ask for, charges of groups apart, with an order and flags.
+    pub fn of_order(order: u8, flags: Option<u64>) -> Request {
+        let retries = flags.is_some_and(|flags| flags & gfp::NORETRY == 0);
+        match Request::of(flags) {
+            Request::Huge => Request::Huge,
+            _ if retries && order > COSTLY_ORDER => Request::Block,
+            other => other,
+        }
+    }
+
     /// What is said of it in tables.
     pub fn label(self) -> &'static str {
         match self {
@@ -113,6 +131,7 @@ impl Request {
             Request::FileRead => "a page of a file to read",
             Request::FileWrite => "a page of a file to write",
             Request::Huge => "a huge page",
+            Request::Block => "a large block",
             Request::Kernel => "memory of the kernel",
             Request::Unknown => "not told",
         }

@@ -169,15 +169,17 @@ fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
         ));
     }
     let blocks = zone.fragments.iter().enumerate();
-    let most = zone
-        .managed
-        .checked_shr(FRAGMENT_ORDERS as u32)
-        .unwrap_or(0);
-    if let Some((order, count)) = blocks.into_iter().find(|&(_, &count)| count > most) {
+    // Before each of them there is as much that is in use at least in part.
+    let most = |order: usize| zone.managed >> (order + 1);
+    if let Some((order, count)) = blocks
+        .into_iter()
+        .find(|&(order, &count)| count > most(order))
+    {
+        let most = most(order);
         return Err(Problem::new(
             node.span,
             format!(
-                "expected at most {most} `fragments` of each order, one for each 2 MiB, found {count} of order {order}"
+                "expected at most {most} `fragments` of order {order}, with as many pages between them, found {count}"
             ),
             "it is the line of free movable pages of /proc/pagetypeinfo, up to order 8",
         ));

@@ -17,6 +17,9 @@ pub struct Alloc {
     pub count: u64,
     /// Time from the beginning of one attempt to that of the next, ns; an attempt that takes longer delays the next.
     pub pace_ns: u64,
+    /// The task runs until the next attempt is due (`schedule` in a loop), and does not sleep.
+    #[serde(default)]
+    pub busy: bool,
     /// The attempts end when none has succeeded for this long, ns.
     pub give_up_success_ns: Option<u64>,
     /// The attempts end when failed ones have taken this long together, ns.

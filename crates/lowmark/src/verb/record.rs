@@ -27,7 +27,7 @@ const RING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(
     after_help = "Examples:\n  lowmark record --for 60s\n  lowmark record -o build.rec -- make -j8\n  \
     lowmark record --level events --ring 5m -o stall.rec\n\n\
     The recorder only reads: counters from /proc and from cgroups, and with --level events a trace buffer of its own, \
-    which is removed at the end. Events take root. Ctrl-C ends the recording and reports what there is. With --ring, \
+    which is removed at the end. That takes root; without it perf(1) records the events, if it is there and may. Ctrl-C ends the recording and reports what there is. With --ring, \
     `kill -USR1` writes the last minutes as DIR.1, DIR.2, ... and goes on. `lowmark report DIR` reports on it again.\n\n\
     Exit status: that of the command, if there is one; otherwise 0, or 2 for an error."
 )]
@@ -177,7 +177,10 @@ fn say_begin(args: &Args, session: &Session, dir: &Path) {
     }
     let what = match session.events() {
         0 => "counters".to_owned(),
-        kinds => format!("counters and {kinds} kinds of trace events (by tracefs)"),
+        kinds => {
+            let by = session.events_by();
+            format!("counters and {kinds} kinds of trace events (by {by})")
+        }
     };
     let end = match (args.length, args.command.is_empty()) {
         (Some(length), _) => format!("for {} s, or until Ctrl-C", length.as_secs_f64()),

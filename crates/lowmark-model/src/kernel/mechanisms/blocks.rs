@@ -202,6 +202,20 @@ macro_rules! blocks {
                     /// Compaction goes through it.
                     Taken = "taken" needs(blocks.compact_scan = CompactScan::FreeLists),
                 }
+                /// Where compaction goes on when a page of a pageblock could not be moved (`compact_zone`).
+                failed_migration: FailedMigration within compaction {
+                    /// Behind the page; a task that gives up soon leaves out the rest of the block of the size that is wanted.
+                    SkipsBlock = "skips-block",
+                    /// It isolates all that is left of the pageblock, which it then leaves alone.
+                    FinishesPageblock = "finishes-pageblock" needs(blocks.compact_scan = CompactScan::FreeLists),
+                }
+                /// What counts as scanned of a free block or compound page in which there is nothing to isolate.
+                compact_counts: CompactCounts within compaction {
+                    /// One frame, its first.
+                    Looks = "looks",
+                    /// Each of its frames.
+                    Frames = "frames",
+                }
             }
         }
     };

@@ -13,6 +13,20 @@ macro_rules! files {
                     /// As much again as the file has, to 8 GiB.
                     FileSize = "file-size",
                 }
+                /// What XFS does with a dirty page that reclaim wants written (`xfs_vm_writepage`).
+                xfs_writepage: XfsWritepage {
+                    /// It writes for kswapd, and leaves the page dirty for tasks.
+                    Kswapd = "kswapd",
+                    /// Nothing: there is no such function.
+                    None = "none",
+                }
+                /// What ext4 does with a dirty page that reclaim wants written (`ext4_writepage`).
+                ext4_writepage: Ext4Writepage {
+                    /// It writes a page that has blocks, and leaves one dirty that waits for them (delayed allocation).
+                    Allocated = "allocated",
+                    /// Nothing: there is no such function.
+                    None = "none",
+                }
                 /// How far ahead a file is read at most (`blk_apply_bdi_limits`).
                 readahead_size: ReadaheadSize {
                     /// 128 KiB.

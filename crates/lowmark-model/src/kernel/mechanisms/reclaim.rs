@@ -41,6 +41,13 @@ macro_rules! reclaim {
                     /// None; anonymous pages, too, have to be found referenced twice.
                     SecondLook = "second-look",
                 }
+                /// What reclaim does about a page whose mappings another task is changing (`folio_referenced`).
+                rmap_lock: RmapLock {
+                    /// It waits; in the model it goes on.
+                    Waits = "waits",
+                    /// It leaves the page on its list, as if it had been referenced.
+                    Keeps = "keeps",
+                }
                 /// Where pages wait to be dropped whose content nobody needs (MADV_FREE, 854e9ed09ded, 4.5).
                 lazyfree: Lazyfree {
                     /// On the inactive list of anonymous pages.

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// The blocks that are held now.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
-    /// The order of each by its first page.
-    blocks: BTreeMap<Pfn, usize>,
+    /// The order of each by its first page, and whether it is a compound page.
+    blocks: BTreeMap<Pfn, (usize, bool)>,
     /// Number of the node that the pool of hugetlbfs takes its next page from (`next_nid_to_alloc`).
     next_node: usize,
 }
@@ -18,14 +18,21 @@ pub(crate) struct Held {
 impl Held {
     /// First page and order of each, in the order of their pages.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Pfn, usize)> + '_ {
-        self.blocks.iter().map(|(&pfn, &order)| (pfn, order))
+        self.blocks.iter().map(|(&pfn, &(order, _))| (pfn, order))
+    }
+
+    /// Where the compound page ends that a page belongs to, as those of hugetlbfs do.
+    pub(crate) fn compound_end(&self, pfn: Pfn) -> Option<Pfn> {
+        let (&first, &(order, compound)) = self.blocks.range(..=pfn).next_back()?;
+        let end = first + (1 << order);
+        (compound && pfn < end).then_some(end)
     }
 }
 
 impl Mm {
-    /// A block that has just been allocated is held from now on.
-    pub(crate) fn hold(&mut self, pfn: Pfn, order: usize) {
-        let before = self.held.blocks.insert(pfn, order);
+    /// A block that has just been allocated, as a compound page or as so many single ones, is held from now on.
+    pub(crate) fn hold(&mut self, pfn: Pfn, order: usize, compound: bool) {
+        let before = self.held.blocks.insert(pfn, (order, compound));
         debug_assert!(before.is_none(), "a block that is held already");
     }
 
@@ -39,7 +46,7 @@ impl Mm {
 
     /// A block is no longer held: its pages are free.
     pub(crate) fn let_go(&mut self, pfn: Pfn) {
-        if let Some(order) = self.held.blocks.remove(&pfn) {
+        if let Some((order, _)) = self.held.blocks.remove(&pfn) {
             self.free_pages(pfn, order);
         }
     }

@@ -338,7 +338,7 @@ impl Layout {
             });
             start = zone_start + spanned as Pfn;
         }
-        self.boot(zones.as_mut(), kernel);
+        let min_free_kbytes = self.boot(zones.as_mut(), kernel);
         self.set_pageblocks(zones.as_mut(), kernel);
         for zone in &mut zones {
             zone.pcp = Pcp::new(zone, self.cpus, self.cpus_of(zone.node));
@@ -349,6 +349,7 @@ impl Layout {
             nodes: nodes.collect(),
             lruvecs: (0..=last.unwrap_or(0)).map(|_| Lruvec::default()).collect(),
             zones,
+            min_free_kbytes,
         }
     }
 }
@@ -361,6 +362,8 @@ pub(crate) struct Built {
     pub(crate) nodes: TiVec<NodeId, Node>,
     /// The LRU lists of zones or nodes.
     pub(crate) lruvecs: TiVec<LruvecId, Lruvec>,
+    /// What the watermarks follow from, KiB.
+    pub(crate) min_free_kbytes: u64,
 }
 
 /// Zonelist in node order: the node's zones from high to low, then the next node's.

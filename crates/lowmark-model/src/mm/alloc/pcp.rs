@@ -70,6 +70,8 @@ impl List {
 #[derive(Debug, Default)]
 pub(crate) struct Pcp {
     lists: Vec<List>,
+    /// CPUs that share what the zone allows.
+    local: u32,
     /// Single pages are on the lists and no blocks.
     pages_alone: bool,
     batch: u32,
@@ -111,12 +113,25 @@ impl Pcp {
         };
         Pcp {
             lists: vec![list; cpus.max(1) as usize],
+            local: local as u32,
             pages_alone: matches!(variant, PcpLists::SixBatches | PcpLists::LargeBatches),
             batch: batch as u32,
             high_min,
             high_max,
             below_high: false,
             reclaim_active: false,
+        }
+    }
+
+    /// The lists of a zone whose watermarks have changed: how long they may be follows (`zone_pcp_update`). What is on
+    /// them stays for now.
+    pub(super) fn follow_watermarks(zone: &mut Zone) {
+        let lists = zone.pcp.lists.len() as u32;
+        let fresh = Pcp::new(zone, lists, zone.pcp.local);
+        let pcp = &mut zone.pcp;
+        (pcp.high_min, pcp.high_max) = (fresh.high_min, fresh.high_max);
+        for list in &mut pcp.lists {
+            list.high = list.high.clamp(pcp.high_min, pcp.high_max);
         }
     }
 

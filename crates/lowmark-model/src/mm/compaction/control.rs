@@ -99,6 +99,8 @@ pub(super) struct CompactControl {
     pub(super) migratepages: Vec<Pfn>,
     /// Isolated free pages.
     pub(super) freepages: FreePages,
+    /// Both positions of the migrate scanner were the same, and stay so until something is found (`update_cached`).
+    pub(super) keeps_together: bool,
     /// All of the pageblock is to be isolated.
     pub(super) finish_pageblock: bool,
     /// Order whose free blocks are looked through first.
@@ -111,6 +113,8 @@ pub(super) struct CompactControl {
     pub(super) total_free_scanned: u64,
     /// Pages that have moved.
     pub(super) moved: u64,
+    /// Folios that were split because there was no room for them.
+    pub(super) split: u64,
     /// Pageblock that was migrated from last and not flushed since.
     pub(super) last_migrated: Option<Pfn>,
 }
@@ -132,6 +136,13 @@ impl CompactControl {
             _ if all => zone.last_pageblock(),
             _ => known.cached_free_pfn,
         };
+        let by_lists = rules.compact_scan == CompactScan::FreeLists;
+        let whole_zone = match by_lists && !all {
+            true => migrate_pfn <= known.init_migrate_pfn,
+            false => migrate_pfn == zone.start,
+        };
+        let [quick, steady] = known.cached_migrate_pfn;
+        let keeps_together = by_lists && asked.mode.is_async() && quick == steady;
         CompactControl {
             zone: id,
             asked,
@@ -140,9 +151,10 @@ impl CompactControl {
             free_pfn,
             start_free_pfn: free_pfn,
             wrapped: false,
-            whole_zone: migrate_pfn == zone.start,
+            whole_zone,
             migratepages: Vec::new(),
             freepages: FreePages::new(rules.folio_migration),
+            keeps_together,
             finish_pageblock: false,
             search_order: match asked.goal {
                 Goal::Block(order) => order,
@@ -153,6 +165,7 @@ impl CompactControl {
             total_migrate_scanned: 0,
             total_free_scanned: 0,
             moved: 0,
+            split: 0,
             last_migrated: None,
         }
     }

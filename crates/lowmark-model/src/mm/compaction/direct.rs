@@ -45,7 +45,9 @@ impl Sys {
             if !world.mm.compacts_for(gfp, order) {
                 return None;
             }
-            if world.mm.is_put_off_everywhere(gfp, order) {
+            let put_off = world.mm.is_put_off_everywhere(gfp, order);
+            world.tell();
+            if put_off {
                 return Some(Compacted::only(CompactResult::Deferred));
             }
             world.trace_try_to_compact(gfp, order, priority);
@@ -53,10 +55,12 @@ impl Sys {
         };
         let mut seen = Seen::default();
         for zone in zones {
-            let pass = self
-                .world()
-                .mm
-                .begin_direct_pass(zone, order, gfp, priority);
+            let pass = {
+                let world = &mut *self.world();
+                let pass = world.mm.begin_direct_pass(zone, order, gfp, priority);
+                world.tell();
+                pass
+            };
             let (result, captured) = match pass {
                 Ok(mut cc) => compact_zone(self, &mut cc).await,
                 Err(result) => (result, None),
@@ -66,10 +70,14 @@ impl Sys {
                 return Some(Compacted { result, captured });
             }
             let world = &mut *self.world();
-            if world.mm.stops_at(zone, order, gfp, result) || world.sched.current_killed() {
+            let stops = world.mm.stops_at(zone, order, gfp, result) || world.sched.current_killed();
+            if !stops {
+                world.mm.defer_after(zone, order, priority, result);
+            }
+            world.tell();
+            if stops {
                 break;
             }
-            world.mm.defer_after(zone, order, priority, result);
         }
         let told_apart = self.world().mm.kernel.mechanisms.blocks.compact_retry;
         Some(Compacted::only(seen.best(told_apart)))
@@ -147,7 +155,7 @@ impl Mm {
     fn is_put_off_everywhere(&mut self, gfp: Gfp, order: usize) -> bool {
         let rule = self.kernel.mechanisms.blocks.compact_defer;
         let zone = self.preferred_zone(gfp);
-        rule != CompactDefer::ByZone && self.zones[zone].compaction_deferred(order, rule)
+        rule != CompactDefer::ByZone && self.compaction_deferred(zone, order)
     }
 
     /// Zones of the zonelist that the allocation may use.
@@ -169,7 +177,7 @@ impl Mm {
         let rules = self.kernel.mechanisms.blocks;
         let by_zone = rules.compact_defer == CompactDefer::ByZone;
         let full = priority == CompactPriority::SyncFull;
-        if by_zone && !full && self.zones[zone].compaction_deferred(order, rules.compact_defer) {
+        if by_zone && !full && self.compaction_deferred(zone, order) {
             return Err(CompactResult::Deferred);
         }
         match self.compaction_suitable(&self.zones[zone], order, gfp.highest()) {
@@ -177,7 +185,7 @@ impl Mm {
             Suitable::Short => return Err(CompactResult::Skipped),
             Suitable::Fragmented => {}
         }
-        self.zones[zone].restart_compaction(order);
+        self.restart_compaction(zone, order);
         let asked = Asked {
             goal: Goal::Block(order),
             mode: priority.mode(),
@@ -197,7 +205,7 @@ impl Mm {
             _ => self.has_block_after(&self.zones[zone], order, gfp.highest()),
         };
         if stops && rules.compact_defer == CompactDefer::ByZone {
-            self.zones[zone].compaction_defer_reset(order);
+            self.compaction_defer_reset(zone, order, false);
         }
         stops
     }
@@ -216,7 +224,7 @@ impl Mm {
             CompactResult::Complete | CompactResult::PartialSkipped
         );
         if by_zone && ended && priority != CompactPriority::Async {
-            self.zones[zone].defer_compaction(order);
+            self.defer_compaction(zone, order);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Events of compaction. Free pages that are isolated, and the many looks whether it can help or is done, have none.
+//! Events of compaction that are told where there is a trace; [`told`](super::told) has the others.
 
 use super::control::CompactControl;
 use crate::ids::NodeId;
-use crate::kernel::CompactSuitable;
+use crate::kernel::{Blocks, CompactSuitable};
 use crate::mm::types::{CompactResult, Pfn, ZoneType};
 use crate::world::World;
 use lowmark_record::{Field, Kind};
@@ -17,11 +17,8 @@ impl World {
             true => "async",
             false => "sync",
         });
-        let has_block = match cc.rules.compact_suitable {
-            CompactSuitable::CostlyApart => "success",
-            CompactSuitable::RoomFirst | CompactSuitable::BlockFirst => "partial",
-        };
-        let status = result.map(|result| self.trace.name(result.name(has_block)));
+        let has_block = success_name(&cc.rules);
+        let status = result.map(|result| self.trace.name(result_name(result, has_block)));
         let kind = match status {
             None => Kind::CompactionBegin,
             Some(_) => Kind::CompactionEnd,
@@ -58,6 +55,37 @@ impl World {
         });
     }
 
+    /// Isolated pages are going to be moved, or have been (`migrate_pages`): pages that were moved and that were not, and folios
+    /// that were split.
+    pub(super) fn trace_migrate_pages(&mut self, cc: &CompactControl, done: Option<[u64; 3]>) {
+        if !self.trace.enabled() {
+            return;
+        }
+        let reason = self.trace.name("compaction");
+        let mode = self.trace.name(match cc.asked.mode.is_async() {
+            true => "MIGRATE_ASYNC",
+            false => "MIGRATE_SYNC_LIGHT",
+        });
+        let kind = match done {
+            None => Kind::MigratePagesStart,
+            Some(_) => Kind::MigratePages,
+        };
+        let [succeeded, failed, split] = done.unwrap_or_default();
+        self.trace(kind, |_| {
+            vec![
+                (Field::NrSucceeded, succeeded),
+                (Field::NrFailed, failed),
+                // Compaction leaves huge pages where they are.
+                (Field::NrThpSucceeded, 0),
+                (Field::NrThpFailed, 0),
+                (Field::NrThpSplit, 0),
+                (Field::NrSplit, split),
+                (Field::Mode, mode),
+                (Field::Reason, reason),
+            ]
+        });
+    }
+
     pub(super) fn trace_kcompactd_sleep(&mut self, node: NodeId) {
         self.trace(Kind::KcompactdSleep, |_| vec![(Field::Nid, node.into())]);
     }
@@ -79,7 +107,7 @@ impl World {
 }
 
 /// `ZONE_TYPE`, where nothing is above what the kernel maps.
-fn zone_name(zone: ZoneType) -> &'static str {
+pub(super) fn zone_name(zone: ZoneType) -> &'static str {
     match zone {
         ZoneType::Dma => "DMA",
         ZoneType::Dma32 => "DMA32",
@@ -88,17 +116,23 @@ fn zone_name(zone: ZoneType) -> &'static str {
     }
 }
 
-impl CompactResult {
-    /// `COMPACTION_STATUS`; `has_block` is what success is called.
-    fn name(self, has_block: &'static str) -> &'static str {
-        match self {
-            CompactResult::Skipped => "skipped",
-            CompactResult::Deferred => "deferred",
-            CompactResult::Continue => "continue",
-            CompactResult::Complete => "complete",
-            CompactResult::PartialSkipped => "partial_skipped",
-            CompactResult::Contended => "contended",
-            CompactResult::Success => has_block,
-        }
+/// What `COMPACTION_STATUS` calls success: to 4.8 `partial`.
+pub(super) fn success_name(rules: &Blocks) -> &'static str {
+    match rules.compact_suitable {
+        CompactSuitable::CostlyApart => "success",
+        CompactSuitable::RoomFirst | CompactSuitable::BlockFirst => "partial",
+    }
+}
+
+/// `COMPACTION_STATUS`; `has_block` is what success is called.
+pub(super) fn result_name(result: CompactResult, has_block: &'static str) -> &'static str {
+    match result {
+        CompactResult::Skipped => "skipped",
+        CompactResult::Deferred => "deferred",
+        CompactResult::Continue => "continue",
+        CompactResult::Complete => "complete",
+        CompactResult::PartialSkipped => "partial_skipped",
+        CompactResult::Contended => "contended",
+        CompactResult::Success => has_block,
     }
 }

@@ -7,6 +7,7 @@ use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::frames::page::Pages;
 use crate::mm::types::{Mark, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, ZoneType, flag};
+use lowmark_record::Kind;
 
 impl Zone {
     /// `__isolate_free_page`: a free block is nobody's, unless that would leave too little free.
@@ -56,7 +57,11 @@ impl Mm {
         let mut at = cc.free_pfn;
         let mut block = pageblock_start(at);
         let low = pageblock_start(cc.migrate_pfn) + PAGEBLOCK_PAGES;
-        let mut stride = 1;
+        // A task that may not wait looks at every 32nd frame until there is something.
+        let mut stride = match cc.scans_free_lists() && cc.asked.mode.is_async() {
+            true => COMPACT_CLUSTER_MAX as Pfn,
+            false => 1,
+        };
         while block >= low {
             let end = (block + PAGEBLOCK_PAGES).min(self.zones[cc.zone].end());
             let zone = &mut self.zones[cc.zone];
@@ -148,10 +153,15 @@ impl Mm {
         wanted: usize,
         stride: Pfn,
     ) -> u32 {
-        let (mut pfn, mut total) = (*at, 0);
+        let (start, mut pfn, mut total) = (*at, *at, 0);
+        let before = cc.total_free_scanned;
         while pfn < end {
             cc.total_free_scanned += 1;
             if !self.pages[pfn].has(flag::BUDDY) {
+                if let Some(end) = self.compound_end(pfn) {
+                    cc.total_free_scanned += cc.passed(u64::from(end - pfn)) - 1;
+                    pfn = end - 1;
+                }
                 pfn += stride;
                 continue;
             }
@@ -166,15 +176,34 @@ impl Mm {
             pfn += isolated - 1 + stride;
         }
         *at = pfn.min(end);
+        let scanned = cc.total_free_scanned - before;
+        self.told.freepages(
+            Kind::IsolateFreepages,
+            [start, *at],
+            scanned,
+            u64::from(total),
+        );
         total
+    }
+
+    /// Where a compound page ends that begins at a frame, or is held.
+    fn compound_end(&self, pfn: Pfn) -> Option<Pfn> {
+        let order = self.pages[pfn].order();
+        let folio = (order > 0).then(|| pfn + (1 << order));
+        folio.or_else(|| self.held.compound_end(pfn))
     }
 
     /// `fast_isolate_freepages`: looks for a free block near the end of what is left between the scanners, on the lists
     /// of free blocks, and goes through the pageblock around it.
     fn fast_isolate_freepages(&mut self, cc: &mut CompactControl, order: usize, wanted: usize) {
         let distance = cc.free_pfn.saturating_sub(cc.migrate_pfn);
+        let begins = cc.free_pfn >= self.zones[cc.zone].compaction.init_free_pfn;
+        let before = (cc.total_free_scanned, cc.freepages.len());
         let mut search = FastSearch {
-            limit: PAGEBLOCK_PAGES / 2,
+            limit: match begins {
+                true => PAGEBLOCK_PAGES / 2,
+                false => (cc.freelist_scan_limit() >> 1).max(1),
+            },
             low: pageblock_start(cc.free_pfn - (distance >> 2)),
             min: pageblock_start(cc.free_pfn - (distance >> 1)),
             highest: 0,
@@ -196,11 +225,23 @@ impl Mm {
             }
             at = cc.next_search_order(last, order);
         }
+        self.told.freepages(
+            Kind::FastIsolateFreepages,
+            [search.min, cc.free_pfn],
+            cc.total_free_scanned - before.0,
+            (cc.freepages.len() - before.1) as u64,
+        );
         if found.is_none() {
             cc.fast_search_fail += 1;
-            if search.highest >= search.min && search.highest > 0 {
-                cc.free_pfn = search.highest;
-                found = Some(search.highest);
+            if begins {
+                // A task that wants a block for itself goes on in the middle at the worst.
+                let highest = search.highest >= search.min;
+                let from = match highest {
+                    true => Some(search.highest),
+                    false => cc.asked.mode.is_direct().then_some(search.min),
+                };
+                cc.free_pfn = from.unwrap_or(cc.free_pfn);
+                found = from;
             }
         }
         let cached = &mut self.zones[cc.zone].compaction.cached_free_pfn;
@@ -274,9 +315,9 @@ impl Mm {
         Some(isolated)
     }
 
-    /// `fast_isolate_around`: more of the same pageblock, if there are not enough yet.
+    /// `fast_isolate_around`: more of the same pageblock, if there are not enough yet and the pass is not one that gives up soon.
     fn isolate_around(&mut self, cc: &mut CompactControl, pfn: Pfn, wanted: usize) {
-        if cc.freepages.len() >= wanted {
+        if cc.freepages.len() >= wanted || cc.asked.mode == Mode::Async {
             return;
         }
         let zone = &self.zones[cc.zone];
@@ -302,6 +343,12 @@ struct FastSearch {
 }
 
 impl CompactControl {
+    /// `freelist_scan_limit`: free blocks of a list that are looked at, the fewer the more searches have failed.
+    pub(super) fn freelist_scan_limit(&self) -> u32 {
+        let limit = (COMPACT_CLUSTER_MAX as u32).checked_shr(self.fast_search_fail);
+        limit.unwrap_or(0) + 1
+    }
+
     /// `next_search_order`: all orders in turn; none once they have been through.
     fn next_search_order(&mut self, order: usize, goal: usize) -> Option<usize> {
         let next = order.checked_sub(1).unwrap_or(goal.saturating_sub(1));

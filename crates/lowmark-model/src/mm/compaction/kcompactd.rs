@@ -79,7 +79,9 @@ impl World {
         let kcompactd = &mut self.mm.nodes[node].kcompactd;
         kcompactd.max_order = kcompactd.max_order.max(order);
         kcompactd.highest = Some(kcompactd.class().min(class));
-        if !kcompactd.wait.is_empty() && self.mm.node_suitable(node) {
+        let wakes = !kcompactd.wait.is_empty() && self.mm.node_suitable(node);
+        self.tell();
+        if wakes {
             self.trace_kcompactd(Kind::WakeupKcompactd, node, order, class);
             let kcompactd = &mut self.mm.nodes[node].kcompactd;
             kcompactd.wait.wake_all(&mut self.sched);
@@ -158,18 +160,26 @@ pub(super) async fn do_work(sys: &Sys, node: NodeId) {
     };
     let zones = sys.world().mm.nodes[node].zones.clone();
     for zone in zones {
-        let pass = sys.world().mm.begin_work(zone, order as usize, class);
+        let pass = {
+            let world = &mut *sys.world();
+            let pass = world.mm.begin_work(zone, order as usize, class);
+            world.tell();
+            pass
+        };
         let Some(mut cc) = pass else { continue };
         let (result, _) = compact_zone(sys, &mut cc).await;
         let world = &mut *sys.world();
         match result {
-            CompactResult::Success => world.mm.zones[zone].compaction_defer_reset(order as usize),
+            CompactResult::Success => {
+                world.mm.compaction_defer_reset(zone, order as usize, false);
+            }
             CompactResult::Complete | CompactResult::PartialSkipped => {
                 world.mm.drain_zone(zone);
-                world.mm.zones[zone].defer_compaction(order as usize);
+                world.mm.defer_compaction(zone, order as usize);
             }
             _ => {}
         }
+        world.tell();
     }
     let world = &mut *sys.world();
     let kcompactd = &mut world.mm.nodes[node].kcompactd;
@@ -200,15 +210,15 @@ impl Mm {
     fn begin_work(&mut self, zone: ZoneId, order: usize, class: usize) -> Option<CompactControl> {
         let kind = self.zones[zone].kind;
         let rules = self.kernel.mechanisms.blocks;
-        let state = &mut self.zones[zone];
-        if kind as usize > class || state.compaction_deferred(order, rules.compact_defer) {
+        if kind as usize > class || self.compaction_deferred(zone, order) {
             return None;
         }
-        if !self.needs_compaction(zone, order, kind) {
+        // kcompactd asks, and then compact_zone does.
+        if !self.needs_compaction(zone, order, kind) || !self.needs_compaction(zone, order, kind) {
             return None;
         }
+        self.restart_compaction(zone, order);
         let state = &mut self.zones[zone];
-        state.restart_compaction(order);
         let asked = Asked::in_background(Goal::Block(order), Mode::Background, kind);
         Some(CompactControl::new(state, zone, asked, rules))
     }

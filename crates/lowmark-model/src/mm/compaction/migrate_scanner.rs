@@ -2,7 +2,7 @@
 
 use super::control::{CompactControl, FastStart, Mode};
 use super::{COMPACT_CLUSTER_MAX, pageblock_start};
-use crate::kernel::{CompactAsync, CompactStart, FastMigrateblock, FolioMigration};
+use crate::kernel::{CompactAsync, CompactCounts, CompactStart, FastMigrateblock, FolioMigration};
 use crate::mm::Mm;
 use crate::mm::types::{
     MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, flag,
@@ -43,11 +43,10 @@ impl Mm {
         }
     }
 
-    /// `suitable_migration_source`: a pageblock that is no large folio as a whole; who may not wait takes pages of movable
+    /// `suitable_migration_source`: a pageblock that is no compound page as a whole, on a list or not; a task that may not wait takes pages of movable
     /// pageblocks alone, or of those of the allocation's type.
     fn is_migration_source(&self, cc: &CompactControl, block: Pfn) -> bool {
-        let page = &self.pages[block];
-        let whole = page.has(flag::LRU) && page.order() >= PAGEBLOCK_ORDER;
+        let whole = self.is_whole(block);
         let mode = cc.asked.mode;
         let wanted = match cc.rules.compact_async {
             CompactAsync::All => None,
@@ -58,6 +57,13 @@ impl Mm {
         };
         let of_type = |list| self.zones[cc.zone].pageblock_type(block) == list;
         !(whole && cc.scans_free_lists()) && wanted.is_none_or(of_type)
+    }
+
+    /// `pageblock_skip_persistent`: a compound page takes up all of a pageblock.
+    pub(super) fn is_whole(&self, block: Pfn) -> bool {
+        let page = &self.pages[block];
+        let folio = !page.has(flag::BUDDY) && page.order() >= PAGEBLOCK_ORDER;
+        folio || self.held.compound_end(block).is_some()
     }
 
     /// `update_cached_migrate`, `update_pageblock_skip`: the next pass begins at a frame.
@@ -79,11 +85,14 @@ impl Mm {
             Some(order) if order > PAGE_ALLOC_COSTLY_ORDER => order,
             _ => return pfn,
         };
-        if cc.finish_pageblock || !begins || !cc.scans_free_lists() {
+        if cc.finish_pageblock || !begins || !cc.scans_free_lists() || !cc.heeds_skip_hints() {
             return pfn;
         }
-        let limit = (COMPACT_CLUSTER_MAX as u64).checked_shr(cc.fast_search_fail);
-        let limit = limit.unwrap_or(0) + 1;
+        // A movable pageblock is not to be cleared for something else that a task waits for.
+        if cc.asked.mode.is_direct() && cc.asked.list != MigrateType::Movable {
+            return pfn;
+        }
+        let limit = u64::from(cc.freelist_scan_limit());
         let distance = cc.free_pfn.saturating_sub(pfn) >> 1;
         let distance = match pfn == zone.start {
             true => distance,
@@ -162,12 +171,12 @@ impl Mm {
             let page = self.pages[pfn];
             if page.has(flag::BUDDY) {
                 let block = 1 << page.order();
-                scanned += block - 1;
+                scanned += cc.passed(block) - 1;
                 pfn += block as Pfn;
                 continue;
             }
             if let Some(frames) = self.cannot_be_isolated(cc, pfn) {
-                scanned += u64::from(frames) - 1;
+                scanned += cc.passed(u64::from(frames)) - 1;
                 pfn += frames;
                 if let Some(wanted_end) = wanted_end {
                     for at in cc.migratepages.drain(before..) {
@@ -239,6 +248,9 @@ impl Mm {
 
     /// Frames, from one that is not free on, in which there is nothing to isolate; none if its page can be.
     fn cannot_be_isolated(&self, cc: &CompactControl, pfn: Pfn) -> Option<Pfn> {
+        if let Some(end) = self.held.compound_end(pfn) {
+            return Some(end - pfn);
+        }
         let head = self.pages.head(pfn);
         let folio = &self.pages[head];
         let order = folio.order();
@@ -258,6 +270,14 @@ impl Mm {
 }
 
 impl CompactControl {
+    /// What counts as scanned of so many frames that are gone past at once.
+    pub(super) fn passed(&self, frames: u64) -> u64 {
+        match self.rules.compact_counts {
+            CompactCounts::Looks => 1,
+            CompactCounts::Frames => frames,
+        }
+    }
+
     /// The kernel remembers what scanners found in pageblocks.
     fn knows_pageblocks(&self) -> bool {
         matches!(

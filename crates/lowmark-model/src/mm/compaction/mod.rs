@@ -23,19 +23,25 @@ mod migrate;
 mod migrate_scanner;
 mod pgdat;
 mod suitable;
+mod told;
 mod zone;
 
 use control::{CompactControl, Goal, Mode};
 pub(in crate::mm) use pgdat::compact_pgdat;
 pub(in crate::mm) use suitable::Suitable;
 pub(crate) use suitable::compact_gap;
+pub(crate) use told::{Told, Value};
 
-use crate::kernel::{BlockCapture, CompactRetry, CompactStart, CompactWriteback, DaemonScans};
+use crate::kernel::{
+    BlockCapture, CompactRetry, CompactStart, CompactWriteback, DaemonScans, FailedMigration,
+};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Capture;
 use crate::mm::io::wait_on_page;
-use crate::mm::types::{CompactResult, PAGEBLOCK_PAGES, Pfn, flag};
+use crate::mm::types::{CompactResult, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, flag};
+use crate::mm::vmstat::VmStat;
 use crate::world::{Sys, World};
+use lowmark_record::Kind;
 
 /// Pages that are isolated at once (`COMPACT_CLUSTER_MAX`).
 const COMPACT_CLUSTER_MAX: usize = 32;
@@ -175,10 +181,23 @@ impl Mm {
 }
 
 impl World {
-    /// `__compact_finished`
+    /// `compact_finished`
     fn compact_finished(&mut self, cc: &mut CompactControl) -> CompactResult {
+        let (result, looked) = self.has_finished(cc);
+        let zone = &self.mm.zones[cc.zone];
+        let order = cc.order().map_or(-1, |order| order as i64);
+        let name = told::finished_name(result, looked, &cc.rules);
+        self.mm
+            .told
+            .result(Kind::CompactionFinished, zone, order, name);
+        self.tell();
+        result
+    }
+
+    /// `__compact_finished`, and whether it has looked for a block.
+    fn has_finished(&mut self, cc: &mut CompactControl) -> (CompactResult, bool) {
         if self.sched.current_killed() {
-            return CompactResult::Contended;
+            return (CompactResult::Contended, false);
         }
         if cc.scanners_met() {
             let zone = &mut self.mm.zones[cc.zone];
@@ -186,25 +205,31 @@ impl World {
                 cc.wrapped = true;
                 cc.free_pfn = zone.last_pageblock();
                 zone.compaction.cached_free_pfn = cc.free_pfn;
-                return CompactResult::Continue;
+                return (CompactResult::Continue, false);
             }
             zone.scanners_have_met(&cc.asked);
-            return cc.complete();
+            return (cc.complete(), false);
         }
         if cc.wrapped && cc.free_pfn <= cc.start_free_pfn {
-            return CompactResult::Complete;
+            return (CompactResult::Complete, false);
         }
         let zone = &self.mm.zones[cc.zone];
         if cc.asked.goal == Goal::Score && self.kswapd_is_running(zone.node) {
-            return CompactResult::PartialSkipped;
+            return (CompactResult::PartialSkipped, false);
         }
-        let reached = match cc.asked.goal {
-            Goal::Score => zone.fragmentation_score() <= self.mm.score_wmarks()[0],
-            Goal::Block(order) => zone.compacted(cc, order),
+        let (looked, reached) = match cc.asked.goal {
+            Goal::Score => (
+                false,
+                zone.fragmentation_score() <= self.mm.score_wmarks()[0],
+            ),
+            Goal::Block(order) => {
+                let looked = zone.is_worth_a_look(cc, order);
+                (looked, looked && zone.compacted(cc, order))
+            }
         };
         match reached {
-            true => CompactResult::Success,
-            false => CompactResult::Continue,
+            true => (CompactResult::Success, looked),
+            false => (CompactResult::Continue, looked),
         }
     }
 
@@ -217,10 +242,21 @@ impl World {
             self.trace_isolated(range, scanned, taken);
         }
         let round = match taken {
-            0 => Round::Done,
+            0 => {
+                self.mm.keep_positions_together(cc);
+                Round::Done
+            }
             _ => {
+                cc.keeps_together = false;
                 cc.note_migrated(&self.mm.zones[cc.zone]);
+                self.trace_migrate_pages(cc, None);
+                let counted = |stat: &VmStat| (stat.pgmigrate_success, stat.pgmigrate_fail);
+                let (succeeded, failed) = counted(&self.mm.stat);
+                let split = cc.split;
                 let round = self.mm.migrate_isolated(cc);
+                let after = counted(&self.mm.stat);
+                let done = [after.0 - succeeded, after.1 - failed, cc.split - split];
+                self.trace_migrate_pages(cc, Some(done));
                 let moved = cc.moved - before.1;
                 self.mm.stat.compact_blocks_moved += 1;
                 self.trace_migrated(moved, taken - moved);
@@ -261,12 +297,15 @@ impl Mm {
         let mut heads = std::mem::take(&mut cc.migratepages);
         while let Some(pfn) = heads.pop() {
             let order = self.pages[pfn].order();
-            if cc.freepages.is_empty() && !no_room {
+            // `compaction_alloc`: where there is nothing large enough, more is isolated, once.
+            let mut room = cc.freepages.take(order);
+            if room.is_none() && !no_room {
                 self.isolate_freepages(cc, wanted);
                 no_room = cc.freepages.is_empty();
+                room = cc.freepages.take(order);
             }
             let movable = self.is_migratable(pfn);
-            match cc.freepages.take(order) {
+            match room {
                 Some(to) if movable => {
                     self.migrate_folio(pfn, to);
                     cc.moved += 1 << order;
@@ -275,6 +314,7 @@ impl Mm {
                     // Its pages may fit one by one.
                     let frames = self.pages.folio(pfn);
                     self.split_folio(pfn);
+                    cc.split += 1;
                     frames.clone().skip(1).for_each(|tail| self.lru_del(tail));
                     heads.extend(frames);
                 }
@@ -306,12 +346,15 @@ impl CompactControl {
             return Round::NoRoom;
         }
         let in_block = self.migrate_pfn != pageblock_start(self.migrate_pfn);
-        if self.scans_free_lists() {
+        if self.rules.failed_migration == FailedMigration::FinishesPageblock {
             let rescans = in_block && self.heeds_skip_hints() && !self.finish_pageblock;
-            return match rescans {
-                true => Round::Rescan,
-                false => Round::Done,
-            };
+            if !rescans {
+                return Round::Done;
+            }
+            if self.order() == Some(PAGEBLOCK_ORDER) {
+                self.last_migrated = None;
+            }
+            return Round::Rescan;
         }
         if let Some(end) = self.wanted_block_end(self.migrate_pfn - 1) {
             // The block that they are in will not become free.

@@ -12,7 +12,12 @@ use crate::world::Sys;
 pub(in crate::mm) async fn compact_pgdat(sys: &Sys, node: NodeId, order: usize) {
     let zones = sys.world().mm.nodes[node].zones.clone();
     for zone in zones {
-        let pass = sys.world().mm.begin_pgdat_pass(zone, order);
+        let pass = {
+            let world = &mut *sys.world();
+            let pass = world.mm.begin_pgdat_pass(zone, order);
+            world.tell();
+            pass
+        };
         if let Some(mut cc) = pass {
             compact_zone(sys, &mut cc).await;
         }
@@ -21,7 +26,8 @@ pub(in crate::mm) async fn compact_pgdat(sys: &Sys, node: NodeId, order: usize) 
             .mm
             .has_block_after(&world.mm.zones[zone], order, ZoneType::Dma);
         if has_block {
-            world.mm.zones[zone].compaction_defer_reset(order);
+            world.mm.compaction_defer_reset(zone, order, false);
+            world.tell();
         }
     }
 }
@@ -31,7 +37,7 @@ impl Mm {
     fn begin_pgdat_pass(&mut self, zone: ZoneId, order: usize) -> Option<CompactControl> {
         let rules = self.kernel.mechanisms.blocks;
         let asked = Asked::in_background(Goal::Block(order), Mode::Kswapd, ZoneType::Dma);
-        if self.zones[zone].compaction_deferred(order, rules.compact_defer) {
+        if self.compaction_deferred(zone, order) {
             return None;
         }
         let suitable = self.compaction_suitable(&self.zones[zone], order, ZoneType::Dma);

@@ -1,13 +1,16 @@
 //! Whether compaction can help in a zone, and whether it has.
 
 use super::control::{Asked, CompactControl, Goal, Mode};
+use super::events::success_name;
 use super::pageblock_start;
+use crate::ids::ZoneId;
 use crate::kernel::{CompactFinish, CompactSuitable};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::types::{
     Gfp, MAX_ORDER, Mark, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, ZoneType,
 };
+use lowmark_record::{Kind, Release};
 
 /// Whether compaction can help in a zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,13 +29,31 @@ pub(crate) fn compact_gap(order: usize) -> u64 {
 }
 
 impl Mm {
-    /// `compaction_suitable` for an allocation that goes down to the min watermark.
+    /// `compaction_suitable` for an allocation that goes down to the min watermark, and its event. Since 6.5 it is the callers
+    /// that look for a block, before they ask.
     pub(in crate::mm) fn compaction_suitable(
         &self,
         zone: &Zone,
         order: usize,
         class: ZoneType,
     ) -> Suitable {
+        let (suitable, fragmented) = self.is_suitable(zone, order, class);
+        let name = match suitable {
+            Suitable::Fragmented => "continue",
+            Suitable::Short if fragmented => "not_suitable_zone",
+            Suitable::Short => "skipped",
+            Suitable::HasBlock => success_name(&self.kernel.mechanisms.blocks),
+        };
+        let silent = self.kernel.version.release() >= Release::new(6, 5);
+        if suitable != Suitable::HasBlock || !silent {
+            self.told
+                .result(Kind::CompactionSuitable, zone, order as i64, name);
+        }
+        suitable
+    }
+
+    /// Whether compaction can help in a zone, and whether there was room for it.
+    fn is_suitable(&self, zone: &Zone, order: usize, class: ZoneType) -> (Suitable, bool) {
         let rule = self.kernel.mechanisms.blocks.compact_suitable;
         let costly = order > PAGE_ALLOC_COSTLY_ORDER;
         let (mark, class, room) = match rule {
@@ -43,22 +64,22 @@ impl Mm {
         };
         let room = zone.mark(room) + compact_gap(order);
         if rule != CompactSuitable::RoomFirst && zone.watermark_ok(order, zone.mark(mark), class) {
-            return Suitable::HasBlock;
+            return (Suitable::HasBlock, false);
         }
         if !zone.watermark_ok(0, room, class) {
-            return Suitable::Short;
+            return (Suitable::Short, false);
         }
         let judged = costly || rule != CompactSuitable::CostlyApart;
         let index = zone.fragmentation_index(order);
         if judged && (0..=self.kernel.sysctl.extfrag_threshold as i64).contains(&index) {
-            return Suitable::Short;
+            return (Suitable::Short, true);
         }
         let has_block = rule == CompactSuitable::RoomFirst
             && index == -1000
             && zone.watermark_ok(order, room, class);
         match has_block {
-            true => Suitable::HasBlock,
-            false => Suitable::Fragmented,
+            true => (Suitable::HasBlock, true),
+            false => (Suitable::Fragmented, true),
         }
     }
 
@@ -92,6 +113,37 @@ impl Mm {
     }
 }
 
+impl Mm {
+    /// `compaction_deferred` of a zone.
+    pub(in crate::mm) fn compaction_deferred(&mut self, zone: ZoneId, order: usize) -> bool {
+        let rule = self.kernel.mechanisms.blocks.compact_defer;
+        let deferred = self.zones[zone].compaction_deferred(order, rule);
+        if deferred {
+            self.tell_deferral(Kind::CompactionDeferred, zone, order);
+        }
+        deferred
+    }
+
+    /// `defer_compaction` of a zone.
+    pub(in crate::mm) fn defer_compaction(&mut self, zone: ZoneId, order: usize) {
+        self.zones[zone].defer_compaction(order);
+        self.tell_deferral(Kind::DeferCompaction, zone, order);
+    }
+
+    /// `compaction_defer_reset` of a zone, by a task that has allocated a block or has not yet.
+    pub(in crate::mm) fn compaction_defer_reset(&mut self, zone: ZoneId, order: usize, has: bool) {
+        match has {
+            true => self.zones[zone].compaction_succeeded(order),
+            false => self.zones[zone].compaction_defer_reset(order),
+        }
+        self.tell_deferral(Kind::DeferReset, zone, order);
+    }
+
+    fn tell_deferral(&self, kind: Kind, zone: ZoneId, order: usize) {
+        self.told.deferral(kind, &self.zones[zone], order);
+    }
+}
+
 impl Zone {
     /// There is a block on the lists of the type, or one of which it may claim the pageblock.
     fn has_block_for(&self, order: usize, list: MigrateType) -> bool {
@@ -114,10 +166,10 @@ impl Zone {
         areas.any(|at| rule.may_claim(at, self.blocks.pageblock, list))
     }
 
-    /// Whether a pass has what it is done for (`__compact_finished`), but for the score of the zone.
-    pub(super) fn compacted(&self, cc: &CompactControl, order: usize) -> bool {
-        let Asked { class, list, .. } = cc.asked;
-        let at_start = cc.migrate_pfn == pageblock_start(cc.migrate_pfn);
+    /// Whether `__compact_finished` looks for a block at all: to 4.11 above a watermark alone, from 5.1 on when a pageblock has
+    /// been gone through.
+    pub(super) fn is_worth_a_look(&self, cc: &CompactControl, order: usize) -> bool {
+        let class = cc.asked.class;
         let mark = match cc.rules.compact_suitable {
             CompactSuitable::RoomFirst => self.mark(Mark::Low) + (1 << order),
             CompactSuitable::BlockFirst => self.mark(Mark::Low),
@@ -128,20 +180,30 @@ impl Zone {
             _ => class,
         };
         match cc.rules.compact_finish {
+            CompactFinish::OwnList | CompactFinish::Claimable => {
+                self.watermark_ok(order, mark, class)
+            }
+            CompactFinish::NoWatermark => true,
+            CompactFinish::WholePageblock => cc.migrate_pfn == pageblock_start(cc.migrate_pfn),
+        }
+    }
+
+    /// Whether a pass that has looked has what it is done for (`__compact_finished`), but for the score of the zone.
+    pub(super) fn compacted(&self, cc: &CompactControl, order: usize) -> bool {
+        let list = cc.asked.list;
+        let at_start = cc.migrate_pfn == pageblock_start(cc.migrate_pfn);
+        match cc.rules.compact_finish {
             CompactFinish::OwnList => {
                 let large = order.max(PAGEBLOCK_ORDER);
-                self.watermark_ok(order, mark, class)
-                    && (self.has_block_of(order, list) || self.has_block(large))
+                self.has_block_of(order, list) || self.has_block(large)
             }
-            CompactFinish::Claimable => {
-                self.watermark_ok(order, mark, class) && self.has_block_for(order, list)
-            }
+            CompactFinish::Claimable => self.has_block_for(order, list),
             CompactFinish::NoWatermark => {
                 let movable = list == MigrateType::Movable;
                 let claims = at_start || movable || cc.asked.mode.is_async();
                 self.has_block_of(order, list) || claims && self.has_claimable(order, list)
             }
-            CompactFinish::WholePageblock => at_start && self.has_block_for(order, list),
+            CompactFinish::WholePageblock => self.has_block_for(order, list),
         }
     }
 

@@ -1,9 +1,101 @@
 //! What compaction knows of a zone: where its scanners are, how often it failed, how fragmented the zone is.
 
+use super::control::CompactControl;
 use super::{COMPACT_MAX_DEFER_SHIFT, pageblock_start};
-use crate::kernel::CompactDefer;
+use crate::ids::ZoneId;
+use crate::kernel::{CompactDefer, CompactScan};
+use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
-use crate::mm::types::{MAX_ORDER, MigrateType, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn};
+use crate::mm::types::{
+    MAX_ORDER, MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, flag,
+};
+
+impl Mm {
+    /// `reset_isolation_suitable`: kswapd has reclaimed, so that pageblocks may have changed since a task was through.
+    pub(in crate::mm) fn flush_skip_hints(&mut self, zone: ZoneId) {
+        if self.zones[zone].compaction.blockskip_flush {
+            self.forget_pageblocks(zone);
+        }
+    }
+
+    pub(super) fn restart_compaction(&mut self, zone: ZoneId, order: usize) {
+        if self.zones[zone].restarts_compaction(order) {
+            self.forget_pageblocks(zone);
+        }
+    }
+
+    /// `__reset_isolation_suitable`: from 5.1 on (e332f741a8dd) pageblocks of which a sample has a free page or one on a list are
+    /// forgotten, from both ends of the zone on, and the first of them on each side is where its scanner begins; nothing at
+    /// all is if no task was through.
+    fn forget_pageblocks(&mut self, zone: ZoneId) {
+        if self.kernel.mechanisms.blocks.compact_scan != CompactScan::FreeLists {
+            return self.zones[zone].forget_pageblocks();
+        }
+        let known = &mut self.zones[zone].compaction;
+        if !std::mem::take(&mut known.blockskip_flush) {
+            return;
+        }
+        let (mut up, mut down) = (self.zones[zone].start, self.zones[zone].end() - 1);
+        let (mut source, mut target) = (None, None);
+        while up < down {
+            if self.forget_pageblock(zone, up, true, source.is_some()) && source.is_none() {
+                source = Some(up);
+                let known = &mut self.zones[zone].compaction;
+                known.init_migrate_pfn = up;
+                known.cached_migrate_pfn = [up; 2];
+            }
+            if self.forget_pageblock(zone, down, target.is_some(), true) && target.is_none() {
+                target = Some(down);
+                let known = &mut self.zones[zone].compaction;
+                known.init_free_pfn = down;
+                known.cached_free_pfn = down;
+            }
+            up += PAGEBLOCK_PAGES;
+            down = down.saturating_sub(PAGEBLOCK_PAGES);
+        }
+        let (first, last) = (self.zones[zone].start, self.zones[zone].end() - 1);
+        if source.unwrap_or(last) >= target.unwrap_or(first) {
+            let known = &mut self.zones[zone].compaction;
+            known.cached_migrate_pfn = [up; 2];
+            known.cached_free_pfn = down;
+        }
+    }
+
+    /// `__reset_isolation_pfn`: whether the pageblock around a frame may have something for the scanners asked about.
+    fn forget_pageblock(&mut self, zone: ZoneId, pfn: Pfn, source: bool, target: bool) -> bool {
+        let block = pageblock_start(pfn).max(self.zones[zone].start);
+        if self.is_whole(block) {
+            return false;
+        }
+        let zone = &mut self.zones[zone];
+        let skipped = *zone.skips(block);
+        let movable = zone.pageblock_type(block) == MigrateType::Movable;
+        let end = (pageblock_start(pfn) + PAGEBLOCK_PAGES).min(zone.end());
+        if source && target && !skipped {
+            return true;
+        }
+        if !source && target && !movable {
+            return false;
+        }
+        let mut sample = (block..end).step_by(1 << PAGE_ALLOC_COSTLY_ORDER);
+        let found = sample.any(|at| {
+            let page = &self.pages[at];
+            source && page.has(flag::LRU) || target && page.has(flag::BUDDY)
+        });
+        if found {
+            *zone.skips(block) = false;
+        }
+        found
+    }
+
+    /// Nothing was isolated: passes that may wait need not look there either.
+    pub(super) fn keep_positions_together(&mut self, cc: &CompactControl) {
+        if cc.keeps_together {
+            let [quick, steady] = &mut self.zones[cc.zone].compaction.cached_migrate_pfn;
+            *steady = *quick;
+        }
+    }
+}
 
 impl Zone {
     pub(super) fn end(&self) -> Pfn {
@@ -29,25 +121,15 @@ impl Zone {
         self.compaction.cached_free_pfn = self.last_pageblock();
     }
 
-    /// `reset_isolation_suitable`: kswapd has reclaimed, so that pageblocks may have changed since a task was through.
-    pub(in crate::mm) fn flush_skip_hints(&mut self) {
-        if self.compaction.blockskip_flush {
-            self.forget_pageblocks();
-        }
-    }
-
     /// Compaction that was put off as long as may be starts afresh (`compaction_restarting`).
-    pub(super) fn restart_compaction(&mut self, order: usize) {
+    fn restarts_compaction(&self, order: usize) -> bool {
         let known = &self.compaction;
-        if order >= known.order_failed
+        order >= known.order_failed
             && known.defer_shift == COMPACT_MAX_DEFER_SHIFT
             && known.considered >= 1 << known.defer_shift
-        {
-            self.forget_pageblocks();
-        }
     }
 
-    /// `__reset_isolation_suitable`
+    /// `__reset_isolation_suitable` to 5.0
     fn forget_pageblocks(&mut self) {
         self.compaction.blockskip_flush = false;
         self.compaction.skip.clear();
@@ -67,7 +149,7 @@ impl Zone {
     }
 
     /// `defer_compaction`
-    pub(in crate::mm) fn defer_compaction(&mut self, order: usize) {
+    pub(super) fn defer_compaction(&mut self, order: usize) {
         let known = &mut self.compaction;
         known.considered = 0;
         known.defer_shift = (known.defer_shift + 1).min(COMPACT_MAX_DEFER_SHIFT);
@@ -75,7 +157,7 @@ impl Zone {
     }
 
     /// `compaction_deferred`; to 3.3 for all orders.
-    pub(in crate::mm) fn compaction_deferred(&mut self, order: usize, rule: CompactDefer) -> bool {
+    pub(super) fn compaction_deferred(&mut self, order: usize, rule: CompactDefer) -> bool {
         let by_order = matches!(rule, CompactDefer::ByOrder | CompactDefer::ByZone);
         let known = &mut self.compaction;
         if by_order && order < known.order_failed {
@@ -93,7 +175,7 @@ impl Zone {
     }
 
     /// `compaction_defer_reset` of who has allocated the block.
-    pub(in crate::mm) fn compaction_succeeded(&mut self, order: usize) {
+    pub(super) fn compaction_succeeded(&mut self, order: usize) {
         let known = &mut self.compaction;
         (known.considered, known.defer_shift) = (0, 0);
         known.blockskip_flush = false;

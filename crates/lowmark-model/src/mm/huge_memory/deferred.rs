@@ -5,6 +5,35 @@ use crate::ids::MemcgId;
 use crate::kernel::ThpSplit;
 use crate::mm::Mm;
 use crate::mm::types::{HPAGE_PMD_NR, NONE, Pfn, flag};
+use crate::world::Sys;
+
+impl Sys {
+    /// `deferred_split_scan`: those that have waited longest, one after the other; how many were split.
+    pub(crate) async fn scan_deferred_splits(&self, place: usize, nr: u64) -> u64 {
+        let heads = self.world().mm.oldest_waiting(place, nr);
+        let mut split = 0;
+        for head in heads {
+            let time = {
+                let world = &mut *self.world();
+                if !world.mm.is_to_be_split(head) {
+                    continue;
+                }
+                let time = world.time_to_split(head);
+                world.mm.split_huge_page(head);
+                if let Some(time) = time {
+                    world.mm.huge.begin_split(time.vma);
+                }
+                time
+            };
+            split += 1;
+            if let Some(time) = time {
+                self.charge_kernel(time.cost).await;
+                self.world().mm.huge.end_split(time.vma);
+            }
+        }
+        split
+    }
+}
 
 impl Mm {
     /// A part of a huge page has been unmapped (`deferred_split_folio`).
@@ -119,34 +148,34 @@ impl Mm {
         self.huge.queues.get(place).map_or(0, |queue| queue.len)
     }
 
-    /// `deferred_split_scan`: so many of those that have waited longest; how many were split. What cannot be split now
-    /// waits on.
-    pub(crate) fn scan_deferred_splits(&mut self, place: usize, nr: u64) -> u64 {
+    /// So many of those that have waited longest.
+    fn oldest_waiting(&self, place: usize, nr: u64) -> Vec<Pfn> {
+        let mut heads = Vec::new();
         let mut next = self.huge.queues[place].first;
-        let mut split = 0;
-        for _ in 0..nr {
-            if next == NONE {
-                break;
-            }
-            let head = next;
-            next = self.huge.of(head).behind;
-            let underused = !self.huge.of(head).partly_mapped;
-            if underused && !self.is_underused(head) {
-                self.unqueue(head);
-                continue;
-            }
-            // Somebody holds it, or it is being written.
-            let busy = self.pages[head].has_any(flag::LOCKED | flag::WRITEBACK | flag::SWAPCACHE);
-            if busy || !self.pages[head].has(flag::LRU) {
-                continue;
-            }
-            if underused {
-                self.stat.thp_underused_split_page += 1;
-            }
-            self.split_huge_page(head);
-            split += 1;
+        while next != NONE && (heads.len() as u64) < nr {
+            heads.push(next);
+            next = self.huge.of(next).behind;
         }
-        split
+        heads
+    }
+
+    /// Whether one that waits can be split now and is worth it: no task holds it, and it is not being written. What cannot be
+    /// split waits on, and what is in use after all does no longer.
+    fn is_to_be_split(&mut self, head: Pfn) -> bool {
+        if !self.is_huge(head) || !self.huge.of(head).queued {
+            return false;
+        }
+        let underused = !self.huge.of(head).partly_mapped;
+        if underused && !self.is_underused(head) {
+            self.unqueue(head);
+            return false;
+        }
+        let busy = self.pages[head].has_any(flag::LOCKED | flag::WRITEBACK | flag::SWAPCACHE);
+        let splits = !busy && self.pages[head].has(flag::LRU);
+        if splits && underused {
+            self.stat.thp_underused_split_page += 1;
+        }
+        splits
     }
 
     /// `thp_underused`: more of its pages were never written than khugepaged would fill.
@@ -160,7 +189,7 @@ impl Mm {
     }
 
     /// Frames of a huge page that hold zeroes, as nobody has stored anything in them.
-    fn unwritten(&self, head: Pfn) -> impl Iterator<Item = Pfn> + '_ {
+    pub(super) fn unwritten(&self, head: Pfn) -> impl Iterator<Item = Pfn> + '_ {
         self.pages.folio(head).filter(|&pfn| {
             let page = &self.pages[pfn];
             let (vma, index) = self.mappings.of(page.owner);

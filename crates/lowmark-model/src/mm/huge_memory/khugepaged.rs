@@ -12,6 +12,7 @@ use crate::mm::memcontrol::charge_folio;
 use crate::mm::types::{Gfp, HPAGE_PMD_NR, HPAGE_PMD_ORDER, Pfn, flag};
 use crate::time::{Nanos, SECOND};
 use crate::world::{Sys, SysRef, World};
+use lowmark_record::Release;
 use lowmark_record::event::gfp;
 
 const MILLISECOND: Nanos = SECOND / 1000;
@@ -31,11 +32,27 @@ struct Extent {
 }
 
 /// What a look at an extent came to.
-enum Look {
-    /// It is to be collapsed as soon as these pages have been read from swap.
-    Collapse(Vec<u32>),
-    /// It stays as it is.
-    Leave,
+#[derive(Debug)]
+pub(super) struct Look {
+    /// The last page that was looked at.
+    pub(super) page: Option<Pfn>,
+    /// Pages that were accessed, that are not there, and whether one may be written.
+    pub(super) referenced: u32,
+    pub(super) none: u64,
+    pub(super) writable: bool,
+    /// Pages in swap.
+    pub(super) swapped: Vec<u32>,
+    /// `SCAN_STATUS`
+    pub(super) status: &'static str,
+}
+
+/// The extent can be collapsed (`SCAN_SUCCEED`).
+pub(super) const SUCCEEDED: &str = "succeeded";
+
+impl Look {
+    fn succeeded(&self) -> bool {
+        self.status == SUCCEEDED
+    }
 }
 
 /// The thread. It does not keep a run going.
@@ -48,9 +65,16 @@ pub(crate) async fn khugepaged(sys: SysRef) {
         while left > 0 && rounds < 2 {
             let (found, cost) = sys.world().khugepaged_scan(&mut left, &mut rounds);
             sys.charge_kernel(cost).await;
-            if let Some((extent, swapped)) = found
-                && !collapse(&sys, extent, swapped).await
+            let Some((extent, look)) = found else {
+                continue;
+            };
+            let status = collapse(&sys, extent, &look).await;
             {
+                let world = &mut *sys.world();
+                world.trace_collapse(extent.vma, status);
+                world.trace_scan(extent.vma, &look, status);
+            }
+            if status == ALLOC_FAILED {
                 sleep = settings.alloc_sleep_millisecs;
                 break;
             }
@@ -67,13 +91,13 @@ pub(crate) async fn khugepaged(sys: SysRef) {
 }
 
 impl World {
-    /// Goes on through the regions, `left` pages at most, to an extent that is to be collapsed, with the pages of it that are
-    /// in swap; the time that it took.
+    /// Goes on through the regions, `left` pages at most, to an extent that is to be collapsed, with what was seen of it; the
+    /// time that it took.
     fn khugepaged_scan(
         &mut self,
         left: &mut u64,
         rounds: &mut u32,
-    ) -> (Option<(Extent, Vec<u32>)>, Nanos) {
+    ) -> (Option<(Extent, Look)>, Nanos) {
         let before = *left;
         let mut found = None;
         while found.is_none() && *left > 0 && *rounds < 2 {
@@ -94,8 +118,10 @@ impl World {
             }
             self.mm.huge.scanner.index += HPAGE_PMD_NR;
             *left = left.saturating_sub(u64::from(HPAGE_PMD_NR));
-            if let Look::Collapse(swapped) = self.mm.look_at_extent(vma, index) {
-                found = Some((Extent { vma, first: index }, swapped));
+            let look = self.mm.look_at_extent(vma, index);
+            match look.succeeded() {
+                true => found = Some((Extent { vma, first: index }, look)),
+                false => self.trace_scan(vma, &look, look.status),
             }
         }
         (found, (before - *left) * self.costs.scan_page_ns)
@@ -103,46 +129,74 @@ impl World {
 }
 
 impl Mm {
-    /// `hpage_collapse_scan_pmd`
+    /// `hpage_collapse_scan_pmd`, up to where it collapses.
     fn look_at_extent(&self, vma: u32, first: u32) -> Look {
-        let settings = &self.kernel.sysctl.thp;
-        if self
-            .pmd(vma, first)
-            .is_none_or(|pmd| pmd.is_none() || pmd.is_huge())
-        {
-            return Look::Leave;
-        }
-        let region = &self.vmas[vma as usize];
-        let (mut none, mut referenced, mut writable) = (0, 0, false);
-        let mut swapped = Vec::new();
-        for index in first..first + HPAGE_PMD_NR {
-            let pte = region.ptes[index as usize];
-            if pte.swap_entry().is_some() {
-                swapped.push(index);
-                continue;
-            }
-            let Some(pfn) = pte.frame() else {
-                none += 1;
-                continue;
-            };
-            let page = &self.pages[pfn];
-            if page.order() > 0
-                || !page.has(flag::LRU)
-                || page.has_any(flag::LOCKED | flag::WRITEBACK)
-            {
-                return Look::Leave;
-            }
-            writable |= pte.is_writable();
-            referenced += u32::from(pte.is_young() || page.has(flag::REFERENCED));
-        }
-        let in_use = match swapped.len() {
-            0 => referenced > 0,
-            _ => referenced >= HPAGE_PMD_NR / 2,
+        let mut look = Look {
+            page: None,
+            referenced: 0,
+            none: 0,
+            writable: false,
+            swapped: Vec::new(),
+            status: SUCCEEDED,
         };
-        let fits = none <= settings.max_ptes_none && swapped.len() as u64 <= settings.max_ptes_swap;
-        match fits && writable && in_use {
-            true => Look::Collapse(swapped),
-            false => Look::Leave,
+        let pmd = self.pmd(vma, first);
+        look.status = match pmd {
+            None => "pmd_null",
+            Some(pmd) if pmd.is_none() => "pmd_none",
+            Some(pmd) if pmd.is_huge() => "page_pmd_mapped",
+            Some(_) => {
+                let mut indices = first..first + HPAGE_PMD_NR;
+                let ended = indices.find_map(|index| self.look_at_page(vma, index, &mut look));
+                ended.unwrap_or_else(|| self.worth_of(&look))
+            }
+        };
+        look
+    }
+
+    /// A page of an extent; what keeps the extent from being collapsed, if it does.
+    fn look_at_page(&self, vma: u32, index: u32, look: &mut Look) -> Option<&'static str> {
+        let settings = &self.kernel.sysctl.thp;
+        let pte = self.vmas[vma as usize].ptes[index as usize];
+        if pte.swap_entry().is_some() {
+            look.swapped.push(index);
+            let most = settings.max_ptes_swap;
+            return (look.swapped.len() as u64 > most).then_some("exceed_swap_pte");
+        }
+        let Some(pfn) = pte.frame() else {
+            look.none += 1;
+            return (look.none > settings.max_ptes_none).then_some("exceed_none_pte");
+        };
+        look.writable |= pte.is_writable();
+        look.page = Some(pfn);
+        let page = &self.pages[pfn];
+        if page.order() > 0 {
+            return Some("page_compound");
+        }
+        if !page.has(flag::LRU) {
+            return Some("page_not_in_lru");
+        }
+        if page.has(flag::LOCKED) {
+            return Some("page_locked");
+        }
+        if page.has(flag::WRITEBACK) {
+            return Some("not_suitable_page_count");
+        }
+        look.referenced += u32::from(pte.is_young() || page.has(flag::REFERENCED));
+        None
+    }
+
+    /// Whether an extent all of whose pages can be had is worth a huge page: it is in use, and up to 6.17 one page can be
+    /// written.
+    fn worth_of(&self, look: &Look) -> &'static str {
+        let least = match look.swapped.len() {
+            0 => 1,
+            _ => HPAGE_PMD_NR / 2,
+        };
+        let may_be_read_only = self.kernel.version.release() >= Release::new(6, 18);
+        match (look.writable || may_be_read_only, look.referenced >= least) {
+            (false, _) => "no_writable_page",
+            (true, false) => "lack_referenced_page",
+            (true, true) => SUCCEEDED,
         }
     }
 
@@ -177,8 +231,11 @@ impl Mm {
     }
 }
 
-/// Makes a huge page of an extent. False: there is none to be had.
-async fn collapse(sys: &Sys, extent: Extent, swapped: Vec<u32>) -> bool {
+/// There was no huge page to be had (`SCAN_ALLOC_HUGE_PAGE_FAIL`).
+const ALLOC_FAILED: &str = "alloc_huge_page_failed";
+
+/// `collapse_huge_page`: makes a huge page of an extent; what came of it.
+async fn collapse(sys: &Sys, extent: Extent, look: &Look) -> &'static str {
     let Extent { vma, first } = extent;
     let (gfp, memcg, space) = {
         let world = sys.world();
@@ -187,7 +244,7 @@ async fn collapse(sys: &Sys, extent: Extent, swapped: Vec<u32>) -> bool {
             .take(HPAGE_PMD_NR as usize)
             .find_map(|pte| pte.frame());
         let Some(some) = some else {
-            return true;
+            return "failed";
         };
         let direct = match world.mm.huge.settings.khugepaged_defrag {
             true => gfp::TRANSHUGE,
@@ -199,42 +256,80 @@ async fn collapse(sys: &Sys, extent: Extent, swapped: Vec<u32>) -> bool {
     };
     let Ok(head) = alloc_pages(sys, gfp, HPAGE_PMD_ORDER).await else {
         sys.world().mm.stat.thp_collapse_alloc_failed += 1;
-        return false;
+        return ALLOC_FAILED;
     };
     {
         let world = &mut *sys.world();
         world.mm.pages.make_folio(head, HPAGE_PMD_ORDER);
         world.mm.stat.thp_collapse_alloc += 1;
     }
-    let mut usable = charge_folio(sys, head, gfp, memcg).await.is_ok();
-    for index in swapped {
-        let is_swapped = |world: &World| {
+    let status = match charge_folio(sys, head, gfp, memcg).await.is_ok() {
+        true => swap_in(sys, vma, look).await,
+        false => "ccgroup_charge_failed",
+    };
+    sys.down_write(space).await;
+    let (status, cost) = sys.world().collapse_or_free(extent, head, status);
+    sys.charge_kernel(cost).await;
+    sys.up_write(space);
+    status
+}
+
+/// `__collapse_huge_page_swapin`: reads what is in swap of an extent.
+async fn swap_in(sys: &Sys, vma: u32, look: &Look) -> &'static str {
+    if look.swapped.is_empty() {
+        return SUCCEEDED;
+    }
+    let (mut read, mut status) = (0, SUCCEEDED);
+    for &index in &look.swapped {
+        let is_swapped = {
+            let world = sys.world();
             let pte = world.mm.vmas[vma as usize].ptes.get(index as usize);
             pte.is_some_and(|pte| pte.swap_entry().is_some())
         };
-        let reads = usable && is_swapped(&sys.world());
-        if reads {
-            let read = Box::pin(handle_mm_fault(sys, vma, index, false, None)).await;
-            usable = read.is_ok();
+        if !is_swapped {
+            continue;
         }
+        let fault = Box::pin(handle_mm_fault(sys, vma, index, false, None)).await;
+        if fault.is_err() {
+            status = "failed";
+            break;
+        }
+        read += 1;
     }
-    sys.down_write(space).await;
-    let cost = {
-        let world = &mut *sys.world();
-        let inside = world.mm.vmas[vma as usize].ptes.len() as u32 >= first + HPAGE_PMD_NR;
-        let still = usable
-            && inside
-            && matches!(world.mm.look_at_extent(vma, first), Look::Collapse(swapped) if swapped.is_empty());
-        match still {
-            true => world.mm.collapse_into(extent, head),
-            false => world.mm.free_folio(head),
+    sys.world()
+        .trace_swapin(vma, read, look.referenced, status == SUCCEEDED);
+    status
+}
+
+impl World {
+    /// The second half of `collapse_huge_page`: a last look (`__collapse_huge_page_isolate`), and what is in the extent moves to
+    /// the huge page, which is free again if that cannot be; what came of it, and the time that it took.
+    fn collapse_or_free(
+        &mut self,
+        extent: Extent,
+        head: Pfn,
+        status: &'static str,
+    ) -> (&'static str, Nanos) {
+        let Extent { vma, first } = extent;
+        let inside = self.mm.vmas[vma as usize].ptes.len() as u32 >= first + HPAGE_PMD_NR;
+        let status = match (status == SUCCEEDED, inside) {
+            (false, _) => status,
+            (true, false) => "vma_check_failed",
+            (true, true) => {
+                let mut look = self.mm.look_at_extent(vma, first);
+                if !look.swapped.is_empty() {
+                    look.status = "pte_non_present";
+                }
+                self.trace_isolate(&look);
+                look.status
+            }
+        };
+        if status != SUCCEEDED {
+            self.mm.free_folio(head);
+            return (status, 0);
         }
-        match still {
-            true => u64::from(HPAGE_PMD_NR) * world.costs.migrate_page_ns,
-            false => 0,
-        }
-    };
-    sys.charge_kernel(cost).await;
-    sys.up_write(space);
-    true
+        self.mm.collapse_into(extent, head);
+        let copied = u64::from(HPAGE_PMD_NR) * self.costs.migrate_page_ns;
+        (status, copied)
+    }
 }

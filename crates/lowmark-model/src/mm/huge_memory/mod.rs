@@ -12,11 +12,13 @@
 //! What few frames need stands in a table beside them, one entry for each place of a huge page.
 
 mod deferred;
+mod events;
 mod fault;
 mod khugepaged;
 mod split;
 
 pub(crate) use khugepaged::khugepaged;
+pub(crate) use split::SplitTime;
 
 use crate::kernel::Kernel;
 use crate::kernel::thp::{Enabled, InForce};
@@ -77,6 +79,8 @@ pub(crate) struct HugeMemory {
     zero: bool,
     /// What khugepaged scans.
     scanner: Scanner,
+    /// Regions whose mappings are locked because a huge page of theirs is being split (`anon_vma_lock_write`).
+    splitting: Vec<u32>,
 }
 
 impl HugeMemory {
@@ -93,6 +97,7 @@ impl HugeMemory {
             queues: vec![EMPTY; nodes],
             zero: false,
             scanner: Scanner::default(),
+            splitting: Vec::new(),
         }
     }
 
@@ -113,6 +118,18 @@ impl HugeMemory {
 
     fn of_mut(&mut self, head: Pfn) -> &mut HugePage {
         &mut self.places[(head >> HPAGE_PMD_ORDER) as usize]
+    }
+
+    /// A huge page of a region is split, which takes a while.
+    pub(crate) fn begin_split(&mut self, vma: u32) {
+        self.splitting.push(vma);
+    }
+
+    /// That is done.
+    pub(crate) fn end_split(&mut self, vma: u32) {
+        if let Some(at) = self.splitting.iter().position(|&other| other == vma) {
+            self.splitting.swap_remove(at);
+        }
     }
 
     /// Frames that are mapped of a huge page.

@@ -6,6 +6,7 @@ use crate::kernel::ThpSplit;
 use crate::mm::Mm;
 use crate::mm::frames::pte::Pte;
 use crate::mm::types::{HPAGE_PMD_NR, HPAGE_PMD_ORDER, Pfn, UNMAPPED, flag};
+use crate::world::World;
 use lowmark_record::Release;
 use std::ops::Range;
 
@@ -149,9 +150,12 @@ impl Mm {
         self.huge.of_mut(head).mapped = 0;
     }
 
-    /// `split_huge_page`: its frames are pages of their own. Those that nobody maps or has in swap are free, the head of a
-    /// page that is off its list excepted. From 6.12 on nobody maps what was never written either. The others go to the head of the list that it was on, where the kernel has
-    /// them stay in its place; of a page that is on none, they are given back.
+    /// `split_huge_page`: its frames are pages of their own. Of a page on its list those are free that no task maps or has in swap;
+    /// the others go to the head of that list, where the kernel has them stay in its place. From 6.12 on no task maps what was
+    /// never written either.
+    ///
+    /// A page that reclaim has isolated gives back all of its frames, which reclaim holds, in the order in which reclaim comes
+    /// to them: the first one, and the others from there on, from 6.15 on from the end (00527733d0dc).
     pub(crate) fn split_huge_page(&mut self, head: Pfn) -> Vec<Pfn> {
         debug_assert!(!self.pages[head].has_any(flag::LOCKED | flag::WRITEBACK));
         if self.is_pmd_mapped(head) {
@@ -172,7 +176,7 @@ impl Mm {
             self.lru_del(head);
         }
         let whole = self.pages[head];
-        let mut kept = Vec::with_capacity(HPAGE_PMD_NR as usize);
+        let mut kept = Vec::new();
         for pfn in self.pages.folio(head) {
             let page = &mut self.pages[pfn];
             page.leave_folio();
@@ -180,13 +184,62 @@ impl Mm {
                 page.set(one);
             }
             let used = page.is_mapped() || page.has(flag::SWAPCACHE);
-            match (listed, used || pfn == head) {
-                (true, _) if used => self.lru_add(pfn),
-                (false, true) => kept.push(pfn),
-                _ => self.free_page(pfn),
+            match (listed, used) {
+                (true, true) => self.lru_add(pfn),
+                (true, false) => self.free_page(pfn),
+                (false, _) => kept.push(pfn),
             }
         }
+        let from_the_end = self.kernel.version.release() >= Release::new(6, 15);
+        if let Some(tails) = kept.get_mut(1..).filter(|_| from_the_end) {
+            tails.reverse();
+        }
         kept
+    }
+}
+
+/// What splitting a huge page keeps from others, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SplitTime {
+    /// Region whose mappings no reclaimer can look at meanwhile.
+    pub(crate) vma: u32,
+    /// CPU time, ns.
+    pub(crate) cost: u64,
+}
+
+impl World {
+    /// What splitting a huge page is going to take: each of its pages is looked at as reclaim looks at one, and from 6.12 on those
+    /// that were never written are gone through for anything but zeroes (`try_to_map_unused_to_zeropage`). None: no task maps it.
+    pub(crate) fn time_to_split(&self, head: Pfn) -> Option<SplitTime> {
+        let mm = &self.mm;
+        let mut frames = mm.pages.folio(head);
+        let mapped = frames.find(|&pfn| mm.pages[pfn].is_mapped())?;
+        let (vma, _) = mm.mappings.of(mm.pages[mapped].owner);
+        let unwritten = match mm.kernel.mechanisms.huge.thp_split {
+            ThpSplit::Underused => mm.unwritten(head).count() as u64,
+            _ => 0,
+        };
+        let looked_at = u64::from(HPAGE_PMD_NR) * self.costs.scan_page_ns;
+        Some(SplitTime {
+            vma: vma as u32,
+            cost: looked_at + unwritten * self.costs.zero_page_ns,
+        })
+    }
+}
+
+impl Mm {
+    /// A task is splitting a huge page of the region that an anonymous page belongs to, so that its mappings cannot be looked at.
+    #[inline]
+    pub(crate) fn is_locked_for_split(&self, pfn: Pfn) -> bool {
+        if self.huge.splitting.is_empty() {
+            return false;
+        }
+        let page = &self.pages[pfn];
+        if !page.is_anon() || page.owner == UNMAPPED {
+            return false;
+        }
+        let (vma, _) = self.mappings.of(page.owner);
+        self.huge.splitting.contains(&(vma as u32))
     }
 }
 

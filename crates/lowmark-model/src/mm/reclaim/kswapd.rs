@@ -348,7 +348,7 @@ async fn try_to_sleep(sys: &Sys, node: NodeId, done: Request, alloc_order: u32) 
         let world = &mut *sys.world();
         for at in 0..world.mm.nodes[node].zones.len() {
             let zone = world.mm.nodes[node].zones[at];
-            world.mm.zones[zone].flush_skip_hints();
+            world.mm.flush_skip_hints(zone);
         }
         world.wakeup_kcompactd(node, alloc_order, done.class);
     }

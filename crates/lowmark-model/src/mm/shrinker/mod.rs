@@ -31,7 +31,7 @@ use crate::kernel::{
 };
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
-use crate::mm::types::{Gfp, HPAGE_PMD_NR, MigrateType, SWAP_CLUSTER_MAX};
+use crate::mm::types::{Gfp, MigrateType, SWAP_CLUSTER_MAX};
 use crate::world::{Sys, World};
 use lowmark_record::event::gfp;
 use lowmark_record::{Field, Kind};
@@ -275,14 +275,8 @@ impl World {
         let before = slabs(self);
         let scanned = match shrinker {
             Shrinker::Shadows => self.mm.scan_shadow_nodes(place, nr),
-            Shrinker::HugePages => {
-                let split = self.mm.scan_deferred_splits(place, nr);
-                Scanned {
-                    freed: split,
-                    looked: split * u64::from(HPAGE_PMD_NR),
-                    ..Scanned::default()
-                }
-            }
+            // Their split takes time, each by itself.
+            Shrinker::HugePages => Scanned::default(),
             Shrinker::Dcache => self.mm.prune_dcache(0, 0, nr),
             Shrinker::Icache => self.prune_icache(0, 0, nr, caller.kswapd),
             Shrinker::SuperBlock(number) => self.super_cache_scan(number, place, nr, caller.kswapd),
@@ -434,6 +428,9 @@ async fn do_shrink_slab(sys: &Sys, shrinker: Shrinker, place: usize, caller: &Ca
         let Some((of_batch, cost)) = scanned else {
             break;
         };
+        if shrinker == Shrinker::HugePages {
+            freed.objects += sys.scan_deferred_splits(place, nr).await;
+        }
         left -= nr;
         freed.objects += of_batch.objects;
         freed.pages += of_batch.pages;

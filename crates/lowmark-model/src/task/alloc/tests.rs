@@ -93,6 +93,30 @@ fn what_is_held_is_out_of_reach_until_it_is_given_back() {
     }
 }
 
+/// A task that waits busily has a CPU until the next attempt, and its share of one beside others.
+#[test]
+fn a_task_that_waits_busily_uses_the_processor() {
+    let attempts = |busy: bool| {
+        format!("{{ alloc = \"a\", order = 0, count = 11, pace = \"100ms\", busy = {busy} }}")
+    };
+    let system = |recording: &Recording| {
+        let mut tasks = recording.tasks.iter();
+        let main = tasks.find(|task| task.name == "main").expect("the task");
+        main.system_ns
+    };
+    let alone = |busy| recorded("v3.3", &format!("[task.main]\nrun = [{}]", attempts(busy)));
+    assert!((1_000_000_000..1_010_000_000).contains(&system(&alone(true))));
+    assert!(system(&alone(false)) < 1_000_000);
+    // Three others on two CPUs: the task has half of one, and keeps its pace all the same.
+    let beside = format!(
+        "[task.other]\nprocesses = 3\nrun = [{{ burn = \"2s\" }}]\n[task.main]\nrun = [{}, {{ phase = \"done\" }}]",
+        attempts(true)
+    );
+    let recording = recorded("v3.3", &beside);
+    assert!((400_000_000..700_000_000).contains(&system(&recording)));
+    assert!((1_000_000_000..1_100_000_000).contains(&recording.phases[0].time_ns));
+}
+
 #[test]
 fn attempts_end_when_they_have_been_in_vain_for_long_enough() {
     let text = r#"
@@ -287,4 +311,31 @@ run = [
         event.kind != Kind::KswapdWake || task.name == "kswapd0"
     };
     assert!(recording.events.iter().all(|event| kswapd(&event)));
+}
+
+/// Huge pages that lie where a block is reclaimed are taken as a whole, and go to swap page by page: the lists and their
+/// sizes agree afterwards, and all of it can be had.
+#[test]
+fn huge_pages_give_way_to_blocks() {
+    let text = r#"
+[task.idle]
+run = [
+  { map = "m", kind = "anon-private", size = "24M" }, { touch = "m", access = "write" }, { barrier = "ready" },
+  { barrier = "done" },
+]
+[task.main]
+run = [
+  { barrier = "ready" },
+  { alloc = "a", order = 9, gfp = "movable", count = 60, pace = "50ms", series = "pass" },
+  { barrier = "done" },
+]
+[barrier.ready]
+[barrier.done]
+"#;
+    for kernel in ["v3.3", "v3.4", "v4.4", "v4.12"] {
+        let recording = recorded(&format!("{kernel},thp.enabled=always"), text);
+        assert!(recording.counters["thp_fault_alloc"] >= 8, "{kernel}");
+        assert!(recording.counters["pswpout"] > 512, "{kernel}");
+        assert!(samples(&recording, "pass").len() > 18, "{kernel}");
+    }
 }

@@ -12,8 +12,8 @@ pub(super) const CAUSE: Cause = Cause {
     because: "a device or a memory cgroup had used up its share of the dirty limit",
     role: Role::Demand,
     limits: &[Limit::Dirty],
-    needs: "`balance_dirty_pages`: `bdi_dirty`, `bdi_setpoint`, `dirty`, `setpoint`, `limit`",
-    formula: "sum of the pauses in which bdi_dirty is above bdi_setpoint and dirty below setpoint, or limit below half of the global threshold",
+    needs: "`balance_dirty_pages`: `bdi_dirty`, `bdi_setpoint`, `dirty`, `setpoint`, `limit`, `cgroup_ino`",
+    formula: "sum of the pauses in which bdi_dirty is above bdi_setpoint and dirty below setpoint, or limit below half of the global threshold, or writeback is that of a group and the thresholds behind setpoint are below half of limit",
     arithmetic,
     knobs: &[
         Knob::new("bdi/max_ratio", "up", "a larger share for the device"),

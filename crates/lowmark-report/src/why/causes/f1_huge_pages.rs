@@ -34,7 +34,7 @@ pub(super) const CAUSE: Cause = Cause {
     ],
     kernels: "compaction events since 3.14, with orders since 4.1",
     confidence: Confidence::Exact,
-    confused: "F2: blocks that somebody else asks for",
+    confused: "F2, F5: blocks that other allocations ask for",
 };
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {

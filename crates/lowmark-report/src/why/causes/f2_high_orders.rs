@@ -1,4 +1,4 @@
-//! F2: Somebody else than a fault for a huge page waits for a block of a costly order; the time is on the account of what was asked for.
+//! F2: An allocation that would take small pages as well waits for a block of a costly order; the time is on the account of what was asked for.
 
 use crate::why::cause::{Cause, Confidence, Finding, Knob, Role};
 use crate::why::evidence::Evidence;
@@ -8,12 +8,12 @@ use crate::why::wait::Limit;
 pub(super) const CAUSE: Cause = Cause {
     id: "F2",
     name: "blocks of other high orders",
-    summary: "Somebody else than a fault for a huge page waits for a block of a costly order; the time is on the account of what was asked for.",
+    summary: "An allocation that would take small pages as well waits for a block of a costly order; the time is on the account of what was asked for.",
     because: "blocks of high orders were wanted",
     role: Role::Note,
     limits: &[Limit::Global, Limit::Fragmentation],
     needs: "as F1, with allocation flags",
-    formula: "compaction and direct reclaim of costly orders by tasks that do not ask for a huge page",
+    formula: "compaction and direct reclaim of costly orders for neither F1 nor F5: with `__GFP_NORETRY`, or with flags that the trace does not tell",
     arithmetic,
     knobs: &[
         Knob::new(
@@ -29,13 +29,14 @@ pub(super) const CAUSE: Cause = Cause {
     ],
     kernels: "3.14 and later",
     confidence: Confidence::Exact,
-    confused: "F1: allocation flags of GFP_TRANSHUGE",
+    confused: "F1: allocation flags of GFP_TRANSHUGE; F5: without __GFP_NORETRY",
 };
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {
     let blocks = evidence
         .limit_ns(Limit::Fragmentation)
-        .saturating_sub(evidence.huge_ns());
+        .saturating_sub(evidence.huge_ns())
+        .saturating_sub(evidence.block_ns());
     let time = blocks.saturating_add(evidence.sums.high_orders_ns);
     let says = "its time counts as that of the pages asked for".to_owned();
     Finding::traced(time, says).if_any()

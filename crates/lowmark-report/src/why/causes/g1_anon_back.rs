@@ -13,8 +13,8 @@ pub(super) const CAUSE: Cause = Cause {
     because: "anonymous memory that is in use does not fit: it was swapped out and came back",
     role: Role::Demand,
     limits: &[Limit::Global, Limit::Memcg, Limit::Node, Limit::Fragmentation],
-    needs: "allocation flags of the waits; `workingset_refault_anon` (5.9), else `pswpin`; pressure for waits that no event tells",
-    formula: "traced: waits for pages of users, in the share of anonymous pages that came back; estimated: the residual of pressure in the share of swap",
+    needs: "allocation flags of the waits; `workingset_refault_anon` (5.9), else `pswpin`; pressure of memory and of I/O for waits that no event tells",
+    formula: "traced: waits for pages of users, in the share of anonymous pages that came back; estimated: the residual of pressure in the share of swap, and of pages that were not in the working set, which pressure of memory leaves out, the share of swap in pressure of I/O",
     arithmetic,
     knobs: &[
         Knob::new("RAM or memory.max", "up", "by the size of what comes back: removes it"),
@@ -44,9 +44,15 @@ fn arithmetic(evidence: &Evidence) -> Option<Finding> {
         let used = Evidence::percent(hit, read_ahead);
         says += &format!("; {read_ahead} pages were read ahead, {used} % of them used");
     }
+    let beside_ms = evidence.residual.map_or(0, |r| r.beside_ns) / 1_000_000;
+    if beside_ms > 0 {
+        says += &format!(
+            "; {beside_ms} ms of waits for reads from swap are in pressure of I/O, not in that of memory"
+        );
+    }
     Finding {
         traced_ns: evidence.demand_ns(Demand::AnonBack),
-        estimated_ns: evidence.residual.map_or(0, |r| r.swap_ns),
+        estimated_ns: evidence.residual.map_or(0, |r| r.anon_ns()),
         evidence: says,
     }
     .if_any()

@@ -29,6 +29,7 @@ fn arithmetic(evidence: &Evidence) -> Option<Finding> {
     let io = evidence.surroundings.io_pressure?.some_ns;
     let others = io
         .saturating_sub(evidence.limit_ns(Limit::Dirty))
+        .saturating_sub(evidence.residual.map_or(0, |r| r.beside_ns))
         .saturating_sub(memory);
     let says = format!(
         "tasks waited {} ms for I/O and {} ms for memory",

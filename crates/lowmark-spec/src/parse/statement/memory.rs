@@ -399,6 +399,7 @@ impl Body<'_, '_> {
             flags,
             count: fields.or("count", Scope::some, 1)?,
             pace_ns: fields.or("pace", Scope::duration, 0)?,
+            busy: fields.or("busy", Scope::flag, false)?,
             give_up_success_ns: fields.maybe("give_up_success", Scope::some_duration)?,
             give_up_fail_ns: fields.maybe("give_up_fail", Scope::some_duration)?,
             series,

@@ -63,6 +63,7 @@ pub const STATEMENTS: [(&str, &[&str]); 43] = [
             "gfp",
             "count",
             "pace",
+            "busy",
             "give_up_success",
             "give_up_fail",
             "series",

@@ -71,7 +71,7 @@ impl Layout {
 }
 
 /// The most that the watermarks of a zone are boosted by (`boost_watermark`).
-fn boost_max(zone: &Zone, kernel: &Kernel) -> u64 {
+pub(super) fn boost_max(zone: &Zone, kernel: &Kernel) -> u64 {
     let pageblock = u64::from(zone.pageblock_pages());
     let boosted = match kernel.mechanisms.zones.watermark_boost {
         WatermarkBoost::Off => false,

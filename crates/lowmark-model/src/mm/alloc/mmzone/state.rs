@@ -51,6 +51,10 @@ pub(crate) struct ZoneCompaction {
     pub(in crate::mm) cached_migrate_pfn: [Pfn; 2],
     /// `compact_cached_free_pfn`
     pub(in crate::mm) cached_free_pfn: Pfn,
+    /// Where the free scanner begins after it was last forgotten what is known of pageblocks (`compact_init_free_pfn`).
+    pub(in crate::mm) init_free_pfn: Pfn,
+    /// Where the migrate scanner does (`compact_init_migrate_pfn`).
+    pub(in crate::mm) init_migrate_pfn: Pfn,
     /// How often it has been asked for since it was last put off (`compact_considered`).
     pub(in crate::mm) considered: u32,
     /// `compact_defer_shift`

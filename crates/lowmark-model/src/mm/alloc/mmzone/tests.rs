@@ -96,6 +96,7 @@ fn two_sockets_with_32_gb() {
         zones,
         nodes,
         lruvecs,
+        ..
     } = layout.build(&kernel("v4.10"));
     assert_eq!(lruvecs.len(), 2, "LRU lists are per node from 4.8 on");
     assert_eq!(

@@ -6,11 +6,15 @@
 //! 4. A setting that is written has the watermarks computed once more: first `thp.enabled`, of which khugepaged hears as at
 //!    boot, on machines too that are too small to have huge pages unless they are asked for.
 
+use super::pageblocks::boost_max;
 use super::{Built, Layout, Zone};
 use crate::kernel::thp::Enabled;
 use crate::kernel::{
-    Kernel, MinFreeBound, MinFreeWithoutThp, ReserveUpdate, WATERMARK_SCALE_FACTOR, WatermarkGap,
+    Kernel, KernelError, MinFreeBound, MinFreeWithoutThp, ReserveUpdate, WATERMARK_SCALE_FACTOR,
+    WatermarkGap,
 };
+use crate::mm::Mm;
+use crate::mm::alloc::pcp::Pcp;
 use crate::mm::types::{MAX_NR_ZONES, Mark, ZoneType};
 use lowmark_spec::Machine;
 use lowmark_spec::machine::PAGE_SIZE;
@@ -63,7 +67,9 @@ impl Layout {
     ///
     /// A small machine boots without huge pages. Where the setting is written afterwards khugepaged starts or stops, and computes
     /// `min_free_kbytes` as it does while larger machines boot (`enabled_store`, `start_stop_khugepaged`).
-    pub(super) fn boot(&self, zones: &mut [Zone], kernel: &Kernel) {
+    ///
+    /// The result is `min_free_kbytes`.
+    pub(super) fn boot(&self, zones: &mut [Zone], kernel: &Kernel) -> u64 {
         setup_lowmem_reserve(zones);
         let mut kbytes = min_free_kbytes(zones, kernel);
         setup_watermarks(zones, kernel, kbytes, SCALE);
@@ -85,10 +91,11 @@ impl Layout {
             setup_watermarks(zones, kernel, kbytes, SCALE);
         }
         if sysctl.min_free_kbytes.is_some() || sysctl.watermark_scale_factor.is_some() {
-            let kbytes = sysctl.min_free_kbytes.unwrap_or(kbytes);
+            kbytes = sysctl.min_free_kbytes.unwrap_or(kbytes);
             let scale = sysctl.watermark_scale_factor.unwrap_or(SCALE);
             setup_watermarks(zones, kernel, kbytes, scale);
         }
+        kbytes
     }
 
     /// `set_recommended_min_free_kbytes`
@@ -102,6 +109,36 @@ impl Layout {
             MinFreeWithoutThp::AtBoot => kbytes,
             MinFreeWithoutThp::Again => min_free_kbytes(zones, kernel),
         }
+    }
+}
+
+impl Mm {
+    /// A setting is written while tasks run: the handlers of those that watermarks follow from
+    /// (`min_free_kbytes_sysctl_handler`, `watermark_scale_factor_sysctl_handler`).
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has no such setting or the value is out of its range.
+    pub(crate) fn write_sysctl(&mut self, name: &str, value: &str) -> Result<(), KernelError> {
+        self.kernel.sysctl.set(name, value)?;
+        let sysctl = &self.kernel.sysctl;
+        if ["min_free_kbytes", "watermark_scale_factor"].contains(&name) {
+            self.min_free_kbytes = sysctl.min_free_kbytes.unwrap_or(self.min_free_kbytes);
+            let scale = sysctl.watermark_scale_factor.unwrap_or(SCALE);
+            let zones = self.zones.as_mut();
+            setup_watermarks(zones, &self.kernel, self.min_free_kbytes, scale);
+            for zone in zones {
+                zone.watermark_boost = 0;
+                Pcp::follow_watermarks(zone);
+            }
+        }
+        for zone in &mut self.zones {
+            zone.boost_max = boost_max(zone, &self.kernel);
+        }
+        self.zones
+            .keys()
+            .for_each(|zone| self.update_fallbacks(zone));
+        Ok(())
     }
 }
 

@@ -200,13 +200,14 @@ impl World {
                     CompactDefer::ByZone => self.mm.pages.zone(pfn),
                     _ => self.mm.preferred_zone(gfp),
                 };
-                self.mm.zones[zone].compaction_succeeded(order);
+                self.mm.compaction_defer_reset(zone, order, true);
             }
             None => {
                 self.mm.stat.compact_fail += 1;
                 self.mm.defer_after_failure(gfp, order, priority);
             }
         }
+        self.tell();
         found
     }
 }
@@ -221,7 +222,7 @@ impl Mm {
         };
         if defers {
             let zone = self.preferred_zone(gfp);
-            self.zones[zone].defer_compaction(order);
+            self.defer_compaction(zone, order);
         }
     }
 

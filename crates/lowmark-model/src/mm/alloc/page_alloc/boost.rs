@@ -16,7 +16,7 @@ impl Mm {
     }
 
     /// What allocations have to leave in a zone follows its watermarks and what is kept for those that cannot wait.
-    pub(super) fn update_fallbacks(&mut self, zone: ZoneId) {
+    pub(in crate::mm::alloc) fn update_fallbacks(&mut self, zone: ZoneId) {
         let marks = [Mark::Min, Mark::Low, Mark::High].map(|mark| self.zones[zone].mark(mark));
         let fallbacks = self.nodes.iter_mut().flat_map(|node| {
             let class = node.class;

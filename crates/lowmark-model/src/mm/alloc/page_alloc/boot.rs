@@ -4,7 +4,7 @@ use crate::ids::{NodeId, ZoneId};
 use crate::kernel::{AtomicReserve, DmaPool};
 use crate::mm::Mm;
 use crate::mm::types::{Mark, MigrateType, Pfn, ZoneType};
-use lowmark_spec::machine::{FRAGMENT_ORDERS, Fragments};
+use lowmark_spec::machine::Fragments;
 use typed_index_collections::TiSlice;
 
 use super::RmqueueMode;
@@ -19,6 +19,19 @@ const MOVABLE_EVERY: u64 = 48;
 /// (`dma_atomic_pool_init`).
 const DMA_POOL_SHARE: u64 = 8192;
 const DMA_POOL_PAGES_MIN: u64 = 32;
+
+/// The free blocks of a pageblock, by their places in it and their orders, and those that are left.
+fn units_of_a_pageblock(mut left: Fragments, pages: Pfn) -> (Vec<(Pfn, usize)>, Fragments) {
+    let mut blocks = Vec::new();
+    let largest = left.iter().rposition(|&count| count > 0).unwrap_or(0);
+    for unit in (0..pages).step_by(2 << largest) {
+        for (order, count) in left.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+            *count -= 1;
+            blocks.push((unit + (1 << order), order));
+        }
+    }
+    (blocks, left)
+}
 
 impl Mm {
     /// Gives all managed frames to the buddy lists.
@@ -98,8 +111,9 @@ impl Mm {
     /// Takes pageblocks for free blocks between pages in use, as long as no more than `most` pages are in use with that;
     /// how many are. Where the free blocks lie is added to `between`.
     ///
-    /// A pageblock has one block of each order at most, 2^order pages behind its beginning: its buddy lies before it, with
-    /// the pageblock's first page, which is in use.
+    /// A pageblock consists of *units* of twice the largest block that is left. In a unit there is one free block of each order,
+    /// 2^order pages behind its beginning: its buddy lies before it, with the unit's first page, which is in use. What lies where
+    /// blocks of an order would that are not there is in use.
     fn take_fragmented(
         &mut self,
         zone: ZoneId,
@@ -117,11 +131,11 @@ impl Mm {
         for (count, area) in fragments.iter_mut().zip(there) {
             *count = count.saturating_sub(area.len());
         }
+        let pages = u64::from(self.zones[zone].pageblock_pages());
         while fragments.iter().any(|&count| count > 0) {
-            let orders = (0..FRAGMENT_ORDERS).filter(|&order| fragments[order] > 0);
-            let free: u64 = orders.clone().map(|order| 1 << order).sum();
-            let kept = u64::from(self.zones[zone].pageblock_pages()) - free;
-            if in_use + kept > most {
+            let (blocks, left) = units_of_a_pageblock(fragments, pages as Pfn);
+            let free: u64 = blocks.iter().map(|&(_, order)| 1 << order).sum();
+            if in_use + pages - free > most {
                 break;
             }
             let mut mode = RmqueueMode::Normal;
@@ -131,11 +145,9 @@ impl Mm {
             let Some(block) = block else {
                 break;
             };
-            between.extend(orders.map(|order| (block + (1 << order), order)));
-            for count in &mut fragments {
-                *count = count.saturating_sub(1);
-            }
-            in_use += kept;
+            between.extend(blocks.into_iter().map(|(at, order)| (block + at, order)));
+            fragments = left;
+            in_use += pages - free;
         }
         in_use
     }

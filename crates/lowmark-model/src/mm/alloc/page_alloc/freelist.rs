@@ -17,6 +17,8 @@ use lowmark_record::event::gfp;
 /// Down to where pages are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Floor {
+    /// The high watermark: the last look before the OOM killer is called.
+    High,
     /// The low watermark: the fast path.
     Low,
     /// The min watermark, or what is left of it.
@@ -27,6 +29,7 @@ impl Floor {
     /// The watermark that it is, if it is one.
     fn mark(self) -> Option<Mark> {
         match self {
+            Floor::High => Some(Mark::High),
             Floor::Low => Some(Mark::Low),
             Floor::Min(Reserves::None) => Some(Mark::Min),
             Floor::Min(_) => None,
@@ -38,6 +41,7 @@ impl Floor {
         let min = zone.mark(Mark::Min);
         let half = min - min / 2;
         match self {
+            Floor::High => Some(zone.mark(Mark::High)),
             Floor::Low => Some(zone.mark(Mark::Low)),
             Floor::Min(Reserves::None) => Some(min),
             Floor::Min(Reserves::High) => Some(half),

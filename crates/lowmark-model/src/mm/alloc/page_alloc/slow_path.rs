@@ -133,8 +133,7 @@ async fn alloc_pages_slow(sys: &Sys, gfp: Gfp, order: usize) -> Result<Pfn, OutO
             if costly {
                 return Box::pin(block.compact_last(sys)).await;
             }
-            sys.world().out_of_memory(order as u32);
-            return Err(OutOfMemory);
+            return sys.world().alloc_pages_may_oom(gfp, order);
         }
         sys.wait_before_retry(gfp).await;
         let found = sys.world().wake_and_take(gfp, order);
@@ -157,6 +156,18 @@ impl World {
     pub(in crate::mm) fn alloc_pages_nowait(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
         self.take_pages(gfp, order, Floor::Low)
             .or_else(|| self.wake_and_take(gfp, order))
+    }
+
+    /// `__alloc_pages_may_oom`: where others have freed so much meanwhile that a zone is above its high watermark no task is killed.
+    ///
+    /// # Errors
+    ///
+    /// Otherwise: memory has run out, and the run is over.
+    fn alloc_pages_may_oom(&mut self, gfp: Gfp, order: usize) -> Result<Pfn, OutOfMemory> {
+        self.take_pages(gfp, order, Floor::High).ok_or_else(|| {
+            self.out_of_memory(order as u32);
+            OutOfMemory
+        })
     }
 
     /// Wakes the kswapds of the zonelist, unless the flags say otherwise, and takes a block down to the floor that they allow;

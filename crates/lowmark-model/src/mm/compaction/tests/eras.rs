@@ -464,7 +464,7 @@ fn make_folio(world: &mut World, order: usize) -> Pfn {
     let pages: Pfn = 1 << order;
     let used = frames(world);
     let lowest = used.iter().map(|&(_, pfn)| pfn).min().expect("some");
-    let head = lowest.next_multiple_of(PAGEBLOCK_PAGES);
+    let head = lowest & !(PAGEBLOCK_PAGES - 1);
     let inside: Vec<usize> = (used
         .iter()
         .filter(|(_, pfn)| (head..head + pages).contains(pfn)))

@@ -4,12 +4,13 @@
 use super::page_list::{Fate, Outcome, writepage_flags};
 use super::{DEF_PRIORITY, ScanControl, Target};
 use crate::device::{Dir, Io};
+use crate::fs::Writepage;
+use crate::ids::InodeId;
 use crate::kernel::{CongestedZone, DirtyCount, FlusherWakeup, ReclaimFileWrites};
 use crate::mm::Mm;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
 use crate::world::World;
 use lowmark_record::event::RECLAIM_WB_FILE;
-use lowmark_record::{Field, Kind};
 
 impl Mm {
     /// A dirty page that this reclaimer does not write: it is marked, so that the end of its writeback moves
@@ -126,23 +127,40 @@ impl World {
         if !sc.may_writepage {
             return Fate::Keep;
         }
+        let writepage = self.writepage_of(inode, index, sc);
+        if writepage == Writepage::Missing {
+            return Fate::Activate;
+        }
         if !self.mm.writes_to_congested(sc) && self.block.is_congested(device, false) {
             outcome.congested += 1;
             return Fate::Keep;
         }
-        if self.place_of(inode, index).is_none() {
+        let writes = writepage == Writepage::Write;
+        if writes && self.place_of(inode, index).is_none() {
             return Fate::Activate;
+        }
+        // A page that its file system leaves dirty counts as written, too.
+        self.mm.stat.nr_vmscan_write += 1;
+        self.trace_writepage(pfn, writepage_flags(RECLAIM_WB_FILE, sc));
+        if !writes {
+            return Fate::Keep;
         }
         self.mm.begin_page_writeback(pfn);
         self.mm.pages[pfn].set(flag::RECLAIM);
-        self.mm.stat.nr_vmscan_write += 1;
-        self.trace(Kind::Writepage, |_| {
-            vec![
-                (Field::Pfn, u64::from(pfn)),
-                (Field::Flags, writepage_flags(RECLAIM_WB_FILE, sc)),
-            ]
-        });
         Fate::Write
+    }
+
+    /// What the file system of a dirty page does with it.
+    fn writepage_of(&mut self, inode: InodeId, index: u32, sc: &ScanControl) -> Writepage {
+        let file = &self.mm.inodes[inode];
+        if self.nfs.is_remote(file.device) {
+            return Writepage::Write;
+        }
+        let has_blocks = file.extents.has_blocks(index);
+        let files = &self.mm.kernel.mechanisms.files;
+        self.mounts
+            .get(file.fs)
+            .writepage(files, has_blocks, sc.kswapd)
     }
 
     /// What a batch says of the device behind its pages: that it is congested, or that flushers do not keep

@@ -7,7 +7,6 @@ use crate::kernel::ThpSwap;
 use crate::mm::types::{HPAGE_PMD_NR, Pfn, flag};
 use crate::world::World;
 use lowmark_record::event::{RECLAIM_WB_ANON, RECLAIM_WB_ASYNC};
-use lowmark_record::{Field, Kind};
 
 impl World {
     pub(super) fn shrink_huge_page(
@@ -70,14 +69,7 @@ impl World {
         self.mm.huge.begin_writes(head, HPAGE_PMD_NR as u16);
         self.mm.stat.nr_vmscan_write += u64::from(HPAGE_PMD_NR);
         self.mm.stat.thp_swpout += 1;
-        for kind in [Kind::Writepage, Kind::WriteFolio] {
-            self.trace(kind, |_| {
-                vec![
-                    (Field::Pfn, u64::from(head)),
-                    (Field::Flags, RECLAIM_WB_ANON | RECLAIM_WB_ASYNC),
-                ]
-            });
-        }
+        self.trace_writepage(head, RECLAIM_WB_ANON | RECLAIM_WB_ASYNC);
         Fate::Write
     }
 }

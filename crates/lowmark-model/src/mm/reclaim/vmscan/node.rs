@@ -158,12 +158,13 @@ impl Mm {
         };
         let room = zone.mark(Mark::High) + gap + compact_gap(order);
         let roomy = zone.watermark_ok(0, room, class);
-        let suitable = self.compaction_suitable(zone, order, class);
         if rules.block_reclaim != BlockReclaim::CompactionReady {
+            let suitable = self.compaction_suitable(zone, order, class);
             return suitable == Suitable::HasBlock || suitable == Suitable::Fragmented && roomy;
         }
-        let put_off = self.zones[number].compaction_deferred(order, rules.compact_defer);
-        roomy && (put_off || suitable != Suitable::Short)
+        let can_help = self.compaction_deferred(number, order)
+            || self.compaction_suitable(&self.zones[number], order, class) != Suitable::Short;
+        roomy && can_help
     }
 
     /// The class whose reserves count when reclaim asks whether compaction can help: to 4.8 that of the lowest zone.

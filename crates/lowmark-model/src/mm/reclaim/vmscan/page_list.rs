@@ -11,9 +11,12 @@
 
 use super::{Batch, ScanControl};
 use crate::device::Io;
-use crate::kernel::{Lazyfree, PageReferences, RotatingSwap, SwapSlots, TailWriteback, ThpScan};
+use crate::kernel::{
+    Lazyfree, PageReferences, RmapLock, RotatingSwap, SwapSlots, TailWriteback, ThpScan,
+};
 use crate::mm::Mm;
 use crate::mm::fault::shmem::ShmemSlot;
+use crate::mm::huge_memory::SplitTime;
 use crate::mm::io;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
 use crate::world::{Sys, World};
@@ -51,6 +54,8 @@ pub(super) enum Fate {
     Keep,
     Activate,
     Free,
+    /// It is free, as no task needs it any more, but does not count as reclaimed.
+    Drop,
     /// Its write begins; it is kept until that is over.
     Write,
     /// It is a huge page that does not go as one: it is split, and its pages are looked at one by one.
@@ -104,6 +109,8 @@ enum Pause {
     Turn,
     /// The page is being written, and is looked at again after that.
     Page(Pfn),
+    /// A huge page was split, which keeps others from looking at pages of its region.
+    Split(SplitTime),
 }
 
 /// `trace_reclaim_flags`
@@ -111,6 +118,18 @@ pub(super) fn writepage_flags(kind: u64, sc: &ScanControl) -> u64 {
     match sc.mode.is_sync() {
         true => kind | RECLAIM_WB_SYNC,
         false => kind | RECLAIM_WB_ASYNC,
+    }
+}
+
+impl World {
+    /// `mm_vmscan_writepage` and `mm_vmscan_write_folio`, the same under its old and its new name: a kernel has one of
+    /// them.
+    pub(super) fn trace_writepage(&mut self, pfn: Pfn, flags: u64) {
+        for kind in [Kind::Writepage, Kind::WriteFolio] {
+            self.trace(kind, |_| {
+                vec![(Field::Pfn, u64::from(pfn)), (Field::Flags, flags)]
+            });
+        }
     }
 }
 
@@ -139,6 +158,10 @@ pub(super) async fn shrink_page_list(
                 io::submit(sys, io).await;
             }
             Some(Pause::Page(pfn)) => io::wait_on_page(sys, pfn, flag::WRITEBACK).await,
+            Some(Pause::Split(time)) => {
+                sys.charge_kernel(time.cost).await;
+                sys.world().mm.huge.end_split(time.vma);
+            }
             Some(Pause::Turn) => {
                 let cost = std::mem::take(&mut progress.outcome.cost);
                 sys.charge_kernel(cost).await;
@@ -164,6 +187,11 @@ impl Mm {
     pub(super) fn check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> Option<Fate> {
         if sc.ignore_references {
             return None;
+        }
+        if self.is_locked_for_split(pfn)
+            && self.kernel.mechanisms.reclaim.rmap_lock == RmapLock::Keeps
+        {
+            return Some(Fate::Keep);
         }
         let young = self.page_referenced(pfn);
         let page = &mut self.pages[pfn];
@@ -259,6 +287,11 @@ impl World {
                     };
                     continue;
                 }
+                // It goes back to its list, but the reclaimer was the last to hold it.
+                Fate::Drop => {
+                    self.mm.free_folio(pfn);
+                    continue;
+                }
                 Fate::Wait => {
                     next -= 1;
                     pause = Some(Pause::Page(pfn));
@@ -272,10 +305,9 @@ impl World {
                     self.mm.activate(pfn);
                 }
                 Fate::Split => {
-                    let parts = self.mm.split_huge_page(pfn);
-                    outcome.cost += (parts.len() as u64 - 1) * self.costs.scan_page_ns;
                     next -= 1;
-                    batch.splice(next..next + 1, parts);
+                    let time = self.split_in_place(batch, next, &mut outcome);
+                    pause = time.map(Pause::Split);
                     continue;
                 }
                 Fate::Write => {
@@ -303,6 +335,23 @@ impl World {
             outcome,
         };
         pause
+    }
+
+    /// Splits the huge page at a place of a batch, where its pages come in its stead. What that keeps from others, if anything.
+    fn split_in_place(
+        &mut self,
+        batch: &mut Batch,
+        at: usize,
+        outcome: &mut Outcome,
+    ) -> Option<SplitTime> {
+        let time = self.time_to_split(batch[at]);
+        let parts = self.mm.split_huge_page(batch[at]);
+        if let Some(time) = time {
+            self.mm.huge.begin_split(time.vma);
+        }
+        outcome.cost += (parts.len() as u64 - 1) * self.costs.scan_page_ns;
+        batch.splice(at..at + 1, parts);
+        time
     }
 
     /// Begins to write frames that are marked as under writeback already, one after the other.
@@ -352,10 +401,6 @@ impl World {
                 false => self.under_writeback(pfn, sc, outcome),
             };
         }
-        // Nobody refers to it any more: it was given up while it was isolated.
-        if page.is_anon() && !page.is_mapped() && !page.has(flag::SWAPCACHE) {
-            return Fate::Free;
-        }
         if !page.has(flag::SWAPBACKED) && !page.is_anon() {
             return self.shrink_file_page(pfn, sc, outcome);
         }
@@ -370,13 +415,22 @@ impl World {
             };
         }
         if page.is_anon() && !page.has(flag::SWAPCACHE) && !self.add_to_swap(pfn) {
-            return Fate::Activate;
+            // No task refers to it any more: it is free when it goes back to its list.
+            return match page.is_mapped() {
+                true => Fate::Activate,
+                false => Fate::Drop,
+            };
         }
-        if page.is_mapped() {
-            self.mm.try_to_unmap(pfn);
+        match page.is_mapped() {
+            true => self.mm.try_to_unmap(pfn),
+            // What was just added to the swap cache is dirty (`add_to_swap`).
+            false if page.is_anon() && !page.has(flag::SWAPCACHE) => {
+                self.mm.pages[pfn].set(flag::DIRTY);
+            }
+            false => {}
         }
         if self.mm.pages[pfn].has(flag::DIRTY) {
-            return self.pageout(pfn, sc);
+            return self.pageout(pfn, sc, outcome);
         }
         self.mm.remove_mapping(pfn, sc);
         Fate::Free
@@ -415,28 +469,25 @@ impl World {
     }
 
     /// `pageout`: a swap cache page goes to its slot; a shared page gets one only now.
-    fn pageout(&mut self, pfn: Pfn, sc: &ScanControl) -> Fate {
+    fn pageout(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
         if !self.mm.pages[pfn].has(flag::SWAPCACHE) && !self.shmem_writepage(pfn) {
             return Fate::Activate;
         }
-        // swap_writepage: nobody needs what is in the page.
-        if self.mm.swap.references(self.mm.pages[pfn].slot()) == 0 {
-            self.mm.delete_from_swap_cache(pfn);
-            return Fate::Free;
+        let needed = self.mm.swap.references(self.mm.pages[pfn].slot()) > 0;
+        if needed {
+            self.mm.start_swap_writeback(pfn);
+            self.mm.pages[pfn].set(flag::RECLAIM);
         }
-        self.mm.start_swap_writeback(pfn);
-        self.mm.pages[pfn].set(flag::RECLAIM);
         self.mm.stat.nr_vmscan_write += 1;
-        // The same under its old and its new name: a kernel has one of them.
-        for kind in [Kind::Writepage, Kind::WriteFolio] {
-            self.trace(kind, |_| {
-                vec![
-                    (Field::Pfn, u64::from(pfn)),
-                    (Field::Flags, writepage_flags(RECLAIM_WB_ANON, sc)),
-                ]
-            });
+        self.trace_writepage(pfn, writepage_flags(RECLAIM_WB_ANON, sc));
+        if needed {
+            return Fate::Write;
         }
-        Fate::Write
+        // swap_writepage: no task needs what is in the page, as it was given up while it was isolated, or its huge page was split.
+        self.mm.delete_from_swap_cache(pfn);
+        outcome.pageout += 1;
+        outcome.cost += self.costs.swap_page_ns;
+        Fate::Drop
     }
 
     /// Moves a page from its shared object to the swap cache. False: swap is full.

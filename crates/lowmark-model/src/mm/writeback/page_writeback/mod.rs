@@ -128,6 +128,7 @@ impl Mm {
         file.pages.clear_tag(index, Tag::Towrite);
         let first = file.pages.tagged(Tag::Writeback) == 0;
         file.pages.set_tag(index, Tag::Writeback);
+        file.extents.note_written(index);
         self.nr_dirty -= 1;
         self.memcontrol.uncount_dirty(pfn);
         self.nr_writeback += 1;

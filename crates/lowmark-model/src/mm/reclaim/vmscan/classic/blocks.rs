@@ -46,8 +46,8 @@ impl Mm {
         walks && zones && sc.order > 0
     }
 
-    /// Takes pages off the tail of a zone's list, and their blocks with them, until `want` have been scanned; how many
-    /// were.
+    /// Takes pages off the tail of a zone's list, and their blocks with them, until `want` have been scanned, a huge page
+    /// as one; how many pages were taken.
     pub(super) fn isolate_blocks(
         &mut self,
         target: Target,
@@ -56,7 +56,7 @@ impl Mm {
         batch: &mut Batch,
     ) -> (u64, Contig) {
         let mut contig = Contig::default();
-        let mut scanned = 0;
+        let (mut scanned, mut pages) = (0, 0);
         while scanned < want {
             let lists = &mut self.lruvecs[target.lruvec];
             let before = batch.len();
@@ -64,16 +64,18 @@ impl Mm {
             let Some(&pfn) = batch.get(before) else {
                 break;
             };
+            let own = self.pages[pfn].folio_nr_pages();
             let mut by_zone = ByZone::default();
-            by_zone[self.zones[target.zone].kind as usize] = 1;
-            lists.count_taken(lru, &by_zone, 0);
-            let taken = self.walk_block(target, pfn, lru, sc, batch, &mut contig);
-            scanned += 1 + taken;
+            by_zone[self.zones[target.zone].kind as usize] = own;
+            lists.count_taken(lru, &by_zone, own - 1);
+            let others = self.walk_block(target, pfn, lru, sc, batch, &mut contig);
+            pages += own + others;
+            scanned += (batch.len() - before) as u64;
         }
-        (scanned, contig)
+        (pages, contig)
     }
 
-    /// Goes through the block of a page; how many others were taken.
+    /// Goes through the block of a page; how many other pages were taken.
     fn walk_block(
         &mut self,
         target: Target,
@@ -96,11 +98,14 @@ impl Mm {
             }
             match self.neighbour(target, at, lru, any_list) {
                 Neighbour::Taken => {
-                    contig.dirty += u64::from(self.pages[at].has(flag::DIRTY));
+                    let pages = self.pages[at].folio_nr_pages();
+                    if self.pages[at].has(flag::DIRTY) {
+                        contig.dirty += pages;
+                    }
                     self.lru_del(at);
                     batch.push(at);
-                    taken += 1;
-                    at += 1;
+                    taken += pages;
+                    at += pages as Pfn;
                 }
                 Neighbour::Free(pages) => at += pages,
                 Neighbour::NotToBeHad if goes_past => {

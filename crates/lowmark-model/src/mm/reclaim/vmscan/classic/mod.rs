@@ -304,7 +304,8 @@ async fn shrink_inactive_list(
             target.lruvec,
             lru.is_file(),
             outcome.pageout,
-            scanned - outcome.reclaimed,
+            // Where a huge page is scanned as one more pages may be reclaimed than scanned.
+            scanned.saturating_sub(outcome.reclaimed),
         );
         sc.found.taken += taken;
         sc.found.writeback += outcome.writeback;
