@@ -102,6 +102,24 @@ fn a_boost_is_followed_by_compaction() {
     }
 }
 
+/// Before 6.3 kcompactd's own counters are those of blocks that were asked for; what it does without a request is among
+/// those of all.
+#[test]
+fn what_nobody_asked_for_counts_as_the_daemons_since_6_3() {
+    let scanned = |kernel: &str| {
+        let kernel = format!("{kernel}+watermark_boost=off,compaction_proactiveness=100");
+        let counters = in_turns(&kernel, r#"kind = "anon-shared""#).counters;
+        assert_eq!(counters["compact_stall"], 0, "{kernel}");
+        let names = ["compact_migrate_scanned", "compact_daemon_migrate_scanned"];
+        names.map(|name| counters[name])
+    };
+    let [all, daemon] = scanned("v6.1");
+    assert!(all > 1000 && daemon < all / 2, "{daemon} of {all}");
+    assert_eq!(scanned("v6.1+daemon_scans=all"), [all, all]);
+    let [all, daemon] = scanned("v6.18");
+    assert!(all > 1000 && daemon == all, "{daemon} of {all}");
+}
+
 /// The pool of hugetlbfs grows where every second page of most of memory is in use.
 fn pool_grows(kernel: &str) -> Recording {
     let tasks = r#"

@@ -179,8 +179,8 @@ fn kernels_and_machines() {
         &["swapin_readahead has no variant none", "hugh-new"],
     );
     kernel(
-        "v4.12,model.slab_pages=on",
-        &["model.slab_pages=on: the model has it from v5.0 on, not in v4.12"],
+        "v4.12,model.swap_bios=on",
+        &["model.swap_bios=on: the model has it from v5.0 on, not in v4.12"],
     );
     kernel(
         "v4.12+virtio_memory=chunks",

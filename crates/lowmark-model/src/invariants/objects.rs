@@ -68,7 +68,7 @@ pub(super) fn check(mm: &Mm, index: SwapCacheIndex) {
         .map(|object| in_memory(object.tree.parts().0));
     let files = mm.inodes.iter().map(|file| in_memory(&file.nodes));
     let swap = mm.swap.memory.spaces().iter().map(in_memory);
-    let nodes: usize = shared.chain(files).chain(swap).sum();
+    let nodes: usize = shared.chain(files).chain(swap).sum::<usize>() + mm.slub.nr_preloaded();
     let in_use = mm.slub.in_use(Cache::RadixTreeNode);
     assert_eq!(in_use, nodes as u64, "nodes of trees in memory");
 

@@ -180,6 +180,15 @@ pub(super) const BLOCKS: &[Change] = &[
         },
     },
     Change {
+        name: "slabs-do-not-reclaim",
+        version: v(4, 4),
+        commit: "45eb00cd3a03",
+        summary: "an allocation of a slab of several pages reclaims for a smaller one only",
+        effect: |m| {
+            m.blocks.slab_block = SlabBlock::Wakes;
+        },
+    },
+    Change {
         name: "kcompactd",
         version: v(4, 6),
         commit: "accf62422b3a",
@@ -195,6 +204,15 @@ pub(super) const BLOCKS: &[Change] = &[
         summary: "an allocation from one node alone that cannot wait wakes kswapd if its flags say so, and goes down to the min watermark",
         effect: |m| {
             m.blocks.node_bound = NodeBound::Ordinary;
+        },
+    },
+    Change {
+        name: "slabs-wake-nobody",
+        version: v(4, 6),
+        commit: "444eb2a449ef",
+        summary: "an allocation of a slab of several pages wakes no kswapd before it takes a smaller one",
+        effect: |m| {
+            m.blocks.slab_block = SlabBlock::Nothing;
         },
     },
     Change {
@@ -334,6 +352,15 @@ pub(super) const BLOCKS: &[Change] = &[
         summary: "attempts to compact that were put off count as stalls, those that lack room do not",
         effect: |m| {
             m.blocks.compact_stalls = CompactStalls::NotSkipped;
+        },
+    },
+    Change {
+        name: "count-proactive-scans",
+        version: v(6, 3),
+        commit: "1bfb7684db12",
+        summary: "what kcompactd scans without a request counts as its own scans",
+        effect: |m| {
+            m.blocks.daemon_scans = DaemonScans::All;
         },
     },
     Change {

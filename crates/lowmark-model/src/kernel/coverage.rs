@@ -89,8 +89,8 @@ switched! {
     /// are a part of what the machine file calls `occupied`.
     page_tables: OLDEST, Some(v(5, 0)), Some(OLDEST);
     /// Nodes of the trees in which files, shared memory and swap find their pages take memory (`mm/slub.c`). Without it
-    /// they are a part of `occupied`.
-    slab_pages: OLDEST, None, Some(v(5, 0));
+    /// they are a part of `occupied`. Slabs are those of SLUB, and swap has its trees as from 4.11 on.
+    slab_pages: OLDEST, None, Some(OLDEST);
     /// Reclaim also shrinks caches (`shrink_slab`). The model has those of dentries, inodes and nodes of trees with shadows
     /// alone, in slabs; directories and what file systems cache besides are a part of `occupied`. Without it files leave
     /// nothing behind but pages.

@@ -168,6 +168,15 @@ pub(super) const SHRINKERS: &[Change] = &[
         },
     },
     Change {
+        name: "page-cache-xarray",
+        version: v(4, 20),
+        commit: "74d609585d8b",
+        summary: "no nodes of trees are kept for pages that are added to files",
+        effect: |m| {
+            m.files.tree_nodes = TreeNodes::AsNeeded;
+        },
+    },
+    Change {
         name: "do-not-scan-small-slabs-slowly",
         version: v(5, 0),
         commit: "a9a238e83fbb",

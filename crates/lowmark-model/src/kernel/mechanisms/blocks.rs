@@ -48,6 +48,16 @@ macro_rules! blocks {
                     /// The same as of any other.
                     Ordinary = "ordinary",
                 }
+                /// What an allocation of a slab of several pages does that may wait and finds no free block, before it takes a
+                /// slab of fewer (`allocate_slab`).
+                slab_block: SlabBlock {
+                    /// It wakes kswapd, and reclaims and compacts once (`__GFP_NORETRY`).
+                    Reclaims = "reclaims",
+                    /// It wakes kswapd.
+                    Wakes = "wakes",
+                    /// Nothing.
+                    Nothing = "nothing",
+                }
                 /// How much is reclaimed for a block, and when compaction is left to do the rest
                 /// (`should_continue_reclaim`, `compaction_ready`).
                 block_reclaim: BlockReclaim within compaction {
@@ -147,6 +157,13 @@ macro_rules! blocks {
                     Done = "done",
                     /// The same, or that was put off in a zone.
                     NotSkipped = "not-skipped",
+                }
+                /// Which pages that kcompactd's scanners came to count as its own (`compact_daemon_*_scanned`).
+                daemon_scans: DaemonScans within compaction {
+                    /// Those for a block that was asked for.
+                    Requests = "requests",
+                    /// Also those without a request (`proactive_compact_node`).
+                    All = "all",
                 }
                 /// What compaction does about a page that is being written.
                 compact_writeback: CompactWriteback within compaction {

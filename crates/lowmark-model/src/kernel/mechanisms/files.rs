@@ -50,6 +50,13 @@ macro_rules! files {
                     /// Those for files on XFS, and those of readahead (`page_cache_ra_unbounded`).
                     ReadaheadNoFs = "readahead-nofs",
                 }
+                /// Who allocates the nodes of the tree in which a file finds its pages.
+                tree_nodes: TreeNodes within slab_pages {
+                    /// Whoever adds a page first fills a store of its CPU, and may wait for memory (`radix_tree_preload`).
+                    Preloaded = "preloaded",
+                    /// Whoever adds a page takes them without waiting (`xas_store`, `xas_nomem`).
+                    AsNeeded = "as-needed",
+                }
                 /// Whether a read fault on a file maps the pages around it (`do_fault_around`).
                 fault_around: FaultAround {
                     /// Its own page only.

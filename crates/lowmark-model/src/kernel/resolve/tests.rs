@@ -85,7 +85,7 @@ fn what_the_model_leaves_out_cannot_be_switched() {
     );
     let with = asked("v6.1", &[], &[("model.slab_pages", "on")]).expect("6.1 can have them");
     assert!(with.coverage.slab_pages);
-    let error = asked("v4.12", &[], &[("model.slab_pages", "on")]).expect_err("4.12 cannot");
+    let error = asked("v4.12", &[], &[("model.swap_bios", "on")]).expect_err("4.12 cannot");
     assert!(error.contains("from v5.0 on, not in v4.12"), "{error}");
     for (name, value) in [("model.slabs", "on"), ("model.slab_pages", "yes")] {
         assert!(asked("v6.1", &[], &[(name, value)]).is_err());

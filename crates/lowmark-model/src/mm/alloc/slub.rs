@@ -7,15 +7,18 @@
 //! 3. A full slab of which an object is freed is set aside by that CPU. When it has too many, all of them go to the
 //!    partly used ones, and of these the empty ones back to the page allocator, but for a few.
 //!
-//! Slabs of all nodes are in the same lists.
+//! Slabs of all nodes are in the same lists. [`waiting`] is about those who may wait for memory.
+
+mod waiting;
+
+pub(in crate::mm) use waiting::{alloc_object_waiting, preload_file_nodes};
 
 use crate::ids::{MemcgId, NodeId};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, TreeNodes};
 use crate::mm::Mm;
-use crate::mm::alloc::page_alloc::alloc_pages;
 use crate::mm::alloc::xarray::Object;
-use crate::mm::types::{Gfp, MigrateType, NONE, OutOfMemory, Pfn, Reserves};
-use crate::world::{Sys, World};
+use crate::mm::types::{Gfp, MigrateType, NONE, Pfn, Reserves};
+use crate::world::World;
 use lowmark_record::event::gfp;
 use lowmark_spec::Machine;
 use lowmark_spec::machine::PAGE_SIZE;
@@ -240,6 +243,9 @@ struct Slabs {
 #[derive(Debug, Default)]
 pub(crate) struct Slub {
     caches: Vec<Slabs>,
+    /// Of each CPU, nodes of trees that it has for pages which are about to enter the tree of a file
+    /// (`radix_tree_preloads`); none of any where nobody preloads.
+    preloaded: Vec<Vec<Object>>,
     /// Nodes of trees take memory.
     is_on: bool,
     /// What drivers allocate for requests does.
@@ -435,8 +441,17 @@ impl Slub {
             return Slub::default();
         }
         let new = |cache: Cache| Slabs::new(cache.size(), machine.cpus.max(1));
+        let preloads = is_on && kernel.mechanisms.files.tree_nodes == TreeNodes::Preloaded;
         let mut slub = Slub {
             caches: Cache::all().map(new).collect(),
+            preloaded: vec![
+                Vec::new();
+                if preloads {
+                    machine.cpus.max(1) as usize
+                } else {
+                    0
+                }
+            ],
             is_on,
             by_drivers,
         };
@@ -525,44 +540,6 @@ impl World {
             None => NO_OBJECT,
         }
     }
-}
-
-/// `kmem_cache_alloc` with GFP_KERNEL on a node: a slab of the cache's order if that is to be had at once, else of the
-/// smallest that holds an object, for which memory is reclaimed. No object where slabs are left out.
-///
-/// # Errors
-///
-/// When there is nothing left to reclaim.
-pub(in crate::mm) async fn alloc_object_waiting(
-    sys: &Sys,
-    cache: Cache,
-    node: NodeId,
-) -> Result<Object, OutOfMemory> {
-    let gfp = cache.waiting_gfp(node);
-    let found = {
-        let world = &mut *sys.world();
-        let cpu = world.mm.cpu;
-        let Some(slabs) = world.mm.slub.caches.get_mut(cache.number()) else {
-            return Ok(NO_OBJECT);
-        };
-        if let Some(object) = slabs.take(cpu) {
-            return Ok(object);
-        }
-        let order = slabs.order;
-        world
-            .alloc_pages_if_there(gfp, order)
-            .map(|pfn| (pfn, order))
-    };
-    let (pfn, order) = match found {
-        Some(block) => block,
-        None => {
-            let smallest = get_order(cache.size()) as usize;
-            (alloc_pages(sys, gfp, smallest).await?, smallest)
-        }
-    };
-    let world = &mut *sys.world();
-    let cpu = world.mm.cpu;
-    Ok(world.mm.slub.caches[cache.number()].add(cpu, pfn, order))
 }
 
 impl Mm {

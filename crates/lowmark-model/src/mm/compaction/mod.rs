@@ -32,7 +32,9 @@ pub(in crate::mm) use suitable::Suitable;
 pub(crate) use suitable::compact_gap;
 pub(crate) use told::{Told, Value};
 
-use crate::kernel::{BlockCapture, CompactRetry, CompactStart, CompactWriteback, FailedMigration};
+use crate::kernel::{
+    BlockCapture, CompactRetry, CompactStart, CompactWriteback, DaemonScans, FailedMigration,
+};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Capture;
 use crate::mm::io::wait_on_page;
@@ -167,7 +169,11 @@ impl Mm {
         let stat = &mut self.stat;
         stat.compact_migrate_scanned += cc.total_migrate_scanned;
         stat.compact_free_scanned += cc.total_free_scanned;
-        if cc.asked.mode == Mode::Background {
+        let counts = match cc.asked.goal {
+            Goal::Score => cc.rules.daemon_scans == DaemonScans::All,
+            _ => true,
+        };
+        if cc.asked.mode == Mode::Background && counts {
             stat.compact_daemon_migrate_scanned += cc.total_migrate_scanned;
             stat.compact_daemon_free_scanned += cc.total_free_scanned;
         }

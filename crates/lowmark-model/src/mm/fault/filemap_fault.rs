@@ -167,6 +167,9 @@ impl World {
         if advice != ReadAdvice::Random || file.extents.find(offset).is_some() {
             return Step::Miss;
         }
+        if self.mm.slub.needs_preload(self.mm.cpu) {
+            return Step::Preload;
+        }
         let Some(pfn) = self.fault_page(page) else {
             return Step::Allocate;
         };

@@ -3,6 +3,7 @@
 use crate::ids::InodeId;
 use crate::kernel::NewAnon;
 use crate::mm::Mm;
+use crate::mm::alloc::slub::preload_file_nodes;
 use crate::mm::fault::filemap_fault::{self, FileFault};
 use crate::mm::fault::parts::Parts;
 use crate::mm::fault::pgtable::{self, Pmd};
@@ -73,6 +74,8 @@ pub(crate) enum Step {
     Done { cost: u64 },
     /// A new page is needed first.
     Allocate,
+    /// The CPU needs nodes for the tree of a file first.
+    Preload,
     /// The page table is needed first.
     AllocateTable,
     /// A huge page is needed first, or to know that there is none.
@@ -169,6 +172,11 @@ pub(crate) async fn handle_mm_fault(
                 Ok(pfn) => brought.page = Some(pfn),
                 Err(error) => break Err(error.into()),
             },
+            Step::Preload => {
+                if let Err(error) = Box::pin(preload_file_nodes(sys, gfp)).await {
+                    break Err(error.into());
+                }
+            }
             Step::AllocateTable => {
                 if let Err(error) = Box::pin(pgtable::alloc_table(sys, vma, index, memcg)).await {
                     break Err(error.into());

@@ -13,7 +13,7 @@ use crate::device::{Dir, Io};
 use crate::ids::InodeId;
 use crate::kernel::PageCacheGfp;
 use crate::mm::Mm;
-use crate::mm::alloc::slub::Cache;
+use crate::mm::alloc::slub::{Cache, preload_file_nodes};
 use crate::mm::alloc::xarray::CHUNK_SHIFT;
 use crate::mm::files::readahead::{self, ReadaheadState};
 use crate::mm::frames::shadow::Shadow;
@@ -100,8 +100,10 @@ impl World {
         }
         let mut nodes = std::mem::take(&mut file.nodes);
         let node = self.mm.node_of(pfn);
-        nodes.add(leaf, || {
-            self.alloc_charged_object(Cache::RadixTreeNode, node)
+        let cpu = self.mm.cpu;
+        nodes.add(leaf, || match self.mm.slub.take_preloaded(cpu) {
+            Some(node) => node,
+            None => self.alloc_charged_object(Cache::RadixTreeNode, node),
         });
         self.mm.inodes[inode].nodes = nodes;
     }
@@ -203,6 +205,10 @@ pub(crate) async fn page_cache_read(
         (world.current_memcg(), world.mm.mapping_gfp(inode, gfp))
     };
     let pfn = alloc_charged(sys, gfp, memcg).await?;
+    if let Err(error) = preload_file_nodes(sys, gfp).await {
+        sys.world().mm.free_page(pfn);
+        return Err(error);
+    }
     let blocked = {
         let world = &mut *sys.world();
         let there = world.mm.inodes[inode].pages.page(index).is_some();

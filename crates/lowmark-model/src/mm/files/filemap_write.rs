@@ -5,6 +5,7 @@
 //! file system, as many as the write fills, the writer looks whether it has to wait.
 
 use crate::kernel::{DirtySpread, StablePages, WriteAccess};
+use crate::mm::alloc::slub::preload_file_nodes;
 use crate::mm::files::filemap::{OpenFile, page_cache_read};
 use crate::mm::frames::folio::MAX_PAGECACHE_ORDER;
 use crate::mm::io;
@@ -53,6 +54,8 @@ enum Stopped {
     Look(Due, bool),
     /// It needs a page.
     Allocate,
+    /// The CPU needs nodes for the tree of the file.
+    Preload,
     /// It needs what the file has here.
     Read(u32),
     Wait(Pfn, u16),
@@ -95,6 +98,11 @@ pub(crate) async fn write(
                 Ok(pfn) => page = Some(pfn),
                 Err(error) => break Err(error.into()),
             },
+            Stopped::Preload => {
+                if let Err(error) = preload_file_nodes(sys, gfp).await {
+                    break Err(error.into());
+                }
+            }
             Stopped::Read(index) => {
                 if let Err(error) = page_cache_read(sys, file.inode, index, gfp).await {
                     break Err(error.into());
@@ -201,6 +209,9 @@ impl World {
         let within = u64::from(index) * PAGE_SIZE < inode.size;
         if bytes < PAGE_SIZE && within && inode.extents.find(index).is_some() {
             return Err(Stopped::Read(index));
+        }
+        if self.mm.slub.needs_preload(self.mm.cpu) {
+            return Err(Stopped::Preload);
         }
         let Some(pfn) = spare
             .take()

@@ -19,6 +19,7 @@ use crate::device::Io;
 use crate::ids::InodeId;
 use crate::kernel::{ContextReadahead, v};
 use crate::mm::alloc::mmzone::Zone;
+use crate::mm::alloc::slub::preload_file_nodes;
 use crate::mm::files::filemap::OpenFile;
 use crate::mm::files::page_tree::PageTree;
 use crate::mm::io;
@@ -317,6 +318,7 @@ pub(crate) async fn read_window(sys: &Sys, inode: InodeId, window: Window, gfp: 
     }
     let memcg = sys.world().current_memcg();
     let mut pages = Vec::with_capacity(missing.len());
+    let nodes_gfp = sys.world().mm.mapping_gfp(inode, gfp);
     let gfp = sys.world().mm.readahead_gfp(inode, gfp);
     for index in missing {
         let Ok(pfn) = alloc_charged(sys, gfp, memcg).await else {
@@ -324,6 +326,11 @@ pub(crate) async fn read_window(sys: &Sys, inode: InodeId, window: Window, gfp: 
         };
         pages.push((index, pfn));
         sys.charge_kernel(sys.costs.file_page_ns).await;
+    }
+    // add_to_page_cache_lru does it for each page, with what a window needs at most in the store.
+    if preload_file_nodes(sys, nodes_gfp).await.is_err() {
+        let world = &mut *sys.world();
+        pages.drain(..).for_each(|(_, pfn)| world.mm.free_page(pfn));
     }
     let mark = u64::from(window.start) + u64::from(window.pages - window.ahead.min(window.pages));
     let mark = (window.ahead > 0).then_some(mark);
