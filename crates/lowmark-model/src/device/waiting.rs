@@ -17,6 +17,10 @@ impl Waiting {
         self.by_start.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.by_start.len()
+    }
+
     /// Adds a request that must not wait longer than until `deadline`.
     pub(super) fn insert(&mut self, id: RequestId, start: u64, deadline: Nanos) {
         let key = self.enter(id, start);
