@@ -40,7 +40,7 @@ struct Bench {
     taken: VecDeque<RequestId>,
     /// Whose read is done, and where its next one begins.
     comes_back: Option<(u32, u64)>,
-    /// Who was served, and when that was done; no one's are async.
+    /// Whose request was served, none's if it was async, and when that was done.
     served: Vec<(Option<u32>, Nanos)>,
 }
 
