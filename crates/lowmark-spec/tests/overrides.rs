@@ -320,6 +320,23 @@ fn settings_may_be_written_with_a_dash() {
     );
 }
 
+/// Huge pages of other sizes than the PMD's are refused by what they are, wherever a setting may stand.
+#[test]
+fn other_sizes_of_huge_pages_are_refused_by_name() {
+    let refused = [
+        set("thp.hugepages-64kB.enabled", "always").err(),
+        set("kernel.sysctl.hugepages-64kB", "always").err(),
+        KernelSpec::parse("v6.18,thp.hugepages-64kB.enabled=always").err(),
+    ];
+    for error in refused {
+        let error = error.expect("refused").render_plain();
+        assert!(
+            error.contains("smaller than a PMD maps are not modelled"),
+            "{error}"
+        );
+    }
+}
+
 /// `$name` stands for a parameter in every text, also where it chooses machine and kernel.
 #[test]
 fn parameters_in_texts() -> Result<(), SpecError> {

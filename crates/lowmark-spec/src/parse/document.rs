@@ -8,9 +8,9 @@ use super::fields::{Fields, unknown_key};
 use super::overrides::{Names, Overrides, Settings, sort};
 use super::scope::{Param, Scope};
 use super::source::{Source, Sources};
+use super::sysctl;
 use super::tree::{Entry, Node, shorten};
 use super::{check_version, entry};
-use crate::kernel::setting_name;
 
 /// Sections of a workload file.
 const SECTIONS: [&str; 12] = [
@@ -207,13 +207,7 @@ fn kernel_section<'t>(root: &'t Node, problems: &mut Problems) -> (Vec<Node>, &'
     };
     let mut names = BTreeMap::new();
     for entry in sysctl {
-        let Some(name) = setting_name(&entry.key) else {
-            let message = format!(
-                "expected the name of a setting, found `{}`",
-                shorten(&entry.key)
-            );
-            let help = "write it without its prefix: page_cluster, dirty_ratio";
-            problems.push(Problem::new(entry.key_span, message, help));
+        let Some(name) = problems.keep(sysctl::name(&entry.key, entry.key_span)) else {
             continue;
         };
         // Twice the same key is TOML's to refuse, but page-cluster is page_cluster.

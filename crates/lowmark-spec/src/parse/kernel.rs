@@ -124,6 +124,9 @@ impl Reader<'_> {
 
     /// `SYSCTL=VALUE`.
     fn set(&self, part: &str, spec: &mut KernelSpec) -> Result<()> {
+        if let Some(problem) = sysctl::other_size(part, self.place(part)) {
+            return Err(problem);
+        }
         let setting = part
             .split_once('=')
             .and_then(|(name, value)| Some((setting_name(name)?, value)))

@@ -7,6 +7,7 @@ use super::error::{Problem, Problems, Result};
 use super::machine::scalar_keys;
 use super::source::{Sources, Span};
 use super::suggest;
+use super::sysctl;
 use super::tree::{Entry, Node, Value, shorten};
 
 /// Changes to a workload from outside of its file.
@@ -104,6 +105,9 @@ fn target<'t>(name: &'t str, names: &Names<'_>, span: Span) -> Result<Target<'t>
         let in_file = |entry: &Entry| setting_name(&entry.key).as_ref() == Some(sysctl);
         SYSCTLS.contains(&sysctl.as_str()) || names.sysctl.iter().any(in_file)
     };
+    if let Some(problem) = sysctl::other_size(name, span) {
+        return Err(problem);
+    }
     let of_machine = name.strip_prefix("machine.").unwrap_or(name);
     if let Some(path) = of_machine.strip_prefix("device.") {
         return device_target(name, path, span);

@@ -1,9 +1,41 @@
-//! Values of settings: those in bytes may be written as sizes.
+//! Settings: names as they are known here, and values, of which those in bytes may be written as sizes.
 
 use super::error::{Problem, Result};
 use super::scope::Scope;
 use super::source::Span;
 use super::tree::{Node, shorten};
+use crate::kernel::setting_name;
+
+/// The name of a setting, which stands at `span`.
+pub(crate) fn name(text: &str, span: Span) -> Result<String> {
+    setting_name(text).ok_or_else(|| {
+        other_size(text, span).unwrap_or_else(|| {
+            Problem::new(
+                span,
+                format!(
+                    "expected the name of a setting, found \"{}\"",
+                    shorten(text)
+                ),
+                "write it without its prefix: page_cluster, dirty_ratio",
+            )
+        })
+    })
+}
+
+/// What is wrong with a setting of huge pages of another size than the PMD's (`hugepages-64kB/enabled`, 6.8); none if it
+/// is not one.
+pub(crate) fn other_size(text: &str, span: Span) -> Option<Problem> {
+    text.contains("hugepages-").then(|| {
+        Problem::new(
+            span,
+            format!(
+                "huge pages that are smaller than a PMD maps are not modelled, and not set in guests: found \"{}\"",
+                shorten(text)
+            ),
+            "leave it out: kernels from 6.8 on use none of these sizes unless they are told to",
+        )
+    })
+}
 
 /// The value of a setting as the kernel takes it. `text` stands at `span`.
 ///

@@ -11,7 +11,7 @@ use super::super::suggest;
 use super::super::sysctl;
 use super::super::tree::{Node, Value, shorten};
 use super::Body;
-use crate::kernel;
+use crate::kernel::is_setting;
 
 /// Comparison operators, the longer before its prefix.
 const COMPARISONS: [(&str, Cmp); 5] = [
@@ -237,7 +237,7 @@ impl Body<'_, '_> {
             return Err(wrong("a condition"));
         };
         let field = field.trim();
-        if !kernel::is_setting(field) {
+        if !is_setting(field) {
             return Err(wrong("a vmstat field before the comparison"));
         }
         let value = self.scope.count(&Node::text(node.span, bound.trim()))?;
@@ -302,16 +302,7 @@ impl Body<'_, '_> {
 
     pub(super) fn sysctl(&self, subject: &Node, fields: &Fields<'_, '_>) -> Result<Op> {
         let text = self.scope.text(subject)?;
-        let Some(name) = kernel::setting_name(&text) else {
-            return Err(Problem::new(
-                subject.span,
-                format!(
-                    "expected the name of a setting, found \"{}\"",
-                    shorten(&text)
-                ),
-                "write it without its prefix: { sysctl = \"page_cluster\", value = 3 }",
-            ));
-        };
+        let name = sysctl::name(&text, subject.span)?;
         let value = fields.need("value", "value = 3", |scope, node| {
             sysctl::value(&name, &scope.text(node)?, node.span, scope)
         })?;
