@@ -6,7 +6,8 @@
 //! 3. When a queue has run dry the disk waits up to 8 ms for the process's next request, but not for processes that
 //!    seek or think longer ([`habits`]): these are one workload, and the disk waits for the last of them alone.
 //! 4. Workloads take turns by the queue that has waited longest: sync, sync without waiting, async. A sync request that
-//!    arrives ends the turn of async ones at once; 16 async requests in a row do as well.
+//!    arrives ends the turn of async ones at once; 16 async requests in a row do as well. From 4.9 on a turn in which a
+//!    request is found expired goes on until the queue has given the device one.
 //! 5. The device gets four commands of the active queue, eight early in its slice, any number if no other queue has any. Reads
 //!    and writes are not mixed: async waits for sync in flight, and a sync queue that is waited for for async in flight.
 //!    Every 100 ms since a sync request last took more than 125 ms allow one more async command.
@@ -23,6 +24,7 @@ mod tests;
 
 use super::request::{Request, RequestId};
 use super::waiting::{Next, Waiting};
+use crate::kernel::ExpiredRequest;
 use crate::time::{MSEC, Nanos, TaskId};
 use habits::{SLICE_IDLE, Seeks, ThinkTime};
 use service::{ASYNC_QUEUE, CfqQueueId, Place, SLICE_SYNC, Service, WorkloadType};
@@ -81,6 +83,8 @@ struct Active {
     slice: Option<(Nanos, Nanos)>,
     served: u32,
     checked_fifo: bool,
+    /// A request was found expired: the turn does not end before the device has one of the queue.
+    must_dispatch: bool,
     /// The disk waits for its next request until then.
     idle_until: Option<Nanos>,
 }
@@ -96,6 +100,7 @@ impl Active {
 #[derive(Debug)]
 pub(super) struct Cfq {
     rotational: bool,
+    expired_request: ExpiredRequest,
     /// Commands at the device: async, sync.
     in_flight: [u32; 2],
     last_delayed_sync: Option<Nanos>,
@@ -109,9 +114,10 @@ pub(super) struct Cfq {
 }
 
 impl Cfq {
-    pub(super) fn new(rotational: bool) -> Cfq {
+    pub(super) fn new(rotational: bool, expired_request: ExpiredRequest) -> Cfq {
         Cfq {
             rotational,
+            expired_request,
             in_flight: [0; 2],
             last_delayed_sync: None,
             queues: Vec::new(),
@@ -253,7 +259,7 @@ impl Cfq {
         };
         let dry = self.queues[active.queue].waiting.is_empty();
         let noidle = |at| self.workload(at) == WorkloadType::SyncNoidle;
-        (new != ASYNC_QUEUE && active.queue == ASYNC_QUEUE)
+        (new != ASYNC_QUEUE && active.queue == ASYNC_QUEUE && !active.must_dispatch)
             || active.slice_used(now)
             || (self.service.serving == WorkloadType::SyncNoidle
                 && noidle(new)
@@ -290,14 +296,31 @@ impl Cfq {
                 slice: None,
                 served: 0,
                 checked_fifo: false,
+                must_dispatch: false,
                 idle_until: None,
             });
         }
-        if self.may_dispatch(now) {
-            self.dispatch(head, now)
-        } else {
-            Next::Empty
+        let found_before = match self.expired_request {
+            ExpiredRequest::Checked => None,
+            ExpiredRequest::HoldsTurn => self.check_fifo(now),
+        };
+        if let Some(active) = self.active.as_mut().filter(|_| found_before.is_some()) {
+            active.must_dispatch = true;
         }
+        if !self.may_dispatch(now) {
+            return Next::Empty;
+        }
+        let expired = found_before.or_else(|| self.check_fifo(now));
+        self.dispatch(expired, head, now)
+    }
+
+    /// Key of the oldest request of the active queue, if it has expired and the queue has not been asked in its turn
+    /// (`cfq_check_fifo`).
+    fn check_fifo(&mut self, now: Nanos) -> Option<u64> {
+        let active = self.active.as_mut()?;
+        let first = !std::mem::replace(&mut active.checked_fifo, true);
+        let waiting = &mut self.queues[active.queue].waiting;
+        waiting.expired(now).filter(|_| first)
     }
 
     /// Whether the active queue stays though it has nothing to give; it goes if its turn is over (`cfq_select_queue`).
@@ -308,7 +331,8 @@ impl Cfq {
             // The device may not idle for nobody's sake.
             return Some(Next::Empty);
         }
-        let (used, slice, idle_until) = (active.slice_used(now), active.slice, active.idle_until);
+        let used = active.slice_used(now) && !active.must_dispatch;
+        let (slice, idle_until) = (active.slice, active.idle_until);
         let queue = &mut self.queues[at];
         let dry = queue.waiting.is_empty();
         if !used {
@@ -374,23 +398,18 @@ impl Cfq {
     }
 
     /// `cfq_dispatch_request`
-    fn dispatch(&mut self, head: u64, now: Nanos) -> Next {
+    fn dispatch(&mut self, expired: Option<u64>, head: u64, now: Nanos) -> Next {
         let Some(active) = &mut self.active else {
             return Next::Empty;
         };
         let at = active.queue;
         let queue = &mut self.queues[at];
-        let expired = if active.checked_fifo {
-            None
-        } else {
-            queue.waiting.expired(now)
-        };
-        active.checked_fifo = true;
         let key = expired.or_else(|| nearest(&queue.waiting, head));
         let Some(id) = key.and_then(|key| queue.waiting.take(key)) else {
             return Next::Empty;
         };
         active.served += 1;
+        active.must_dispatch = false;
         let enough = at == ASYNC_QUEUE && active.served >= ASYNC_REQUESTS;
         queue.in_service += 1;
         self.queued -= 1;

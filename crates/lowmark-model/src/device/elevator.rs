@@ -4,6 +4,7 @@ use super::cfq::Cfq;
 use super::deadline::Deadline;
 use super::request::{Dir, Request, RequestId};
 use super::waiting::{Next, Waiting};
+use crate::kernel::ExpiredRequest;
 use crate::time::{Nanos, TaskId};
 use lowmark_spec::machine::{Device, Elevator as Kind};
 
@@ -16,11 +17,11 @@ pub(super) enum Elevator {
 }
 
 impl Elevator {
-    pub(super) fn new(device: &Device) -> Elevator {
+    pub(super) fn new(device: &Device, expired_request: ExpiredRequest) -> Elevator {
         match device.elevator {
             Kind::Noop => Elevator::Noop(Waiting::default()),
             Kind::Deadline => Elevator::Deadline(Deadline::default()),
-            Kind::Cfq => Elevator::Cfq(Cfq::new(device.rotational)),
+            Kind::Cfq => Elevator::Cfq(Cfq::new(device.rotational, expired_request)),
         }
     }
 

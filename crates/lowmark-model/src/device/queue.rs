@@ -136,7 +136,7 @@ impl BlockLayer {
         let queue = |device: &Device| Queue {
             disk: Disk::new(device),
             rotational: device.rotational,
-            elevator: Elevator::new(device),
+            elevator: Elevator::new(device, mechanisms.block.expired_request),
             requests: Vec::new(),
             unused: Vec::new(),
             tags: Tags::new(device.nr_requests, mechanisms.block.request_tags),

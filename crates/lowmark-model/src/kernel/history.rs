@@ -53,6 +53,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "cfq-expired-first",
+        version: v(4, 9),
+        commit: "3932a86b4b9d",
+        summary: "CFQ does not end the turn of async requests before one that has waited for too long",
+        effect: |m| {
+            m.block.expired_request = ExpiredRequest::HoldsTurn;
+        },
+    },
+    Change {
         name: "flush-large-plugged-requests",
         version: v(4, 10),
         commit: "50d24c34403c",

@@ -45,6 +45,14 @@ macro_rules! block {
                     /// The same, but eight of all sleepers for eight requests.
                     Batches = "batches",
                 }
+                /// What CFQ does when a queue whose turn it is has a request that has waited for longer than it may
+                /// (`cfq_dispatch_request`).
+                expired_request: ExpiredRequest {
+                    /// That request goes first, if the device may have one; a sync request that arrives before ends the turn of async ones.
+                    Checked = "checked",
+                    /// The turn goes on until the device has a request of the queue.
+                    HoldsTurn = "holds-turn",
+                }
                 /// Largest request that the block layer makes, whatever more its device takes (`BLK_DEF_MAX_SECTORS`). Its
                 /// pages are written when all of it is. Beyond 512 KiB it is for large folios: single pages are a segment
                 /// each.
