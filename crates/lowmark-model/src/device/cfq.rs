@@ -314,7 +314,7 @@ impl Cfq {
         self.dispatch(expired, head, now)
     }
 
-    /// Key of the oldest request of the active queue, if it has expired and the queue has not been asked in its turn
+    /// Key of the active queue's oldest request, if that request has expired and this is the first check of the turn
     /// (`cfq_check_fifo`).
     fn check_fifo(&mut self, now: Nanos) -> Option<u64> {
         let active = self.active.as_mut()?;
@@ -470,8 +470,8 @@ impl Cfq {
         }
     }
 
-    /// Ends the turn of the active queue (`__cfq_slice_expired`). With `keeps_rest` its next turn comes sooner by what is
-    /// left of its slice, or later by what it had too much.
+    /// Ends the turn of the active queue (`__cfq_slice_expired`). With `keeps_rest` the queue's next turn comes sooner by the
+    /// unused rest of the slice, or later by the time that the queue used beyond the slice.
     fn expire_active(&mut self, now: Nanos, keeps_rest: bool) {
         let Some(active) = self.active.take() else {
             return;

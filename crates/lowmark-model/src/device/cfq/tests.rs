@@ -271,7 +271,7 @@ fn an_expired_request_holds_the_turn_of_async_ones_from_4_9_on() {
             !bench.requests[next as usize].sync, async_first,
             "{rule:?}, {waited} ms"
         );
-        // One request is what the turn was held for: a sync one ends it now.
+        // The turn was held for one request: a sync request ends the turn of the async queue now.
         bench.submit(true, 2, 3 * APART);
         let turn = bench.cfq.active.as_ref().map(|active| active.queue);
         assert_ne!(turn, Some(ASYNC_QUEUE), "{rule:?}, {waited} ms");

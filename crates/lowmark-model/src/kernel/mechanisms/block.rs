@@ -48,9 +48,10 @@ macro_rules! block {
                 /// What CFQ does when a queue whose turn it is has a request that has waited for longer than it may
                 /// (`cfq_dispatch_request`).
                 expired_request: ExpiredRequest {
-                    /// That request goes first, if the device may have one; a sync request that arrives before ends the turn of async ones.
+                    /// CFQ gives the device that request first. A sync request that arrives before the device may have it ends
+                    /// the turn of the async queue.
                     Checked = "checked",
-                    /// The turn goes on until the device has a request of the queue.
+                    /// The same, but a sync request does not end the turn before the device has a request of the queue.
                     HoldsTurn = "holds-turn",
                 }
                 /// Largest request that the block layer makes, whatever more its device takes (`BLK_DEF_MAX_SECTORS`). Its
