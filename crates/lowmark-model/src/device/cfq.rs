@@ -7,7 +7,7 @@
 //!    seek or think longer ([`habits`]): these are one workload, and the disk waits for the last of them alone.
 //! 4. Workloads take turns by the queue that has waited longest: sync, sync without waiting, async. A sync request that
 //!    arrives ends the turn of async ones at once; 16 async requests in a row do as well.
-//! 5. The device gets four commands of the active queue, eight early in its slice, any number if nobody else has any. Reads
+//! 5. The device gets four commands of the active queue, eight early in its slice, any number if no other queue has any. Reads
 //!    and writes are not mixed: async waits for sync in flight, and a sync queue that is waited for for async in flight.
 //!    Every 100 ms since a sync request last took more than 125 ms allow one more async command.
 //! 6. Within the queue the next request is the nearest ahead of the head, or behind it at twice the distance within
@@ -162,7 +162,7 @@ impl Cfq {
         while self.queues.len() <= at {
             self.queues.push(Queue::new());
         }
-        self.end_vain_wait(now);
+        self.end_idle_wait(now);
         self.queues[at]
             .waiting
             .insert(id, request.start, now + expire);
@@ -180,9 +180,9 @@ impl Cfq {
         }
     }
 
-    /// The disk waited for the active queue, nothing came, and nothing else was there to be served meanwhile
+    /// Ends the turn of an active queue for which the disk has waited long enough, while no other queue had requests
     /// (`cfq_idle_slice_timer`).
-    fn end_vain_wait(&mut self, now: Nanos) {
+    fn end_idle_wait(&mut self, now: Nanos) {
         let Some(active) = &self.active else {
             return;
         };
@@ -212,8 +212,8 @@ impl Cfq {
         }
     }
 
-    /// What a request says of the habits of its process, and whether the disk waits for it then
-    /// (`cfq_update_idle_window`).
+    /// Notes how long the process of a request has thought and how far it has seeked, and decides by that whether the
+    /// disk waits for the process's next request (`cfq_update_idle_window`).
     fn learn(&mut self, at: CfqQueueId, request: &Request, now: Nanos) {
         let queue = &mut self.queues[at];
         queue.think_time.arrived(now);
@@ -319,7 +319,7 @@ impl Cfq {
                 return Some(Next::IdleUntil(until));
             }
             if idle_until.is_some() {
-                // cfq_idle_slice_timer: the wait was in vain.
+                // cfq_idle_slice_timer: no request came while the disk waited.
                 queue.deep = false;
             } else {
                 // The device is much faster than a queue that seeks can use.
@@ -451,8 +451,8 @@ impl Cfq {
         }
     }
 
-    /// The turn of the active queue is over: what is left of its slice it has next time if it could not help that
-    /// (`__cfq_slice_expired`).
+    /// Ends the turn of the active queue (`__cfq_slice_expired`). With `keeps_rest` its next turn comes sooner by what is
+    /// left of its slice, or later by what it had too much.
     fn expire_active(&mut self, now: Nanos, keeps_rest: bool) {
         let Some(active) = self.active.take() else {
             return;

@@ -1,5 +1,5 @@
-//! What the completely fair queueing elevator remembers of a process: how long it thinks between its requests, and
-//! whether it seeks.
+//! What the completely fair queueing elevator remembers of a process: how long the process thinks between its requests,
+//! and how far they are apart.
 
 use crate::time::{MSEC, Nanos};
 use lowmark_spec::machine::PAGE_SIZE;

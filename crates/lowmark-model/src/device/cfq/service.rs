@@ -6,7 +6,7 @@ use crate::time::{MSEC, Nanos};
 use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
 
-/// Slice of a queue whose requests somebody waits for, at the priority that all have (`cfq_slice_sync`).
+/// Slice of a queue whose requests a task waits for, at the priority that all have (`cfq_slice_sync`).
 pub(super) const SLICE_SYNC: Nanos = 100 * MSEC;
 /// The same of the queue of the others (`cfq_slice_async`).
 const SLICE_ASYNC: Nanos = 40 * MSEC;
@@ -28,7 +28,7 @@ pub(super) const ASYNC_QUEUE: CfqQueueId = 0;
 /// A type of workload (`enum wl_type_t`), in the order in which they are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum WorkloadType {
-    /// Requests that nobody waits for.
+    /// Requests that no task waits for.
     Async,
     /// Of processes that seek, or think long: the disk does not wait for one of them alone.
     SyncNoidle,
@@ -42,7 +42,7 @@ const TYPES: [WorkloadType; 3] = [
     WorkloadType::Sync,
 ];
 
-/// Place of a queue: what the tree is sorted by, and the order of arrival among equals.
+/// Place of a queue in its tree: the key that trees are sorted by, and the order of arrival among equal keys.
 pub(super) type Place = (i64, u64);
 
 /// The queues of one type that have requests, the active one among them (`struct cfq_rb_root`).
@@ -103,7 +103,7 @@ impl Service {
         self.trees.iter().map(ServiceTree::len).sum()
     }
 
-    /// Those of them whose requests somebody waits for (`busy_sync_queues`).
+    /// Those of them whose requests a task waits for (`busy_sync_queues`).
     pub(super) fn busy_sync(&self) -> usize {
         self.busy() - self[WorkloadType::Async].len()
     }

@@ -1,4 +1,4 @@
-//! Who is served when, on a disk that takes 8 ms to position and 1 ms for a request.
+//! Which queue is served when, on a disk that takes 8 ms to position and 1 ms for a request.
 
 use super::super::request::Dir;
 use super::super::virtio::Tables;
@@ -181,6 +181,19 @@ fn the_disk_waits_for_a_process_that_comes_back() {
         .windows(2)
         .all(|pair| pair[1].1 - pair[0].1 <= POSITION + TRANSFER + SLICE_IDLE);
     assert!(waited, "{:?}", bench.served);
+
+    // The first read is done, and that of the other process waits 2^20 pages away.
+    let mut bench = Bench::new(&[0, 0]);
+    assert_eq!(bench.fill(), None);
+    assert_eq!(bench.taken, [0]);
+    bench.taken.clear();
+    bench.serve(0);
+    let until = bench.now + SLICE_IDLE;
+    assert_eq!(bench.fill(), Some(until));
+    assert!(bench.taken.is_empty());
+    bench.now = until;
+    assert_eq!(bench.fill(), None);
+    assert_eq!(bench.taken, [1], "it has waited for long enough");
 }
 
 /// When the slice of a reader is over its queue is empty: the disk gets as many async requests as it takes. Then the

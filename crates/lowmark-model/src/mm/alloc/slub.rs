@@ -7,7 +7,7 @@
 //! 3. A full slab of which an object is freed is set aside by that CPU. When it has too many, all of them go to the
 //!    partly used ones, and of these the empty ones back to the page allocator, but for a few.
 //!
-//! Slabs of all nodes are in the same lists. [`waiting`] is about those who may wait for memory.
+//! Slabs of all nodes are in the same lists. [`waiting`] has the allocations that may wait for memory.
 
 mod waiting;
 

@@ -1,9 +1,10 @@
-//! Objects for those who may wait for memory, and nodes of trees that are kept for those who may not.
+//! Allocations of objects that may wait for memory, and nodes of trees that CPUs keep for allocations that may not.
 //!
-//! 1. A slab of the cache's order is allocated if there is a block at once; what is done for one else depends on the
-//!    kernel. Without it, memory is reclaimed for the smallest slab that holds an object.
-//! 2. To 4.19 a CPU keeps nodes of trees. Whoever is about to add a page to a file fills up the CPU's store first, and may
-//!    wait for memory; the insertion, which may not, takes from the store.
+//! 1. A slab of the cache's order is allocated if there is a free block at once; whether the allocation wakes kswapd or
+//!    reclaims to get one depends on the kernel. Without a block, memory is reclaimed for the smallest slab that holds an
+//!    object.
+//! 2. To 4.19 a CPU keeps nodes of trees. A task that is about to add a page to a file fills up the CPU's store first, and
+//!    may wait for memory; the insertion, which may not, takes from the store.
 
 use super::{Cache, NO_OBJECT, Object, Slub, get_order};
 use crate::ids::NodeId;
