@@ -537,7 +537,7 @@ impl Queue {
 
     /// `get_request` without waiting.
     fn get_request(&mut self, io: &Io, submitter: TaskId, now: Nanos) -> Option<RequestId> {
-        if !self.tags.take(io.sync) {
+        if !self.tags.take(io.sync, submitter, now) {
             return None;
         }
         let id = self.unused.pop().unwrap_or_else(|| {

@@ -1,17 +1,38 @@
 //! How many requests of a queue may be under way, and who waits for one.
 //!
 //! - To 4.20 (`struct request_list`) requests with a waiter and those without are counted apart, and one that is done
-//!   lets one sleeper go on. That a sleeper may then take more than there are (`ioc_batching`) is left out.
+//!   lets one sleeper go on. A task that took the last one or had to sleep may then take more than there are, half as many
+//!   again at most, and those that came meanwhile wait (`ioc_batching`). That CFQ lets the task that it waits for
+//!   take one in any case (`ELV_MQUEUE_MUST`) is left out.
 //! - From 5.0 on (`struct sbitmap_queue` of blk-mq) both share the tags of the queue. Sleepers spread over eight wait
 //!   queues and are woken for eight requests that are done, so that each finds several to take. Nothing is congested.
 
 use crate::kernel::RequestTags;
-use crate::time::{Sched, WaitQueue};
+use crate::time::{MSEC, Nanos, Sched, TaskId, WaitQueue};
+use std::collections::BTreeMap;
 
 /// Wait queues of tags (`SBQ_WAIT_QUEUES`).
 const WAIT_QUEUES: usize = 8;
 /// Requests for which sleepers are woken at most (`SBQ_WAKE_BATCH`).
 const WAKE_BATCH: u32 = 8;
+
+/// Requests that a task may take though the queue is full (`BLK_BATCH_REQ`), in what time (`BLK_BATCH_TIME`).
+const BATCH_REQUESTS: u32 = 32;
+const BATCH_TIME: Nanos = 20 * MSEC;
+
+/// What a task may take of a queue that is full (`nr_batch_requests` and `last_waited` of `struct io_context`).
+#[derive(Debug, Clone, Copy)]
+struct Batch {
+    left: u32,
+    since: Nanos,
+}
+
+impl Batch {
+    /// `ioc_batching`
+    fn goes_on(self, now: Nanos) -> bool {
+        self.left == BATCH_REQUESTS || (self.left > 0 && now < self.since + BATCH_TIME)
+    }
+}
 
 /// The requests of a queue.
 #[derive(Debug)]
@@ -22,6 +43,11 @@ pub(super) struct Tags {
     /// Under way: async, sync; with shared tags all are in the first.
     used: [u32; 2],
     congested: [bool; 2],
+    /// The last request of a class was taken: only batches go on (`blk_rl_full`).
+    full: [bool; 2],
+    batches: BTreeMap<TaskId, Batch>,
+    /// Who has slept for a request and has a batch from when it goes on.
+    slept: Vec<TaskId>,
     waits: [WaitQueue; WAIT_QUEUES],
     /// Where the next sleeper goes.
     wait_index: usize,
@@ -38,6 +64,9 @@ impl Tags {
             nr_requests,
             used: [0; 2],
             congested: [false; 2],
+            full: [false; 2],
+            batches: BTreeMap::new(),
+            slept: Vec::new(),
             waits: Default::default(),
             wait_index: 0,
             wake_index: 0,
@@ -60,19 +89,61 @@ impl Tags {
         self.congested[usize::from(sync)] = congested;
     }
 
-    /// Takes one, if there is one.
-    pub(super) fn take(&mut self, sync: bool) -> bool {
+    /// Takes one for a task, if there is one for it.
+    pub(super) fn take(&mut self, sync: bool, task: TaskId, now: Nanos) -> bool {
         let class = self.class(sync);
-        if self.used[class] >= self.nr_requests {
+        if self.rule == RequestTags::Classes {
+            return self.take_of_class(class, task, now);
+        }
+        let there = self.used[class] < self.nr_requests;
+        self.used[class] += u32::from(there);
+        there
+    }
+
+    /// `get_request` of `struct request_list`.
+    fn take_of_class(&mut self, class: usize, task: TaskId, now: Nanos) -> bool {
+        if let Some(at) = self.slept.iter().position(|&slept| slept == task) {
+            self.slept.swap_remove(at);
+            self.start_batch(task, now);
+        }
+        let (nr, with_it) = (self.nr_requests, self.used[class] + 1);
+        if with_it >= nr {
+            if !self.full[class] {
+                self.full[class] = true;
+                self.start_batch(task, now);
+            } else if !self.has_batch(task, now) {
+                return false;
+            }
+        }
+        // blk_queue_congestion_threshold: on at 7/8 + 1.
+        self.congested[class] |= with_it > nr - nr / 8;
+        if self.used[class] >= 3 * nr / 2 {
             return false;
         }
-        self.used[class] += 1;
-        if self.rule == RequestTags::Classes {
-            // blk_queue_congestion_threshold: on at 7/8 + 1.
-            let on = self.nr_requests - self.nr_requests / 8;
-            self.congested[class] |= self.used[class] > on;
+        self.used[class] = with_it;
+        if self.has_batch(task, now)
+            && let Some(batch) = self.batches.get_mut(&task)
+        {
+            batch.left -= 1;
         }
         true
+    }
+
+    fn has_batch(&self, task: TaskId, now: Nanos) -> bool {
+        self.batches
+            .get(&task)
+            .is_some_and(|batch| batch.goes_on(now))
+    }
+
+    /// `ioc_set_batching`
+    fn start_batch(&mut self, task: TaskId, now: Nanos) {
+        if !self.has_batch(task, now) {
+            let batch = Batch {
+                left: BATCH_REQUESTS,
+                since: now,
+            };
+            self.batches.insert(task, batch);
+        }
     }
 
     /// Gives one back. True if those who wait for the end of congestion are to be woken, which is at every
@@ -89,6 +160,7 @@ impl Tags {
                 }
                 if self.used[class] < nr {
                     self.waits[class].wake_one(sched);
+                    self.full[class] = false;
                 }
                 uncongested
             }
@@ -106,7 +178,10 @@ impl Tags {
     /// Blocks the current task until it is worth trying again.
     pub(super) fn wait(&mut self, sched: &mut Sched, sync: bool) {
         let queue = match self.rule {
-            RequestTags::Classes => self.class(sync),
+            RequestTags::Classes => {
+                self.slept.push(sched.current());
+                self.class(sync)
+            }
             RequestTags::QueueBatches | RequestTags::Batches => {
                 let queue = self.wait_index;
                 self.wait_index = (queue + 1) % WAIT_QUEUES;
@@ -190,11 +265,11 @@ mod tests {
         let kernel = versions::at(Version::known(version).expect("known"));
         let mut sched = Sched::new(4, 250, crate::time::SwitchCosts::default(), kernel.sched);
         let mut tags = Tags::new(256, kernel.block.request_tags);
-        (0..256).for_each(|_| assert!(tags.take(sync)));
+        (0..256).for_each(|_| assert!(tags.take(sync, TaskId(9), 0)));
         let sleepers: Vec<_> = (0..3).map(|_| sched.add("t".into(), false)).collect();
-        for _ in &sleepers {
+        for &sleeper in &sleepers {
             sched.next_ready().expect("it has a CPU");
-            assert!(!tags.take(sync));
+            assert!(!tags.take(sync, sleeper, 0));
             tags.wait(&mut sched, sync);
         }
         let blocked = |sched: &Sched| {
@@ -223,10 +298,38 @@ mod tests {
         for (version, own) in [("v4.17", true), ("v5.0", false), ("v6.18", false)] {
             let kernel = versions::at(Version::known(version).expect("known"));
             let mut tags = Tags::new(128, kernel.block.request_tags);
-            (0..128).for_each(|_| assert!(tags.take(false)));
-            assert_eq!(tags.take(true), own, "{version}");
+            (0..128).for_each(|_| assert!(tags.take(false, TaskId(1), 0)));
+            assert_eq!(tags.take(true, TaskId(2), 0), own, "{version}");
             assert_eq!(tags.congested(false), own, "{version}");
             assert!(!tags.congested(true));
         }
+    }
+
+    /// By hand, of 128: the task that takes the last one may take 31 more within 20 ms, and others wait; one that has slept
+    /// has 32 as well, but nobody gets the 193rd.
+    #[test]
+    fn who_took_the_last_or_slept_has_a_batch() {
+        let kernel = versions::at(Version::known("v3.2").expect("known"));
+        let mut sched = Sched::new(4, 250, crate::time::SwitchCosts::default(), kernel.sched);
+        let (first, second) = (TaskId(7), sched.add("second".into(), false));
+        let mut tags = Tags::new(128, kernel.block.request_tags);
+        let taken = |tags: &mut Tags, task, now| {
+            (0..500).take_while(|_| tags.take(false, task, now)).count()
+        };
+        assert_eq!(taken(&mut tags, first, 0), 127 + 32);
+        sched.next_ready().expect("it has a CPU");
+        assert!(!tags.take(false, second, 0));
+        tags.wait(&mut sched, false);
+        for _ in 0..31 {
+            tags.give_back(&mut sched, false);
+        }
+        assert_eq!(tags.used(), 128);
+        assert!(!tags.take(false, first, BATCH_TIME), "its batch is over");
+        assert_eq!(taken(&mut tags, second, BATCH_TIME), 32);
+        let third = TaskId(8);
+        tags.slept.push(third);
+        assert_eq!(taken(&mut tags, third, BATCH_TIME), 192 - 160);
+        tags.slept.push(first);
+        assert_eq!(taken(&mut tags, first, 9 * BATCH_TIME), 0);
     }
 }
