@@ -171,13 +171,17 @@ const V3_2: [Row; 7] = [
     row(1, (9045, 100), 14.5, 324, 63, 90_432),
     row(2, (9070, 100), 18.3, 195, 105, 43_252),
     // What the pause of ten is between a quarter of the longest and the longest is history: within one run of the
-    // simulation it is 26 to 61 ms (5th and 95th percentile). That of a hundred is, too: on five boots of the model's machine
-    // their calls differ by up to a quarter, with the free pages that CPUs keep and without.
+    // simulation it is 26 to 61 ms (5th and 95th percentile). That of fifty and of a hundred is, too: on five boots of the
+    // model's machine the calls of a hundred differ by up to a quarter, with the free pages that CPUs keep and without, and
+    // fifty pause for 41.3 to 47.0 ms, 41.5 to 50.7 with the batches of `ioc_batching`, which the simulation has not.
     Row {
         near: 30.0,
         ..row(10, (9105, 100), 38.8, 80, 256, 8_652)
     },
-    row(50, (9170, 100), 39.1, 16, 1278, 1_760),
+    Row {
+        near: 30.0,
+        ..row(50, (9170, 100), 39.1, 16, 1278, 1_760)
+    },
     Row {
         near: 30.0,
         ..row(100, (9220, 100), 73.2, 15, 1365, 900)
@@ -240,8 +244,8 @@ fn rests_as_simulated(kernel: &str, row: &Row) {
     let rates = dirtied_by_task(&recording, from);
     assert_eq!(rates.len() as u64, row.n);
     // 0.02 up to 3.2. In the simulation a thousand of 3.4 come to 0.018, twenty times as much as any others; in the model
-    // to 0.02 or, at the higher base rate, 0.035.
-    let most = if many_on_3_4 { 400 } else { 200 };
+    // to 0.02 or, at the higher base rate, to 0.030 to 0.058, by the boot.
+    let most = if many_on_3_4 { 700 } else { 200 };
     assert!(
         spread(&rates) < most,
         "{}: {}",
@@ -419,7 +423,7 @@ fn after_boot_a_writer_rests_lower() {
     );
     let [mean, least, most] = share(&recording, 240);
     let text = format!("{mean} ({least} to {most})");
-    assert!(mean.abs_diff(8_400) <= 100, "{text}");
+    assert!(mean.abs_diff(8_400) <= 125, "{text}");
     let [_, _, peak] = share(&recording, 0);
     assert!(peak.abs_diff(8_850) <= 150, "{peak}");
 }
