@@ -168,6 +168,7 @@ pub fn example_scenario() -> Scenario {
         offset: 0,
         advice: None,
         lock: false,
+        exec: false,
     };
     let touch = Op::Touch {
         map: 0,

@@ -105,6 +105,7 @@ fn body() -> impl Strategy<Value = Vec<Stmt>> {
                         offset: 0,
                         advice: None,
                         lock: false,
+                        exec: false,
                     },
                     touch(Access::Write, Order::Seq, pages - skip),
                     touch(access, order, count),

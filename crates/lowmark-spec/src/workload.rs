@@ -325,6 +325,7 @@ pub enum Op {
         offset: u64,
         advice: Option<Advice>,
         lock: bool,
+        exec: bool,
     },
     /// munmap(2) of the whole map, or of `range` repeated every `every` bytes
     Unmap {

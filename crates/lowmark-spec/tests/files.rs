@@ -131,7 +131,8 @@ fn swap_seq_rand() {
                 length: 256_000 * 4096,
                 offset: 0,
                 advice: None,
-                lock: false
+                lock: false,
+                exec: false
             },
             &Op::Phase(0),
             &Op::Touch {

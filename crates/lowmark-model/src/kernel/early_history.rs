@@ -215,6 +215,24 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
+        name: "activate-shared",
+        version: v(3, 3),
+        commit: "34dbc67a644f",
+        summary: "a file's page that was referenced through several mappings is activated at once",
+        effect: |m| {
+            m.reclaim.shared_references = SharedReferences::AtOnce;
+        },
+    },
+    Change {
+        name: "activate-executable",
+        version: v(3, 3),
+        commit: "c909e99364c8",
+        summary: "a file's page that was referenced through an executable mapping is activated at once",
+        effect: |m| {
+            m.reclaim.executable_references = ExecutableReferences::AtOnce;
+        },
+    },
+    Change {
         name: "swappiness-zero",
         version: v(3, 5),
         commit: "fe35004fbf9e",

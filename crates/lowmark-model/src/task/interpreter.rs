@@ -208,8 +208,9 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             offset,
             advice,
             lock,
+            exec,
         } => {
-            maps::map_region(context, *map, *kind, *length, *offset, *advice).await?;
+            maps::map_region(context, *map, *kind, *length, *offset, *exec, *advice).await?;
             if *lock {
                 mlock::mlock(context, *map, true, None).await?;
             }

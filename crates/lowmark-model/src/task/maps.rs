@@ -23,6 +23,7 @@ pub(super) async fn map_region(
     kind: MapKind,
     length: u64,
     offset: u64,
+    exec: bool,
     advice: Option<Advice>,
 ) -> Result<(), Stop> {
     unmap(context, map).await;
@@ -53,7 +54,7 @@ pub(super) async fn map_region(
                 readahead: Default::default(),
                 offset: (offset / PAGE_SIZE) as u32,
                 file,
-                parts: Parts::default(),
+                parts: Parts::new(exec),
             });
             if let Some(advice) = advice {
                 let pages = 0..pages as u32;

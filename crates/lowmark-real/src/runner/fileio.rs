@@ -199,7 +199,7 @@ fn buffer(context: &mut Context, block: u64, kind: FileKind) -> io::Result<Buffe
     if let Some(buffer) = kept.filter(|b| b.kind == kind && b.memory.length() >= block) {
         return Ok(buffer);
     }
-    let mut memory = Mapping::new(&Backing::AnonPrivate, block.max(PAGE_SIZE))?;
+    let mut memory = Mapping::new(&Backing::AnonPrivate, block.max(PAGE_SIZE), false)?;
     fill(memory.as_buffer(), kind);
     Ok(Buffer { memory, kind })
 }

@@ -171,10 +171,11 @@ fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
             offset,
             advice,
             lock,
+            exec,
         } => {
             // An old map of the name goes first, as on the model.
             context.maps[*map] = None;
-            let region = new_region(context, *kind, *length, *offset)?;
+            let region = new_region(context, *kind, *length, *offset, *exec)?;
             if let Some(advice) = advice {
                 region.mapping.advise(*advice, whole(&region))?;
             }
@@ -326,7 +327,13 @@ fn whole(region: &Region) -> Range {
     }
 }
 
-fn new_region(context: &Context, kind: MapKind, length: u64, offset: u64) -> Result<Region, Stop> {
+fn new_region(
+    context: &Context,
+    kind: MapKind,
+    length: u64,
+    offset: u64,
+    exec: bool,
+) -> Result<Region, Stop> {
     let files = &context.program.files;
     let file = match kind {
         MapKind::FileShared(file) | MapKind::FilePrivate(file) => {
@@ -341,7 +348,7 @@ fn new_region(context: &Context, kind: MapKind, length: u64, offset: u64) -> Res
         (MapKind::FilePrivate(_), Some(file)) => Backing::FilePrivate(file, offset),
         _ => Backing::AnonPrivate,
     };
-    let mapping = Mapping::new(&backing, length)?;
+    let mapping = Mapping::new(&backing, length, exec)?;
     if context.program.pin {
         // New maps of a pinned process are pinned too; those of the workload must not be.
         let all = Range {

@@ -49,8 +49,9 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// mmap(2) of `length` bytes, rounded up to pages. One of 2 MiB or more begins where a huge page can, so that what a
-    /// workload does at a multiple of `HPAGE` is done to whole ones.
-    pub(super) fn new(backing: &Backing<'_>, length: u64) -> io::Result<Mapping> {
+    /// workload does at a multiple of `HPAGE` is done to whole ones. With `exec` its pages may be executed, which no
+    /// workload does.
+    pub(super) fn new(backing: &Backing<'_>, length: u64, exec: bool) -> io::Result<Mapping> {
         let length = length.next_multiple_of(PAGE_SIZE);
         let aligned = length >= HUGE_PAGE;
         let room = length + if aligned { HUGE_PAGE - PAGE_SIZE } else { 0 };
@@ -73,7 +74,8 @@ impl Mapping {
                 let _ = unsafe { mm::munmap(start.cast(), bytes) };
             }
         };
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        let mut prot = ProtFlags::READ | ProtFlags::WRITE;
+        prot.set(ProtFlags::EXEC, exec);
         let map = |flags: MapFlags, file: Option<(&File, u64)>| {
             let flags = flags | MapFlags::FIXED;
             // SAFETY: replaces what was reserved above; files are only ever touched through volatile accesses, so it
@@ -414,7 +416,8 @@ mod tests {
 
     #[test]
     fn a_mapping_keeps_what_is_stored() {
-        let mapping = Mapping::new(&Backing::AnonPrivate, 5 * PAGE_SIZE - 1).expect("memory");
+        let mapping =
+            Mapping::new(&Backing::AnonPrivate, 5 * PAGE_SIZE - 1, false).expect("memory");
         assert_eq!(mapping.length(), 5 * PAGE_SIZE);
         assert_eq!(mapping.load(4096), 0);
         mapping.store(4096, 7);
@@ -439,7 +442,7 @@ mod tests {
     fn a_large_mapping_begins_at_a_huge_page() {
         let length = 5 * HUGE_PAGE + PAGE_SIZE;
         let mappings: Vec<Mapping> = (0..5)
-            .map(|_| Mapping::new(&Backing::AnonPrivate, length).expect("memory"))
+            .map(|_| Mapping::new(&Backing::AnonPrivate, length, false).expect("memory"))
             .collect();
         for mapping in &mappings {
             assert_eq!(mapping.length(), length);
@@ -451,14 +454,14 @@ mod tests {
             mapping.store(0, 1);
             mapping.store(length - 1, 1);
         }
-        let small = Mapping::new(&Backing::AnonShared, PAGE_SIZE).expect("memory");
+        let small = Mapping::new(&Backing::AnonShared, PAGE_SIZE, false).expect("memory");
         small.store(0, 1);
     }
 
     #[test]
     #[should_panic(expected = "inside the mapping")]
     fn nothing_outside_is_touched() {
-        let mapping = Mapping::new(&Backing::AnonShared, PAGE_SIZE).expect("memory");
+        let mapping = Mapping::new(&Backing::AnonShared, PAGE_SIZE, false).expect("memory");
         mapping.store(PAGE_SIZE, 1);
     }
 }

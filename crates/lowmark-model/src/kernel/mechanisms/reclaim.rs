@@ -41,6 +41,21 @@ macro_rules! reclaim {
                     /// None; anonymous pages, too, have to be found referenced twice.
                     SecondLook = "second-look",
                 }
+                /// When a file's page at the inactive tail is activated that was referenced through several mappings
+                /// (`page_check_references`).
+                shared_references: SharedReferences {
+                    /// When it is found referenced a second time, like others.
+                    SecondLook = "second-look",
+                    /// At once.
+                    AtOnce = "at-once",
+                }
+                /// The same of one that was referenced through a mapping that may be executed.
+                executable_references: ExecutableReferences {
+                    /// When it is found referenced a second time, like others.
+                    SecondLook = "second-look",
+                    /// At once.
+                    AtOnce = "at-once",
+                }
                 /// What reclaim does about a page whose mappings another task is changing (`folio_referenced`).
                 rmap_lock: RmapLock {
                     /// It waits; in the model it goes on.

@@ -29,6 +29,8 @@ pub(crate) struct Part {
     pub(crate) locked: bool,
     /// How a file is read ahead (`VM_RAND_READ`, `VM_SEQ_READ`).
     pub(crate) reads: ReadAdvice,
+    /// It is mapped to be executed (`VM_EXEC`).
+    pub(crate) executable: bool,
     /// References count when reclaim asks who uses a page (`vma_has_recency`).
     pub(crate) recency: bool,
 }
@@ -41,6 +43,7 @@ impl Default for Part {
             huge: HugeAdvice::None,
             locked: false,
             reads: ReadAdvice::Normal,
+            executable: false,
             recency: true,
         }
     }
@@ -55,6 +58,17 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// Of a region that mmap(2) makes, with `PROT_EXEC` or without.
+    pub(crate) fn new(executable: bool) -> Parts {
+        Parts {
+            first: Part {
+                executable,
+                ..Part::default()
+            },
+            later: Vec::new(),
+        }
+    }
+
     /// The part that a page is in.
     #[inline]
     pub(crate) fn at(&self, page: u32) -> Part {

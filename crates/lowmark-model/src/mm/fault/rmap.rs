@@ -1,9 +1,29 @@
 //! From a page to the PTEs that map it (`mm/rmap.c`).
 
 use crate::mm::Mm;
+use crate::mm::fault::parts::Part;
 use crate::mm::frames::page::Page;
 use crate::mm::frames::pte::Pte;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
+
+/// What the PTEs of a page say when reclaim asks for references.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct References {
+    /// PTEs that were young, in regions whose references count.
+    pub(crate) young: u32,
+    /// One of them is in a region that is mapped to be executed.
+    pub(crate) executable: bool,
+}
+
+impl References {
+    /// A look at what a part of a region has of a page (`page_referenced_one`).
+    fn add(&mut self, young: bool, part: Part) {
+        if young && part.recency {
+            self.young += 1;
+            self.executable |= part.executable;
+        }
+    }
+}
 
 impl Mm {
     /// The PTE of a mapped anonymous page.
@@ -38,22 +58,23 @@ impl Mm {
     /// `page_referenced`: how many PTEs were young, in regions whose references count; all are old afterwards. All that
     /// a region has of a large folio count once (`folio_referenced_one`).
     #[inline]
-    pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> u32 {
+    pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> References {
         let page = self.pages[pfn];
         match page.is_mapped() {
             _ if page.order() > 0 => self.large_folio_referenced(pfn),
             true => self.mapped_page_referenced(pfn, page),
-            false => 0,
+            false => References::default(),
         }
     }
 
-    fn mapped_page_referenced(&mut self, pfn: Pfn, page: Page) -> u32 {
+    fn mapped_page_referenced(&mut self, pfn: Pfn, page: Page) -> References {
+        let mut references = References::default();
         if page.is_anon() {
             let (vma, index) = self.mappings.of(page.owner);
             let region = &mut self.vmas[vma];
-            return u32::from(
-                region.ptes[index].test_and_clear_young() && region.parts.at(index as u32).recency,
-            );
+            let young = region.ptes[index].test_and_clear_young();
+            references.add(young, region.parts.at(index as u32));
+            return references;
         }
         let file = !page.has(flag::SWAPBACKED);
         let (mappers, index) = if file {
@@ -63,7 +84,6 @@ impl Mm {
             let (object, index) = self.mappings.of(page.owner);
             (&self.shmem[object].mappers, index)
         };
-        let mut young = 0;
         for &vma in mappers {
             let region = &mut self.vmas[vma as usize];
             let begin = if file { region.offset as usize } else { 0 };
@@ -71,39 +91,39 @@ impl Mm {
             if let Some(pte) = region.ptes.get_mut(at)
                 && pte.frame() == Some(pfn)
             {
-                let recency = region.parts.at(at as u32).recency;
-                young += u32::from(pte.test_and_clear_young() && recency);
+                references.add(pte.test_and_clear_young(), region.parts.at(at as u32));
             }
         }
-        young
+        references
     }
 
     #[cold]
-    fn large_folio_referenced(&mut self, head: Pfn) -> u32 {
+    fn large_folio_referenced(&mut self, head: Pfn) -> References {
         let page = self.pages[head];
+        let mut references = References::default();
         if page.owner == UNMAPPED {
-            return 0;
+            return references;
         }
         if page.is_anon() {
-            return u32::from(self.huge_page_referenced(head));
+            references.young = u32::from(self.huge_page_referenced(head));
+            return references;
         }
         let (inode, index) = self.file_of(&page);
-        let mut referenced = 0;
         for &vma in &self.inodes[inode].mappers {
             let region = &mut self.vmas[vma as usize];
-            let mut young = false;
+            let mut of_region = References::default();
             for (index, pfn) in (index..).zip(self.pages.folio(head)) {
                 let at = index.wrapping_sub(region.offset) as usize;
                 if let Some(pte) = region.ptes.get_mut(at)
                     && pte.frame() == Some(pfn)
                 {
-                    let recency = region.parts.at(at as u32).recency;
-                    young |= pte.test_and_clear_young() && recency;
+                    of_region.add(pte.test_and_clear_young(), region.parts.at(at as u32));
                 }
             }
-            referenced += u32::from(young);
+            references.young += of_region.young.min(1);
+            references.executable |= of_region.executable;
         }
-        referenced
+        references
     }
 
     fn huge_page_referenced(&mut self, head: Pfn) -> bool {

@@ -103,7 +103,7 @@ impl Body<'_, '_> {
         let offset = fields.or("offset", Scope::page_offset, 0)?;
         let (kind, length) = match kind {
             Kind::AnonPrivate | Kind::AnonShared => {
-                for key in ["file", "offset"] {
+                for key in ["file", "offset", "exec"] {
                     fields.refuse(
                         key,
                         "but an anonymous map has no file",
@@ -161,6 +161,7 @@ impl Body<'_, '_> {
         };
         let advice = fields.maybe("advice", advice)?;
         let lock = fields.or("lock", Scope::flag, false)?;
+        let exec = fields.or("exec", Scope::flag, false)?;
         let map = self.flow.map(self.scope, subject, length)?;
         Ok(Op::Map {
             map,
@@ -169,6 +170,7 @@ impl Body<'_, '_> {
             offset,
             advice,
             lock,
+            exec,
         })
     }
 

@@ -28,7 +28,10 @@ use flow::Flow;
 
 /// Every statement with its other parameters.
 pub const STATEMENTS: [(&str, &[&str]); 43] = [
-    ("map", &["kind", "file", "size", "offset", "advice", "lock"]),
+    (
+        "map",
+        &["kind", "file", "size", "offset", "advice", "lock", "exec"],
+    ),
     ("unmap", &["offset", "length", "every"]),
     ("punch", &["offset", "length", "every"]),
     (

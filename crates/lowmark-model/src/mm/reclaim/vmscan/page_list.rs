@@ -12,9 +12,11 @@
 use super::{Batch, ScanControl};
 use crate::device::Io;
 use crate::kernel::{
-    Lazyfree, PageReferences, RmapLock, RotatingSwap, SwapSlots, TailWriteback, ThpScan,
+    ExecutableReferences, Lazyfree, PageReferences, RmapLock, RotatingSwap, SharedReferences,
+    SwapSlots, TailWriteback, ThpScan,
 };
 use crate::mm::Mm;
+use crate::mm::fault::rmap::References;
 use crate::mm::fault::shmem::ShmemSlot;
 use crate::mm::huge_memory::SplitTime;
 use crate::mm::io;
@@ -193,18 +195,23 @@ impl Mm {
         {
             return Some(Fate::Keep);
         }
-        let young = self.page_referenced(pfn);
+        let References { young, executable } = self.page_referenced(pfn);
+        let reclaim = &self.kernel.mechanisms.reclaim;
+        let shared = young > 1 && reclaim.shared_references == SharedReferences::AtOnce;
         let page = &mut self.pages[pfn];
+        let executable = executable
+            && !page.has(flag::SWAPBACKED)
+            && reclaim.executable_references == ExecutableReferences::AtOnce;
         let referenced = page.test_and_clear(flag::REFERENCED);
         if young == 0 || sc.mode.is_lumpy() {
             return None;
         }
-        let at_once = match self.kernel.mechanisms.reclaim.page_references {
+        let at_once = match reclaim.page_references {
             PageReferences::Anon => page.is_anon(),
             PageReferences::SwapBacked => page.has(flag::SWAPBACKED),
             PageReferences::SecondLook => false,
         };
-        if at_once || referenced || young > 1 {
+        if at_once || referenced || shared || executable {
             return Some(Fate::Activate);
         }
         page.set(flag::REFERENCED);

@@ -5,11 +5,12 @@ mod blocks;
 mod isolate;
 mod scan_count;
 
-use super::{DEF_PRIORITY, ScanControl, Target, lumpy, page_list, throttle};
+use super::{Batch, DEF_PRIORITY, ScanControl, Target, lumpy, page_list, throttle};
 use crate::kernel::{
     BatchStall, IsolatedWait, ReclaimPlug, ScanBalance, ScanControlTime, ScanTarget,
 };
 use crate::mm::Mm;
+use crate::mm::fault::rmap::References;
 use crate::mm::types::{Lru, SWAP_CLUSTER_MAX, flag};
 use crate::mm::writeback::page_writeback::throttle_vm_writeout;
 use crate::time::SECOND;
@@ -136,7 +137,8 @@ pub(crate) async fn age_active_anon(sys: &Sys, target: Target, sc: &ScanControl)
     }
 }
 
-/// Active pages go to the inactive list; only executable file mappings that were used stay.
+/// Active pages go to the inactive list; only those of files that were used through an executable mapping stay
+/// (8cab4754d24a, 2.6.31).
 async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &ScanControl) {
     let (skip_cost, cost) = {
         let world = &mut *sys.world();
@@ -149,33 +151,30 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         } = world.isolate(target, lru, take, sc, &mut batch);
         let zone = world.mm.zones[target.zone].kind as usize;
         world.mm.stat.pgrefill[zone] += scanned;
+        let Deactivated { referenced, kept } = world.mm.deactivate(&batch);
         if let Some(counts) = world.mm.memcg_counts(target.lruvec) {
             counts.pgrefill += scanned;
-            counts.pgdeactivate += taken;
-        }
-        let mut referenced = 0;
-        // Since 264e90cc07f1 (5.8) only those count that stay, executable mappings, of which there are none here.
-        let counts = world.mm.kernel.mechanisms.reclaim.scan_balance == ScanBalance::Rotated;
-        for &pfn in &batch {
-            if world.mm.page_referenced(pfn) > 0 && counts {
-                referenced += world.mm.pages[pfn].folio_nr_pages();
-            }
-            let page = &mut world.mm.pages[pfn];
-            page.clear(flag::ACTIVE);
-            page.set(flag::WORKINGSET);
+            counts.pgdeactivate += taken - kept;
         }
         world.mm.lru_add_all(target.lruvec, &batch);
         let kind = usize::from(lru.is_file());
+        // Since 264e90cc07f1 (5.8) only those count that stay.
+        let referenced = match world.mm.kernel.mechanisms.reclaim.scan_balance {
+            ScanBalance::Rotated => referenced,
+            ScanBalance::IoCost | ScanBalance::WorkCost => kept,
+        };
         world.mm.lruvecs[target.lruvec].classic().recent_rotated[kind] += referenced;
+        if kept > 0 {
+            world.mm.note_cost(target.lruvec, lru.is_file(), 0, kept);
+        }
         world.mm.isolated(target.lruvec)[kind] -= by_kind[kind];
-        world.mm.stat.pgdeactivate += taken;
+        world.mm.stat.pgdeactivate += taken - kept;
         world.trace(Kind::LruShrinkActive, |world| {
             vec![
                 (Field::Nid, world.mm.zones[target.zone].node.into()),
                 (Field::NrTaken, taken),
-                // Nothing is mapped to be executed.
-                (Field::NrActive, 0),
-                (Field::NrDeactivated, taken),
+                (Field::NrActive, kept),
+                (Field::NrDeactivated, taken - kept),
                 (Field::NrReferenced, referenced),
                 (Field::Priority, u64::from(sc.priority)),
                 (Field::Flags, reclaim_flags(lru, false)),
@@ -189,6 +188,37 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         sys.charge_locked(skip_cost).await;
     }
     sys.charge_kernel(cost).await;
+}
+
+/// Pages of a batch from an active list.
+#[derive(Debug, Clone, Copy, Default)]
+struct Deactivated {
+    /// Used since the last look.
+    referenced: u64,
+    /// Those of them that stay active.
+    kept: u64,
+}
+
+impl Mm {
+    /// Says of each page of a batch on which list it goes.
+    fn deactivate(&mut self, batch: &Batch) -> Deactivated {
+        let mut pages = Deactivated::default();
+        for &pfn in batch {
+            let References { young, executable } = self.page_referenced(pfn);
+            let page = &mut self.pages[pfn];
+            let count = page.folio_nr_pages();
+            if young > 0 {
+                pages.referenced += count;
+            }
+            if executable && !page.has(flag::SWAPBACKED) {
+                pages.kept += count;
+                continue;
+            }
+            page.clear(flag::ACTIVE);
+            page.set(flag::WORKINGSET);
+        }
+        pages
+    }
 }
 
 /// Waits while too many pages are in the hands of other reclaimers. False: there is nothing to scan after that.
