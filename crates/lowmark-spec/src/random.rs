@@ -4,6 +4,8 @@
 //! on every backend.
 
 use crate::workload::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A stream of random numbers (SplitMix64: Steele, Lea and Flood, OOPSLA 2014).
 #[derive(Debug, Clone)]
@@ -223,6 +225,19 @@ impl Modulus {
 pub struct Zipf {
     /// For each column: the threshold in 2⁻³² and the alias rank.
     columns: Vec<(u32, u32)>,
+}
+
+/// Distributions that were asked for, each made once: that takes longer than some thousand draws.
+#[derive(Debug, Default)]
+pub struct ZipfTables(BTreeMap<(u64, u32), Arc<Zipf>>);
+
+impl ZipfTables {
+    /// [`Zipf::new`]
+    pub fn of(&mut self, n: u64, theta_milli: u32) -> Arc<Zipf> {
+        let table = self.0.entry((n, theta_milli));
+        let made = table.or_insert_with(|| Arc::new(Zipf::new(n, theta_milli)));
+        Arc::clone(made)
+    }
 }
 
 impl Zipf {

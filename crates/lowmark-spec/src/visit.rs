@@ -1,7 +1,8 @@
 //! The order in which units (pages, blocks, files) are visited, the same on every backend.
 
-use crate::random::{Modulus, NORMAL_FRACTION, Stream, Zipf};
+use crate::random::{Modulus, NORMAL_FRACTION, Stream, Zipf, ZipfTables};
 use crate::workload::Order;
+use std::sync::Arc;
 
 /// A page that a touch statement came to: what backends must agree on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +38,7 @@ pub enum Visit {
     /// Rank r is unit (r · factor + shift) mod n: a seeded permutation.
     Zipf {
         /// Draws ranks.
-        ranks: Zipf,
+        ranks: Arc<Zipf>,
         /// Coprime to n.
         factor: u64,
         /// Where rank 0 lies.
@@ -62,8 +63,9 @@ pub enum Visit {
 }
 
 impl Visit {
-    /// The visits of `units` units, at least one. `zipf` draws its permutation from the stream.
-    pub fn new(order: Order, units: u64, stream: &mut Stream) -> Visit {
+    /// The visits of `units` units, at least one. `zipf` draws its permutation from the stream, and its distribution is one
+    /// of `tables`.
+    pub fn new(order: Order, units: u64, stream: &mut Stream, tables: &mut ZipfTables) -> Visit {
         match order {
             Order::Seq => Visit::Seq { next: 0 },
             Order::Reverse => Visit::Reverse { next: units },
@@ -75,7 +77,7 @@ impl Visit {
                 }
                 let shift = stream.below(units);
                 Visit::Zipf {
-                    ranks: Zipf::new(units, theta),
+                    ranks: tables.of(units, theta),
                     factor,
                     shift,
                     modulus: Modulus::new(units),
@@ -144,7 +146,7 @@ mod tests {
 
     fn visits(order: Order, units: u64, count: usize) -> Vec<u64> {
         let mut stream = Stream::new(0, "t", 0);
-        let mut visit = Visit::new(order, units, &mut stream);
+        let mut visit = Visit::new(order, units, &mut stream, &mut ZipfTables::default());
         (0..count).map(|_| visit.next(units, &mut stream)).collect()
     }
 

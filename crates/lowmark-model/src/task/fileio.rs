@@ -191,8 +191,9 @@ fn pick(context: &mut Context, stmt: &Stmt, file: FileRef) -> usize {
         _ => {
             let stream = &mut context.stream;
             let visit = context.picks.entry(key);
+            let tables = &mut world.workload.zipf_tables;
             visit
-                .or_insert_with(|| Visit::new(order, files, stream))
+                .or_insert_with(|| Visit::new(order, files, stream, tables))
                 .next(files, stream)
         }
     };
@@ -290,7 +291,10 @@ async fn blocks(
     }
     let gfp = Gfp::user(sys.world().sched.current_node());
     let mut pace = io.rate.map(|rate| Pace::new(rate, sys.world().sched.now()));
-    let mut visit = (way != Way::Append).then(|| Visit::new(io.order, units, &mut context.stream));
+    let mut visit = (way != Way::Append).then(|| {
+        let tables = &mut sys.world().workload.zipf_tables;
+        Visit::new(io.order, units, &mut context.stream, tables)
+    });
     for _ in 0..total {
         let (start, length) = match &mut visit {
             Some(visit) => {

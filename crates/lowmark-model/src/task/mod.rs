@@ -24,6 +24,7 @@ pub use support::{Unsupported, unsupported};
 use crate::mm::types::Pfn;
 use crate::time::{Nanos, TaskId, WaitQueue};
 use lowmark_record::Phase;
+use lowmark_spec::random::ZipfTables;
 use lowmark_spec::visit::Touched;
 use std::collections::BTreeMap;
 
@@ -53,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) wchar: u64,
     /// Files.
     pub(crate) files: Files,
+    /// Distributions of what statements pick by `zipf`.
+    pub(crate) zipf_tables: ZipfTables,
     /// Every touch in order, if they are wanted.
     pub(crate) touched: Option<Vec<Touched>>,
     /// Scratch for finished requests.

@@ -15,7 +15,7 @@ use crate::time::Mode;
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::pace::Pace;
-use lowmark_spec::random::Stream;
+use lowmark_spec::random::{Stream, ZipfTables};
 use lowmark_spec::visit::{Touched, Visit};
 use lowmark_spec::workload::{Access, Amount, Range, Touch};
 
@@ -39,8 +39,15 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// A walk over `units` from the beginning of the range, of which `total` are visited.
-    fn new(vma: u32, what: &Touch, units: u64, total: u64, stream: &'a mut Stream) -> Walk<'a> {
-        let visit = Visit::new(what.order, units, stream);
+    fn new(
+        vma: u32,
+        what: &Touch,
+        units: u64,
+        total: u64,
+        stream: &'a mut Stream,
+        tables: &mut ZipfTables,
+    ) -> Walk<'a> {
+        let visit = Visit::new(what.order, units, stream, tables);
         let offset = what.range.as_ref().map_or(0, |range| range.offset);
         Walk {
             vma,
@@ -236,7 +243,10 @@ pub(super) async fn touch(
         thread: context.thread,
         page: 0,
     };
-    let mut walk = Walk::new(vma, &what, units, total, &mut context.stream);
+    let mut walk = {
+        let tables = &mut sys.world().workload.zipf_tables;
+        Walk::new(vma, &what, units, total, &mut context.stream, tables)
+    };
     let mut pace = (what.rate).map(|rate| Pace::new(rate, sys.world().sched.now()));
     let mut left = total;
     // Whether the task has only touched pages since it last went on.

@@ -7,6 +7,7 @@ use super::sys::{self, Backing, Mapping};
 use super::time;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::pace::Pace;
+use lowmark_spec::random::ZipfTables;
 use lowmark_spec::visit::Visit;
 use lowmark_spec::workload::{Amount, FileId, FileIo, FileKind, FileRef, Op, Order, Stmt};
 use std::fs::{self, File};
@@ -136,7 +137,7 @@ fn transfer(context: &mut Context, stmt: &Stmt, io: &FileIo, way: Way) -> Result
         if units == 0 {
             return Ok(());
         }
-        let mut visit = Visit::new(io.order, units, &mut stream);
+        let mut visit = Visit::new(io.order, units, &mut stream, &mut ZipfTables::default());
         for _ in 0..total {
             let offset = visit.next(units, &mut stream) * io.block;
             let length = match io.direct {
@@ -221,7 +222,7 @@ fn pick(context: &mut Context, stmt: &Stmt, file: FileRef) -> Target {
             let stream = &mut context.stream;
             let visit = context.picks.entry(turn);
             visit
-                .or_insert_with(|| Visit::new(order, files, stream))
+                .or_insert_with(|| Visit::new(order, files, stream, &mut ZipfTables::default()))
                 .next(files, stream)
         }
     };

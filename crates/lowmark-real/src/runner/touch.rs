@@ -5,7 +5,7 @@ use super::report::{self, Line, now_ns};
 use super::time;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::pace::Pace;
-use lowmark_spec::random::Stream;
+use lowmark_spec::random::{Stream, ZipfTables};
 use lowmark_spec::visit::Visit;
 use lowmark_spec::workload::{Access, Amount, FileKind, MapKind, Range, Touch};
 
@@ -36,7 +36,7 @@ impl<'a> Offsets<'a> {
             return None;
         }
         Some(Offsets {
-            visit: Visit::new(what.order, units, stream),
+            visit: Visit::new(what.order, units, stream, &mut ZipfTables::default()),
             units,
             first: range.offset,
             step,
