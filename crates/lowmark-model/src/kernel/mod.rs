@@ -6,8 +6,8 @@
 //!
 //! What the model lacks is no mechanism: [`coverage`] lists it.
 //!
-//! To add a mechanism: an enum (or a variant), a row in the history, one `match` where the kernel has
-//! its `if`, a test.
+//! To add a mechanism: an enum (or a variant), a row in the history, one `match` or one predicate with a name where the
+//! kernel has its `if`, a test.
 
 mod block_history;
 mod change;
