@@ -307,13 +307,7 @@ async fn shrink_inactive_list(
             // Where a huge page is scanned as one more pages may be reclaimed than scanned.
             scanned.saturating_sub(outcome.reclaimed),
         );
-        sc.found.taken += taken;
-        sc.found.writeback += outcome.writeback;
-        sc.found.immediate += outcome.immediate;
-        sc.found.file_taken += if lru.is_file() { taken } else { 0 };
-        sc.found.dirty += outcome.dirty;
-        sc.found.unqueued += outcome.unqueued;
-        sc.found.congested += outcome.congested;
+        sc.found.add_batch(lru, taken, &outcome);
     }
     stall_on_writeback(sys, target, taken, &outcome, sc).await;
     trace_shrink_inactive(sys, target, lru, scanned, &outcome, sc);
