@@ -127,15 +127,8 @@ impl Spawned {
 impl World {
     /// A small machine with swap, under a kernel as it was released.
     pub(crate) fn of_version(version: &str) -> World {
-        let spec = lowmark_spec::KernelSpec {
-            text: version.into(),
-            version: version.into(),
-            toggles: Vec::new(),
-            sysctl: Default::default(),
-        };
         let machine = Machine::small(64 << 20, 64 << 20);
-        let kernel = Kernel::resolve(&spec).expect("a kernel of the model");
-        World::new(&machine, kernel, Trace::new(None))
+        World::new(&machine, Kernel::named(version), Trace::new(None))
     }
 }
 

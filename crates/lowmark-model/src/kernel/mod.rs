@@ -49,3 +49,12 @@ pub struct Kernel {
     /// Its settings.
     pub sysctl: Sysctl,
 }
+
+#[cfg(test)]
+impl Kernel {
+    /// The kernel that a text names as `--kernel` does, for tests.
+    pub(crate) fn named(text: &str) -> Kernel {
+        let spec = lowmark_spec::KernelSpec::parse(text).expect("a kernel's name");
+        Kernel::resolve(&spec).expect("a kernel of the model")
+    }
+}

@@ -217,7 +217,7 @@ mod tests {
     use crate::mm::types::ZoneType;
     use crate::trace::Trace;
     use crate::world::World;
-    use lowmark_spec::{KernelSpec, Machine};
+    use lowmark_spec::Machine;
 
     #[test]
     fn small_shares_are_scanned_when_they_make_a_batch() {
@@ -231,7 +231,7 @@ mod tests {
     /// yet; none where everything is scanned.
     fn shares(version: &str, swappiness: u32, priority: u32) -> Option<([u64; 2], u64)> {
         let text = format!("{version},swappiness={swappiness}");
-        let kernel = Kernel::resolve(&KernelSpec::parse(&text).unwrap()).unwrap();
+        let kernel = Kernel::named(&text);
         let machine = Machine::small(64 << 20, 64 << 20);
         let mut world = World::new(&machine, kernel, Trace::new(None));
         let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, 0, ZoneType::High);
