@@ -11,7 +11,6 @@ use lowmark_spec::workload::{
     Access, Amount, MapKind, Op, Order, Sharing, Start, Stmt, Task, Touch, Workload,
 };
 use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
-use std::collections::BTreeMap;
 
 /// One mebibyte.
 pub(crate) const MIB: u64 = 1 << 20;
@@ -93,15 +92,8 @@ impl Case {
         Scenario {
             params: Vec::new(),
             machine: Machine::small(self.ram, self.swap),
-            kernel: KernelSpec {
-                text: KERNEL.into(),
-                version: KERNEL.into(),
-                toggles: Vec::new(),
-                sysctl: BTreeMap::from([(
-                    "page_cluster".to_owned(),
-                    self.page_cluster.to_string(),
-                )]),
-            },
+            kernel: KernelSpec::parse(&format!("{KERNEL},page_cluster={}", self.page_cluster))
+                .expect("a kernel"),
             workload: workload(body),
             seed: SEED,
             phase: 0,

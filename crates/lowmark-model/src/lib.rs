@@ -185,12 +185,7 @@ pub fn example_scenario() -> Scenario {
     Scenario {
         params: Vec::new(),
         machine: lowmark_spec::Machine::small(16 << 20, 64 << 20),
-        kernel: lowmark_spec::KernelSpec {
-            text: "v3.6".into(),
-            version: "v3.6".into(),
-            toggles: Vec::new(),
-            sysctl: Default::default(),
-        },
+        kernel: lowmark_spec::KernelSpec::parse("v3.6").expect("a kernel"),
         workload: Workload {
             name: "example".into(),
             title: "A mapping larger than memory, twice".into(),

@@ -13,6 +13,7 @@ use crate::mm::compaction::Value;
 use crate::mm::io::PageWaiters;
 use crate::mm::io::bio::BioSet;
 use crate::mm::reclaim::vmscan::Batch;
+use crate::mm::types::Pfn;
 use crate::mm::writeback::fs_writeback::ListLocks;
 use crate::mm::writeback::page_writeback::Dirtying;
 use crate::nfs::{Nfs, Signal};
@@ -96,6 +97,8 @@ pub(crate) struct World {
     pub(crate) workload: crate::task::Shared,
     /// Memory for batches of isolated pages.
     pub(crate) batches: Vec<Batch>,
+    /// Memory for the pages of a request that is done.
+    done_pages: Vec<Pfn>,
     /// Bodies of tasks that the executor has not taken over yet.
     pub(crate) spawned: Spawned,
     jiffy: Nanos,
@@ -124,15 +127,8 @@ impl Spawned {
 impl World {
     /// A small machine with swap, under a kernel as it was released.
     pub(crate) fn of_version(version: &str) -> World {
-        let spec = lowmark_spec::KernelSpec {
-            text: version.into(),
-            version: version.into(),
-            toggles: Vec::new(),
-            sysctl: Default::default(),
-        };
         let machine = Machine::small(64 << 20, 64 << 20);
-        let kernel = Kernel::resolve(&spec).expect("a kernel of the model");
-        World::new(&machine, kernel, Trace::new(None))
+        World::new(&machine, Kernel::named(version), Trace::new(None))
     }
 }
 
@@ -178,6 +174,7 @@ impl World {
             bios,
             workload: Default::default(),
             batches: Vec::new(),
+            done_pages: Vec::new(),
             spawned: Spawned::default(),
             jiffy: SECOND / u64::from(machine.hz),
             over: None,
@@ -262,13 +259,13 @@ impl World {
         match interrupt {
             Interrupt::RequestDone { queue, request } => {
                 self.unmap_request(queue, request);
-                let mut pages = std::mem::take(&mut self.workload.done_pages);
+                let mut pages = std::mem::take(&mut self.done_pages);
                 let completed = self
                     .block
                     .complete(&mut self.sched, queue, request, &mut pages);
                 self.end_io(&completed, &pages);
                 pages.clear();
-                self.workload.done_pages = pages;
+                self.done_pages = pages;
                 self.block.run_queue(&mut self.sched, queue);
             }
             Interrupt::RunQueue { queue } => self.block.run_queue(&mut self.sched, queue),

@@ -48,7 +48,7 @@ fn kswapd_works_for_a_small_zone_that_was_boosted() {
 
 /// Shared memory needs nodes of a tree, which are reclaimable: in 6.1, when memory runs short, a pageblock of ZONE_DMA
 /// becomes theirs, and what movable pages then take of it boosts the zone. Whether that is when there is too little left
-/// in it hangs on where in its slab the CPU is, hence on how many pages there are before: a third of the runs goes past
+/// in it depends on where in its slab the CPU is, hence on how many pages there are before: a third of the runs goes past
 /// the pages of DMA32. Without slabs none does.
 #[test]
 fn nodes_of_trees_boost_a_small_zone() {

@@ -232,7 +232,7 @@ fn a_small_group_runs_out_of_clean_memory_before_it_knows() {
     let looks = of_group(&recording);
     let [limit, dirty] = [Field::Limit, Field::Dirty].map(|field| median(&looks, field));
     assert!((760..=840).contains(&limit), "{limit}, of the kernel 800");
-    // In the guests 3968. How much there is when it is counted first hangs on when that is; all there can be is 4096.
+    // In the guests 3968. How much there is when it is counted first depends on when that is; all there can be is 4096.
     assert!((2 * limit..=4_096).contains(&dirty), "{dirty}");
     let current = beside_guest("v6.18+group_dirty_stats=current", "16M");
     assert_eq!(current.outcome, Outcome::Completed);

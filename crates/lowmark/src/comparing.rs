@@ -99,12 +99,7 @@ mod tests {
 
     fn scenario(version: &Version) -> Scenario {
         let mut scenario = lowmark_model::example_scenario();
-        scenario.kernel = KernelSpec {
-            text: version.to_string(),
-            version: version.to_string(),
-            toggles: Vec::new(),
-            sysctl: Default::default(),
-        };
+        scenario.kernel = KernelSpec::parse(&version.to_string()).expect("a release");
         scenario
     }
 

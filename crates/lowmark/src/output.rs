@@ -29,7 +29,8 @@ impl Page {
         } else {
             Box::new(PlainStyle)
         };
-        let width = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
+        let columns = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| size.ws_col);
+        let width = (columns > 0).then_some(usize::from(columns));
         Page { style, width }
     }
 

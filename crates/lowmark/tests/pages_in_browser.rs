@@ -1,12 +1,14 @@
 //! Pages in a headless browser, at a phone's width and at a screen's, in the light and in the dark: nothing is wider than the
 //! page, nothing is complained of, nothing is asked of a network, and keyboards reach what scrolls.
 //!
-//! Without a browser the tests are ignored, which the summary says. With `LOWMARK_PAGES=DIR` screenshots go there, and
-//! the want of a browser is an error: `make pages`.
+//! Without a browser the tests are ignored, which the summary says and `LOWMARK_CI=1` makes an error. With
+//! `LOWMARK_PAGES=DIR` screenshots go there, and the want of a browser is an error as well: `make pages`.
 
 #[path = "browser/mod.rs"]
 mod browser;
 mod common;
+#[path = "../../../tests/needed.rs"]
+mod needed;
 
 use browser::Browser;
 use common::Place;
@@ -35,21 +37,23 @@ const SHOTS: [(&str, &str, &str); 9] = [
     ("reproduce", "phone", "light"),
 ];
 
+const NO_BROWSER: &str = "no Chromium in the PATH, and LOWMARK_BROWSER names none";
+
 fn main() {
     let arguments = Arguments::from_args();
     let shots = std::env::var_os("LOWMARK_PAGES").map(PathBuf::from);
     let program = browser::find();
     let tests = match (program, &shots) {
         (None, None) => {
-            eprintln!(
-                "no Chromium in the PATH, and LOWMARK_BROWSER names none: pages are not looked at"
-            );
-            vec![Trial::test("pages_fit_and_are_quiet", || Ok(())).with_ignored_flag(true)]
+            eprintln!("{NO_BROWSER}: pages are not looked at");
+            let nothing = Trial::test("pages_fit_and_are_quiet", || {
+                needed::absent(NO_BROWSER);
+                Ok(())
+            });
+            vec![nothing.with_ignored_flag(!needed::required())]
         }
         (None, Some(_)) => vec![Trial::test("there_is_a_browser", || {
-            Err(Failed::from(
-                "no Chromium in the PATH, and LOWMARK_BROWSER names none",
-            ))
+            Err(Failed::from(NO_BROWSER))
         })],
         (Some(program), _) => vec![Trial::test("pages_fit_and_are_quiet", move || {
             look(program, shots.as_deref());

@@ -39,8 +39,8 @@ mod tests {
     use super::*;
     use crate::fs::Mounts;
     use crate::kernel::{Kernel, XfsAhead};
+    use lowmark_spec::Machine;
     use lowmark_spec::machine::{Device, FileSystem};
-    use lowmark_spec::{KernelSpec, Machine};
 
     /// For a page with and without blocks, brought by kswapd and by a task.
     fn of(kind: FsKind, version: &str) -> [Writepage; 4] {
@@ -51,8 +51,7 @@ mod tests {
             kind,
             device: Some(0),
         }];
-        let spec = KernelSpec::parse(version).expect("a kernel");
-        let kernel = Kernel::resolve(&spec).expect("one that the model has");
+        let kernel = Kernel::named(version);
         let mut mounts = Mounts::new(&machine, XfsAhead::FileSize);
         [(true, true), (false, true), (true, false), (false, false)].map(|(blocks, kswapd)| {
             let files = &kernel.mechanisms.files;

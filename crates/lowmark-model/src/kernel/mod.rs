@@ -6,8 +6,8 @@
 //!
 //! What the model lacks is no mechanism: [`coverage`] lists it.
 //!
-//! To add a mechanism: an enum (or a variant), a row in the history, one `match` where the kernel has
-//! its `if`, a test.
+//! To add a mechanism: an enum (or a variant), a row in the history, one `match` or one predicate with a name where the
+//! kernel has its `if`, a test.
 
 mod block_history;
 mod change;
@@ -48,4 +48,13 @@ pub struct Kernel {
     pub coverage: Coverage,
     /// Its settings.
     pub sysctl: Sysctl,
+}
+
+#[cfg(test)]
+impl Kernel {
+    /// The kernel that a text names as `--kernel` does, for tests.
+    pub(crate) fn named(text: &str) -> Kernel {
+        let spec = lowmark_spec::KernelSpec::parse(text).expect("a kernel's name");
+        Kernel::resolve(&spec).expect("a kernel of the model")
+    }
 }

@@ -242,14 +242,10 @@ mod tests {
     #[test]
     fn swappiness_goes_further_from_5_8_on() {
         let kernel = |version: &str| {
-            let mut spec = lowmark_spec::KernelSpec {
-                text: version.into(),
-                version: version.into(),
-                toggles: Vec::new(),
-                sysctl: Default::default(),
-            };
-            spec.sysctl.insert("swappiness".into(), "150".into());
-            crate::kernel::Kernel::resolve(&spec)
+            let text = format!("{version},swappiness=150");
+            crate::kernel::Kernel::resolve(
+                &lowmark_spec::KernelSpec::parse(&text).expect("a kernel"),
+            )
         };
         assert_eq!(
             kernel("v6.1").map(|kernel| kernel.sysctl.swappiness),

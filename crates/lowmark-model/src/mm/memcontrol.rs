@@ -23,7 +23,7 @@ mod soft;
 mod stats;
 mod walk;
 
-use crate::ids::{LruvecId, MemcgId};
+use crate::ids::{LruvecId, MemcgId, NodeId};
 pub(crate) use charge::{alloc_charged, alloc_folio_charged, charge_folio};
 pub(crate) use events::{Event, Reclaimer};
 pub(crate) use high::handle_over_high;
@@ -301,7 +301,7 @@ impl Mm {
             self.lruvecs.push(Default::default());
         }
         let soft = match specs.iter().any(|spec| spec.soft.is_some()) {
-            true => soft::SoftLimits::new(groups.len(), self.sets, cpus),
+            true => soft::SoftLimits::new(groups.len(), self.nodes.len(), cpus),
             false => soft::SoftLimits::default(),
         };
         self.memcontrol = Memcontrol {
@@ -355,8 +355,8 @@ impl Mm {
     }
 
     /// Where caches have the lists of a group on a node.
-    pub(in crate::mm) fn cache_place(&self, node: usize, memcg: MemcgId) -> usize {
-        node + self.nodes.len() * usize::from(memcg)
+    pub(in crate::mm) fn cache_place(&self, node: NodeId, memcg: MemcgId) -> usize {
+        usize::from(node) + self.nodes.len() * usize::from(memcg)
     }
 
     /// The group that lists belong to (`lruvec_memcg`).

@@ -194,6 +194,19 @@ impl Lru {
         Self::EVICTABLE[2 * usize::from(file) + usize::from(active)]
     }
 
+    /// The inactive and the active list of anonymous pages, or of pages of files.
+    pub(crate) fn of_type(file: bool) -> [Lru; 2] {
+        [false, true].map(|active| Lru::new(file, active))
+    }
+
+    /// Anonymous pages and pages of files, of counts by list.
+    pub(crate) fn by_type(counts: &[u64; 4]) -> [u64; 2] {
+        [false, true].map(|file| {
+            let [inactive, active] = Lru::of_type(file);
+            counts[inactive as usize] + counts[active as usize]
+        })
+    }
+
     pub(crate) fn is_active(self) -> bool {
         matches!(self, Lru::ActiveAnon | Lru::ActiveFile)
     }

@@ -359,7 +359,6 @@ impl VmStat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lowmark_spec::KernelSpec;
 
     /// Names of what a kernel counts of reclaim, and their values, of which each zone has another.
     fn named(version: &str) -> Vec<(String, u64)> {
@@ -369,8 +368,7 @@ mod tests {
             pgsteal_direct: [3, 40, 500, 6000],
             ..VmStat::default()
         };
-        let spec = KernelSpec::parse(version).expect("a kernel");
-        let kernel = Kernel::resolve(&spec).expect("one that the model has");
+        let kernel = Kernel::named(version);
         let counters = stat.by_name(&kernel, "movable");
         let own = counters.into_iter().filter(|(name, count)| {
             *count > 0 && (name.contains("steal") || name.starts_with("pgscan_kswapd"))
@@ -422,8 +420,7 @@ mod tests {
     #[test]
     fn compaction_is_counted_under_the_names_of_its_era() {
         let names = |version: &str| -> Vec<String> {
-            let kernel = Kernel::resolve(&KernelSpec::parse(version).expect("a kernel"));
-            let counters = VmStat::default().by_name(&kernel.expect("one of the model"), "movable");
+            let counters = VmStat::default().by_name(&Kernel::named(version), "movable");
             let own = |name: &String| name.starts_with("compact_") || name.starts_with("pgmig");
             counters.into_keys().filter(own).collect()
         };

@@ -21,7 +21,6 @@ pub use since::Later;
 pub(crate) use since::later;
 pub use support::{Unsupported, unsupported};
 
-use crate::mm::types::Pfn;
 use crate::time::{Nanos, TaskId, WaitQueue};
 use lowmark_record::Phase;
 use lowmark_spec::random::ZipfTables;
@@ -58,8 +57,6 @@ pub(crate) struct Shared {
     pub(crate) zipf_tables: ZipfTables,
     /// Every touch in order, if they are wanted.
     pub(crate) touched: Option<Vec<Touched>>,
-    /// Scratch for finished requests.
-    pub(crate) done_pages: Vec<Pfn>,
 }
 
 impl Shared {

@@ -160,7 +160,7 @@ impl Bisection {
         })
     }
 
-    /// What a subset has more than another.
+    /// The figure of a subset less that of another.
     fn more(&self, metric: &Metric, subset: Subset, than: Subset) -> Option<Tested> {
         self.tested(metric, &[(1.0, subset), (-1.0, than)])
     }

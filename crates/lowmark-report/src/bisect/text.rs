@@ -231,7 +231,7 @@ impl Verdict {
         let unconfirmed: Vec<String> = unconfirmed.map(|it| self.name(&it.changes)).collect();
         if !unconfirmed.is_empty() {
             remarks.push(format!(
-                "? {}: shows in one place only, or in opposite directions: what it does hangs on the other changes.",
+                "? {}: shows in one place only, or in opposite directions: what it does depends on the other changes.",
                 unconfirmed.join(", ")
             ));
         }

@@ -1,7 +1,7 @@
 //! What a setting changes on both: the same load and kernel with two values of it.
 //!
 //! 1. Twins belong together that have the same workload, kernel and machine, and parameters that differ in one value.
-//! 2. The effect on a counter is what the median of the second has more than that of the first. It is judged if it
+//! 2. The effect on a counter is the median of the second less the median of the first. It is judged if it
 //!    is beyond the kernel's spread: no run of the one lies within the range of the other, there are two runs of each
 //!    at least, and the medians are a tenth of the greater and a batch of reclaim ([`SIZE_MIN`]) apart.
 //! 3. The model is right in its sign if its own difference has that sign, and in its size if that is within

@@ -2,9 +2,9 @@
 //!
 //! 1. Of each side the median, the least and the greatest count, as some loads have two ways to go and a mean would
 //!    be neither.
-//! 2. The error is what the model's median has more than the kernel's, as a part of that. Where the kernel's is 0
-//!    and the model's is not, it is 1. Where the kernel's runs fall into two groups, the error is from the median of the
-//!    group that is nearer.
+//! 2. The error is the difference between the model's median and the kernel's, as a part of the kernel's; it is negative
+//!    where the model's is the smaller one. Where the kernel's is 0 and the model's is not, the error is 1. Where the
+//!    kernel's runs fall into two groups, the error is from the median of the group that is nearer.
 //! 3. A run of the kernel is not always as near to the others as the model is asked to be. How often one is says how
 //!    much can be asked for.
 
@@ -186,7 +186,7 @@ impl Metric {
     }
 }
 
-/// What the model has more than the kernel, as a part of that.
+/// The difference between the model's count and the kernel's, as a part of the kernel's; 1 where the kernel's alone is 0.
 pub(super) fn error(model: f64, kernel: f64) -> f64 {
     match (kernel > 0.0, model > 0.0) {
         (true, _) => (model - kernel) / kernel,

@@ -41,6 +41,7 @@ macro_rules! block {
                     /// Async and sync requests are counted apart; each request that is done wakes one sleeper.
                     Classes = "classes",
                     /// Both share the tags (blk-mq); the sleepers of one of eight wait queues, when it has counted eight.
+                    /// No queue is ever congested, so that a congestion wait always takes its full timeout.
                     QueueBatches = "queue-batches",
                     /// The same, but eight of all sleepers for eight requests.
                     Batches = "batches",

@@ -147,7 +147,8 @@ macro_rules! reclaim {
                 }
                 /// What a reclaimer does that makes no progress (`reclaim_throttle`).
                 reclaim_stall: ReclaimStall {
-                    /// It waits for congestion to pass.
+                    /// It waits for congestion to pass. Where no queue is ever congested (blk-mq, from 5.0), a congestion wait
+                    /// always takes its full timeout.
                     CongestionWait = "congestion-wait",
                     /// It waits for what it lacks: for writes to end, for others to make progress, for isolated pages
                     /// to come back.

@@ -156,12 +156,7 @@ fn stable_kernels_have_what_they_took_over() {
         RequestTags::QueueBatches
     );
     assert_eq!(kernel.version, released.version);
-    let spec = KernelSpec {
-        text: "6.1.192".into(),
-        version: "v6.1.192".into(),
-        toggles: Vec::new(),
-        sysctl: BTreeMap::new(),
-    };
+    let spec = KernelSpec::parse("6.1.192").expect("a kernel");
     let names: Vec<&str> = Kernel::taken_over(&spec).iter().map(|it| it.name).collect();
     assert_eq!(
         names,

@@ -344,7 +344,7 @@ impl Layout {
             zone.pcp = Pcp::new(zone, self.cpus, self.cpus_of(zone.node));
         }
         let last = zones.iter().map(|zone| usize::from(zone.lruvec)).max();
-        let nodes = (0..self.nodes).map(|node| build_node(&zones, node, self.nodes));
+        let nodes = (0..self.nodes).map(|node| build_node(&zones, node.into(), self.nodes));
         Built {
             nodes: nodes.collect(),
             lruvecs: (0..=last.unwrap_or(0)).map(|_| Lruvec::default()).collect(),
@@ -367,12 +367,12 @@ pub(crate) struct Built {
 }
 
 /// Zonelist in node order: the node's zones from high to low, then the next node's.
-fn build_node(zones: &TiSlice<ZoneId, Zone>, node: usize, nodes: usize) -> Node {
-    let of = |node: usize| -> Vec<ZoneId> {
-        let of_node = |zone: &ZoneId| usize::from(zones[*zone].node) == node;
+fn build_node(zones: &TiSlice<ZoneId, Zone>, node: NodeId, nodes: usize) -> Node {
+    let of = |node: NodeId| -> Vec<ZoneId> {
+        let of_node = |zone: &ZoneId| zones[*zone].node == node;
         zones.keys().filter(of_node).collect()
     };
-    let by_distance = (0..nodes).map(|step| (node + step) % nodes);
+    let by_distance = (0..nodes).map(|step| NodeId::from((usize::from(node) + step) % nodes));
     let zonelist: Vec<ZoneId> = by_distance
         .flat_map(|other| of(other).into_iter().rev())
         .collect();
@@ -381,7 +381,7 @@ fn build_node(zones: &TiSlice<ZoneId, Zone>, node: usize, nodes: usize) -> Node 
         .map_or(0, |&zone| zones[zone].kind as usize);
     let fallbacks = zonelist.iter().map(|&zone| Fallback {
         zone,
-        local: usize::from(zones[zone].node) == node,
+        local: zones[zone].node == node,
         keeps: zones[zone]
             .watermark
             .map(|mark| mark + zones[zone].lowmem_reserve[class]),

@@ -59,7 +59,7 @@ impl Mm {
             true => self.memcontrol.of_page(head),
             false => MemcgId::ROOT,
         };
-        let place = self.cache_place(usize::from(self.node_of(head)), memcg);
+        let place = self.cache_place(self.node_of(head), memcg);
         let queue = self.huge.queues[place];
         let page = self.huge.of_mut(head);
         if page.queued {

@@ -47,6 +47,7 @@ pub(crate) async fn wait_on_page(sys: &Sys, pfn: Pfn, flags: u16) {
             return;
         }
         world.block.unplug_queues(&mut world.sched);
+        world.map_requests();
         world.mm.pages[pfn].set(flag::WAITERS);
         world.page_waiters.block(pfn, &mut world.sched);
     }

@@ -19,15 +19,15 @@ impl World {
             }
             io.needs_bio = false;
         }
-        let submitted = self.block.submit(&mut self.sched, io);
-        self.map_requests();
-        match submitted {
+        let waiting = match self.block.submit(&mut self.sched, io) {
             Submitted::Yes => None,
             Submitted::QueueFull => {
                 self.block.wait_for_request(&mut self.sched, &io);
                 Some(io)
             }
-        }
+        };
+        self.map_requests();
+        waiting
     }
 }
 

@@ -8,9 +8,10 @@
 //!    again with its excess after reclaim (`mem_cgroup_soft_limit_reclaim`). How it reclaims is `reclaim/vmscan/soft_limit.rs`.
 
 use super::Memcontrol;
-use crate::ids::{LruvecId, MemcgId};
+use crate::ids::{MemcgId, NodeId};
 use crate::mm::Mm;
 use crate::mm::types::Pfn;
+use typed_index_collections::TiVec;
 
 /// Pages charged or given back on a CPU between two looks (`THRESHOLDS_EVENTS_TARGET`).
 const THRESHOLDS_EVENTS_TARGET: u64 = 128;
@@ -48,14 +49,14 @@ pub(super) struct SoftLimits {
     events: Vec<Events>,
     /// By node: groups beyond their soft limits with the pages that they were, the least first; of equals the one that was
     /// entered first.
-    trees: Vec<Vec<(u64, MemcgId)>>,
+    trees: TiVec<NodeId, Vec<(u64, MemcgId)>>,
 }
 
 impl SoftLimits {
     pub(super) fn new(groups: usize, nodes: usize, cpus: u32) -> SoftLimits {
         SoftLimits {
             events: vec![Events::default(); groups * cpus as usize],
-            trees: vec![Vec::new(); nodes],
+            trees: vec![Vec::new(); nodes].into(),
         }
     }
 }
@@ -73,7 +74,7 @@ impl Memcontrol {
     }
 
     /// `memcg_check_events`: pages of a group on a node were charged or given back on a CPU.
-    fn check_events(&mut self, memcg: MemcgId, node: usize, cpu: usize, pages: u64) {
+    fn check_events(&mut self, memcg: MemcgId, node: NodeId, cpu: usize, pages: u64) {
         let cpus = self.soft.events.len() / self.groups.len();
         if !self.soft.events[usize::from(memcg) * cpus + cpu].count(pages) {
             return;
@@ -89,7 +90,7 @@ impl Memcontrol {
     }
 
     /// Enters a group in the tree of a node, if it is beyond its soft limit (`__mem_cgroup_insert_exceeded`).
-    fn enter(&mut self, memcg: MemcgId, node: usize, excess: u64) {
+    fn enter(&mut self, memcg: MemcgId, node: NodeId, excess: u64) {
         let tree = &mut self.soft.trees[node];
         tree.retain(|&(_, other)| other != memcg);
         if excess > 0 {
@@ -99,15 +100,15 @@ impl Memcontrol {
     }
 
     /// Whether the tree of a node is empty.
-    pub(crate) fn has_no_soft_excess(&self, lruvec: LruvecId) -> bool {
-        let tree = self.soft.trees.get(usize::from(lruvec));
+    pub(crate) fn has_no_soft_excess(&self, node: NodeId) -> bool {
+        let tree = self.soft.trees.get(node);
         tree.is_none_or(|tree| tree.is_empty())
     }
 
     /// Takes the group with the most beyond its soft limit out of the tree of a node
     /// (`mem_cgroup_largest_soft_limit_node`).
-    pub(crate) fn take_largest_excess(&mut self, lruvec: LruvecId) -> Option<MemcgId> {
-        while let Some((_, memcg)) = self.soft.trees[usize::from(lruvec)].pop() {
+    pub(crate) fn take_largest_excess(&mut self, node: NodeId) -> Option<MemcgId> {
+        while let Some((_, memcg)) = self.soft.trees[node].pop() {
             if self.soft_limit_excess(memcg) > 0 {
                 return Some(memcg);
             }
@@ -116,9 +117,9 @@ impl Memcontrol {
     }
 
     /// Enters a group in the tree again, by its excess now.
-    pub(crate) fn enter_again(&mut self, memcg: MemcgId, lruvec: LruvecId) {
+    pub(crate) fn enter_again(&mut self, memcg: MemcgId, node: NodeId) {
         let excess = self.soft_limit_excess(memcg);
-        self.enter(memcg, usize::from(lruvec), excess);
+        self.enter(memcg, node, excess);
     }
 }
 
@@ -127,7 +128,7 @@ impl Mm {
     #[inline]
     pub(super) fn check_soft_limits(&mut self, pfn: Pfn, memcg: MemcgId, pages: u64) {
         if self.memcontrol.is_legacy() && memcg != MemcgId::ROOT {
-            let node = usize::from(self.zones[self.pages.zone(pfn)].lruvec);
+            let node = self.node_of(pfn);
             let cpu = self.cpu;
             self.memcontrol.check_events(memcg, node, cpu, pages);
         }
@@ -173,14 +174,14 @@ mod tests {
 
     #[test]
     fn the_group_with_the_most_beyond_its_limit_is_taken_first() {
-        let node = LruvecId::from(0);
+        let node = NodeId::FIRST;
         let mut memcontrol = memcontrol([40, 70]);
         assert!(memcontrol.has_no_soft_excess(node));
-        memcontrol.check_events(MemcgId::from(1), 0, 0, 1);
+        memcontrol.check_events(MemcgId::from(1), node, 0, 1);
         // A page of the group inside counts for the one that it is in; it has no soft limit itself.
-        memcontrol.check_events(MemcgId::from(3), 0, 1, 1);
+        memcontrol.check_events(MemcgId::from(3), node, 1, 1);
         assert_eq!(
-            memcontrol.soft.trees[0],
+            memcontrol.soft.trees[node],
             [(30, MemcgId::from(2)), (60, MemcgId::from(1))]
         );
         assert_eq!(memcontrol.take_largest_excess(node), Some(MemcgId::from(1)));
@@ -194,9 +195,9 @@ mod tests {
     /// A group that has come below its limit since it was entered is passed over.
     #[test]
     fn who_is_below_its_limit_again_is_not_taken() {
-        let node = LruvecId::from(0);
+        let node = NodeId::FIRST;
         let mut memcontrol = memcontrol([40, 70]);
-        memcontrol.check_events(MemcgId::from(1), 0, 0, 1);
+        memcontrol.check_events(MemcgId::from(1), node, 0, 1);
         memcontrol.groups[MemcgId::from(1)].usage = 40;
         assert_eq!(memcontrol.take_largest_excess(node), None);
         assert!(memcontrol.has_no_soft_excess(node));

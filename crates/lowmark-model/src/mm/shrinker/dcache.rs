@@ -8,7 +8,7 @@
 //! 4. When a file is removed, its name stays as a *negative* dentry, without inode.
 
 use super::Scanned;
-use crate::ids::{InodeId, NameId};
+use crate::ids::{InodeId, NameId, NodeId};
 use crate::kernel::VfsShrinkers;
 use crate::mm::Mm;
 use crate::mm::alloc::slub::{Cache, group_of};
@@ -98,7 +98,7 @@ impl Mm {
             VfsShrinkers::Global | VfsShrinkers::SuperBlock => 0,
             VfsShrinkers::Node => {
                 let pfn = self.slub.pfn_of(cache, object);
-                let node = pfn.map_or(0, |pfn| usize::from(self.node_of(pfn)));
+                let node = pfn.map_or(NodeId::FIRST, |pfn| self.node_of(pfn));
                 self.cache_place(node, group_of(object))
             }
         }

@@ -222,8 +222,8 @@ impl Mm {
         let by_node = rules.vfs_shrinkers == VfsShrinkers::Node;
         let places: Vec<usize> = match by_node {
             true => {
-                let nodes = nodes.iter().map(|&node| usize::from(node));
-                nodes.map(|node| self.cache_place(node, memcg)).collect()
+                let places = nodes.iter().map(|&node| self.cache_place(node, memcg));
+                places.collect()
             }
             false => vec![0],
         };

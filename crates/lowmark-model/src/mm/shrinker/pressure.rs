@@ -116,12 +116,10 @@ impl Quota {
 mod tests {
     use super::*;
     use crate::kernel::Kernel;
-    use lowmark_spec::KernelSpec;
     use lowmark_spec::random::Stream;
 
     fn rules(version: &str) -> Shrinkers {
-        let spec = KernelSpec::parse(version).expect("a kernel");
-        Kernel::resolve(&spec).expect("known").mechanisms.shrinker
+        Kernel::named(version).mechanisms.shrinker
     }
 
     const VFS: Cache = Cache {

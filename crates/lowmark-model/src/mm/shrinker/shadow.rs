@@ -61,7 +61,7 @@ impl Mm {
             true => self.memcontrol.of_page(head),
             false => MemcgId::ROOT,
         };
-        let place = self.cache_place(usize::from(self.node_of(head)), memcg);
+        let place = self.cache_place(self.node_of(head), memcg);
         let shadows = &mut self.shrinkers.shadows;
         let leaf = (inode, leaf);
         shadows.remove(leaf);
@@ -130,7 +130,7 @@ impl Mm {
                 (file() + anon() + slabs) / 8
             }
         };
-        let place = self.cache_place(usize::from(node), memcg);
+        let place = self.cache_place(node, memcg);
         let listed = self.shrinkers.shadows.by_place[place].len();
         listed.saturating_sub(kept)
     }

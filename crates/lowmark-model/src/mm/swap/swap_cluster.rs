@@ -220,16 +220,9 @@ impl Clusters {
 mod tests {
     use super::*;
     use crate::kernel::Kernel;
-    use lowmark_spec::KernelSpec;
 
     fn clusters(version: &str, slots: u32) -> Clusters {
-        let spec = KernelSpec {
-            text: version.into(),
-            version: version.into(),
-            toggles: Vec::new(),
-            sysctl: Default::default(),
-        };
-        Clusters::new(slots, false, 2, &Kernel::resolve(&spec).unwrap()).unwrap()
+        Clusters::new(slots, false, 2, &Kernel::named(version)).unwrap()
     }
 
     /// Takes and frees slots beside a plain map.
@@ -307,17 +300,8 @@ mod tests {
 
     #[test]
     fn all_cpus_share_the_cluster_of_a_rotating_area() {
-        let kernel = |version: &str| {
-            let spec = KernelSpec {
-                text: version.into(),
-                version: version.into(),
-                toggles: Vec::new(),
-                sysctl: Default::default(),
-            };
-            Kernel::resolve(&spec).unwrap()
-        };
-        assert!(Clusters::new(2048, true, 2, &kernel("v6.13")).is_none());
-        let mut clusters = Clusters::new(2048, true, 2, &kernel("v6.14")).unwrap();
+        assert!(Clusters::new(2048, true, 2, &Kernel::named("v6.13")).is_none());
+        let mut clusters = Clusters::new(2048, true, 2, &Kernel::named("v6.14")).unwrap();
         let used = [0; 32];
         assert_eq!(
             [0, 1, 0].map(|cpu| clusters.take(&used, cpu)),

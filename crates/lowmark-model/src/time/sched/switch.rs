@@ -41,18 +41,11 @@ impl Sched {
 mod tests {
     use super::*;
     use crate::kernel::Kernel;
-    use lowmark_spec::KernelSpec;
 
     /// A process that comes back finds nothing in the TLB; a thread does, and so does a process after a kernel thread.
     #[test]
     fn processes_pay_for_each_other() {
-        let spec = KernelSpec {
-            text: "v6.18".into(),
-            version: "v6.18".into(),
-            toggles: Vec::new(),
-            sysctl: Default::default(),
-        };
-        let kernel = Kernel::resolve(&spec).expect("a kernel");
+        let kernel = Kernel::named("v6.18");
         let switch = SwitchCosts { context: 2, mm: 10 };
         let mut sched = Sched::new(2, 250, switch, kernel.mechanisms.sched);
         let mut process = |mm: Option<usize>| {

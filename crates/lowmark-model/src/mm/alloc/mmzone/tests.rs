@@ -3,7 +3,6 @@
 use super::*;
 use crate::ids::{NodeId, ZoneId};
 use crate::kernel::Version;
-use lowmark_spec::KernelSpec;
 use lowmark_spec::machine::Zone as ZoneSpec;
 
 fn kernel(text: &str) -> Kernel {
@@ -33,18 +32,14 @@ fn khugepaged_raises_the_watermarks() {
 /// where it was not.
 #[test]
 fn khugepaged_that_starts_on_a_small_machine_raises_the_watermarks() {
-    for (enabled, expected) in [
-        (None, [[22, 27, 32], [655, 818, 981]]),
-        (Some("madvise"), [[190, 237, 284], [5680, 7100, 8520]]),
+    for (name, expected) in [
+        ("v6.18", [[22, 27, 32], [655, 818, 981]]),
+        (
+            "v6.18,thp.enabled=madvise",
+            [[190, 237, 284], [5680, 7100, 8520]],
+        ),
     ] {
-        let sysctl = enabled.map(|word| ("thp.enabled".to_owned(), word.to_owned()));
-        let spec = KernelSpec {
-            text: "v6.18".into(),
-            version: "v6.18".into(),
-            toggles: Vec::new(),
-            sysctl: sysctl.into_iter().collect(),
-        };
-        let kernel = Kernel::resolve(&spec).expect("a kernel");
+        let kernel = Kernel::named(name);
         let zone = |kind, present, managed, initmem| ZoneSpec {
             node: 0,
             kind,
@@ -63,7 +58,7 @@ fn khugepaged_that_starts_on_a_small_machine_raises_the_watermarks() {
         };
         let Built { zones, .. } = Layout::of(&machine, &kernel).build(&kernel);
         let found: Vec<_> = zones.iter().map(|zone| zone.watermark).collect();
-        assert_eq!(found, expected, "{enabled:?}");
+        assert_eq!(found, expected, "{name}");
     }
 }
 

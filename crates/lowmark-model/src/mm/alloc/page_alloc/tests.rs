@@ -11,22 +11,14 @@ use crate::mm::types::{Gfp, MigrateType, PAGEBLOCK_PAGES, Pfn, Reserves, flag};
 use crate::world::World;
 use MigrateType::{HighAtomic, Movable, Reclaimable, Unmovable};
 use lowmark_record::event::gfp;
+use lowmark_spec::Machine;
 use lowmark_spec::machine::{Arch, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
-use lowmark_spec::{KernelSpec, Machine};
 
 /// Pageblocks of the machine's one zone.
 const BLOCKS: u32 = 16;
 
 fn kernel(text: &str, boost_factor: u64) -> Kernel {
-    let mut spec = KernelSpec {
-        text: text.into(),
-        version: text.into(),
-        toggles: Vec::new(),
-        sysctl: Default::default(),
-    };
-    let factor = boost_factor.to_string();
-    spec.sysctl.insert("watermark_boost_factor".into(), factor);
-    Kernel::resolve(&spec).unwrap()
+    Kernel::named(&format!("{text},watermark_boost_factor={boost_factor}"))
 }
 
 /// One zone of 16 pageblocks, all movable and in use but for what `free` names: first frames and numbers of frames.

@@ -7,7 +7,7 @@ use crate::mm::alloc::mmzone::{Built, Layout};
 use crate::mm::alloc::page_alloc::RmqueueMode;
 use crate::mm::types::Gfp;
 use crate::mm::types::{Mark, MigrateType, flag};
-use lowmark_spec::{KernelSpec, Machine};
+use lowmark_spec::Machine;
 
 fn machine(cpus: u32) -> Machine {
     Machine {
@@ -16,22 +16,12 @@ fn machine(cpus: u32) -> Machine {
     }
 }
 
-fn kernel(version: &str) -> Kernel {
-    let spec = KernelSpec {
-        text: version.into(),
-        version: version.into(),
-        toggles: Vec::new(),
-        sysctl: Default::default(),
-    };
-    Kernel::resolve(&spec).unwrap()
-}
-
 #[test]
 fn sizes_are_those_of_zoneinfo() {
     // /proc/zoneinfo of 6.1.192 and 6.18.15 on 2 CPUs with 512 MB: batch 31, high 13 and 408; high_min 13
     // and 410, high_max 240.
     for (version, low) in [("v6.1", 408), ("v6.18", 410)] {
-        let kernel = kernel(version);
+        let kernel = Kernel::named(version);
         let layout = Layout::of(&machine(2), &kernel);
         let Built { mut zones, .. } = layout.build(&kernel);
         zones[ZoneId::FIRST].managed = 3840;
@@ -52,7 +42,7 @@ fn sizes_are_those_of_zoneinfo() {
 #[test]
 fn old_lists_hold_six_batches_of_single_pages() {
     for (version, batch) in [("v2.6.37", 31), ("v4.18", 31), ("v4.19", 63), ("v5.13", 63)] {
-        let kernel = kernel(version);
+        let kernel = Kernel::named(version);
         let layout = Layout::of(&machine(2), &kernel);
         let Built { mut zones, .. } = layout.build(&kernel);
         for (zone, pages) in zones.iter_mut().zip([3976, 2 << 18]) {
@@ -76,7 +66,7 @@ fn old_lists_hold_six_batches_of_single_pages() {
 /// A list that is full gives a batch back, of each type in turn, the oldest first.
 #[test]
 fn old_lists_give_back_a_batch_of_all_types() {
-    let mut mm = Mm::new(&machine(1), kernel("v3.6"));
+    let mut mm = Mm::new(&machine(1), Kernel::named("v3.6"));
     let zone = mm.nodes[NodeId::FIRST].zonelist[0];
     let take = |mm: &mut Mm, list| {
         let mut mode = RmqueueMode::Normal;
@@ -107,7 +97,7 @@ fn old_lists_give_back_a_batch_of_all_types() {
 #[test]
 fn what_a_cpu_frees_it_allocates_next() {
     for version in ["v6.1", "v6.18"] {
-        let kernel = kernel(version);
+        let kernel = Kernel::named(version);
         let mut mm = Mm::new(&machine(2), kernel);
         let in_zones = |mm: &Mm| {
             let held = |z: &super::Zone| z.free + z.pcp.len();
@@ -135,7 +125,7 @@ fn what_a_cpu_frees_it_allocates_next() {
 #[test]
 fn blocks_of_several_pages_are_kept_too() {
     for version in ["v6.1", "v6.18"] {
-        let kernel = kernel(version);
+        let kernel = Kernel::named(version);
         let mut mm = Mm::new(&machine(1), kernel);
         mm.drain_all_pages();
         let free = |mm: &Mm| mm.zones.iter().map(|zone| zone.free).sum::<u64>();
@@ -168,7 +158,7 @@ fn blocks_of_several_pages_are_kept_too() {
 #[test]
 fn lists_are_short_while_kswapd_works() {
     for version in ["v6.1", "v6.18"] {
-        let kernel = kernel(version);
+        let kernel = Kernel::named(version);
         let mut mm = Mm::new(&machine(1), kernel);
         let pages: Vec<u32> = (0..4000)
             .map(|_| mm.get_page_fast(Gfp::user(NodeId::FIRST)).unwrap())
@@ -188,7 +178,7 @@ fn lists_are_short_while_kswapd_works() {
 
 #[test]
 fn batches_grow_with_allocations_in_a_row() {
-    let kernel = kernel("v6.18");
+    let kernel = Kernel::named("v6.18");
     let mut mm = Mm::new(&machine(1), kernel);
     let zone = mm.nodes[NodeId::FIRST].zonelist[0];
     let mut drops = Vec::new();
@@ -211,7 +201,7 @@ fn kept_pages_are_on_the_lists_from_the_beginning() {
         ("v6.18", 100_000, 2 * 8_128),
         ("v4.18", 5_000, 2 * 186),
     ] {
-        let kernel = kernel(version);
+        let kernel = Kernel::named(version);
         let mut machine = machine(2);
         machine.zones = vec![lowmark_spec::machine::Zone {
             node: 0,

@@ -18,8 +18,8 @@ use crate::time::run_until_idle;
 use crate::trace::Trace;
 use crate::world::{Sys, World};
 use lowmark_record::event::gfp;
+use lowmark_spec::Machine;
 use lowmark_spec::machine::Node;
-use lowmark_spec::{KernelSpec, Machine};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -353,8 +353,7 @@ fn who_compacts_gets_the_block() {
 /// pass that may not wait looks at a pageblock several times, and gives it up where the freed pages have merged with the next free
 /// one: that is then within a free block, which only its first frame shows.
 fn roomy(version: &str) -> (World, ZoneId) {
-    let spec = KernelSpec::parse(version).expect("a kernel");
-    let kernel = Kernel::resolve(&spec).expect("one that the model has");
+    let kernel = Kernel::named(version);
     let machine = Machine::small(512 << 20, 64 << 20);
     fragment(World::new(&machine, kernel, Trace::new(None)))
 }
@@ -526,8 +525,7 @@ fn an_allocation_from_one_node() {
         ("v6.18", wakes, 0, 9),
     ] {
         let world = || {
-            let spec = KernelSpec::parse(version).expect("a kernel");
-            let kernel = Kernel::resolve(&spec).expect("one that the model has");
+            let kernel = Kernel::named(version);
             let mut machine = Machine::small(64 << 20, 64 << 20);
             machine.nodes.push(Node { ram: 48 << 20 });
             let mut world = World::new(&machine, kernel, Trace::new(None));

@@ -114,27 +114,16 @@ impl Mm {
 mod tests {
     use super::*;
     use crate::ids::LruvecId;
-    use crate::kernel::Kernel;
     use crate::mm::types::Gfp;
     use crate::mm::types::ZoneType;
     use crate::mm::types::flag;
     use crate::time::run_until_idle;
-    use crate::trace::Trace;
     use crate::world::World;
-    use lowmark_spec::{KernelSpec, Machine};
     use std::cell::Cell;
     use std::rc::Rc;
 
     fn world() -> World {
-        let spec = KernelSpec {
-            text: "v6.18".into(),
-            version: "v6.18".into(),
-            toggles: Vec::new(),
-            sysctl: Default::default(),
-        };
-        let machine = Machine::small(64 << 20, 64 << 20);
-        let kernel = Kernel::resolve(&spec).unwrap();
-        World::new(&machine, kernel, Trace::new(None))
+        World::of_version("v6.18")
     }
 
     /// Takes a page of a zone, for a list.

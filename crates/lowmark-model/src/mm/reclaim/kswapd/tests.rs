@@ -11,8 +11,8 @@ use crate::mm::reclaim::vmscan::DEF_PRIORITY;
 use crate::mm::types::{Gfp, flag};
 use crate::time::run_until_idle;
 use crate::trace::Trace;
+use lowmark_spec::Machine;
 use lowmark_spec::machine::Node as SpecNode;
-use lowmark_spec::{KernelSpec, Machine};
 use std::rc::Rc;
 
 mod blocks;
@@ -29,16 +29,11 @@ const REMEMBERS: &str = "v4.12+kswapd_classzone=remembers";
 /// The class of users' allocations.
 const USER: usize = ZoneType::High as usize;
 
-fn kernel(text: &str) -> Kernel {
-    let spec = KernelSpec::parse(text).expect("a kernel");
-    Kernel::resolve(&spec).expect("one that the model has")
-}
-
 /// The machine, with nothing short.
 fn world(text: &str) -> World {
     let mut machine = Machine::small(64 << 20, 64 << 20);
     machine.nodes.push(SpecNode { ram: 48 << 20 });
-    let kernel = kernel(text);
+    let kernel = Kernel::named(text);
     let trace = Trace::new(Some(kernel.version.release()));
     let mut world = World::new(&machine, kernel, trace);
     for zone in &mut world.mm.zones {
@@ -408,7 +403,7 @@ fn a_pass_in_vain_raises_the_priority() {
     for text in ["v3.11", "v4.4", "v4.7"] {
         let mut world = World::new(
             &Machine::small(1 << 30, 64 << 20),
-            kernel(text),
+            Kernel::named(text),
             Trace::new(None),
         );
         fill(&mut world, ZoneType::Dma32, 40, ANON);

@@ -62,7 +62,7 @@ mod tests {
     use crate::trace::Trace;
     use crate::world::World;
     use lowmark_record::{Event, Field, Kind};
-    use lowmark_spec::{KernelSpec, Machine};
+    use lowmark_spec::Machine;
 
     /// The kernels of the posting of 15 September 2010, and what came of it.
     const BEFORE: &str = "v2.6.37-wait-iff-congested";
@@ -87,7 +87,7 @@ mod tests {
 
     /// Kind and length in ms of a wait of 20 ms and of one of 100 ms, as tracepoints say it.
     fn waits(kernel: &str, found: Found) -> [Option<(Kind, u64)>; 2] {
-        let kernel = Kernel::resolve(&KernelSpec::parse(kernel).unwrap()).unwrap();
+        let kernel = Kernel::named(kernel);
         let trace = Trace::new(Some(kernel.version.release()));
         let mut world = World::new(&Machine::small(64 << 20, 64 << 20), kernel, trace);
         if found.congested {

@@ -199,17 +199,12 @@ mod tests {
     use crate::kernel::Kernel;
     use crate::mm::types::{Gfp, SWAP_CLUSTER_MAX, ZoneType};
     use crate::trace::Trace;
-    use lowmark_spec::{KernelSpec, Machine};
-
-    fn kernel(text: &str) -> Kernel {
-        let spec = KernelSpec::parse(text).expect("a kernel");
-        Kernel::resolve(&spec).expect("one that the model has")
-    }
+    use lowmark_spec::Machine;
 
     /// Whether a batch with `dirty` dirty pages, `congested` of which it could not write, marks its zone as congested.
     fn marks(text: &str, dirty: u64, congested: u64) -> bool {
         let machine = Machine::small(64 << 20, 64 << 20);
-        let mut world = World::new(&machine, kernel(text), Trace::new(None));
+        let mut world = World::new(&machine, Kernel::named(text), Trace::new(None));
         let target = Target {
             lruvec: LruvecId::from(0),
             zone: ZoneId::FIRST,
@@ -245,7 +240,7 @@ mod tests {
             ("v3.2", [false, false], [false, true]),
         ] {
             let machine = Machine::small(64 << 20, 64 << 20);
-            let mut world = World::new(&machine, kernel(text), Trace::new(None));
+            let mut world = World::new(&machine, Kernel::named(text), Trace::new(None));
             let pfn = world.alloc_page_fast(Gfp::user(NodeId::FIRST)).unwrap();
             world.mm.pages[pfn].set(flag::DIRTY);
             let mut writes = |by_kswapd| {

@@ -5,6 +5,7 @@
 //! 2. The lists are scanned, and from 3.19 on caches shrunk ([`slab`]).
 //! 3. From 5.16 on what was found decides whether the reclaimer has to wait.
 
+use super::page_list::Outcome;
 use super::{ScanControl, Target, memcg, throttle};
 use crate::ids::{MemcgId, ZoneId};
 use crate::kernel::{
@@ -64,6 +65,19 @@ pub(crate) struct Found {
     pub(super) unqueued: u64,
     /// Those under writeback that had been marked for reclaim.
     pub(super) congested: u64,
+}
+
+impl Found {
+    /// Adds what a batch of `taken` pages of a list came to.
+    pub(super) fn add_batch(&mut self, lru: Lru, taken: u64, outcome: &Outcome) {
+        self.taken += taken;
+        self.writeback += outcome.writeback;
+        self.immediate += outcome.immediate;
+        self.file_taken += if lru.is_file() { taken } else { 0 };
+        self.dirty += outcome.dirty;
+        self.unqueued += outcome.unqueued;
+        self.congested += outcome.congested;
+    }
 }
 
 /// Passes at the current priority: another one as long as compaction lacks room for a block that is wanted.

@@ -32,7 +32,7 @@ pub(in crate::mm::reclaim) async fn soft_limit_reclaim(
     target: Target,
     sc: &ScanControl,
 ) -> SoftReclaim {
-    let node = sys.world().mm.root_lruvec(target.lruvec);
+    let node = sys.world().mm.zones[target.zone].node;
     let mut done = SoftReclaim::default();
     let none = sys.world().mm.memcontrol.has_no_soft_excess(node);
     if none || sc.order > 0 || sc.cgroup_reclaim() {
@@ -65,11 +65,10 @@ pub(in crate::mm::reclaim) async fn soft_limit_reclaim(
 
 /// `mem_cgroup_soft_reclaim`: from a group and all inside it.
 async fn soft_reclaim(sys: &Sys, target: Target, root: MemcgId, sc: &ScanControl) -> SoftReclaim {
-    let node = sys.world().mm.root_lruvec(target.lruvec);
     let (lists, excess) = {
         let mm = &sys.world().mm;
         let excess = mm.memcontrol.soft_limit_excess(root);
-        (mm.memcg_lruvec(node, root), excess)
+        (mm.memcg_lruvec(target.lruvec, root), excess)
     };
     let mut done = SoftReclaim::default();
     let mut rounds = 0;

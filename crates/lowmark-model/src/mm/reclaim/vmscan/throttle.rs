@@ -193,8 +193,8 @@ mod tests {
     use crate::mm::types::ZoneType;
     use crate::time;
     use crate::trace::Trace;
+    use lowmark_spec::Machine;
     use lowmark_spec::workload::Cgroup;
-    use lowmark_spec::{KernelSpec, Machine};
 
     /// Who reclaims: whether it is kswapd, and the number of the memory cgroup.
     type Who = (bool, usize);
@@ -223,13 +223,7 @@ mod tests {
 
     /// Each step's reasons to wait and for how many ticks, on a machine with a group where much is dirty.
     fn waits(version: &str, steps: &'static [Step]) -> Vec<Option<(u64, u64)>> {
-        let spec = KernelSpec {
-            text: version.into(),
-            version: version.into(),
-            toggles: Vec::new(),
-            sysctl: Default::default(),
-        };
-        let kernel = Kernel::resolve(&spec).unwrap();
+        let kernel = Kernel::named(version);
         let trace = Trace::new(Some(kernel.version.release()));
         let mut world = World::new(&Machine::small(64 << 20, 64 << 20), kernel, trace);
         let group = Cgroup {

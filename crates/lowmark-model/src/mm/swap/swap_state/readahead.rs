@@ -173,7 +173,11 @@ impl Mm {
                     *misses = misses.saturating_sub(1);
                 }
             }
-            _ => {
+            SwapinReadahead::Konstantin
+            | SwapinReadahead::HughOld
+            | SwapinReadahead::HughNew
+            | SwapinReadahead::SwapinNrPages
+            | SwapinReadahead::Vma => {
                 let marked = self.pages[pfn].test_and_clear(flag::RECLAIM);
                 self.stat.swap_ra_hit += u64::from(marked);
                 match at.filter(|_| self.reads_ahead_by_vma()) {

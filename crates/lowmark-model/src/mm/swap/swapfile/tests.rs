@@ -2,27 +2,17 @@
 
 use super::*;
 
-fn kernel(version: &str) -> Kernel {
-    let spec = lowmark_spec::KernelSpec {
-        text: version.into(),
-        version: version.into(),
-        toggles: Vec::new(),
-        sysctl: Default::default(),
-    };
-    Kernel::resolve(&spec).unwrap()
-}
-
 fn swap(rotational: bool, slots: u64) -> Swap {
     let mut machine = Machine::small(64 << 20, slots * PAGE_SIZE);
     machine.devices[0].rotational = rotational;
-    Swap::new(&machine, &kernel("v3.6"), false)
+    Swap::new(&machine, &Kernel::named("v3.6"), false)
 }
 
 fn two_areas(version: &str, rotational: bool) -> Swap {
     let mut machine = Machine::small(64 << 20, 4096 * PAGE_SIZE);
     machine.devices[0].rotational = rotational;
     machine.swap = vec![machine.swap[0].clone(), machine.swap[0].clone()];
-    Swap::new(&machine, &kernel(version), false)
+    Swap::new(&machine, &Kernel::named(version), false)
 }
 
 fn fill(swap: &mut Swap, count: u32) -> Vec<u32> {

@@ -16,9 +16,11 @@ use crate::mm::writeback::fs_writeback;
 use crate::world::{Sys, World};
 use lowmark_record::{Field, Kind};
 
-/// Whether writers write.
-pub(super) fn is(throttle: Throttle) -> bool {
-    matches!(throttle, Throttle::Foreground | Throttle::ForegroundBounded)
+impl Throttle {
+    /// Writers above their limits write pages themselves.
+    pub(super) fn writers_write(self) -> bool {
+        matches!(self, Throttle::Foreground | Throttle::ForegroundBounded)
+    }
 }
 
 /// What to do next.

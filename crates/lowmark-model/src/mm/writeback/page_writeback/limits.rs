@@ -5,7 +5,7 @@ use super::proportions::PropDescriptor;
 use super::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
 use crate::ids::{MemcgId, WbId, ZoneId};
 use crate::kernel::{
-    BdiBackground, DirtyLimitStart, DirtyReserve, DirtySpread, IdleDevices, Proportions, Throttle,
+    BdiBackground, DirtyLimitStart, DirtyReserve, DirtySpread, IdleDevices, Proportions,
 };
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::{Lruvec, Zone};
@@ -310,10 +310,7 @@ impl World {
         let (_, thresh) = self.mm.dirty_thresholds();
         let total = self.mm.totalram_pages();
         let shares = 32 * u64::from(cpus);
-        let by_memory = matches!(
-            self.mm.kernel.mechanisms.writeback.throttle,
-            Throttle::Foreground | Throttle::ForegroundBounded
-        );
+        let throttle = self.mm.kernel.mechanisms.writeback.throttle;
         self.mm.limits[MemcgId::ROOT].vm_completions = PropDescriptor::new(thresh);
         self.dirtying.recent = PropDescriptor::new(thresh);
         if self.mm.kernel.mechanisms.writeback.proportions == Proportions::Prop {
@@ -325,7 +322,7 @@ impl World {
         if self.mm.kernel.mechanisms.writeback.dirty_limit_start == DirtyLimitStart::Threshold {
             self.mm.limits[MemcgId::ROOT].limit = thresh;
         }
-        self.dirtying.ratelimit_pages = match by_memory {
+        self.dirtying.ratelimit_pages = match throttle.writers_write() {
             true => (total / shares).clamp(16, 1024),
             false => (thresh / shares).max(16),
         };

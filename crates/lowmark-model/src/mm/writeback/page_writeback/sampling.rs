@@ -12,7 +12,6 @@
 
 use super::domains::Domains;
 use super::estimate::Step;
-use super::foreground;
 use super::throttle::kilobytes;
 use crate::ids::{MemcgId, WbId};
 use crate::kernel::{BandwidthSampling, Throttle};
@@ -131,7 +130,7 @@ impl World {
             .zip(writer.iter().flat_map(|at| at.iter()))
         {
             self.mm.limits[domain].update(at, now, hz);
-            if !foreground::is(throttle) {
+            if !throttle.writers_write() {
                 let ratio = self.mm.position_ratio(wb, at);
                 let estimate = &mut self.mm.bdis[wb].estimate;
                 let step = estimate.update_dirty_ratelimit(at, ratio, dirtied, elapsed, hz, rule);

@@ -39,7 +39,7 @@ impl World {
         let exceeded = self.mm.bdis[wb].dirty_exceeded;
         let throttle = self.mm.kernel.mechanisms.writeback.throttle;
         let on_cpu = self.dirtying.cpus[cpu];
-        if foreground::is(throttle) {
+        if throttle.writers_write() {
             let limit = match exceeded {
                 true => EXCEEDED_PAGES,
                 false => self.dirtying.ratelimit_pages,
@@ -82,8 +82,8 @@ pub(crate) async fn balance_dirty_pages_ratelimited(sys: &Sys) {
 
 /// A look that is due, and the wait that follows from it.
 pub(crate) async fn balance_dirty_pages(sys: &Sys, due: Due) {
-    let writes = foreground::is(sys.world().mm.kernel.mechanisms.writeback.throttle);
-    match writes {
+    let throttle = sys.world().mm.kernel.mechanisms.writeback.throttle;
+    match throttle.writers_write() {
         true => foreground::balance_dirty_pages(sys, due).await,
         false => pause_if_needed(sys, due).await,
     }
@@ -212,7 +212,9 @@ impl World {
         let round = match self.mm.kernel.mechanisms.writeback.throttle {
             Throttle::ThinkTime => self.round_of_3_3(call, &at, rate),
             Throttle::PauseControl => self.round_of_3_2(call, &at, rate),
-            _ => self.round_of_the_commit(call, &at, rate),
+            Throttle::IoLess => self.round_of_the_commit(call, &at, rate),
+            // Writers that write have their rounds in `foreground`.
+            Throttle::Foreground | Throttle::ForegroundBounded => Round::Leave,
         };
         let leaves = !matches!(round, Round::Sleep { again: true, .. });
         if (leaves || order == BalanceLoop::AtBegin) && !exceeded {

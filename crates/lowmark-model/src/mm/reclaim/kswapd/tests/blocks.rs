@@ -9,7 +9,7 @@ const ORDER: u32 = PAGEBLOCK_ORDER as u32;
 /// Every second page of the largest zone is in use and can be reclaimed. ZONE_DMA, less than a quarter of the node, has none.
 fn halved(text: &str) -> World {
     let machine = Machine::small(256 << 20, 64 << 20);
-    let mut world = World::new(&machine, kernel(text), Trace::new(None));
+    let mut world = World::new(&machine, Kernel::named(text), Trace::new(None));
     world.mm.drain_all_pages();
     let largest = world.mm.nodes[NodeId::FIRST].zonelist[0];
     for at in world.mm.zones.keys() {

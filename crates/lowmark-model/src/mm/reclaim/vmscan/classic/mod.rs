@@ -48,7 +48,8 @@ pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
         sys.start_plug();
     }
     // The active anon list alone does not keep the pass going.
-    while left[0] > 0 || left[2] > 0 || left[3] > 0 {
+    let keep_going = [Lru::InactiveAnon, Lru::InactiveFile, Lru::ActiveFile];
+    while keep_going.iter().any(|&lru| left[lru as usize] > 0) {
         for lru in Lru::EVICTABLE {
             let take = left[lru as usize].min(SWAP_CLUSTER_MAX);
             if take > 0 {
@@ -87,16 +88,18 @@ pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
 /// The target is reached: the type with less left stops, the other goes on to the same percentage of
 /// what it wanted. False: one of them is through, so that is enough.
 fn cut_in_proportion(left: &mut [u64; 4], wanted: &[u64; 4]) -> bool {
-    let (anon, file) = (left[0] + left[1], left[2] + left[3]);
+    let [anon, file] = Lru::by_type(left);
     if anon == 0 || file == 0 {
         return false;
     }
-    let (stop, go_on) = if file > anon { (0, 2) } else { (2, 0) };
-    let stop_wanted = wanted[stop] + wanted[stop + 1] + 1;
-    let percentage = (left[stop] + left[stop + 1]) * 100 / stop_wanted;
-    left[stop] = 0;
-    left[stop + 1] = 0;
-    for list in go_on..go_on + 2 {
+    let file_goes_on = file > anon;
+    let of_stopped = |counts: &[u64; 4]| Lru::by_type(counts)[usize::from(!file_goes_on)];
+    let percentage = of_stopped(left) * 100 / (of_stopped(wanted) + 1);
+    for lru in Lru::of_type(!file_goes_on) {
+        left[lru as usize] = 0;
+    }
+    for lru in Lru::of_type(file_goes_on) {
+        let list = lru as usize;
         let scanned = wanted[list] - left[list];
         left[list] = (wanted[list] * (100 - percentage) / 100)
             .saturating_sub(scanned)
@@ -337,13 +340,7 @@ async fn shrink_inactive_list(
             // Where a huge page is scanned as one more pages may be reclaimed than scanned.
             scanned.saturating_sub(outcome.reclaimed),
         );
-        sc.found.taken += taken;
-        sc.found.writeback += outcome.writeback;
-        sc.found.immediate += outcome.immediate;
-        sc.found.file_taken += if lru.is_file() { taken } else { 0 };
-        sc.found.dirty += outcome.dirty;
-        sc.found.unqueued += outcome.unqueued;
-        sc.found.congested += outcome.congested;
+        sc.found.add_batch(lru, taken, &outcome);
     }
     stall_on_writeback(sys, target, taken, &outcome, sc).await;
     trace_shrink_inactive(sys, target, lru, scanned, &outcome, sc);

@@ -69,17 +69,16 @@ impl Mm {
         sc.lru_pages += match &balance {
             Balance::Equal => sizes.iter().sum::<u64>(),
             Balance::Fraction(share, _) => {
-                let considered = sizes
-                    .iter()
-                    .enumerate()
-                    .filter(|(list, _)| share[list / 2] > 0);
-                considered.map(|(_, size)| size).sum()
+                let by_type = share.iter().zip(Lru::by_type(&sizes));
+                let considered = by_type.filter(|&(&share, _)| share > 0);
+                considered.map(|(_, size)| size).sum::<u64>()
             }
         };
         let counted = sizes.map(|size| self.unprotected(memcg, size, sc));
         let saves = self.kernel.mechanisms.reclaim.small_scan == SmallScan::Saved;
         let saved = &mut self.lruvecs[target.lruvec].classic().nr_saved_scan;
-        std::array::from_fn(|list| {
+        Lru::EVICTABLE.map(|lru| {
+            let list = lru as usize;
             let mut scan = counted[list];
             let shifted = sc.priority > 0 || !swap;
             if shifted {
@@ -90,7 +89,9 @@ impl Mm {
             }
             let scan = match &balance {
                 Balance::Equal => scan,
-                Balance::Fraction(share, denominator) => scan * share[list / 2] / denominator,
+                Balance::Fraction(share, denominator) => {
+                    scan * share[usize::from(lru.is_file())] / denominator
+                }
             };
             match saves {
                 true => nr_scan_try_batch(scan, &mut saved[list]),
@@ -125,7 +126,7 @@ impl Mm {
             }
             return self.fractions(target, sc, sizes);
         }
-        let file = sizes[2] + sizes[3];
+        let [_, file] = Lru::by_type(sizes);
         let (free, high) = self.free_and_high(target);
         if file + free <= high {
             return ANON_ONLY;
@@ -158,8 +159,7 @@ impl Mm {
             return Balance::Fraction([anon, file], anon + file);
         }
         let lruvec = self.lruvecs[target.lruvec].classic();
-        let [anon, file] = [sizes[0] + sizes[1], sizes[2] + sizes[3]];
-        for (kind, size) in [anon, file].into_iter().enumerate() {
+        for (kind, size) in Lru::by_type(sizes).into_iter().enumerate() {
             if lruvec.recent_scanned[kind] > size / 4 {
                 lruvec.recent_scanned[kind] /= 2;
                 lruvec.recent_rotated[kind] /= 2;
@@ -217,7 +217,7 @@ mod tests {
     use crate::mm::types::ZoneType;
     use crate::trace::Trace;
     use crate::world::World;
-    use lowmark_spec::{KernelSpec, Machine};
+    use lowmark_spec::Machine;
 
     #[test]
     fn small_shares_are_scanned_when_they_make_a_batch() {
@@ -231,7 +231,7 @@ mod tests {
     /// yet; none where everything is scanned.
     fn shares(version: &str, swappiness: u32, priority: u32) -> Option<([u64; 2], u64)> {
         let text = format!("{version},swappiness={swappiness}");
-        let kernel = Kernel::resolve(&KernelSpec::parse(&text).unwrap()).unwrap();
+        let kernel = Kernel::named(&text);
         let machine = Machine::small(64 << 20, 64 << 20);
         let mut world = World::new(&machine, kernel, Trace::new(None));
         let mut sc = ScanControl::new(false, SWAP_CLUSTER_MAX, 0, ZoneType::High);

@@ -8,7 +8,7 @@ use crate::mm::types::{Gfp, ZoneType};
 use crate::trace::Trace;
 use crate::world::World;
 use lowmark_record::{Event, Field, Kind};
-use lowmark_spec::{KernelSpec, Machine};
+use lowmark_spec::Machine;
 
 /// A block of eight pages, its first page, and where it lies. The page at 4 is the oldest of the inactive pages of files.
 ///
@@ -16,7 +16,7 @@ use lowmark_spec::{KernelSpec, Machine};
 /// |---|---|---|---|---|---|---|---|
 /// | inactive file | active file | the kernel's | inactive anon | inactive file | free | inactive file, dirty | inactive file |
 fn block(kernel: &str, compaction: bool) -> (World, Target, Pfn) {
-    let mut kernel = Kernel::resolve(&KernelSpec::parse(kernel).unwrap()).unwrap();
+    let mut kernel = Kernel::named(kernel);
     kernel.coverage.compaction = compaction;
     let trace = Trace::new(Some(kernel.version.release()));
     let mut world = World::new(&Machine::small(64 << 20, 64 << 20), kernel, trace);
