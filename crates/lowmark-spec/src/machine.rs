@@ -331,6 +331,9 @@ pub struct Costs {
     pub file_page_ns: u64,
     /// The same of each page of a large folio but the first.
     pub folio_page_ns: u64,
+    /// What a page that is written by write(2) takes beside that: the file system's journal and reservation of space, the
+    /// page's buffers, its marks as dirty.
+    pub dirty_page_ns: u64,
     /// One request to a disk: its submission and what is done when it is done, beside its pages. The time that the
     /// disk takes, `command_read_ns` and `command_write_ns` of a device, comes on top.
     pub request_ns: u64,
@@ -362,8 +365,8 @@ pub struct Costs {
 }
 
 impl Default for Costs {
-    /// A 3 GHz x86-64 of the early 2010s, on which requests, asking shrinkers, and making and writing
-    /// inodes, cost nothing.
+    /// A 3 GHz x86-64 of the early 2010s, on which requests, asking shrinkers, what a file system does for a page that is
+    /// written, and making and writing inodes, cost nothing.
     ///
     /// `list_lock` and `move_inode` are what `/proc/lock_stat` said of 2.6.39-rc3 with 8 CPUs, its own overhead
     /// included: 0.49 to 0.53 us a hold in three runs of dd and tar, and 2.70 ms for the longest, in which 18,938
@@ -381,6 +384,7 @@ impl Default for Costs {
             swap_map_ns: 0,
             file_page_ns: 500,
             folio_page_ns: 500,
+            dirty_page_ns: 0,
             request_ns: 0,
             balance_dirty_ns: 1_000,
             list_lock_ns: 500,

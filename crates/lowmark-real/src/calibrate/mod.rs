@@ -42,6 +42,9 @@ const COMMANDS: u64 = 512;
 /// Pages of the file that is in memory and of the one that has no blocks, and of a block that is read.
 const CACHED: u64 = (8 << 20) / PAGE_SIZE;
 const CACHED_BLOCK: u64 = (128 << 10) / PAGE_SIZE;
+/// Pages of a file that is made by writing it, and of a block of that.
+const WRITTEN: u64 = (8 << 20) / PAGE_SIZE;
+const WRITTEN_BLOCK: u64 = (128 << 10) / PAGE_SIZE;
 /// Folios into which a file as long as these is read in order where files are read into large ones: 128 pages, 256 in
 /// folios of 4, 512 in folios of 16, 1024 in folios of 64, the rest in one.
 const FOLIOS: u64 = 128 + 64 + 32 + 16 + 1;
@@ -130,6 +133,9 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
     let file_page_ns = of_page(times.each("read-hole-reverse", CACHED)?);
     let in_order = of_page(times.each("read-hole", CACHED)?) * CACHED;
     let folio_page_ns = in_order.saturating_sub(FOLIOS * file_page_ns) / (CACHED - FOLIOS);
+    let dirty_page_ns = times
+        .each("write-new", WRITTEN)?
+        .saturating_sub(file_page_ns + copy_page_ns + syscall_ns / WRITTEN_BLOCK);
     // A process that comes back reads a page, which it finds in no TLB; a thread does the same.
     let switch_mm_ns = times
         .each("turns-processes", COMMANDS)?
@@ -147,6 +153,7 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         zero_page_ns: times.each("fault-and-zero", PAGES)?.saturating_sub(fault),
         file_page_ns,
         folio_page_ns,
+        dirty_page_ns,
         switch_mm_ns,
         swap_page_ns,
         swap_in_ns,

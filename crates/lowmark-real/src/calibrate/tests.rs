@@ -58,6 +58,8 @@ fn probes() -> Vec<(&'static str, u64)> {
             "read-hole",
             (300 / 32 + 400 + 400) * CACHED + 900 * FOLIOS + 300 * (CACHED - FOLIOS),
         ),
+        // A new page of a file takes 2300 beside its place in the page cache and its copy.
+        ("write-new", (300 / 32 + 400 + 900 + 2_300) * WRITTEN),
         // A command costs 60 us and 5 of the CPU, a page of it 8 us; writing 30 and 6.
         ("disk-read-page", 73_000 * COMMANDS),
         ("disk-read-many", (65_000 + 256 * 8_000) * BLOCKS),
@@ -94,6 +96,7 @@ fn costs_are_differences_of_medians() {
         swap_map_ns: 400,
         file_page_ns: 900,
         folio_page_ns: 299,
+        dirty_page_ns: 2_300,
         request_ns: 5_000,
         scan_page_ns: 200,
         copy_page_ns: 400,

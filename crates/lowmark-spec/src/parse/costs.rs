@@ -14,7 +14,7 @@ use super::write::{Writer, header};
 const KERNEL_COSTS: &str = "kernel_costs";
 
 /// The costs.
-static FIELDS: [Field<Costs>; 24] = [
+static FIELDS: [Field<Costs>; 25] = [
     field!("touch", touch_ns, WORK),
     field!("memset_page", memset_page_ns, WORK),
     field!("minor_fault", minor_fault_ns, WORK),
@@ -32,6 +32,7 @@ static FIELDS: [Field<Costs>; 24] = [
     field!("copy_page", copy_page_ns, WORK),
     field!("file_page", file_page_ns, WORK),
     field!("folio_page", folio_page_ns, WORK),
+    field!("dirty_page", dirty_page_ns, WORK),
     field!("request", request_ns, WORK),
     field!("balance_dirty", balance_dirty_ns, WORK),
     field!("list_lock", list_lock_ns, WORK),

@@ -165,7 +165,7 @@ impl World {
             let inode = &mut self.mm.inodes[file.inode];
             inode.size = inode.size.max(*at);
             let copied = (self.costs.copy_page_ns * bytes).div_ceil(PAGE_SIZE);
-            spent += self.memory_time(copied) + self.costs.file_page_ns;
+            spent += self.memory_time(copied) + self.costs.file_page_ns + self.costs.dirty_page_ns;
             if *at >= *folio
                 && let Some(due) = self.dirty_check()
             {
