@@ -396,8 +396,8 @@ fn duration_rows(recording: &Recording) -> Rows {
     };
     let tasks = || recording.tasks.iter().filter(|t| !t.kthread);
     vec![
-        seconds("User", tasks().map(|t| t.user_ns as f64).sum()),
-        seconds("System", tasks().map(|t| t.system_ns as f64).sum()),
+        seconds("User", stats::sum(tasks().map(|t| t.user_ns as f64))),
+        seconds("System", stats::sum(tasks().map(|t| t.system_ns as f64))),
         seconds("Elapsed", recording.elapsed_ns as f64),
     ]
 }
