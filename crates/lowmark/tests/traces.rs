@@ -377,12 +377,57 @@ fn what_can_be_read_of_a_broken_trace_is_reported() {
     let (status, said) = report("unsorted", format!("{good}{earlier}").as_bytes());
     assert_eq!(status, 0);
     assert!(
-        said.contains("1 events are earlier") && said.contains("line 4 (offset"),
+        said.contains("1 event is earlier") && said.contains("line 4 (offset"),
         "{said}"
     );
     let (status, said) = report("lost", format!("{good}CPU:1 [LOST 7 EVENTS]\n").as_bytes());
     assert_eq!(status, 0);
     assert!(said.contains("7 events were lost"), "{said}");
+}
+
+/// What no kernel can have said counts nowhere: neither in the table nor in the answer above it.
+#[test]
+fn impossible_events_of_writers_are_left_out_of_the_whole_report() {
+    let place = Place::new();
+    let line = |ms: u32, dirtied: u64| {
+        format!(
+            "rl-1 [001] .....  1.{ms:03}000: balance_dirty_pages: bdi 254:0: limit=9 setpoint=1 dirty={dirtied} \
+             wb_setpoint=1 wb_dirty=1 dirty_ratelimit=1 task_ratelimit=0 dirtied={dirtied} dirtied_pause=32 paused=0 \
+             pause=5 period=200 think=0 cgroup_ino=1\n"
+        )
+    };
+    let trace = [line(0, u64::MAX), line(100, u64::MAX)].concat();
+    place.write("trace.txt", &trace);
+    let done = place.lowmark(&["report", "trace.txt"]);
+    let said = done.stderr.clone();
+    assert!(
+        said.contains("2 events were left out of the figures on dirty throttling"),
+        "{said}"
+    );
+    let text = done.good();
+    assert!(
+        !text.contains("Tasks waited") && !text.contains("D1"),
+        "{text}"
+    );
+    assert!(
+        text.contains("(s)                            0.00\n"),
+        "{text}"
+    );
+    let json = place
+        .lowmark(&["report", "trace.txt", "--format", "json"])
+        .json();
+    assert_eq!(json["dirty_throttling"]["waited_s"].to_string(), "0.0");
+    for more in [&[][..], &["--compat"]] {
+        let args = [&["report", "trace.txt", "--strict"], more].concat();
+        place
+            .lowmark(&args)
+            .error(&["trace.txt: 2 events were left out"]);
+    }
+    let why = place.lowmark(&["why", "trace.txt"]);
+    assert!(why.stderr.contains("2 events were left out"), "{why:?}");
+    assert!(why.stdout.contains("Nothing found"), "{why:?}");
+    place.write("trace.txt", &line(0, 8));
+    place.lowmark(&["report", "trace.txt", "--strict"]).good();
 }
 
 /// Any process of the traced host can give itself such a name with `prctl(PR_SET_NAME)`.

@@ -148,7 +148,7 @@ fn traces(args: &Args) -> miette::Result<u8> {
         if !figures.has_events() {
             return Err(crate::traces::no_events(target));
         }
-        broken |= report::say(target, &figures.figures, false)?;
+        broken |= report::say(target, &figures, false)?;
         read.push(figures);
     }
     let columns: Vec<ReportColumn<'_>> = read.iter().map(report::Read::column).collect();
