@@ -1,6 +1,7 @@
 //! Events from wherever they are: a recording's directory, a trace file, standard input.
 
 use crate::endless::Endless;
+use crate::library::refuse_empty;
 use crate::output;
 use crate::verb::compare::below as recordings_below;
 use lowmark_record::store::RECORDING_FILE;
@@ -43,6 +44,9 @@ pub(crate) fn read_any(
 ) -> miette::Result<(Source, Option<Recording>)> {
     let path = Path::new(target);
     if path.is_dir() && !path.join(RECORDING_FILE).is_file() {
+        if path.join(RECORDING_FILE).exists() {
+            return Err(no_regular_file(path));
+        }
         return Err(miette!(
             help =
                 "a recording is a directory that `lowmark run --out` wrote; each run has its own",
@@ -70,6 +74,16 @@ pub(crate) fn read_any(
     Ok((source, None))
 }
 
+/// What should be the file of a recording is a directory, a device or the like.
+pub(crate) fn no_regular_file(directory: &Path) -> miette::Report {
+    miette!(
+        help =
+            "a recording is a directory that `lowmark run --out` wrote; this one was changed since",
+        "{}: expected a regular file, found something else",
+        directory.join(RECORDING_FILE).display()
+    )
+}
+
 /// A recording is asked for events that it does not hold.
 pub(crate) fn no_events(target: &str) -> miette::Report {
     miette!(
@@ -82,6 +96,7 @@ pub(crate) fn no_events(target: &str) -> miette::Report {
 pub(crate) fn targets(given: &[String]) -> miette::Result<Vec<String>> {
     let mut targets = Vec::new();
     for target in given {
+        refuse_empty(target)?;
         let path = Path::new(target);
         let recordings = if path.is_dir() {
             recordings_below(path)

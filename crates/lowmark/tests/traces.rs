@@ -507,6 +507,11 @@ fn a_directory_of_recordings_is_all_of_them() {
         ["random", "seq"].map(|order| format!("out/small_order={order}_small-512m-ssd_v3.6_seed0"));
     let each = place.lowmark(&["report", &names[0], &names[1]]).good();
     assert_eq!(place.lowmark(&["report", "out"]).good(), each);
+    // Beside a trace as well.
+    place.write("trace.txt", LINE);
+    let compared = |targets: &[&str]| place.lowmark(&[&["compare", "trace.txt"], targets].concat());
+    let each = compared(&[&names[0], &names[1]]).good();
+    assert_eq!(compared(&["out"]).good(), each);
     std::fs::create_dir(place.path("empty")).expect("made");
     place
         .lowmark(&["report", "empty"])

@@ -2,6 +2,7 @@
 
 use crate::cli::{Ask, Paging, Running, TableFormat, TablePrinting};
 use crate::group::{self, Group};
+use crate::library::refuse_empty;
 use crate::output;
 use crate::page::PageFile;
 use crate::verb::report;
@@ -143,7 +144,7 @@ fn traces(args: &Args) -> miette::Result<u8> {
     }
     let mut read = Vec::new();
     let mut broken = false;
-    for target in &args.targets {
+    for target in &crate::traces::targets(&args.targets)? {
         let figures = report::figures(target, RunContext::default())?;
         if !figures.has_events() {
             return Err(crate::traces::no_events(target));
@@ -250,6 +251,7 @@ fn recorded(targets: &[String], args: &Args) -> miette::Result<Vec<Recording>> {
     refuse_flags_of_runs(args)?;
     let mut recordings = Vec::new();
     for target in targets {
+        refuse_empty(target)?;
         let path = Path::new(target);
         if !path.is_dir() {
             return Err(miette!(
@@ -260,6 +262,9 @@ fn recorded(targets: &[String], args: &Args) -> miette::Result<Vec<Recording>> {
         let found = below(path)
             .into_diagnostic()
             .wrap_err_with(|| format!("{target}: cannot list"))?;
+        if found.is_empty() && path.join(RECORDING_FILE).exists() {
+            return Err(crate::traces::no_regular_file(path));
+        }
         if found.is_empty() {
             return Err(miette!(
                 help = "recordings are written by `lowmark run --out` and `lowmark compare --out`",
