@@ -10,6 +10,7 @@
 //! 4. An event with values that no kernel has is left out as a whole, and counted.
 //! 5. [`DirtyReport::text`] is a table and a time line.
 
+mod rows;
 mod slices;
 mod text;
 

@@ -270,6 +270,40 @@ fn compare_puts_kernels_in_columns() {
 }
 
 #[test]
+fn figures_are_asked_for_by_name() {
+    let place = Place::new();
+    let verb = |verb: &str, more: &[&str]| {
+        let common = [verb, "small.toml", "--set", "order=seq", "--repeat", "2"];
+        place.lowmark(&[&common[..], more].concat())
+    };
+    for name in ["run", "compare"] {
+        let text = verb(name, &["--metric", "swap-outs", "--metric", "elapsed"]).good();
+        assert!(
+            text.contains("Swap Outs") && text.contains("Elapsed"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("System") && !text.contains("Swap Ins"),
+            "{text}"
+        );
+        for format in ["table", "json"] {
+            verb(name, &["--metric", "nix", "--format", format])
+                .error(&["--metric: no figure is called nix; the runs have User, System"]);
+        }
+    }
+    // How many rows were tested is not how many are shown.
+    let both = ["--kernel", "v3.6", "--kernel", "v3.6,page_cluster=0"];
+    let tested = |more: &[&str]| {
+        let text = verb("compare", &[&both[..], more].concat()).good();
+        let said = text
+            .lines()
+            .find(|line| line.contains("Holm's correction for"));
+        said.map(str::to_owned).expect("said")
+    };
+    assert_eq!(tested(&["--metric", "elapsed"]), tested(&[]));
+}
+
+#[test]
 fn recordings_compare_like_the_runs_that_made_them() {
     let place = Place::new();
     let flags = ["--kernel", "v3.6", "--kernel", "v3.14", "--repeat", "2"];

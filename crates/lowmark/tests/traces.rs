@@ -303,6 +303,65 @@ fn traces_stand_side_by_side() {
         .error(&["--kernel", "has no meaning"]);
 }
 
+/// Writers stand by the names that a report has for them, and blocks of zeros are left out and named.
+#[test]
+fn throttled_writers_stand_side_by_side() {
+    let place = Place::new();
+    let captures = captures();
+    let capture = |part: &str| {
+        let found = captures.iter().find(|(_, name)| name.contains(part));
+        found
+            .and_then(|(path, _)| path.to_str())
+            .expect("a capture")
+    };
+    let (host, guest) = (capture("host-writers"), capture("vm-6.18-writers"));
+    let table = place.lowmark(&["compare", host, guest]).good();
+    let report = place.lowmark(&["report", guest]).good();
+    let row = |text: &str, name: &str| {
+        let row = text.lines().find(|line| line.starts_with(name));
+        row.map(|row| {
+            row[name.len()..]
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+    };
+    for name in [
+        "Writers",
+        "balance_dirty_pages() calls",
+        "Pause, longest (ms)",
+    ] {
+        let (compared, own) = (
+            row(&table, name).expect(name),
+            row(&report, name).expect(name),
+        );
+        assert_eq!(compared[1], own[0], "{table}");
+    }
+    assert!(table.contains("Time waited by all (s)"), "{table}");
+    assert!(!table.contains("Direct reclaims"), "{table}");
+    let left_out = "Left out, as every row is 0 in all columns: FTrace Reclaim Statistics: vmscan.";
+    assert!(table.ends_with(&format!("\n\n{left_out}\n")), "{table}");
+    // One with writers is enough.
+    let swaps = capture("vm-6.18-swap-rand");
+    let table = place.lowmark(&["compare", host, swaps]).good();
+    assert!(table.contains("Direct reclaims"), "{table}");
+    assert_eq!(
+        row(&table, "Writers"),
+        Some(vec!["4".to_owned(), "0".to_owned()])
+    );
+    assert!(
+        !place
+            .lowmark(&["compare", swaps, swaps])
+            .good()
+            .contains("Writers")
+    );
+    let asked = ["compare", host, swaps, "--metric", "writers"];
+    assert_eq!(place.lowmark(&asked).good().lines().count(), 4);
+    place
+        .lowmark(&["compare", host, swaps, "--metric", "nix"])
+        .error(&["no figure is called nix", "Writers"]);
+}
+
 const LINE: &str =
     "         kswapd0-49      [000] .....     5.136763: mm_vmscan_kswapd_wake: nid=0 order=0\n";
 

@@ -9,6 +9,7 @@ use crate::verb::report;
 use crate::{comparing, engine, outcome, plan, remarks, sweeping};
 use lowmark_record::store::RECORDING_FILE;
 use lowmark_record::{Recording, Remark};
+use lowmark_report::dirty::DirtyFigures;
 use lowmark_report::document::{self, Section, separated};
 use lowmark_report::reclaim::{ReportColumn, RunContext};
 use lowmark_report::sweep::Sweep;
@@ -99,8 +100,8 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     let groups = group::groups(&recordings);
     let sweep = swept.then(|| sweeping::sweep(&recordings, &args.ask, true));
     let sections = match &sweep {
-        Some(sweep) => vec![sweeping::section(sweep, &printing.metrics)?],
-        None => separated(groups.iter().map(section).collect()),
+        Some(sweep) => vec![sweeping::section(sweep, &recordings, &printing.metrics)?],
+        None => sections(&groups, &printing.metrics)?,
     };
     let document = document(args, sections);
     match (printing.format, &sweep) {
@@ -153,8 +154,11 @@ fn traces(args: &Args) -> miette::Result<u8> {
         read.push(figures);
     }
     let columns: Vec<ReportColumn<'_>> = read.iter().map(report::Read::column).collect();
-    let comparison = Comparison::of_traces(&columns);
-    let document = document(args, vec![comparison.section()]);
+    let throttling: Vec<DirtyFigures> = read.iter().map(report::Read::dirty_figures).collect();
+    let comparison = Comparison::of_traces(&columns).with_throttling(&throttling);
+    let shown = sweeping::only(vec![comparison.clone()], &args.printing.metrics)?;
+    let sections = shown.into_iter().map(busy);
+    let document = document(args, sections.collect());
     match args.printing.format {
         TableFormat::Json => output::print_json(&Document {
             version: JSON_VERSION,
@@ -173,11 +177,33 @@ fn traces(args: &Args) -> miette::Result<u8> {
     Ok(if broken { crate::error::EXIT_STATUS } else { 0 })
 }
 
+/// The blocks in which anything happened, and which are left out.
+fn busy(comparison: Comparison) -> Section<'static> {
+    let (shown, idle) = comparison.without_idle_blocks();
+    let mut section = shown.section();
+    if !idle.is_empty() {
+        section.blank();
+        let idle = idle.join("; ");
+        section.paragraph(
+            format!("Left out, as every row is 0 in all columns: {idle}."),
+            0,
+        );
+    }
+    section
+}
+
 fn comparison(group: &Group<'_>) -> Comparison {
     Comparison::new(&group.columns, SeriesRows::default())
 }
 
-fn section(group: &Group<'_>) -> Section<'static> {
+fn sections(groups: &[Group<'_>], metrics: &[String]) -> miette::Result<Vec<Section<'static>>> {
+    let figures = sweeping::only(groups.iter().map(comparison).collect(), metrics)?;
+    let sections = groups.iter().zip(figures);
+    let sections = sections.map(|(group, figures)| section(group, &figures));
+    Ok(separated(sections.collect()))
+}
+
+fn section(group: &Group<'_>, figures: &Comparison) -> Section<'static> {
     let mut section = Section::titled(&group.title);
     for sentence in uneven_coverage(group) {
         section.paragraph(sentence, 0);
@@ -193,7 +219,7 @@ fn section(group: &Group<'_>) -> Section<'static> {
     }
     remarks::write(recordings_of(group), &mut section);
     section.blank();
-    section.append(comparison(group).section());
+    section.append(figures.section());
     section
 }
 

@@ -6,7 +6,7 @@ use crate::output;
 use crate::page::PageFile;
 use crate::traces;
 use lowmark_record::{Event, Release, Remark, Sink, Tables};
-use lowmark_report::dirty::{DirtyReport, is_impossible};
+use lowmark_report::dirty::{DirtyFigures, DirtyReport, is_impossible};
 use lowmark_report::document::{Document, Section};
 use lowmark_report::host::HostReport;
 use lowmark_report::plot::Plot;
@@ -217,6 +217,11 @@ impl Read {
             name: self.name.clone(),
             reports: vec![&self.figures],
         }
+    }
+
+    /// What it says of dirty throttling.
+    pub(crate) fn dirty_figures(&self) -> DirtyFigures {
+        self.dirty.figures()
     }
 
     /// Whether there was any event: only the recording of a host may have none.
