@@ -181,7 +181,7 @@ fn events_are_kept_only_when_asked_for() {
     let place = Place::new();
     let args = ["run", "small.toml", "--set", "order=seq", "--out", "out"];
     let done = place.lowmark(&args);
-    assert_eq!(done.stderr, "1 recording in out\n");
+    assert_eq!(done.stderr, "1 recording written to out\n");
     let directory = place.path("out/small_order=seq_small-512m-ssd_v3.6_seed0");
     assert!(!directory.join("events.jsonl").exists());
     let done = place.lowmark(&[&args[..], &["--events", "--quiet"]].concat());

@@ -121,10 +121,11 @@ fn summary(exported: &Exported, release: Release, assumed: bool) -> String {
         text += &format!(" in the form of Linux {release}");
     }
     for (kind, count) in &exported.not_in_era {
-        text += &format!(
-            "; {count} {kind} left out: {release} does not have {}",
-            if *count == 1 { "it" } else { "them" }
-        );
+        let (events, were) = match count {
+            1 => ("event", "was"),
+            _ => ("events", "were"),
+        };
+        text += &format!("; {count} {kind} {events} {were} left out, as Linux {release} has none");
     }
     for (from, to) in &exported.renamed {
         text += &format!("; task {from:?} is now {to:?}");

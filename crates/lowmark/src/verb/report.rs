@@ -34,13 +34,14 @@ pub(crate) struct Args {
     /// Trace files, recordings, directories of recordings, or `-` for standard input
     #[arg(required = true, value_name = "TRACE|DIR")]
     traces: Vec<String>,
-    /// What the kernel's trace-vmscan-postprocess.pl would say, its faults included
+    /// What the kernel's trace-vmscan-postprocess.pl would say, its faults included but for one: its tables by process
+    /// have values under headings of others, as a printf lacks fields; here each stands under its own
     #[arg(long, conflicts_with = "html")]
     compat: bool,
     /// With --compat: folds processes of the same name, as the script's option of this name does
     #[arg(long, requires = "compat")]
     ignore_pid: bool,
-    /// An error, and no report, if anything was lost, unsorted, damaged or not understood
+    /// An error, and no report, if anything was lost, unsorted, damaged, not understood or impossible
     #[arg(long)]
     strict: bool,
     /// /proc/vmstat before and after; or one file with the columns counter, before, after
