@@ -11,6 +11,7 @@
 
 pub mod noise;
 mod plots;
+pub mod selected;
 
 use crate::document::Section;
 use crate::percent::PercentRule;
@@ -78,7 +79,7 @@ pub struct ComparedRow {
 /// Rows that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// Stable name: `duration`, `series`, `vmstat`; of traces also `ftrace-vmscan` and others.
+    /// Stable name: `duration`, `series`, `vmstat`; of traces also `ftrace-vmscan`, `dirty-throttling` and others.
     pub id: &'static str,
     /// Heading.
     pub title: &'static str,
@@ -93,6 +94,8 @@ pub struct Comparison {
     pub columns: Vec<(String, usize)>,
     /// Blocks that have rows.
     pub blocks: Vec<Block>,
+    /// Rows of which it was asked together whether they differ beyond noise, also of those that are not shown.
+    pub tests: usize,
 }
 
 /// One row of one recording or trace.
@@ -169,7 +172,12 @@ impl Comparison {
         });
         let mut blocks: Vec<Block> = compared.filter(|b| !b.rows.is_empty()).collect();
         noise::judge(&mut blocks, columns.len());
-        Comparison { columns, blocks }
+        let tests = noise::tests(&blocks, columns.len());
+        Comparison {
+            columns,
+            blocks,
+            tests,
+        }
     }
 
     /// The same without percentages, for tables that have none.
@@ -187,7 +195,7 @@ impl Comparison {
     /// of such rows alone behind all others.
     #[must_use]
     pub(crate) fn what_happened_first(mut self) -> Comparison {
-        let is_zero = |row: &ComparedRow| row.values.iter().flatten().all(|value| *value == 0.0);
+        use selected::is_zero;
         for block in &mut self.blocks {
             block.rows.sort_by_key(is_zero);
         }
@@ -218,7 +226,7 @@ impl Comparison {
             section.title(block.title);
             section.table(self.block_table(block, labels));
         }
-        let legend = noise::legend(&self.columns, &self.blocks);
+        let legend = noise::legend(self);
         if !legend.is_empty() {
             section.blank();
         }
@@ -396,8 +404,8 @@ fn duration_rows(recording: &Recording) -> Rows {
     };
     let tasks = || recording.tasks.iter().filter(|t| !t.kthread);
     vec![
-        seconds("User", tasks().map(|t| t.user_ns as f64).sum()),
-        seconds("System", tasks().map(|t| t.system_ns as f64).sum()),
+        seconds("User", stats::sum(tasks().map(|t| t.user_ns as f64))),
+        seconds("System", stats::sum(tasks().map(|t| t.system_ns as f64))),
         seconds("Elapsed", recording.elapsed_ns as f64),
     ]
 }

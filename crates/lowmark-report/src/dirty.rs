@@ -10,10 +10,12 @@
 //! 4. An event with values that no kernel has is left out as a whole, and counted.
 //! 5. [`DirtyReport::text`] is a table and a time line.
 
+mod rows;
 mod slices;
 mod text;
 
 use crate::reclaim::namesakes::Namesakes;
+use crate::stats;
 use lowmark_record::{Event, Field, Kind, Recording, Sink, Tables};
 use serde::Serialize;
 use slices::{Slice, Slices, joined};
@@ -26,7 +28,7 @@ const OTHERS: u32 = u32::MAX;
 /// Longest pause that can be one, ms. The kernel's `MAX_PAUSE` is 200 ms.
 const PAUSE_MAX: u64 = 1000;
 /// Most pages that can be some: more than addresses of 64 bits reach.
-const PAGES_MAX: u64 = 1 << 52;
+pub(crate) const PAGES_MAX: u64 = 1 << 52;
 const NS_PER_MS: u64 = 1_000_000;
 
 /// A task that was asked to wait, or looked whether it had to.
@@ -158,6 +160,12 @@ fn is_throttling(kind: Kind) -> bool {
     )
 }
 
+/// Whether an event of dirty throttling has values that no kernel has had. Every report leaves it out.
+#[inline]
+pub fn is_impossible(event: &Event) -> bool {
+    is_throttling(event.kind) && !is_possible(event)
+}
+
 /// Whether a kernel can have had the values of an event that are counted here.
 fn is_possible(event: &Event) -> bool {
     let pages = match event.kind {
@@ -177,13 +185,18 @@ fn is_possible(event: &Event) -> bool {
     pages.iter().all(fits) && pause_ms(event) <= PAUSE_MAX
 }
 
-/// The pause of a look, 0 if it was none or less than none.
-fn pause_ms(event: &Event) -> u64 {
+/// The pause of a look, ms; 0 if it was none or less than none.
+pub(crate) fn pause_ms(event: &Event) -> u64 {
     let pause = event.signed(Field::Pause).unwrap_or(0);
     u64::try_from(pause).unwrap_or(0)
 }
 
 impl DirtyReport {
+    /// Events, and samples of gauges, that were left out: no kernel has such values.
+    pub fn impossible(&self) -> u64 {
+        self.impossible
+    }
+
     /// Whether there was nothing of dirty throttling.
     pub fn is_empty(&self) -> bool {
         self.looks == 0 && self.impossible == 0
@@ -364,15 +377,11 @@ impl DirtyReport {
                 .zip(start)
                 .map(|((first, _), start)| first.saturating_sub(start) as f64 / NS_PER_MS as f64),
             first_share,
-            mean_share: crate::stats::amean(&later),
+            mean_share: stats::amean(&later),
             pause_min_ms: pause(all.pauses.keys().next()),
             pause_median_ms: median(&settled.pauses),
             pause_max_ms: pause(all.pauses.keys().next_back()),
-            waited_s: self
-                .writers
-                .values()
-                .map(|w| w.waited_ns as f64 / 1e9)
-                .sum(),
+            waited_s: stats::sum(self.writers.values().map(|w| w.waited_ns as f64 / 1e9)),
             rate_spread: spread(&rates),
             written_max: (self.written > 0).then_some(self.written as f64),
             impossible: self.impossible,
@@ -393,8 +402,8 @@ fn median(counts: &BTreeMap<u64, u64>) -> Option<f64> {
 
 /// Standard deviation over the mean, %.
 fn spread(rates: &[f64]) -> Option<f64> {
-    let mean = crate::stats::amean(rates).filter(|mean| *mean > 0.0)?;
-    let deviation = crate::stats::stddev_population(rates)?;
+    let mean = stats::amean(rates).filter(|mean| *mean > 0.0)?;
+    let deviation = stats::stddev_population(rates)?;
     (rates.len() > 1).then_some(100.0 * deviation / mean)
 }
 

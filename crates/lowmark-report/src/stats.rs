@@ -19,21 +19,26 @@ pub enum Preference {
     None,
 }
 
+/// Sum of the values, 0.0 if there are none. [`Iterator::sum`] begins at -0.0, which is printed as `-0.00`.
+pub fn sum(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().fold(0.0, |sum, value| sum + value)
+}
+
 /// Arithmetic mean (`Amean`), used where lower is better.
 pub fn amean(samples: &[f64]) -> Option<f64> {
-    (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
+    (!samples.is_empty()).then(|| sum(samples.iter().copied()) / samples.len() as f64)
 }
 
 /// Harmonic mean (`Hmean`), used where higher is better; none if any sample is 0 or less.
 pub fn hmean(samples: &[f64]) -> Option<f64> {
     let positive = !samples.is_empty() && samples.iter().all(|&x| x > 0.0);
-    positive.then(|| samples.len() as f64 / samples.iter().map(|x| 1.0 / x).sum::<f64>())
+    positive.then(|| samples.len() as f64 / sum(samples.iter().map(|x| 1.0 / x)))
 }
 
 /// Geometric mean (`Gmean`) as exp of the mean logarithm; none if any sample is 0 or less.
 pub fn gmean(samples: &[f64]) -> Option<f64> {
     let positive = !samples.is_empty() && samples.iter().all(|&x| x > 0.0);
-    positive.then(|| (samples.iter().map(|x| x.ln()).sum::<f64>() / samples.len() as f64).exp())
+    positive.then(|| (sum(samples.iter().map(|x| x.ln())) / samples.len() as f64).exp())
 }
 
 /// Smallest sample (`Min`).
@@ -63,13 +68,13 @@ pub fn stddev_harmonic(samples: &[f64]) -> Option<f64> {
     if samples.len() < 2 {
         return None;
     }
-    let squares: f64 = samples.iter().map(|x| (1.0 / x - 1.0 / mean).powi(2)).sum();
+    let squares = sum(samples.iter().map(|x| (1.0 / x - 1.0 / mean).powi(2)));
     Some((squares * mean.powi(4) / samples.len() as f64).sqrt())
 }
 
 fn squared_deviations(samples: &[f64]) -> Option<f64> {
     let mean = amean(samples)?;
-    Some(samples.iter().map(|x| (x - mean).powi(2)).sum())
+    Some(sum(samples.iter().map(|x| (x - mean).powi(2))))
 }
 
 /// Coefficient of variation in percent (`CoeffVar`); 0 where the mean is 0, as mmtests prints it.

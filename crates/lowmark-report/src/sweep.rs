@@ -8,10 +8,12 @@
 
 mod plots;
 
+use crate::comparison::selected::asked;
 use crate::comparison::{ComparedRow, Comparison, field};
 use crate::document::Section;
 use crate::stats::Preference;
 use crate::table::{Align, Field, PlainStyle, Role, Style, TextTable};
+use crate::vmstat::ValueFormat;
 use serde::Serialize;
 
 /// One combination of values.
@@ -209,18 +211,8 @@ impl Sweep {
     /// The rows that tables show.
     fn shown(&self, metrics: &[String]) -> Result<Vec<String>, String> {
         let names = self.names();
-        let plain = |name: &str| name.to_lowercase().replace(['-', '_'], " ");
         if !metrics.is_empty() {
-            let find = |metric: &String| {
-                let found = names.iter().find(|name| plain(name) == plain(metric));
-                found.cloned().ok_or_else(|| {
-                    format!(
-                        "no figure is called {metric}; the runs have {}",
-                        names.join(", ")
-                    )
-                })
-            };
-            return metrics.iter().map(find).collect();
+            return asked(&names, metrics);
         }
         let is_one = self.points.len() == 1 && self.columns().is_none();
         let varies = |name: &String| {
@@ -233,6 +225,17 @@ impl Sweep {
             judged && (is_one || values.any(|value| Some(value) != first))
         };
         Ok(names.into_iter().filter(varies).collect())
+    }
+
+    /// A row's name with its unit, unless each value has that behind it.
+    fn heading(&self, name: &str) -> String {
+        let row = self.points.iter().find_map(|point| point.row(name));
+        let unit =
+            row.filter(|row| matches!(row.format, ValueFormat::Count | ValueFormat::Decimals(_)));
+        match unit.map_or("", |row| row.unit.as_str()) {
+            "" => name.to_owned(),
+            unit => format!("{name} ({unit})"),
+        }
     }
 
     fn grids(&self, metrics: &[String]) -> Result<Vec<Grid>, String> {
@@ -257,7 +260,9 @@ impl Sweep {
             });
             return Ok(vec![Grid {
                 title: String::new(),
-                headings: self.axes.iter().chain(&names).cloned().collect(),
+                headings: (self.axes.iter().cloned())
+                    .chain(names.iter().map(|name| self.heading(name)))
+                    .collect(),
                 rows: rows.collect(),
             }]);
         };
@@ -270,7 +275,7 @@ impl Sweep {
                 values(point).into_iter().chain(figures).collect()
             });
             Grid {
-                title: name.clone(),
+                title: self.heading(name),
                 headings: self.axes.iter().chain(&columns).cloned().collect(),
                 rows: rows.collect(),
             }

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 pub(crate) use words::hanging;
 use words::{FOLDED_MIN, folded, length, wrapped};
-pub use words::{heading_lines, printable, printable_lines};
+pub use words::{counted, heading_lines, printable, printable_lines};
 
 /// Smallest width of a column, as in `%12.2f`.
 const WIDTH_MIN: usize = 12;

@@ -61,6 +61,33 @@ pub struct KernelSpec {
     pub sysctl: BTreeMap<String, String>,
 }
 
+/// A part of a [`KernelSpec`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KernelPart {
+    /// All of it together.
+    Whole,
+    /// Its version.
+    Version,
+    /// One of its toggles, by number.
+    Toggle(usize),
+    /// A setting, by name.
+    Setting(String),
+}
+
+/// Why a backend cannot run a kernel as it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Objection {
+    /// The part that it is about.
+    pub part: KernelPart,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+}
+
+/// A backend's judgement of a kernel: everything that is wrong with it.
+pub type KernelJudge = fn(&KernelSpec) -> Vec<Objection>;
+
 /// Settings that can be changed by their name alone, as in `--set page_cluster=4`. The list only tells
 /// settings from other names: a kernel may know more, and knows which of them it has.
 pub const SYSCTLS: [&str; 35] = [

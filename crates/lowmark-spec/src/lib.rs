@@ -14,11 +14,12 @@ mod touches;
 pub mod visit;
 pub mod workload;
 
-pub use kernel::{KernelSpec, Toggle};
+pub use kernel::{KernelJudge, KernelPart, KernelSpec, Objection, Toggle};
 pub use machine::Machine;
 pub use parse::{
     BuiltIn, Detail, Directory, LANGUAGE_VERSION, Library, Overrides, SOURCE_BYTES_MAX, STATEMENTS,
-    Source, SpecError, parse, parse_machine, sweep_kernel, sweep_setting, write_machine,
+    Source, SpecError, is_path, parse, parse_for, parse_machine, sweep_kernel, sweep_setting,
+    write_machine,
 };
 pub use workload::Workload;
 

@@ -2,7 +2,8 @@
 
 use lowmark_spec::workload::{Amount, Op, Touch};
 use lowmark_spec::{
-    BuiltIn, Directory, KernelSpec, Library, Overrides, Scenario, Source, SpecError, Toggle, parse,
+    BuiltIn, Directory, KernelPart, KernelSpec, Library, Objection, Overrides, Scenario, Source,
+    SpecError, Toggle, parse, parse_for,
 };
 
 const TEXT: &str = r#"
@@ -335,6 +336,62 @@ fn other_sizes_of_huge_pages_are_refused_by_name() {
             "{error}"
         );
     }
+}
+
+/// What a backend has against a kernel stands where that part of it was written.
+#[test]
+fn objections_of_a_backend_have_places() {
+    fn judge(spec: &KernelSpec) -> Vec<Objection> {
+        let settings = spec.sysctl.keys().cloned().map(KernelPart::Setting);
+        let toggles = (0..spec.toggles.len()).map(KernelPart::Toggle);
+        let parts = [KernelPart::Whole, KernelPart::Version].into_iter();
+        let objection = |part: KernelPart| Objection {
+            message: format!("{part:?}"),
+            help: "do without".to_owned(),
+            part,
+        };
+        parts
+            .chain(toggles)
+            .chain(settings)
+            .map(objection)
+            .collect()
+    }
+    let said = |overrides: &Overrides| {
+        let source = Source {
+            name: "test.toml".into(),
+            text: TEXT.into(),
+        };
+        let error = parse_for(&source, &BuiltIn, overrides, judge).expect_err("objections");
+        let lines = error.details().into_iter().map(ToString::to_string);
+        lines.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        said(&Overrides::default()),
+        [
+            "test.toml:14:7: kernel.use: Whole",
+            "test.toml:14:8: kernel.use: Version",
+            "test.toml:15:27: kernel.sysctl.page_cluster: Setting(\"page_cluster\")",
+            "test.toml:15:44: kernel.sysctl.dirty_ratio: Setting(\"dirty_ratio\")",
+        ]
+    );
+    let overrides = Overrides {
+        kernels: vec!["v3.6-a+b=c,-d,page_cluster=1".into()],
+        set: vec![("swappiness".into(), "5".into())],
+        ..Overrides::default()
+    };
+    assert_eq!(
+        said(&overrides),
+        [
+            "test.toml:15:44: kernel.sysctl.dirty_ratio: Setting(\"dirty_ratio\")",
+            "--set:1:12: swappiness: Setting(\"swappiness\")",
+            "--kernel:1:1: kernel.use: Whole",
+            "--kernel:1:1: kernel.use: Version",
+            "--kernel:1:6: kernel.use: Toggle(0)",
+            "--kernel:1:8: kernel.use: Toggle(1)",
+            "--kernel:1:13: kernel.use: Toggle(2)",
+            "--kernel:1:28: kernel.use: Setting(\"page_cluster\")",
+        ]
+    );
 }
 
 /// `$name` stands for a parameter in every text, also where it chooses machine and kernel.

@@ -142,7 +142,7 @@ fn parse(
         set: common.iter().chain(own).cloned().collect(),
         seed: ask.seed,
     };
-    plan::parsed(&pair.found.source, machines, &overrides)
+    plan::parsed(&pair.found.source, machines, &overrides, ask.on)
 }
 
 impl Between {

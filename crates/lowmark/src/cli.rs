@@ -100,8 +100,8 @@ pub(crate) struct TablePrinting {
     /// How to print
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = TableFormat::Table)]
     pub(crate) format: TableFormat,
-    /// Figure to show of a sweep, a row of `lowmark compare`; given again, one more [default: those that are good or
-    /// bad and vary]
+    /// Figure to show, a row of `lowmark compare`; given again, one more [default: all; of a sweep those that are good
+    /// or bad and vary]
     #[arg(long = "metric", value_name = "NAME")]
     pub(crate) metrics: Vec<String>,
     /// Writes a Parquet file with a row for each run: parameters, kernel, seed and all figures

@@ -19,6 +19,7 @@ use lowmark_model::{Options, Progress, Refusal};
 use lowmark_record::{Recording, check_writable};
 use lowmark_report::identities::Identity;
 use lowmark_report::recipe::{Evidence, Watch};
+use lowmark_report::table::counted;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::cmp::Reverse;
 use std::path::Path;
@@ -107,8 +108,8 @@ pub(crate) fn execute_and_make<T: Send + Sync>(
     let results = slots.into_iter().filter_map(OnceLock::into_inner);
     let made = results.collect::<miette::Result<Vec<T>>>()?;
     if let Some(out) = &running.out {
-        let plural = if made.len() == 1 { "" } else { "s" };
-        let text = format!("{} recording{plural} in {}", made.len(), out.display());
+        let recordings = counted(made.len() as u64, "recording");
+        let text = format!("{recordings} written to {}", out.display());
         remark(running.quiet, &text);
     }
     Ok(made)

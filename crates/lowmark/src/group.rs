@@ -78,6 +78,30 @@ pub(crate) fn differing_facts(recordings: &[Recording]) -> Vec<String> {
     differing(&all)
 }
 
+/// What runs have in common besides the `axes` and their seeds: workload, parameters, machine, and the kernel unless kernels
+/// are compared.
+pub(crate) fn in_common(recordings: &[Recording], axes: &[String], compared: bool) -> String {
+    let all: Vec<Facts> = recordings.iter().map(|r| facts(&r.run)).collect();
+    let first = all.first().map_or(&[][..], Vec::as_slice);
+    let common: Facts = (first.iter())
+        .filter(|fact| !axes.contains(&fact.0) && all.iter().all(|facts| facts.contains(fact)))
+        .cloned()
+        .collect();
+    let told = |names: &[&str]| describe(&common, |name| names.contains(&name));
+    let params =
+        |name: &str| !["workload", "machine", KERNEL, "backend", "lowmark"].contains(&name);
+    let parts = [
+        told(&["workload"]),
+        describe(&common, params),
+        told(&["machine"]),
+    ];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    match told(&[KERNEL]).as_str() {
+        kernel if !compared && !kernel.is_empty() => format!("{}, {kernel}", parts.join(" ")),
+        _ => parts.join(" "),
+    }
+}
+
 /// Recordings that have the same value of each of these facts, in the order in which they first appear.
 pub(crate) fn along<'a>(
     recordings: &'a [Recording],

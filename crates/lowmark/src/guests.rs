@@ -5,6 +5,7 @@ use crate::error::Guest;
 use crate::output::remark;
 use lowmark_real::guest::{self, Accel, BUFFER_KB, GuestOptions, KernelImage, Trace};
 use lowmark_record::{Recording, Release, System};
+use lowmark_report::table::counted;
 use lowmark_spec::Scenario;
 use miette::WrapErr;
 use std::time::Duration;
@@ -135,7 +136,7 @@ pub(crate) fn run(
     {
         remark(
             quiet,
-            &format!("warning: {name}: the trace lost {lost} events"),
+            &format!("warning: {name}: the trace lost {}", counted(lost, "event")),
         );
     }
     Ok(recording)
@@ -147,7 +148,7 @@ pub(crate) fn describe(recording: &Recording) -> Option<String> {
     let events = match system.lost_events {
         None => String::new(),
         Some(0) => ", no events lost".to_owned(),
-        Some(lost) => format!(", {lost} events lost"),
+        Some(lost) => format!(", {} lost", counted(lost, "event")),
     };
     let System {
         release,

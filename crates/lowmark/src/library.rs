@@ -1,8 +1,8 @@
 //! Where workloads come from: a path, or the files of `workloads/`, which are part of the program.
 
-use lowmark_spec::{BuiltIn, Directory, Library, Source};
+use lowmark_spec::{BuiltIn, Directory, Library, Source, is_path};
 use miette::{IntoDiagnostic, WrapErr, miette};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 macro_rules! workload_files {
@@ -67,7 +67,7 @@ impl Library for CommandLine {
     fn machine(&self, name: &str) -> Option<Source> {
         let here = Directory { path: "".into() };
         // A path is recognised by its end, so that no file here can take the place of a built-in name.
-        if name.ends_with(".toml") {
+        if is_path(name) {
             here.machine(name)
         } else {
             BuiltIn.machine(name)
@@ -77,10 +77,27 @@ impl Library for CommandLine {
     fn machines(&self) -> Vec<String> {
         BuiltIn.machines()
     }
+
+    fn unread(&self, path: &str) -> Option<io::Error> {
+        Directory { path: "".into() }.unread(path)
+    }
+}
+
+/// Refuses a name of nothing, such as that of a variable of a shell that was never set.
+pub(crate) fn refuse_empty(name: &str) -> miette::Result<()> {
+    match name {
+        "" => Err(miette!(
+            help =
+                "give a name or a path; a shell makes an empty one of a variable that is not set",
+            "expected a name, found an empty one"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The workload that was asked for: a file if there is one of this name, else a built-in one.
 pub(crate) fn find(target: &str) -> miette::Result<Found> {
+    refuse_empty(target)?;
     let path = Path::new(target);
     if let Some(source) = built_in(target).filter(|_| !path.is_file()) {
         return Ok(Found {

@@ -12,17 +12,23 @@ use crate::comparing;
 use crate::guests::Images;
 use crate::library::{self, CommandLine, Found};
 use crate::sweeping;
-use lowmark_model::kernel::KernelError;
+use lowmark_model::kernel::{Kernel, KernelError};
 use lowmark_model::{Refusal, Unsupported, check};
 use lowmark_real::guest::GuestOptions;
 use lowmark_report::recipe::RunPlan;
-use lowmark_spec::{BuiltIn, Library, Overrides, Scenario, Source, parse};
+use lowmark_spec::{
+    BuiltIn, KernelPart, KernelSpec, Library, Objection, Overrides, Scenario, Source, parse,
+    parse_for,
+};
 use miette::{LabeledSpan, NamedSource, Report, SourceOffset, SourceSpan, miette};
 use std::collections::BTreeSet;
 
 /// Longest name of a directory but for backend and seed: most file systems allow 255 bytes, and writing needs
 /// some for its own.
 const NAME_BYTES_MAX: usize = 200;
+/// Where to see which settings there are.
+const SYSCTLS_LISTED: &str =
+    "`lowmark list sysctls` shows what there is, with the values that each takes";
 /// What a name that does not say all ends with: a dash and 64 bits in hexadecimal.
 const HASH_BYTES: usize = 17;
 
@@ -134,7 +140,7 @@ fn all_scenarios(found: &Found, ask: &Ask, kernels: &[String]) -> miette::Result
             set,
             seed: ask.seed,
         };
-        scenarios.extend(parsed(&found.source, machines, &overrides)?);
+        scenarios.extend(parsed(&found.source, machines, &overrides, ask.on)?);
     }
     Ok(scenarios)
 }
@@ -179,7 +185,7 @@ pub(crate) fn of_recipe(plan: &RunPlan, seed: Option<u64>) -> miette::Result<Run
         set: plan.set.clone().into_iter().collect(),
         seed,
     };
-    let mut scenarios = parsed(&source, &BuiltIn, &overrides)?;
+    let mut scenarios = parsed(&source, &BuiltIn, &overrides, Backend::Model)?;
     for scenario in &mut scenarios {
         (scenario.boot, scenario.phase) = (scenario.seed, scenario.seed);
         check(scenario).map_err(|refusal| refused(&refusal, &source))?;
@@ -205,6 +211,18 @@ impl Run {
         }
     }
 
+    /// What is run, with a kernel that is the same however its name is written.
+    fn of_kernel(&self) -> String {
+        let KernelSpec {
+            version,
+            toggles,
+            sysctl,
+            ..
+        } = &self.scenario.kernel;
+        let (title, seed) = (title_without_kernel(&self.scenario), self.scenario.seed);
+        format!("{title} {version} {toggles:?} {sysctl:?} {seed}")
+    }
+
     /// What is run, in full but for the seed.
     pub(crate) fn title(&self) -> String {
         let kernel = &self.scenario.kernel.text;
@@ -224,13 +242,36 @@ pub(crate) fn title_without_kernel(scenario: &Scenario) -> String {
     )
 }
 
-/// Parses a workload.
+/// What the model has against a kernel.
+fn of_model(spec: &KernelSpec) -> Vec<Objection> {
+    let refusals = Kernel::refusals(spec).into_iter();
+    let objection = |(part, error): (KernelPart, KernelError)| Objection {
+        part,
+        help: help_with_kernel(&error).to_owned(),
+        message: error.to_string(),
+    };
+    refusals.map(objection).collect()
+}
+
+/// Where to see which kernels there are.
+fn help_with_kernel(error: &KernelError) -> &'static str {
+    match error {
+        KernelError::Sysctl(_) => SYSCTLS_LISTED,
+        _ => "`lowmark list kernels` and `lowmark list mechanisms` show what there is",
+    }
+}
+
+/// Parses a workload for what runs it.
 pub(crate) fn parsed(
     source: &Source,
     machines: &dyn Library,
     overrides: &Overrides,
+    on: Backend,
 ) -> miette::Result<Vec<Scenario>> {
-    let mut scenarios = parse(source, machines, overrides)?;
+    let mut scenarios = match on {
+        Backend::Model => parse_for(source, machines, overrides, of_model)?,
+        Backend::Guest | Backend::Host => parse(source, machines, overrides)?,
+    };
     for scenario in &mut scenarios {
         note_settings(&mut scenario.params, &overrides.set);
     }
@@ -261,20 +302,10 @@ pub(crate) fn refused(refusal: &Refusal, source: &Source) -> Report {
             "take the statement out, or run it on a kernel that has it (--kernel)",
             source,
         ),
-        Refusal::Setting { statement, .. } => at_lines(
-            refusal,
-            std::iter::once(statement),
-            "`lowmark list sysctls` shows what there is, with the values that each takes",
-            source,
-        ),
-        Refusal::Kernel(KernelError::Sysctl(_)) => miette!(
-            help = "`lowmark list sysctls` shows what there is, with the values that each takes",
-            "{refusal}"
-        ),
-        Refusal::Kernel(_) => miette!(
-            help = "`lowmark list kernels` and `lowmark list mechanisms` show what there is",
-            "{refusal}"
-        ),
+        Refusal::Setting { statement, .. } => {
+            at_lines(refusal, std::iter::once(statement), SYSCTLS_LISTED, source)
+        }
+        Refusal::Kernel(error) => miette!(help = help_with_kernel(error), "{refusal}"),
         Refusal::Machine { .. } | Refusal::Cgroup { .. } => miette!("{refusal}"),
     }
 }
@@ -361,8 +392,12 @@ fn fnv_1a(bytes: &[u8]) -> u64 {
 /// Two runs of the same name would replace each other's recording, and be a comparison of one thing with
 /// itself.
 fn distinct(runs: &[Run]) -> miette::Result<()> {
-    let mut names = BTreeSet::new();
-    match runs.iter().find(|run| !names.insert(&run.name)) {
+    let (mut names, mut kernels) = (BTreeSet::new(), BTreeSet::new());
+    let mut is_new = |run: &Run| {
+        let kernel = run.guest.is_none().then(|| kernels.insert(run.of_kernel()));
+        names.insert(run.name.clone()) && kernel != Some(false)
+    };
+    match runs.iter().find(|run| !is_new(run)) {
         None => Ok(()),
         Some(run) => Err(miette!(
             help = "name every kernel and every value of a parameter once",

@@ -10,12 +10,14 @@ use crate::group;
 use crate::outcome;
 use crate::output;
 use lowmark_record::Recording;
+use lowmark_report::comparison::selected;
 use lowmark_report::document::{Document, Section};
 use lowmark_report::sweep::{self, Point, Sweep};
 use lowmark_report::{Comparison, SeriesRows};
 use lowmark_spec::{sweep_kernel, sweep_setting};
 use lowmark_trace::export::table::{Column, ParquetTable};
 use miette::{IntoDiagnostic, miette};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Combinations of swept values at most; with as many kernels they are all that a workload may have.
@@ -98,9 +100,41 @@ fn of_kernels(recordings: &[&Recording]) -> Comparison {
     Comparison::new(&group::by_kernel(recordings), SeriesRows::default())
 }
 
-/// The tables, to be written.
-pub(crate) fn section(sweep: &Sweep, metrics: &[String]) -> miette::Result<Section<'static>> {
-    sweep.section(metrics).map_err(no_metric)
+/// The tables, to be written, below what all runs have in common.
+pub(crate) fn section(
+    sweep: &Sweep,
+    recordings: &[Recording],
+    metrics: &[String],
+) -> miette::Result<Section<'static>> {
+    let compared = sweep
+        .points
+        .iter()
+        .any(|point| point.comparison.columns.len() > 1);
+    let mut section = Section::titled(group::in_common(recordings, &sweep.axes, compared));
+    section.line(seeds(recordings));
+    section.blank();
+    section.append(sweep.section(metrics).map_err(no_metric)?);
+    Ok(section)
+}
+
+/// With which seeds runs were made, of which each figure is a mean if there are several.
+fn seeds(recordings: &[Recording]) -> String {
+    let seeds: BTreeSet<u64> = recordings.iter().map(|it| it.run.seed).collect();
+    match (seeds.first(), seeds.last()) {
+        (Some(first), Some(last)) if first < last => format!(
+            "each figure the mean of {} runs, with the seeds {first} to {last}",
+            seeds.len()
+        ),
+        (first, _) => format!("seed {}", first.copied().unwrap_or(0)),
+    }
+}
+
+/// Comparisons with the rows that are asked for alone.
+pub(crate) fn only(
+    comparisons: Vec<Comparison>,
+    metrics: &[String],
+) -> miette::Result<Vec<Comparison>> {
+    selected::only(comparisons, metrics).map_err(no_metric)
 }
 
 fn no_metric(error: String) -> miette::Report {

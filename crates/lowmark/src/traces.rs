@@ -1,10 +1,12 @@
 //! Events from wherever they are: a recording's directory, a trace file, standard input.
 
 use crate::endless::Endless;
+use crate::library::refuse_empty;
 use crate::output;
 use crate::verb::compare::below as recordings_below;
 use lowmark_record::store::RECORDING_FILE;
 use lowmark_record::{Account, Flaw, Recording, Sink, Source};
+use lowmark_report::table::counted;
 use lowmark_trace::input::Input;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::fs::File;
@@ -42,6 +44,9 @@ pub(crate) fn read_any(
 ) -> miette::Result<(Source, Option<Recording>)> {
     let path = Path::new(target);
     if path.is_dir() && !path.join(RECORDING_FILE).is_file() {
+        if path.join(RECORDING_FILE).exists() {
+            return Err(no_regular_file(path));
+        }
         return Err(miette!(
             help =
                 "a recording is a directory that `lowmark run --out` wrote; each run has its own",
@@ -59,11 +64,24 @@ pub(crate) fn read_any(
         source.account.flaws.remove(&Flaw::Truncated);
         output::remark(
             false,
-            &format!("{target}: interrupted; this is what came until then"),
+            &format!(
+                "{}: SIGINT ended the reading; the events read before it count",
+                called(target)
+            ),
         );
     }
     nothing_understood(target, &source.account)?;
     Ok((source, None))
+}
+
+/// What should be the file of a recording is a directory, a device or the like.
+pub(crate) fn no_regular_file(directory: &Path) -> miette::Report {
+    miette!(
+        help =
+            "a recording is a directory that `lowmark run --out` wrote; this one was changed since",
+        "{}: expected a regular file, found something else",
+        directory.join(RECORDING_FILE).display()
+    )
 }
 
 /// A recording is asked for events that it does not hold.
@@ -78,6 +96,7 @@ pub(crate) fn no_events(target: &str) -> miette::Report {
 pub(crate) fn targets(given: &[String]) -> miette::Result<Vec<String>> {
     let mut targets = Vec::new();
     for target in given {
+        refuse_empty(target)?;
         let path = Path::new(target);
         let recordings = if path.is_dir() {
             recordings_below(path)
@@ -151,21 +170,40 @@ fn nothing_understood(target: &str, account: &Account) -> miette::Result<()> {
     ))
 }
 
+/// What a target is called in sentences.
+fn called(target: &str) -> &str {
+    match target {
+        STDIN => "standard input",
+        path => path,
+    }
+}
+
+/// `1 place is damaged`, `2 places are damaged`.
+fn are(count: u64, one: &str, what: &str) -> String {
+    let verb = if count == 1 { "is" } else { "are" };
+    format!("{} {verb} {what}", counted(count, one))
+}
+
+/// The same of what is over.
+fn were(count: u64, one: &str, what: &str) -> String {
+    let verb = if count == 1 { "was" } else { "were" };
+    format!("{} {verb} {what}", counted(count, one))
+}
+
 /// What makes the figures of a trace uncertain, one line each.
-pub(crate) fn doubts(target: &str, account: &Account) -> Vec<String> {
+/// `impossible` is how many events of dirty throttling were left out because no kernel has their values.
+pub(crate) fn doubts(target: &str, account: &Account, impossible: u64) -> Vec<String> {
+    let target = called(target);
     let mut doubts: Vec<String> = account
         .flaws
         .iter()
         .map(|(flaw, place)| {
             let what = match flaw {
                 Flaw::Truncated => "it was cut short".to_owned(),
-                Flaw::Damaged => format!("{} places are damaged", account.damaged.max(1)),
-                Flaw::Unsorted => format!(
-                    "{} events are earlier than the one before",
-                    account.unsorted
-                ),
-                Flaw::Lost if account.lost > 0 => format!("{} events were lost", account.lost),
-                Flaw::Lost => format!("events were lost in {} places", account.gaps),
+                Flaw::Damaged => are(account.damaged.max(1), "place", "damaged"),
+                Flaw::Unsorted => are(account.unsorted, "event", "earlier than the one before"),
+                Flaw::Lost if account.lost > 0 => were(account.lost, "event", "lost"),
+                Flaw::Lost => format!("events were lost in {}", counted(account.gaps, "place")),
             };
             format!("{target}: {what}: {place}")
         })
@@ -178,8 +216,12 @@ pub(crate) fn doubts(target: &str, account: &Account) -> Vec<String> {
             .map(|(kind, count)| format!("{kind} ({count})"))
             .collect();
         doubts.push(format!(
-            "{target}: {missed} of {} lines were not understood: {}",
-            account.lines,
+            "{target}: of {}, {} not understood: {}",
+            counted(account.lines, "line"),
+            match missed {
+                1 => "1 was".to_owned(),
+                missed => format!("{missed} were"),
+            },
             kinds.join(", ")
         ));
     }
@@ -190,8 +232,14 @@ pub(crate) fn doubts(target: &str, account: &Account) -> Vec<String> {
             .map(|(kind, count)| format!("{kind} ({count})"))
             .collect();
         doubts.push(format!(
-            "{target}: of no known kernel to the letter, read field by field: {}",
+            "{target}: no known kernel writes these events in this form, so their fields were read by their labels: {}",
             kinds.join(", ")
+        ));
+    }
+    if impossible > 0 {
+        let events = were(impossible, "event", "left out");
+        doubts.push(format!(
+            "{target}: {events} of the figures on dirty throttling, as no kernel has such values"
         ));
     }
     doubts

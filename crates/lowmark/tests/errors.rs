@@ -46,14 +46,20 @@ fn nothing_is_given_twice() {
     let set = |first: &str, second: &str| {
         place.lowmark(&["run", "small.toml", "--set", first, "--set", second])
     };
-    set("page_cluster=0", "page_cluster=3").error(&["--set", "`page_cluster` is set twice"]);
+    set("page_cluster=0", "page-cluster=3")
+        .error(&["`page-cluster` is set twice: --set page_cluster=0 and --set page-cluster=3"]);
     set("order=seq", "order=random").error(&["`order` is set twice", "help: "]);
     set("ram=40M", "machine.ram=40M").error(&["`machine.ram` is set twice"]);
     set("page_cluster=0", "order=seq").good();
-    let kernels = ["--kernel", "v3.6", "--kernel", "v3.6"];
-    place
-        .lowmark(&[&["run", "small.toml", "--set", "order=seq"], &kernels[..]].concat())
+    let kernels = |first: &str, second: &str| {
+        let kernels = ["--kernel", first, "--kernel", second];
+        let run = ["run", "small.toml", "--set", "order=seq"];
+        place.lowmark(&[&run[..], &kernels].concat())
+    };
+    kernels("v3.6", "v3.6")
         .error(&["two runs are the same: small order=seq on small-512m-ssd, v3.6, seed 0"]);
+    kernels("v3.6,swappiness=10", "3.6,vm.swappiness=10").error(&["two runs are the same"]);
+    kernels("v3.6", "3.6,swappiness=60").good();
 }
 
 #[test]
@@ -96,6 +102,11 @@ fn help_and_version_are_no_errors() {
 #[test]
 fn workloads() {
     let place = Place::new();
+    for verb in ["run", "compare", "report", "why"] {
+        place
+            .lowmark(&[verb, ""])
+            .error(&["expected a name, found an empty one"]);
+    }
     place
         .lowmark(&["run", "nowhere.toml"])
         .error(&["nowhere.toml: no such file", "swap-small"]);
@@ -220,11 +231,106 @@ fn kernels_and_machines() {
             "did you mean `small-512m-ssd`?",
         ],
     );
-    machine("nowhere.toml", &["unknown machine `nowhere.toml`"]);
+    machine("nowhere.toml", &["machine.use: nowhere.toml: no such file"]);
+    machine(
+        "./nowhere",
+        &[
+            "machine.use: ./nowhere: no such file",
+            "lowmark list machines",
+        ],
+    );
+    std::fs::create_dir(place.path("dir.toml")).expect("made");
+    machine("dir.toml", &["machine.use: dir.toml: cannot read: "]);
     machine("small.toml", &["small.toml"]);
     place
         .lowmark(&["run", "small.toml", "--set", "ram=1M"])
         .error(&["machine"]);
+}
+
+/// A value that does not measure what the one in the file does is refused where it is given, not where it is used.
+#[test]
+fn values_are_refused_where_they_are_given() {
+    let place = Place::new();
+    let sparse = "{ touch = \"m\", access = \"write\", count = \"0.2*size/PAGE\" },\n]\n";
+    place.write(
+        "own.toml",
+        &(SMALL.trim_end().trim_end_matches(']').to_owned() + sparse),
+    );
+    let set = |value: &str| {
+        let set = format!("size={value}");
+        place.lowmark(&["run", "own.toml", "--set", "order=seq", "--set", &set])
+    };
+    for (value, said) in [
+        ("250", "help: write 250M\n"),
+        ("0", "help: write 0M\n"),
+        ("-5", "help: write it with its unit, as \"40M\"\n"),
+        ("-5M", "which is below zero"),
+        ("5s", "own.toml:"),
+    ] {
+        let done = set(value);
+        let errors = done
+            .stderr
+            .lines()
+            .filter(|line| !line.starts_with("  help"));
+        assert!(value == "5s" || errors.count() == 1, "{}", done.stderr);
+        done.error(&[said]);
+    }
+    set("250").error(&[
+        "--set:1:6: size: expected a size, as size = \"40M\" of the file is, found --set size=250",
+    ]);
+    set("36M").good();
+}
+
+/// What the model does not have is told as what is misspelt is: everything at once, with its place.
+#[test]
+fn kernels_in_files_have_places() {
+    let place = Place::new();
+    let kernel = |text: &str| {
+        place.write("own.toml", &SMALL.replace("use = \"v3.6\"", text));
+        place.lowmark(&["run", "own.toml", "--set", "order=seq"])
+    };
+    kernel("use = \"v6.1\"\nsysctl = { page_cluster = 77, foo = 3 }").error(&[
+        ":27: kernel.sysctl.page_cluster: page_cluster = 77: expected a number from 0 to 5",
+        ":37: kernel.sysctl.foo: the model has no setting foo",
+        "help: `lowmark list sysctls`",
+    ]);
+    kernel("use = \"v6.1+nosuch,page_cluster=77\"").error(&[
+        "own.toml:",
+        ":13: kernel.use: the model has no change called nosuch",
+        ":33: kernel.use: page_cluster = 77",
+        "help: `lowmark list kernels`",
+    ]);
+    kernel("use = \"v2.6.30\"").error(&[
+        "own.toml:",
+        ":8: kernel.use: the model has no kernel v2.6.30",
+    ]);
+    place
+        .lowmark(&["run", "small.toml", "--kernel", "v6.1+nosuch,foo=3"])
+        .error(&["--kernel:1:6: kernel.use: ", "--kernel:1:17: kernel.use: "]);
+    place
+        .lowmark(&[
+            "run",
+            "small.toml",
+            "--set",
+            "swappiness=abc",
+            "--set",
+            "page_cluster=9",
+        ])
+        .error(&["--set:1:12: swappiness: ", "--set:1:14: page_cluster: "]);
+}
+
+/// What stands in the place of a recording's file is told from none.
+#[test]
+fn recordings_that_are_no_files() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("run")).expect("made");
+    std::os::unix::fs::symlink("/dev/zero", place.path("run/recording.json")).expect("made");
+    for verb in ["report", "why", "compare"] {
+        place.lowmark(&[verb, "run"]).error(&[
+            "run/recording.json: expected a regular file, found something else",
+            "help: ",
+        ]);
+    }
 }
 
 #[test]

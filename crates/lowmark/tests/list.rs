@@ -97,6 +97,18 @@ fn reproduce_without_a_name_lists_what_can_be_run() {
     assert_eq!(document["evaluations"].as_array().map(Vec::len), Some(16));
 }
 
+#[test]
+fn ranges_of_kernels_go_from_the_older_to_the_newer() {
+    let place = Place::new();
+    let list = |range: &str| place.lowmark(&["list", "kernels", range]);
+    list("6.18..6.1").error(&[
+        "6.18..6.1: v6.1 is older than v6.18; the older kernel comes first",
+        "help: write v6.1..v6.18",
+    ]);
+    assert!(list("6.1..6.18").good().contains("v6.18"));
+    assert_eq!(list("6.18..6.18").good(), list("6.18").good());
+}
+
 /// What is said of workloads is what happens to who runs them.
 #[test]
 fn workloads_run_as_shipped_or_are_said_not_to() {

@@ -69,7 +69,14 @@ fn a_recording_is_reported_and_exported() {
     // The report says first why tasks waited.
     let report = place.lowmark(&["report", "a.rec"]);
     assert_eq!(report.status, 0, "{}", report.stderr);
-    assert!(report.stdout.ends_with(&done.stdout), "{}", report.stdout);
+    // What was said at the begin is in every later report, and not said again at the end.
+    let is_note = |line: &&str| line.starts_with("note: ");
+    for note in done.stderr.lines().filter(is_note) {
+        assert!(report.stdout.contains(note), "{note}: {}", report.stdout);
+    }
+    let lines = report.stdout.lines().filter(|line| !is_note(line));
+    let rest: String = lines.map(|line| line.to_owned() + "\n").collect();
+    assert!(rest.ends_with(&done.stdout), "{}", report.stdout);
     let report = place.lowmark(&["report", "a.rec", "--format", "json"]);
     let document: serde_json::Value = serde_json::from_str(&report.stdout).expect("JSON");
     let host = &document["host"];

@@ -11,7 +11,7 @@ fn an_evaluation_is_run_and_judged() {
     let name = "swap-readahead-shaohua-2014";
     let done = place.lowmark(&["reproduce", name, "--format", "json", "--out", "out"]);
     let document: Value = serde_json::from_str(&done.stdout).expect("JSON");
-    assert_eq!(done.stderr, "6 recordings in out\n");
+    assert_eq!(done.stderr, "6 recordings written to out\n");
     assert_eq!(document["evaluation"], name);
     assert_eq!(document["variant"], "default");
     let cells = document["cells"].as_array().expect("cells");

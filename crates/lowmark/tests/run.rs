@@ -181,7 +181,7 @@ fn events_are_kept_only_when_asked_for() {
     let place = Place::new();
     let args = ["run", "small.toml", "--set", "order=seq", "--out", "out"];
     let done = place.lowmark(&args);
-    assert_eq!(done.stderr, "1 recording in out\n");
+    assert_eq!(done.stderr, "1 recording written to out\n");
     let directory = place.path("out/small_order=seq_small-512m-ssd_v3.6_seed0");
     assert!(!directory.join("events.jsonl").exists());
     let done = place.lowmark(&[&args[..], &["--events", "--quiet"]].concat());
@@ -267,6 +267,40 @@ fn compare_puts_kernels_in_columns() {
         assert_eq!(comparison["blocks"][0]["rows"][2]["percents"][0], 0.0);
         assert_eq!(comparison["incomplete"], serde_json::json!([]));
     }
+}
+
+#[test]
+fn figures_are_asked_for_by_name() {
+    let place = Place::new();
+    let verb = |verb: &str, more: &[&str]| {
+        let common = [verb, "small.toml", "--set", "order=seq", "--repeat", "2"];
+        place.lowmark(&[&common[..], more].concat())
+    };
+    for name in ["run", "compare"] {
+        let text = verb(name, &["--metric", "swap-outs", "--metric", "elapsed"]).good();
+        assert!(
+            text.contains("Swap Outs") && text.contains("Elapsed"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("System") && !text.contains("Swap Ins"),
+            "{text}"
+        );
+        for format in ["table", "json"] {
+            verb(name, &["--metric", "nix", "--format", format])
+                .error(&["--metric: no figure is called nix; the runs have User, System"]);
+        }
+    }
+    // How many rows were tested is not how many are shown.
+    let both = ["--kernel", "v3.6", "--kernel", "v3.6,page_cluster=0"];
+    let tested = |more: &[&str]| {
+        let text = verb("compare", &[&both[..], more].concat()).good();
+        let said = text
+            .lines()
+            .find(|line| line.contains("Holm's correction for"));
+        said.map(str::to_owned).expect("said")
+    };
+    assert_eq!(tested(&["--metric", "elapsed"]), tested(&[]));
 }
 
 #[test]

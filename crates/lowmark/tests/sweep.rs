@@ -50,7 +50,7 @@ fn axes_are_what_is_set_and_what_the_workload_varies() {
         ])
         .good();
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "| ram | order | Swap Outs |");
+    assert_eq!(lines[0], "| ram | order | Swap Outs (pages) |");
     let axes: Vec<&str> = lines[2..]
         .iter()
         .map(|line| &line[..line.len().min(14)])
@@ -109,7 +109,26 @@ fn kernels_are_columns_of_a_comparison() {
     assert!(percent(&points[0]).abs() < 5.0, "{document}");
     assert!(percent(&points[1]) > 50.0, "{document}");
     let table = compare("table").good();
-    assert!(table.starts_with("Swap Ins\npage_cluster "), "{table}");
+    let head = "small order=random on small-512m-ssd\neach figure the mean of 10 runs, with the seeds 0 to 9\n\n";
+    assert!(
+        table.starts_with(&format!("{head}Swap Ins (pages)\npage_cluster ")),
+        "{table}"
+    );
+    let alone = [
+        "run",
+        "small.toml",
+        "--set",
+        "order=seq",
+        "--set",
+        "ram=[32M,48M]",
+    ];
+    let table = place.lowmark(&alone).good();
+    let head = "small order=seq on small-512m-ssd, v3.6\nseed 0\n\nram ";
+    assert!(
+        table.starts_with(head) && table.contains("Elapsed (s)"),
+        "{table}"
+    );
+    assert!(!table.contains("efficiency (%)"), "{table}");
     assert_eq!(document["comparisons"].as_array().map(Vec::len), Some(2));
 }
 
@@ -138,7 +157,7 @@ fn values_of_a_kernel_are_swept() {
         let name = format!("v3.6+swapin_readahead={kernel} ");
         assert!(text.contains(&name), "{text}");
     }
-    assert_eq!(text.lines().count(), 5, "{text}");
+    assert_eq!(text.lines().count(), 8, "{text}");
 }
 
 #[test]

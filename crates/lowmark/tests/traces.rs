@@ -303,6 +303,65 @@ fn traces_stand_side_by_side() {
         .error(&["--kernel", "has no meaning"]);
 }
 
+/// Writers stand by the names that a report has for them, and blocks of zeros are left out and named.
+#[test]
+fn throttled_writers_stand_side_by_side() {
+    let place = Place::new();
+    let captures = captures();
+    let capture = |part: &str| {
+        let found = captures.iter().find(|(_, name)| name.contains(part));
+        found
+            .and_then(|(path, _)| path.to_str())
+            .expect("a capture")
+    };
+    let (host, guest) = (capture("host-writers"), capture("vm-6.18-writers"));
+    let table = place.lowmark(&["compare", host, guest]).good();
+    let report = place.lowmark(&["report", guest]).good();
+    let row = |text: &str, name: &str| {
+        let row = text.lines().find(|line| line.starts_with(name));
+        row.map(|row| {
+            row[name.len()..]
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+    };
+    for name in [
+        "Writers",
+        "balance_dirty_pages() calls",
+        "Pause, longest (ms)",
+    ] {
+        let (compared, own) = (
+            row(&table, name).expect(name),
+            row(&report, name).expect(name),
+        );
+        assert_eq!(compared[1], own[0], "{table}");
+    }
+    assert!(table.contains("Time waited by all (s)"), "{table}");
+    assert!(!table.contains("Direct reclaims"), "{table}");
+    let left_out = "Left out, as every row is 0 in all columns: FTrace Reclaim Statistics: vmscan.";
+    assert!(table.ends_with(&format!("\n\n{left_out}\n")), "{table}");
+    // One with writers is enough.
+    let swaps = capture("vm-6.18-swap-rand");
+    let table = place.lowmark(&["compare", host, swaps]).good();
+    assert!(table.contains("Direct reclaims"), "{table}");
+    assert_eq!(
+        row(&table, "Writers"),
+        Some(vec!["4".to_owned(), "0".to_owned()])
+    );
+    assert!(
+        !place
+            .lowmark(&["compare", swaps, swaps])
+            .good()
+            .contains("Writers")
+    );
+    let asked = ["compare", host, swaps, "--metric", "writers"];
+    assert_eq!(place.lowmark(&asked).good().lines().count(), 4);
+    place
+        .lowmark(&["compare", host, swaps, "--metric", "nix"])
+        .error(&["no figure is called nix", "Writers"]);
+}
+
 const LINE: &str =
     "         kswapd0-49      [000] .....     5.136763: mm_vmscan_kswapd_wake: nid=0 order=0\n";
 
@@ -377,12 +436,57 @@ fn what_can_be_read_of_a_broken_trace_is_reported() {
     let (status, said) = report("unsorted", format!("{good}{earlier}").as_bytes());
     assert_eq!(status, 0);
     assert!(
-        said.contains("1 events are earlier") && said.contains("line 4 (offset"),
+        said.contains("1 event is earlier") && said.contains("line 4 (offset"),
         "{said}"
     );
     let (status, said) = report("lost", format!("{good}CPU:1 [LOST 7 EVENTS]\n").as_bytes());
     assert_eq!(status, 0);
     assert!(said.contains("7 events were lost"), "{said}");
+}
+
+/// What no kernel can have said counts nowhere: neither in the table nor in the answer above it.
+#[test]
+fn impossible_events_of_writers_are_left_out_of_the_whole_report() {
+    let place = Place::new();
+    let line = |ms: u32, dirtied: u64| {
+        format!(
+            "rl-1 [001] .....  1.{ms:03}000: balance_dirty_pages: bdi 254:0: limit=9 setpoint=1 dirty={dirtied} \
+             wb_setpoint=1 wb_dirty=1 dirty_ratelimit=1 task_ratelimit=0 dirtied={dirtied} dirtied_pause=32 paused=0 \
+             pause=5 period=200 think=0 cgroup_ino=1\n"
+        )
+    };
+    let trace = [line(0, u64::MAX), line(100, u64::MAX)].concat();
+    place.write("trace.txt", &trace);
+    let done = place.lowmark(&["report", "trace.txt"]);
+    let said = done.stderr.clone();
+    assert!(
+        said.contains("2 events were left out of the figures on dirty throttling"),
+        "{said}"
+    );
+    let text = done.good();
+    assert!(
+        !text.contains("Tasks waited") && !text.contains("D1"),
+        "{text}"
+    );
+    assert!(
+        text.contains("(s)                            0.00\n"),
+        "{text}"
+    );
+    let json = place
+        .lowmark(&["report", "trace.txt", "--format", "json"])
+        .json();
+    assert_eq!(json["dirty_throttling"]["waited_s"].to_string(), "0.0");
+    for more in [&[][..], &["--compat"]] {
+        let args = [&["report", "trace.txt", "--strict"], more].concat();
+        place
+            .lowmark(&args)
+            .error(&["trace.txt: 2 events were left out"]);
+    }
+    let why = place.lowmark(&["why", "trace.txt"]);
+    assert!(why.stderr.contains("2 events were left out"), "{why:?}");
+    assert!(why.stdout.contains("Nothing found"), "{why:?}");
+    place.write("trace.txt", &line(0, 8));
+    place.lowmark(&["report", "trace.txt", "--strict"]).good();
 }
 
 /// Any process of the traced host can give itself such a name with `prctl(PR_SET_NAME)`.
@@ -462,6 +566,11 @@ fn a_directory_of_recordings_is_all_of_them() {
         ["random", "seq"].map(|order| format!("out/small_order={order}_small-512m-ssd_v3.6_seed0"));
     let each = place.lowmark(&["report", &names[0], &names[1]]).good();
     assert_eq!(place.lowmark(&["report", "out"]).good(), each);
+    // Beside a trace as well.
+    place.write("trace.txt", LINE);
+    let compared = |targets: &[&str]| place.lowmark(&[&["compare", "trace.txt"], targets].concat());
+    let each = compared(&[&names[0], &names[1]]).good();
+    assert_eq!(compared(&["out"]).good(), each);
     std::fs::create_dir(place.path("empty")).expect("made");
     place
         .lowmark(&["report", "empty"])

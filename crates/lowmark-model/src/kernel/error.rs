@@ -123,3 +123,11 @@ pub enum KernelError {
     #[error("{0}")]
     Sysctl(String),
 }
+
+impl KernelError {
+    /// Whether it is about several parts of a specification, each of which may be right without the others.
+    pub(super) fn is_of_several(&self) -> bool {
+        use KernelError::{BuiltUpon, LeftOut, Needs};
+        matches!(self, BuiltUpon { .. } | Needs { .. } | LeftOut { .. })
+    }
+}

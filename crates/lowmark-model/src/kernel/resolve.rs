@@ -9,7 +9,7 @@
 use super::coverage::PREFIX;
 use super::versions::{self, Change, HISTORY, STABLE};
 use super::{Coverage, DESCRIPTIONS, Kernel, KernelError, Mechanisms, NEEDS, Sysctl, Version};
-use lowmark_spec::{KernelSpec, Toggle};
+use lowmark_spec::{KernelPart, KernelSpec, Toggle};
 
 impl Kernel {
     /// A kernel as it was released, with the settings that it boots with.
@@ -29,24 +29,73 @@ impl Kernel {
     /// When version, mechanism, variant, change or setting is not known, when what is asked for does not fit together, or
     /// when it has no effect in the model.
     pub fn resolve(spec: &KernelSpec) -> Result<Kernel, KernelError> {
-        let (version, stable) = Version::parse(&spec.version)?;
+        Kernel::resolve_parts(spec).map_err(|(_, error)| error)
+    }
+
+    /// Everything for which [`resolve`](Kernel::resolve) refuses a specification, and the parts that it is about.
+    ///
+    /// 1. The part that is refused is taken out, and the rest looked at again.
+    /// 2. What only says that two parts do not fit together is left out once one of them may be what is missing.
+    pub fn refusals(spec: &KernelSpec) -> Vec<(KernelPart, KernelError)> {
+        let mut rest = spec.clone();
+        let mut numbers: Vec<usize> = (0..spec.toggles.len()).collect();
+        let mut found = Vec::new();
+        while let Err((part, error)) = Kernel::resolve_parts(&rest) {
+            let follows = error.is_of_several() && numbers.len() < spec.toggles.len();
+            let own = match &part {
+                KernelPart::Toggle(at) => {
+                    rest.toggles.remove(*at);
+                    KernelPart::Toggle(numbers.remove(*at))
+                }
+                KernelPart::Setting(name) => {
+                    rest.sysctl.remove(name);
+                    part.clone()
+                }
+                KernelPart::Whole | KernelPart::Version => part.clone(),
+            };
+            if !follows {
+                found.push((own, error));
+            }
+            match part {
+                KernelPart::Toggle(_) | KernelPart::Setting(_) => {}
+                KernelPart::Whole => break,
+                KernelPart::Version => {
+                    found.extend(refused_by_all(&rest));
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    fn resolve_parts(spec: &KernelSpec) -> Result<Kernel, (KernelPart, KernelError)> {
+        let at = |part: KernelPart| move |error: KernelError| (part, error);
+        let setting = |name: &String| at(KernelPart::Setting(name.clone()));
+        let parsed = Version::parse(&spec.version);
+        let (version, stable) = parsed.map_err(at(KernelPart::Version))?;
         let mut kernel = Kernel::released(version);
         let mut settings = Vec::new();
         for (name, value) in &spec.sysctl {
             match name.strip_prefix(PREFIX) {
-                Some(subject) => kernel.coverage.ask(subject, value, version)?,
+                Some(subject) => (kernel.coverage)
+                    .ask(subject, value, version)
+                    .map_err(setting(name))?,
                 None => settings.push((name, value)),
             }
         }
         kernel.mechanisms = base(version, stable, &spec.toggles)?;
-        for toggle in &spec.toggles {
-            kernel.carry_out(toggle)?;
+        for (number, toggle) in spec.toggles.iter().enumerate() {
+            let carried_out = kernel.carry_out(toggle);
+            carried_out.map_err(at(KernelPart::Toggle(number)))?;
         }
-        kernel.check_needs()?;
+        kernel
+            .check_needs()
+            .map_err(|error| (with_needs(spec, &error), error))?;
         for (name, value) in settings {
-            kernel.sysctl.set(name, value)?;
+            let set = kernel.sysctl.set(name, value);
+            let taken = set.and_then(|()| kernel.sysctl.check(version));
+            taken.map_err(setting(name))?;
         }
-        kernel.sysctl.check(version)?;
         Ok(kernel)
     }
 
@@ -122,40 +171,70 @@ impl Kernel {
     }
 }
 
+/// The toggle that changes a mechanism of which another variant would be needed.
+fn with_needs(spec: &KernelSpec, error: &KernelError) -> KernelPart {
+    let KernelError::Needs { setting, other, .. } = error else {
+        return KernelPart::Whole;
+    };
+    let needing = setting.split('=').next().unwrap_or_default();
+    let changes = |toggle: &Toggle| match toggle {
+        Toggle::Set { mechanism, .. } => mechanism == needing || mechanism == other,
+        Toggle::Apply(_) | Toggle::Remove(_) => false,
+    };
+    let number = spec.toggles.iter().position(changes);
+    number.map_or(KernelPart::Whole, KernelPart::Toggle)
+}
+
+/// Settings that no version would take, where the version is not known.
+fn refused_by_all(spec: &KernelSpec) -> Vec<(KernelPart, KernelError)> {
+    let settings = spec.sysctl.iter();
+    let settings = settings.filter(|(name, _)| !name.starts_with(PREFIX));
+    let refused = settings.filter_map(|(name, value)| {
+        let error = Sysctl::default().set(name, value).err()?;
+        Some((KernelPart::Setting(name.clone()), error))
+    });
+    refused.collect()
+}
+
 /// The mechanisms of a version without the changes that are taken out.
-fn base(version: Version, stable: bool, toggles: &[Toggle]) -> Result<Mechanisms, KernelError> {
+fn base(
+    version: Version,
+    stable: bool,
+    toggles: &[Toggle],
+) -> Result<Mechanisms, (KernelPart, KernelError)> {
+    let at = |number: usize| move |error: KernelError| (KernelPart::Toggle(number), error);
     let taken_over =
         |change: &Change| stable && of_stable(version).any(|it| it.name == change.name);
     let has = |change: &&Change| change.version <= version || taken_over(change);
-    let mut out: Vec<&'static Change> = Vec::new();
-    for toggle in toggles {
+    let mut out: Vec<(usize, &'static Change)> = Vec::new();
+    for (number, toggle) in toggles.iter().enumerate() {
         let Toggle::Remove(name) = toggle else {
             continue;
         };
-        let change = find(name)?;
+        let change = find(name).map_err(at(number))?;
         if !has(&change) {
-            return Err(KernelError::HasNot {
+            return Err(at(number)(KernelError::HasNot {
                 change: change.name,
                 version,
                 since: change.version,
-            });
+            }));
         }
-        out.push(change);
+        out.push((number, change));
     }
-    let is_out = |change: &Change| out.iter().any(|it| it.name == change.name);
-    for change in &out {
+    let is_out = |change: &Change| out.iter().any(|(_, it)| it.name == change.name);
+    for &(number, change) in &out {
         let later = HISTORY.iter().skip_while(|it| it.name != change.name);
         let later: Vec<&Change> = later.skip(1).filter(|it| has(it) && !is_out(it)).collect();
         for mechanism in versions::altered_by(change) {
             let overrides = |it: &&&Change| versions::altered_by(it).contains(&mechanism);
             if let Some(later) = later.iter().find(overrides) {
-                return Err(KernelError::BuiltUpon {
+                return Err(at(number)(KernelError::BuiltUpon {
                     change: change.name,
                     version,
                     mechanism,
                     later: later.name,
                     since: later.version,
-                });
+                }));
             }
         }
     }

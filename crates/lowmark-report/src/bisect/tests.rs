@@ -204,6 +204,33 @@ fn interaction_is_told() {
     );
 }
 
+/// A change that is no cause makes an effect larger in order than it is on the first kernel: the sentence names effects that add
+/// up to what it says they account for.
+#[test]
+fn a_sentence_adds_up() {
+    let verdict = search(12, 5, &|subset| {
+        // What the third does, only behind the second, the ninth undoes.
+        let undone = subset[1] && subset[3] && !subset[8];
+        let more = if undone { 60.0 } else { 0.0 };
+        let both = sum(subset, &[(8, -20.0), (10, -20.0)]);
+        Some(vec![("Elapsed", both + more)])
+    });
+    let metric = &verdict.metrics[0];
+    let sentence = verdict.sentence(metric);
+    let percents = |text: &str| -> Vec<i32> {
+        let words: Vec<&str> = text.split([' ', '(']).collect();
+        let before = words.windows(2).filter(|pair| pair[1].starts_with('%'));
+        before.filter_map(|pair| pair[0].parse().ok()).collect()
+    };
+    let all = percents(&sentence);
+    assert!(all.len() > 2 && sentence.contains(" alone)"), "{sentence}");
+    assert!(sentence.contains("and their interaction ("), "{sentence}");
+    assert!(
+        (all[0] - all[1..].iter().sum::<i32>()).abs() <= 2,
+        "{sentence}"
+    );
+}
+
 /// Changes that no kernel has apart stand together, whatever is refused besides.
 #[test]
 fn changes_that_need_each_other_are_one() {

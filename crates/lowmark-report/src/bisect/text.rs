@@ -3,11 +3,14 @@
 use super::{Attribution, Effect, MetricVerdict, Pair, Verdict};
 use crate::document::{Lines, Room, Section};
 use crate::plot::{IntervalRow, Intervals, Plot};
-use crate::table::{Align, Field, Role, Style, TextTable};
+use crate::stats;
+use crate::table::{Align, Field, Role, Style, TextTable, counted};
 use std::ops::Range;
 
 /// Causes that the sentence names; others are counted.
 const SAID_MAX: usize = 4;
+/// How far effects in order may be from what causes account for together and still explain it, percent of the difference.
+const APART_PERCENT_MIN: f64 = 25.0;
 /// Smallest interaction of a pair that is told, percent of the difference.
 const PAIR_PERCENT_MIN: f64 = 5.0;
 
@@ -91,6 +94,11 @@ impl Verdict {
     /// That no figure differs.
     fn nothing(&self) -> String {
         let [from, to] = &self.ends;
+        if self.changes.is_empty() {
+            return format!(
+                "No change lies between {from} and {to}, and no figure differs beyond noise."
+            );
+        }
         let changes = plural(self.changes.len(), "change");
         let of = match self.others.as_slice() {
             [] => plural(self.alike.len(), "figure"),
@@ -126,12 +134,15 @@ impl Verdict {
                 "None of {changes} between {from} and {to} could be told from noise as a cause of {difference}."
             );
         }
-        let said = (named.iter().take(SAID_MAX))
-            .map(|it| format!("{} ({})", self.name(&it.changes), said_share(it, metric)));
-        let mut said: Vec<String> = said.collect();
-        if named.len() > SAID_MAX {
-            said.push(format!("{} with less", number(named.len() - SAID_MAX)));
-        }
+        let said = self.causes_alone(metric).unwrap_or_else(|| {
+            let said = (named.iter().take(SAID_MAX))
+                .map(|it| format!("{} ({})", self.name(&it.changes), said_share(it, metric)));
+            let mut said: Vec<String> = said.collect();
+            if named.len() > SAID_MAX {
+                said.push(format!("{} with less", number(named.len() - SAID_MAX)));
+            }
+            said
+        });
         let verb = |one: &str, more: &str| {
             if named.len() == 1 {
                 one.to_owned()
@@ -152,6 +163,28 @@ impl Verdict {
             number(named.len()),
             listed(&said)
         )
+    }
+
+    /// What each cause does to the first kernel alone, and what they do besides when they come together: these add up to what
+    /// they account for. Only where what they do in order is far from that, because of what the other changes do in between.
+    fn causes_alone(&self, metric: &MetricVerdict) -> Option<Vec<String>> {
+        let (together, interaction) = (metric.together?, metric.interaction?);
+        let in_order = stats::sum(metric.named().map(|it| it.in_order.value));
+        let apart = percent(in_order - together.value, metric).abs();
+        if apart < APART_PERCENT_MIN || metric.named().count() > SAID_MAX {
+            return None;
+        }
+        let alone = |it: &Attribution| {
+            let alone = it.alone.as_ref().ok()?;
+            let share = share(alone.value, metric);
+            Some(format!("{} ({share} alone)", self.name(&it.changes)))
+        };
+        let mut said = metric.named().map(alone).collect::<Option<Vec<String>>>()?;
+        said.push(format!(
+            "their interaction ({})",
+            share(interaction.value, metric)
+        ));
+        Some(said)
     }
 
     fn table(&self, metric: &MetricVerdict) -> TextTable {
@@ -290,15 +323,16 @@ impl Verdict {
             lines.push(format!("{name} is {other} in every run."));
         }
         let [kernels, refused] = self.kernels;
+        let each = if kernels - refused == 1 { "" } else { "each " };
         let kernels = plural(kernels - refused, "kernel");
         let repeats = plural(self.repeats, "boot");
         let refused = match refused {
             0 => String::new(),
-            1 => " Another one was looked for that there is not.".to_owned(),
-            refused => format!(" {refused} others were looked for that there are not."),
+            1 => " The search asked for one more kernel, which does not exist.".to_owned(),
+            refused => format!(" The search asked for {refused} more kernels, which do not exist."),
         };
         lines.push(format!(
-            "{kernels}, each on {repeats} of the machine.{refused}"
+            "{kernels}, {each}on {repeats} of the machine.{refused}"
         ));
         lines
     }
@@ -381,8 +415,7 @@ fn said_share(cause: &Attribution, metric: &MetricVerdict) -> String {
 }
 
 fn plural(count: usize, thing: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {thing}{s}")
+    counted(count as u64, thing)
 }
 
 /// Small numbers in words.

@@ -10,8 +10,9 @@
 //!
 //! Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6 (1979).
 
-use super::{Block, ComparedRow};
+use super::{Block, ComparedRow, Comparison};
 use crate::stats;
+use crate::table::counted;
 
 /// Part of the comparisons of a kernel with itself in which some row of a column may be called different.
 pub const ERROR: f64 = 0.05;
@@ -98,8 +99,20 @@ fn is_tested(row: &ComparedRow, column: usize) -> bool {
         && probability(&row.samples[0], &row.samples[column]).is_some_and(|p| p < 1.0)
 }
 
+/// How many rows are tested together, of the column with most.
+pub(super) fn tests(blocks: &[Block], columns: usize) -> usize {
+    let rows = || blocks.iter().flat_map(|block| &block.rows);
+    let of_column = |column| rows().filter(|row| is_tested(row, column)).count();
+    (1..columns).map(of_column).max().unwrap_or(0)
+}
+
 /// What stands below a table whose values are means.
-pub(super) fn legend(columns: &[(String, usize)], blocks: &[Block]) -> Vec<String> {
+pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
+    let Comparison {
+        columns,
+        blocks,
+        tests,
+    } = comparison;
     let rows = || blocks.iter().flat_map(|block| &block.rows);
     if columns.iter().all(|(_, repeats)| *repeats < 2) {
         return Vec::new();
@@ -109,13 +122,10 @@ pub(super) fn legend(columns: &[(String, usize)], blocks: &[Block]) -> Vec<Strin
     ];
     let judged = |row: &&ComparedRow| row.significant.iter().any(Option::is_some);
     if rows().any(|row| judged(&row)) {
-        let most = (1..columns.len())
-            .map(|column| rows().filter(|row| is_tested(row, column)).count())
-            .max();
         lines.push(format!(
-            "~  within the noise: Welch's t test with Holm's correction for {} rows. A kernel compared with itself shows \
+            "~  within the noise: Welch's t test with Holm's correction for {}. A kernel compared with itself shows \
              a row without ~ in at most {} % of comparisons.",
-            most.unwrap_or(0),
+            counted(*tests as u64, "row"),
             100.0 * ERROR
         ));
     }

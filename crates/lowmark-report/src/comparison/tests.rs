@@ -228,6 +228,17 @@ fn json_has_its_stable_names() {
 }
 
 #[test]
+fn no_time_is_not_negative() {
+    let run = recording(1, &[]);
+    let rows = duration_rows(&Recording {
+        tasks: Vec::new(),
+        ..run
+    });
+    let shown = rows.iter().map(|row| row.format.text(row.value));
+    assert_eq!(shown.collect::<Vec<_>>(), ["0.00", "0.00", "1.00"]);
+}
+
+#[test]
 fn nothing_to_compare() {
     let comparison = Comparison::new(&[], SeriesRows::default());
     assert!(comparison.blocks.is_empty());

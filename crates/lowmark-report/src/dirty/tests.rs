@@ -186,6 +186,7 @@ fn impossible_values_are_left_out_and_counted() {
         assert_eq!((figures.looks, figures.impossible), (0, 3), "{value}");
         let text = damaged.text(&PlainStyle, 80);
         assert!(text.contains("no kernel has such values"), "{text}");
+        assert!(!text.contains("-0"), "{text}");
         for field in [
             Field::Dirty,
             Field::Writeback,

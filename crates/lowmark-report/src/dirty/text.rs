@@ -1,10 +1,11 @@
 //! Dirty throttling as a table and as lines of block characters.
 
 use super::DirtyReport;
+use super::rows::TITLE;
 use super::slices::{Slice, joined};
 use crate::document::Section;
 use crate::plot::{Bar, Course, Panel};
-use crate::reclaim::timeline::{LABEL, PLOTTED, SCALE, bars, short};
+use crate::reclaim::timeline::{LABEL, PLOTTED, SCALE, axis, bars, short};
 use crate::table::{Align, Field, Style, TextTable, printable};
 
 /// Writers that have a line of their own.
@@ -27,7 +28,7 @@ impl DirtyReport {
     pub fn section(&self) -> Section<'_> {
         let mut section = Section::new();
         if !self.is_empty() {
-            section.title("Dirty throttling");
+            section.title(TITLE);
             section.narrow_table(self.table());
             section.blank();
             section.drawn(|width| self.timeline(width));
@@ -36,52 +37,13 @@ impl DirtyReport {
     }
 
     fn table(&self) -> TextTable {
-        let figures = self.figures();
         let mut table = TextTable::new()
             .column("", Align::Left)
             .column("", Align::Right);
-        let mut row = |name: &str, value: Option<String>| {
-            if let Some(value) = value {
-                table.row([Field::from(name), Field::from(value)]);
-            }
-        };
-        let digits = |digits: usize| move |value: f64| format!("{value:.digits$}");
-        row("Writers", Some(figures.writers.to_string()));
-        row(
-            "balance_dirty_pages() calls",
-            Some(figures.looks.to_string()),
-        );
-        row(
-            "First throttled after (ms)",
-            figures.first_ms.map(digits(0)),
-        );
-        row(
-            "Dirty pages then (% of threshold)",
-            figures.first_share.map(digits(1)),
-        );
-        row(
-            "Dirty pages, second half (% of threshold)",
-            figures.mean_share.map(digits(1)),
-        );
-        row("Pause, shortest (ms)", figures.pause_min_ms.map(digits(0)));
-        row(
-            "Pause, median of the second half (ms)",
-            figures.pause_median_ms.map(digits(0)),
-        );
-        row("Pause, longest (ms)", figures.pause_max_ms.map(digits(0)));
-        row("Time waited by all (s)", Some(digits(2)(figures.waited_s)));
-        row(
-            "Spread of rates, second half (%)",
-            figures.rate_spread.map(digits(1)),
-        );
-        row(
-            "Largest foreground write (pages)",
-            figures.written_max.map(digits(0)),
-        );
-        row(
-            "Events left out: no kernel has such values",
-            (figures.impossible > 0).then(|| figures.impossible.to_string()),
-        );
+        for row in self.figures().rows() {
+            let value = row.format.text(row.value);
+            table.row([Field::from(row.name), Field::from(value)]);
+        }
         table
     }
 
@@ -96,10 +58,7 @@ impl DirtyReport {
             lines += text.trim_end();
             lines.push('\n');
         }
-        let end = format!("{:.3} s", self.span_s());
-        let middle = columns.len().saturating_sub(end.len() + 1);
-        lines += &format!("{:<LABEL$}0{}{end}\n", "time", " ".repeat(middle));
-        lines
+        lines + &axis(columns.len(), self.span_s()) + "\n"
     }
 
     /// The same as a plot, with `waits` below; none where there was nothing of dirty throttling.

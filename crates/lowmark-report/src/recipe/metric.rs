@@ -5,6 +5,7 @@ mod series;
 
 use super::Evidence;
 use crate::dirty::DirtyFigures;
+use crate::stats;
 use crate::vmstat;
 use lowmark_record::{Outcome, Recording, Unit};
 use serde::{Deserialize, Serialize};
@@ -134,7 +135,7 @@ fn device(recording: &Recording, name: &str) -> Option<f64> {
         let counters = recording.counters.iter();
         let of_devices =
             counters.filter(|(key, _)| key.rsplit_once('/').is_some_and(|k| k.1 == what));
-        of_devices.map(|(_, count)| *count as f64).sum::<f64>()
+        stats::sum(of_devices.map(|(_, count)| *count as f64))
     };
     let gigabytes = sum("sectors_written") * BYTES_PER_SECTOR / 1e9;
     let figure = match name {
@@ -230,11 +231,11 @@ impl Metric {
                 let (from, to) = series::stretch(recording, self.phase.as_deref())?;
                 self.in_unit((to - from) as f64)
             }
-            Measure::User => self.in_unit(tasks().map(|t| t.user_ns as f64).sum()),
-            Measure::System => self.in_unit(tasks().map(|t| t.system_ns as f64).sum()),
+            Measure::User => self.in_unit(stats::sum(tasks().map(|t| t.user_ns as f64))),
+            Measure::System => self.in_unit(stats::sum(tasks().map(|t| t.system_ns as f64))),
             Measure::UserSystem => {
                 let both = tasks().map(|t| (t.user_ns + t.system_ns) as f64);
-                self.in_unit(both.sum())
+                self.in_unit(stats::sum(both))
             }
             Measure::Counter => recording.counters.get(name).map(|&count| count as f64),
             Measure::Vmstat => {

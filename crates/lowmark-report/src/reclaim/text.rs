@@ -18,6 +18,10 @@ use std::fmt::Write;
 /// Width of the names of rows.
 const LABELS: usize = 40;
 
+/// Why a trace may have more pages scanned than the counters.
+const MORE_SCANNED: &str = "Under the multi-generational LRU (lru_gen) a trace has more pages scanned than /proc/vmstat: \
+    the kernel reports a batch again when it tries the batch again. Such a difference is no sign of lost events.";
+
 /// Most processes of a table; the others are counted.
 const PROCESSES_MAX: usize = 30;
 
@@ -235,7 +239,14 @@ impl ReclaimFigures {
                 difference.to_string(),
             ]);
         }
-        with_rows(table, checks.len())
+        let mut section = with_rows(table, checks.len());
+        let scanned = checks
+            .iter()
+            .filter(|check| check.name.ends_with("scanned"));
+        if scanned.clone().any(|check| check.trace > check.vmstat) {
+            section.paragraph(MORE_SCANNED, 0);
+        }
+        section
     }
 
     fn corrected(&self) -> String {

@@ -36,6 +36,16 @@ struct Column {
     length_ns: f64,
 }
 
+/// The line below a time line of so many columns, with the begin of the time and its end.
+pub(crate) fn axis(columns: usize, span_s: f64) -> String {
+    let end = format!("{span_s:.3} s");
+    let between = match columns.checked_sub(end.len() + 1) {
+        None | Some(0) => " to ".to_owned(),
+        Some(blanks) => " ".repeat(blanks),
+    };
+    format!("{:<LABEL$}0{between}{end}", "time")
+}
+
 impl ReclaimFigures {
     /// The time line, at most `width` characters wide (and never less than 45); empty for a trace without
     /// events.
@@ -56,11 +66,8 @@ impl ReclaimFigures {
         }
         let span_s = self.span_s();
         let column_s = span_s / columns.len() as f64;
-        let end = format!("{span_s:.3} s");
-        let middle = columns.len().saturating_sub(end.len() + 1);
-        let axis = format!("0{}{end}", " ".repeat(middle));
-        line("time", axis, &format!("{} s each", short(column_s)));
-        lines
+        let axis = axis(columns.len(), span_s);
+        lines + &format!("{axis}  {} s each\n", short(column_s))
     }
 
     /// The same as a plot, with `waits` below; none where nothing was scanned, reclaimed or written and nobody waited.

@@ -11,6 +11,12 @@ fn close(a: Option<f64>, b: f64) {
 }
 
 #[test]
+fn the_sum_of_nothing_is_not_negative() {
+    assert_eq!(format!("{:.2}", sum([])), "0.00");
+    close(Some(sum(FIVE)), 25.0);
+}
+
+#[test]
 fn means() {
     close(amean(&FIVE), 5.0);
     close(hmean(&FIVE), 5.0 / 1.3);

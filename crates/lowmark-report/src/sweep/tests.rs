@@ -58,7 +58,7 @@ fn figures_are_columns_where_nothing_is_compared() {
     let markdown = sweep.markdown(&["swap-outs".to_owned()]).expect("a figure");
     assert_eq!(
         markdown,
-        "| ram | Swap Outs |\n| --- | ---: |\n| 256M | 110 ±13% |\n| 512M | 10 ±0.0% |\n"
+        "| ram | Swap Outs (pages) |\n| --- | ---: |\n| 256M | 110 ±13% |\n| 512M | 10 ±0.0% |\n"
     );
     // What does not vary, or is neither good nor bad, is not shown unless it is asked for.
     let text = sweep.to_string();
@@ -84,7 +84,7 @@ fn kernels_are_columns_where_they_are_compared() {
     let outs = ["Swap Outs".to_owned()];
     assert_eq!(
         sweep.markdown(&outs).expect("a figure"),
-        "**Swap Outs**\n\n| ram | v3.6 | v3.14 |\n| --- | ---: | ---: |\n\
+        "**Swap Outs (pages)**\n\n| ram | v3.6 | v3.14 |\n| --- | ---: | ---: |\n\
          | 0 | 110 ±13% (0.00%) | 55 ±13% (50.00%)~ |\n| 1 | 110 ±13% (0.00%) | 110 ±0.0% (0.00%) |\n"
     );
     let csv = sweep.csv();

@@ -19,6 +19,12 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c.is_control() && c != '\n' && c != '\t')
 }
 
+/// A number with its noun, which gets an `s` unless there is one of it: `1 pause`, `3 pauses`.
+pub fn counted(count: u64, one: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {one}{s}")
+}
+
 pub(super) fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&hidden) {
         return Cow::Borrowed(text);

@@ -5,7 +5,7 @@
 //! 3. What is estimated belongs to the limits under which pages were pushed out: to those of traced waits for room in
 //!    proportion, to global reclaim if there were none.
 
-use super::cause::{Cause, Finding, Role};
+use super::cause::{Cause, Confidence, Finding, Role};
 use super::causes::CAUSES;
 use super::evidence::Evidence;
 use super::split::share;
@@ -39,6 +39,8 @@ pub struct Row {
     pub cause: &'static Cause,
     /// What it came to.
     pub finding: Finding,
+    /// How sure that is in this capture.
+    pub confidence: Confidence,
 }
 
 /// What cannot be said.
@@ -77,7 +79,11 @@ impl Account {
     pub(super) fn of(evidence: &Evidence) -> Account {
         let found = CAUSES.iter().filter_map(|cause| {
             let finding = (cause.arithmetic)(evidence)?;
-            Some(Row { cause, finding })
+            Some(Row {
+                cause,
+                finding,
+                confidence: confidence(cause, evidence),
+            })
         });
         let mut rows: Vec<Row> = found.collect();
         rows.sort_by_key(|row| (row.cause.role, std::cmp::Reverse(row.finding.total_ns())));
@@ -112,6 +118,14 @@ impl Account {
     /// What made tasks wait for most of the time.
     pub fn limit(&self) -> Option<Limit> {
         self.limits.first().map(|row| row.limit)
+    }
+}
+
+/// How sure a cause is in this capture: events are all that a capture without counters has.
+fn confidence(cause: &Cause, evidence: &Evidence) -> Confidence {
+    match cause.confidence {
+        Confidence::Counted if !evidence.surroundings.has_counts() => Confidence::Exact,
+        declared => declared,
     }
 }
 

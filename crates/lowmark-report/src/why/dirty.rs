@@ -11,10 +11,8 @@
 //! 4. where the writer was given less than half of the rate of its device although neither all together nor the device is above
 //!    its setpoint: only a group's position does that, whose thresholds earlier kernels do not tell.
 
+use crate::dirty::PAGES_MAX;
 use lowmark_record::{Event, Field};
-
-/// Most pages that can be some: more than addresses of 64 bits reach.
-const PAGES_MAX: u64 = 1 << 52;
 
 /// What is known of dirty pages.
 #[derive(Debug, Clone, Default)]
@@ -37,8 +35,8 @@ pub(super) struct DirtyState {
 impl DirtyState {
     /// `global_dirty_state`.
     pub(super) fn thresholds(&mut self, event: &Event) {
-        let get = |field| event.get(field).filter(|pages| *pages <= PAGES_MAX);
-        if let (Some(thresh), Some(background)) = (get(Field::Thresh), get(Field::BgThresh)) {
+        let told = event.get(Field::Thresh).zip(event.get(Field::BgThresh));
+        if let Some((thresh, background)) = told {
             (self.thresh, self.background) = (thresh, background);
         }
     }

@@ -160,7 +160,7 @@ fn cause(row: &Row) -> CauseJson<'_> {
         role: row.cause.role,
         traced_ns: row.finding.traced_ns,
         estimated_ns: row.finding.estimated_ns,
-        confidence: row.cause.confidence,
+        confidence: row.confidence,
         evidence: &row.finding.evidence,
     }
 }

@@ -15,6 +15,7 @@ use super::evidence::Evidence;
 use super::surroundings::Surroundings;
 use super::threads::{Open, Pair, Threads, Who, begun};
 use super::wait::{COSTLY_ORDER, Inside, Limit, Request, Wait};
+use crate::dirty::{is_impossible, pause_ms};
 use crate::reclaim::distribution::microseconds;
 use crate::reclaim::pages::count;
 use crate::reclaim::slices::{Part, Slices};
@@ -24,9 +25,6 @@ use std::collections::BTreeMap;
 
 /// Longest waits that can be asked for.
 pub const TOP_MAX: usize = 1000;
-
-/// Longest pause of a writer that can be one, ms. The kernel's `MAX_PAUSE` is 200 ms.
-const PAUSE_MAX: u64 = 1000;
 
 /// Most askers for large blocks that are told apart.
 const ASKERS_MAX: usize = 256;
@@ -121,6 +119,7 @@ pub struct WhyReport {
     pub(super) askers: BTreeMap<(u32, u8, u64), u64>,
     pub(super) span_ns: Option<(u64, u64)>,
     pub(super) kswapd_awake_ns: u64,
+    impossible: u64,
 }
 
 impl WhyReport {
@@ -153,6 +152,11 @@ impl WhyReport {
         }
         let evidence = Evidence::new(&self, surroundings);
         Answer::new(self, evidence, tables, account)
+    }
+
+    /// Events of dirty throttling that were left out: no kernel has such values.
+    pub fn impossible(&self) -> u64 {
+        self.impossible
     }
 
     fn within(&self, time_ns: u64) -> bool {
@@ -292,8 +296,8 @@ impl WhyReport {
     /// A writer looks at the limits, and pauses or not.
     fn balance_dirty(&mut self, at: (usize, u32), event: &Event, who: Who) {
         self.dirty.look(event);
-        let pause = u64::try_from(event.signed(Field::Pause).unwrap_or(0)).unwrap_or(0);
-        if pause == 0 || pause > PAUSE_MAX || who != Who::Task {
+        let pause = pause_ms(event);
+        if pause == 0 || who != Who::Task {
             return;
         }
         let mut wait = begun(at.1, event.time_ns, Limit::Dirty, 0, None);
@@ -485,6 +489,10 @@ impl Sink for WhyReport {
         event.time_ns = microseconds(event.time_ns).saturating_mul(1000);
         let (first, last) = self.span_ns.unwrap_or((event.time_ns, event.time_ns));
         self.span_ns = Some((first.min(event.time_ns), last.max(event.time_ns)));
+        if is_impossible(&event) {
+            self.impossible += 1;
+            return;
+        }
         let wanted = self.options.task.as_deref();
         let Some((thread, task, who)) = self.threads.find(event.task, tables, wanted) else {
             return;

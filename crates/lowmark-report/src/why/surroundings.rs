@@ -200,6 +200,12 @@ impl Surroundings {
         }
     }
 
+    /// Whether anything but events is known: counters, pressure or what disks did.
+    pub(super) fn has_counts(&self) -> bool {
+        let pressure = self.memory_pressure.is_some() || self.io_pressure.is_some();
+        pressure || self.counters.is_some() || !self.disks.is_empty()
+    }
+
     /// The release of the kernel, if it names one.
     pub fn release(&self) -> Option<Release> {
         self.kernel.as_ref()?.parse().ok()

@@ -188,8 +188,40 @@ fn a_wait_without_an_end_is_told() {
     ];
     let answer = answer(&events, &Surroundings::default());
     assert!(answer.found);
-    let said = "No wait for memory came to its end. Not over when the capture ended: 1 waits, 800 ms by then.";
+    let said = "No wait for memory came to its end. One wait had not ended when the capture ended: it had lasted 800 ms by then.";
     assert_eq!(answer.sentence, said);
+}
+
+/// What no kernel has said makes no wait and no thresholds, and a count of pages below zero that comes with it is no fault
+/// of the kernel.
+#[test]
+fn impossible_events_of_writers_are_left_out() {
+    let pause = |dirtied: u64, pause: u64| {
+        format!(
+            "balance_dirty_pages: bdi 254:0: limit=4000 setpoint=1 dirty={dirtied} wb_setpoint=1 wb_dirty=1 \
+             dirty_ratelimit=1 task_ratelimit=0 dirtied={dirtied} dirtied_pause=32 paused=0 pause={pause} period=200 \
+             think=0 cgroup_ino=1"
+        )
+    };
+    let (possible, impossible) = (pause(8, 5), pause(u64::MAX, 5));
+    let text = lines(&[("a-1", 0, &impossible), ("a-1", 100, &impossible)]);
+    let mut report = WhyReport::default();
+    let (tables, account) = read(text.as_bytes(), &mut report);
+    assert_eq!(report.impossible(), 2);
+    let left_out = report.finish(&tables, &account, &Surroundings::default());
+    assert!(
+        !left_out.found && left_out.faults.is_empty(),
+        "{}",
+        left_out.sentence
+    );
+    let too_long = pause(8, 5000);
+    let events = [("a-1", 0, too_long.as_str()), ("a-1", 100, &possible)];
+    let answer = answer(&events, &Surroundings::default());
+    assert_eq!(answer.account.traced_ns, 5 * MS);
+    let text = answer.text(&PlainStyle, None);
+    assert!(text.contains(" 1 pause\n"), "{text}");
+    // There are no counters that it could go by.
+    assert_eq!(answer.account.rows[0].confidence, Confidence::Exact);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::cause::Role;
 use super::wait::Limit;
 use super::words::{moment, percent, seconds, time};
 use crate::document::{Lines, Room, Section};
-use crate::table::{Align, Style, TextTable};
+use crate::table::{Align, Style, TextTable, counted};
 
 /// Indent of lines that go on.
 const INDENT: usize = 5;
@@ -87,7 +87,10 @@ impl Answer {
             ));
         }
         if self.lost > 0 {
-            parts.push(format!("{} events were lost", self.lost));
+            parts.push(match self.lost {
+                1 => "1 event was lost".to_owned(),
+                lost => format!("{lost} events were lost"),
+            });
         }
         parts.join(", ")
     }
@@ -144,7 +147,7 @@ impl Answer {
                 time(seconds(finding.traced_ns)),
                 time(seconds(finding.estimated_ns)),
                 time(percent(finding.total_ns(), total)),
-                row.cause.confidence.label().to_owned(),
+                row.confidence.label().to_owned(),
             ]);
         }
         section.table(table);
@@ -267,7 +270,10 @@ impl Answer {
 
     fn asker_lines(&self) -> Section<'static> {
         section_of(self.askers.iter().map(|(task, order, gfp, times)| {
-            folded("", &format!("{task}: order {order}, {times} times {gfp}"))
+            folded(
+                "",
+                &format!("{task}: order {order}, {} {gfp}", counted(*times, "time")),
+            )
         }))
     }
 

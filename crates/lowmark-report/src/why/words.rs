@@ -5,6 +5,7 @@ use super::cause::Role;
 use super::evidence::Evidence;
 use super::split::Demand;
 use super::wait::Limit;
+use crate::table::counted;
 
 /// A time in three digits or so: `28.1 s`, `0.35 s`, `14 ms`, `85 us`.
 pub(super) fn time(ns: u64) -> String {
@@ -107,8 +108,12 @@ pub(super) fn sentence(evidence: &Evidence, account: &Account) -> String {
 fn not_over(evidence: &Evidence) -> String {
     match evidence.sums.open {
         (0, _) => String::new(),
+        (1, ns) => format!(
+            " One wait had not ended when the capture ended: it had lasted {} by then.",
+            time(ns)
+        ),
         (number, ns) => format!(
-            " Not over when the capture ended: {number} waits, {} by then.",
+            " {number} waits had not ended when the capture ended: together they had lasted {} by then.",
             time(ns)
         ),
     }
@@ -164,8 +169,9 @@ fn without_waits(evidence: &Evidence, account: &Account) -> String {
         let most = parts.into_iter().max().unwrap_or(0);
         let stalls = evidence.count_all("allocstall", "");
         return format!(
-            "Tasks reclaimed themselves {stalls} times; {} of the pages that needed room were {what}. How long tasks \
+            "Tasks reclaimed themselves {}; {} of the pages that needed room were {what}. How long tasks \
              waited, counters do not say.",
+            counted(stalls, "time"),
             percent(most, all)
         );
     }

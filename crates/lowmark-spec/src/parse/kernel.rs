@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::kernel::{KernelSpec, Toggle, setting_name, version_name};
+use crate::kernel::{KernelPart, KernelSpec, Toggle, setting_name, version_name};
 
 use super::error::{Problem, Result};
 use super::scope::Scope;
@@ -16,9 +16,42 @@ use super::tree::{Node, shorten};
 const EXAMPLE: &str = "write for example v3.6, 6.12, v3.6+swapin_readahead=hugh-new, v6.18-eevdf or \
                        v3.6,page_cluster=4";
 
+/// Where the parts of a kernel stand.
+#[derive(Debug)]
+pub(crate) struct Places {
+    whole: Span,
+    version: Span,
+    toggles: Vec<Span>,
+    /// Of values of settings, by name.
+    pub(crate) settings: BTreeMap<String, Span>,
+}
+
+impl Places {
+    /// The place of a part.
+    pub(crate) fn of(&self, part: &KernelPart) -> Span {
+        let known = match part {
+            KernelPart::Whole => None,
+            KernelPart::Version => Some(&self.version),
+            KernelPart::Toggle(number) => self.toggles.get(*number),
+            KernelPart::Setting(name) => self.settings.get(name),
+        };
+        known.copied().unwrap_or(self.whole)
+    }
+}
+
 /// Parses `text`, the value of `node`.
-pub(crate) fn read(node: &Node, text: &str, scope: &Scope<'_>) -> Result<KernelSpec> {
-    let reader = Reader { node, text, scope };
+pub(crate) fn read(node: &Node, text: &str, scope: &Scope<'_>) -> Result<(KernelSpec, Places)> {
+    let mut reader = Reader {
+        node,
+        text,
+        scope,
+        places: Places {
+            whole: node.span,
+            version: node.span,
+            toggles: Vec::new(),
+            settings: BTreeMap::new(),
+        },
+    };
     let mut parts = text.split(',');
     let mut added = parts.next().unwrap_or("").split('+');
     let (version, removed) = reader.version(added.next().unwrap_or(""))?;
@@ -40,7 +73,7 @@ pub(crate) fn read(node: &Node, text: &str, scope: &Scope<'_>) -> Result<KernelS
             None => reader.set(part, &mut spec)?,
         }
     }
-    Ok(spec)
+    Ok((spec, reader.places))
 }
 
 /// Reads the parts of a kernel's name, and knows where they stand.
@@ -48,6 +81,7 @@ struct Reader<'t> {
     node: &'t Node,
     text: &'t str,
     scope: &'t Scope<'t>,
+    places: Places,
 }
 
 impl Reader<'_> {
@@ -70,7 +104,7 @@ impl Reader<'_> {
     }
 
     /// The version, and the change that is taken out right after it.
-    fn version<'p>(&self, part: &'p str) -> Result<(String, Option<&'p str>)> {
+    fn version<'p>(&mut self, part: &'p str) -> Result<(String, Option<&'p str>)> {
         // The dash of a release candidate is part of the version.
         let dashes = part.match_indices('-').map(|(at, _)| at);
         let ends = dashes.filter(|&at| !is_candidate(&part[at + 1..]));
@@ -79,13 +113,16 @@ impl Reader<'_> {
             None => (part, None),
         };
         match version_name(version) {
-            Some(version) => Ok((version, change)),
+            Some(name) => {
+                self.places.version = self.place(version);
+                Ok((name, change))
+            }
             None => Err(self.wrong(part, "a kernel version")),
         }
     }
 
     /// `-CHANGE`.
-    fn remove(&self, change: &str, spec: &mut KernelSpec) -> Result<()> {
+    fn remove(&mut self, change: &str, spec: &mut KernelSpec) -> Result<()> {
         if !is_word(change) {
             return Err(self.wrong(change, "a change after `-`"));
         }
@@ -93,7 +130,7 @@ impl Reader<'_> {
     }
 
     /// `+MECHANISM=VARIANT` or `+CHANGE`.
-    fn add(&self, part: &str, spec: &mut KernelSpec) -> Result<()> {
+    fn add(&mut self, part: &str, spec: &mut KernelSpec) -> Result<()> {
         let (name, variant) = match part.split_once('=') {
             Some((mechanism, variant)) => (mechanism, Some(variant)),
             None => (part, None),
@@ -114,16 +151,17 @@ impl Reader<'_> {
         self.keep(part, toggle, spec)
     }
 
-    fn keep(&self, part: &str, toggle: Toggle, spec: &mut KernelSpec) -> Result<()> {
+    fn keep(&mut self, part: &str, toggle: Toggle, spec: &mut KernelSpec) -> Result<()> {
         if spec.toggles.iter().any(|kept| kept.name() == toggle.name()) {
             return Err(self.wrong(part, "every mechanism and change at most once"));
         }
         spec.toggles.push(toggle);
+        self.places.toggles.push(self.place(part));
         Ok(())
     }
 
     /// `SYSCTL=VALUE`.
-    fn set(&self, part: &str, spec: &mut KernelSpec) -> Result<()> {
+    fn set(&mut self, part: &str, spec: &mut KernelSpec) -> Result<()> {
         if let Some(problem) = sysctl::other_size(part, self.place(part)) {
             return Err(problem);
         }
@@ -134,7 +172,9 @@ impl Reader<'_> {
         let Some((name, value)) = setting else {
             return Err(self.wrong(part, "a setting name=value or a change -name after `,`"));
         };
-        let value = sysctl::value(&name, value, self.place(value), self.scope)?;
+        let place = self.place(value);
+        let value = sysctl::value(&name, value, place, self.scope)?;
+        self.places.settings.insert(name.clone(), place);
         if spec.sysctl.insert(name, value).is_some() {
             return Err(self.wrong(part, "every setting at most once"));
         }

@@ -1,5 +1,6 @@
 //! Where machines named in a specification come from.
 
+use std::io;
 use std::path::PathBuf;
 
 use super::source::Source;
@@ -10,6 +11,15 @@ pub trait Library {
     fn machine(&self, name: &str) -> Option<Source>;
     /// All names, sorted.
     fn machines(&self) -> Vec<String>;
+    /// Why there is no machine of a name that is a path, as [`is_path`] has it: what reading it said.
+    fn unread(&self, _path: &str) -> Option<io::Error> {
+        None
+    }
+}
+
+/// Whether the name of a machine is a path: with a slash in it, or `.toml` at its end.
+pub fn is_path(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
 }
 
 macro_rules! machine_files {
@@ -73,7 +83,7 @@ pub struct Directory {
 impl Library for Directory {
     fn machine(&self, name: &str) -> Option<Source> {
         let read = |file: &str| Source::read(&self.path.join(file)).ok();
-        let path = || name.ends_with(".toml").then(|| read(name)).flatten();
+        let path = || is_path(name).then(|| read(name)).flatten();
         read(&format!("{name}.toml"))
             .or_else(path)
             .or_else(|| BuiltIn.machine(name))
@@ -97,5 +107,9 @@ impl Library for Directory {
         names.sort();
         names.dedup();
         names
+    }
+
+    fn unread(&self, path: &str) -> Option<io::Error> {
+        Source::read(&self.path.join(path)).err()
     }
 }

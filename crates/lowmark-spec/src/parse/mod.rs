@@ -42,10 +42,10 @@ mod values;
 mod write;
 mod zones;
 
-use crate::{Machine, Scenario};
+use crate::{KernelJudge, Machine, Scenario};
 
 pub use error::{Detail, SpecError};
-pub use library::{BuiltIn, Directory, Library};
+pub use library::{BuiltIn, Directory, Library, is_path};
 pub use overrides::Overrides;
 pub use source::{SOURCE_BYTES_MAX, Source};
 pub use statement::STATEMENTS;
@@ -71,7 +71,23 @@ pub fn parse(
     library: &dyn Library,
     overrides: &Overrides,
 ) -> std::result::Result<Vec<Scenario>, SpecError> {
-    finish(|sources, problems| scenario::parse(source, library, overrides, sources, problems))
+    parse_for(source, library, overrides, |_| Vec::new())
+}
+
+/// The same for a backend: what it has against a kernel is told with its place, as everything else that is wrong.
+///
+/// # Errors
+///
+/// [`SpecError`] says everything that is wrong with the file or the overrides, or that the backend does not have.
+pub fn parse_for(
+    source: &Source,
+    library: &dyn Library,
+    overrides: &Overrides,
+    judge: KernelJudge,
+) -> std::result::Result<Vec<Scenario>, SpecError> {
+    finish(|sources, problems| {
+        scenario::parse(source, library, overrides, judge, sources, problems)
+    })
 }
 
 /// Parses a machine file.
@@ -167,7 +183,8 @@ impl crate::KernelSpec {
     pub fn parse(text: &str) -> std::result::Result<crate::KernelSpec, SpecError> {
         finish(|sources, _| {
             let span: Span = sources.add("--kernel", "kernel.use", text);
-            kernel::read(&Node::text(span, text), text, &Scope::default())
+            let read = kernel::read(&Node::text(span, text), text, &Scope::default());
+            read.map(|(spec, _)| spec)
         })
     }
 }

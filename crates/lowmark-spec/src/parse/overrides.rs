@@ -4,7 +4,9 @@ use crate::kernel::{SYSCTLS, setting_name};
 
 use super::device::device_keys;
 use super::error::{Problem, Problems, Result};
+use super::exact::{Quantity, Unit};
 use super::machine::scalar_keys;
+use super::scope::Scope;
 use super::source::{Sources, Span};
 use super::suggest;
 use super::sysctl;
@@ -64,7 +66,7 @@ pub(crate) fn sort(
     problems: &mut Problems,
 ) -> Settings {
     let mut settings = Settings::default();
-    let mut seen: Vec<(Target<'_>, Span)> = Vec::new();
+    let mut seen: Vec<(Target<'_>, String)> = Vec::new();
     for (name, value) in &overrides.set {
         let text = format!("{name}={value}");
         let whole = sources.add("--set", name, &text);
@@ -79,12 +81,17 @@ pub(crate) fn sort(
             }
         };
         if let Some((_, before)) = seen.iter().find(|(known, _)| *known == target) {
-            let message = format!("`{}` is set twice", shorten(name));
+            let message = format!(
+                "`{}` is set twice: --set {} and --set {}",
+                shorten(name),
+                shorten(before),
+                shorten(&text)
+            );
             let help = "give each name one value; every further value is a run of its own";
-            problems.push(Problem::new(name_span, message, help).note(*before, "set here before"));
+            problems.push(Problem::new(name_span, message, help));
             continue;
         }
-        seen.push((target.clone(), name_span));
+        seen.push((target.clone(), text));
         let node = Node::text(span, value);
         match target {
             Target::Param(name) => settings.params.push((name.to_owned(), node)),
@@ -236,4 +243,51 @@ fn unknown(name: &str, span: Span, help: impl Into<String>) -> Problem {
         shorten(name)
     );
     Problem::new(span, message, help)
+}
+
+/// What `--set` makes of the `let` value of a name: it measures what the value in the file does, and is below zero only
+/// if that is. Anything else would show first where the name is used, in places that say nothing of it.
+pub(crate) fn measured_alike(
+    name: &str,
+    set: &Node,
+    of_file: &Node,
+    scope: &Scope<'_>,
+) -> Result<Quantity> {
+    let value = scope.quantity(set)?;
+    let Ok(usual) = scope.quantity(of_file) else {
+        return Ok(value);
+    };
+    let wrong = |found: &str, help: String| {
+        let message = format!(
+            "expected {}, as {name} = {} of the file is, found --set {name}={}, {found}",
+            usual.unit.name(),
+            of_file.written(),
+            shorten(text_of(set))
+        );
+        Err(Problem::new(set.span, message, help))
+    };
+    if value.unit == Unit::NUMBER && usual.unit != Unit::NUMBER {
+        let written = text_of(of_file);
+        let digits = |c: char| c.is_ascii_digit() || c == '.';
+        let unit = written.trim_start_matches(digits);
+        let alone = unit.len() < written.len() && unit.bytes().all(|b| b.is_ascii_alphabetic());
+        let number = text_of(set);
+        let help = match alone && number.chars().all(digits) {
+            true => format!("write {number}{unit}"),
+            false => format!("write it with its unit, as {}", of_file.written()),
+        };
+        return wrong(value.unit.name(), help);
+    }
+    if value.value.is_negative() && !usual.value.is_negative() {
+        return wrong("which is below zero", "use a value from 0 on".to_owned());
+    }
+    Ok(value)
+}
+
+/// A value as it was written; nothing of one that is no text.
+fn text_of(node: &Node) -> &str {
+    match &node.value {
+        Value::Text(text) => text,
+        _ => "",
+    }
 }

@@ -1,10 +1,11 @@
 //! A workload resolved: one scenario for every combination of its parameters and every kernel.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::rc::Rc;
 
 use crate::Scenario;
-use crate::kernel::{KernelSpec, setting_name};
+use crate::kernel::{KernelJudge, KernelSpec, setting_name};
 use crate::machine::Machine;
 use crate::workload::{End, Workload};
 
@@ -13,19 +14,20 @@ use super::check::Facts;
 use super::document::{self, Document};
 use super::error::{Problem, Problems, Result};
 use super::fields::Fields;
-use super::library::Library;
+use super::library::{Library, is_path};
 use super::overrides::Overrides;
 use super::scope::{Param, Scope};
 use super::source::{Source, Sources};
 use super::statement::Shared;
 use super::tree::{Entry, Node, Value, shorten};
-use super::{entry, kernel, machine, machine_file, objects, suggest, sysctl, task};
+use super::{entry, kernel, machine, machine_file, objects, overrides, suggest, sysctl, task};
 
 /// Parses a workload.
 pub(crate) fn parse(
     source: &Source,
     library: &dyn Library,
     overrides: &Overrides,
+    judge: KernelJudge,
     sources: &mut Sources,
     problems: &mut Problems,
 ) -> Result<Vec<Scenario>> {
@@ -39,6 +41,7 @@ pub(crate) fn parse(
     let mut resolver = Resolver {
         document: &document,
         library,
+        judge,
         machines,
         budget: Budget::new(),
     };
@@ -63,6 +66,7 @@ pub(crate) fn parse(
 struct Resolver<'d> {
     document: &'d Document<'d>,
     library: &'d dyn Library,
+    judge: KernelJudge,
     /// Machine files read so far, by name.
     machines: BTreeMap<String, Rc<Machine>>,
     budget: Budget,
@@ -87,7 +91,7 @@ impl Resolver<'_> {
         };
         self.lets(&mut scope)?;
         let kernels: Vec<Option<KernelSpec>> = (self.document.kernels.iter())
-            .map(|node| problems.keep(self.kernel(node, &scope)))
+            .map(|node| self.kernel(node, &scope, problems))
             .collect();
         let (workload, seed) = self.workload(&machine, &scope, sources, problems)?;
         if !problems.is_empty() {
@@ -172,6 +176,9 @@ impl Resolver<'_> {
             return Ok(Machine::clone(machine));
         }
         let source = library.machine(&name).ok_or_else(|| {
+            if let Some(error) = library.unread(&name).filter(|_| is_path(&name)) {
+                return unread(node, &name, &error);
+            }
             let known = library.machines();
             Problem::new(
                 node.span,
@@ -189,7 +196,10 @@ impl Resolver<'_> {
         scope.pending = lets.iter().rev().map(|entry| entry.key.clone()).collect();
         for Entry { key, node, .. } in *lets {
             let set = settings.lets.iter().rev().find(|(name, _)| name == key);
-            let value = scope.quantity(set.map_or(node, |(_, node)| node))?;
+            let value = match set {
+                None => scope.quantity(node)?,
+                Some((_, set)) => overrides::measured_alike(key, set, node, scope)?,
+            };
             scope.pending.pop();
             scope.lets.push((key.clone(), value));
         }
@@ -198,21 +208,37 @@ impl Resolver<'_> {
 
     /// A kernel with its settings: those of the file, of its own text, and of `--set`, later ones
     /// winning.
-    fn kernel(&self, node: &Node, scope: &Scope<'_>) -> Result<KernelSpec> {
-        let mut spec = kernel::read(node, &scope.text(node)?, scope)?;
+    fn kernel(
+        &self,
+        node: &Node,
+        scope: &Scope<'_>,
+        problems: &mut Problems,
+    ) -> Option<KernelSpec> {
+        let read = |text: String| kernel::read(node, &text, scope);
+        let (mut spec, mut places) = problems.keep(scope.text(node).and_then(read))?;
+        let before = problems.raised();
         let mut values = BTreeMap::new();
+        let mut set = |name: &str, node: &Node, values: &mut BTreeMap<String, String>| {
+            let value = scope.text(node);
+            let value = value.and_then(|text| sysctl::value(name, &text, node.span, scope));
+            values.extend(problems.keep(value).map(|value| (name.to_owned(), value)));
+        };
         for Entry { key, node, .. } in self.document.sysctl {
             let name = setting_name(key).unwrap_or_else(|| key.clone());
-            let value = sysctl::value(&name, &scope.text(node)?, node.span, scope)?;
-            values.insert(name, value);
+            set(&name, node, &mut values);
+            places.settings.entry(name).or_insert(node.span);
         }
         values.append(&mut spec.sysctl);
         for (name, node) in &self.document.settings.sysctl {
-            let value = sysctl::value(name, &scope.text(node)?, node.span, scope)?;
-            values.insert(name.clone(), value);
+            set(name, node, &mut values);
+            places.settings.insert(name.clone(), node.span);
         }
         spec.sysctl = values;
-        Ok(spec)
+        for objection in (self.judge)(&spec) {
+            let place = places.of(&objection.part);
+            problems.push(Problem::new(place, objection.message, objection.help));
+        }
+        (problems.raised() == before).then_some(spec)
     }
 
     fn workload(
@@ -277,6 +303,17 @@ impl Resolver<'_> {
             seed,
         ))
     }
+}
+
+/// A machine file cannot be read.
+fn unread(node: &Node, path: &str, error: &io::Error) -> Problem {
+    let said = match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        _ => format!("cannot read: {error}"),
+    };
+    let message = format!("{}: {said}", shorten(path));
+    let help = "give the path to a machine file, or a name that `lowmark list machines` shows";
+    Problem::new(node.span, message, help)
 }
 
 /// The section `[workload]`.

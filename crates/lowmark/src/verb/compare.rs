@@ -2,12 +2,14 @@
 
 use crate::cli::{Ask, Paging, Running, TableFormat, TablePrinting};
 use crate::group::{self, Group};
+use crate::library::refuse_empty;
 use crate::output;
 use crate::page::PageFile;
 use crate::verb::report;
 use crate::{comparing, engine, outcome, plan, remarks, sweeping};
 use lowmark_record::store::RECORDING_FILE;
 use lowmark_record::{Recording, Remark};
+use lowmark_report::dirty::DirtyFigures;
 use lowmark_report::document::{self, Section, separated};
 use lowmark_report::reclaim::{ReportColumn, RunContext};
 use lowmark_report::sweep::Sweep;
@@ -98,8 +100,8 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     let groups = group::groups(&recordings);
     let sweep = swept.then(|| sweeping::sweep(&recordings, &args.ask, true));
     let sections = match &sweep {
-        Some(sweep) => vec![sweeping::section(sweep, &printing.metrics)?],
-        None => separated(groups.iter().map(section).collect()),
+        Some(sweep) => vec![sweeping::section(sweep, &recordings, &printing.metrics)?],
+        None => sections(&groups, &printing.metrics)?,
     };
     let document = document(args, sections);
     match (printing.format, &sweep) {
@@ -143,17 +145,20 @@ fn traces(args: &Args) -> miette::Result<u8> {
     }
     let mut read = Vec::new();
     let mut broken = false;
-    for target in &args.targets {
+    for target in &crate::traces::targets(&args.targets)? {
         let figures = report::figures(target, RunContext::default())?;
         if !figures.has_events() {
             return Err(crate::traces::no_events(target));
         }
-        broken |= report::say(target, &figures.figures, false)?;
+        broken |= report::say(target, &figures, false)?;
         read.push(figures);
     }
     let columns: Vec<ReportColumn<'_>> = read.iter().map(report::Read::column).collect();
-    let comparison = Comparison::of_traces(&columns);
-    let document = document(args, vec![comparison.section()]);
+    let throttling: Vec<DirtyFigures> = read.iter().map(report::Read::dirty_figures).collect();
+    let comparison = Comparison::of_traces(&columns).with_throttling(&throttling);
+    let shown = sweeping::only(vec![comparison.clone()], &args.printing.metrics)?;
+    let sections = shown.into_iter().map(busy);
+    let document = document(args, sections.collect());
     match args.printing.format {
         TableFormat::Json => output::print_json(&Document {
             version: JSON_VERSION,
@@ -172,11 +177,33 @@ fn traces(args: &Args) -> miette::Result<u8> {
     Ok(if broken { crate::error::EXIT_STATUS } else { 0 })
 }
 
+/// The blocks in which anything happened, and which are left out.
+fn busy(comparison: Comparison) -> Section<'static> {
+    let (shown, idle) = comparison.without_idle_blocks();
+    let mut section = shown.section();
+    if !idle.is_empty() {
+        section.blank();
+        let idle = idle.join("; ");
+        section.paragraph(
+            format!("Left out, as every row is 0 in all columns: {idle}."),
+            0,
+        );
+    }
+    section
+}
+
 fn comparison(group: &Group<'_>) -> Comparison {
     Comparison::new(&group.columns, SeriesRows::default())
 }
 
-fn section(group: &Group<'_>) -> Section<'static> {
+fn sections(groups: &[Group<'_>], metrics: &[String]) -> miette::Result<Vec<Section<'static>>> {
+    let figures = sweeping::only(groups.iter().map(comparison).collect(), metrics)?;
+    let sections = groups.iter().zip(figures);
+    let sections = sections.map(|(group, figures)| section(group, &figures));
+    Ok(separated(sections.collect()))
+}
+
+fn section(group: &Group<'_>, figures: &Comparison) -> Section<'static> {
     let mut section = Section::titled(&group.title);
     for sentence in uneven_coverage(group) {
         section.paragraph(sentence, 0);
@@ -192,7 +219,7 @@ fn section(group: &Group<'_>) -> Section<'static> {
     }
     remarks::write(recordings_of(group), &mut section);
     section.blank();
-    section.append(comparison(group).section());
+    section.append(figures.section());
     section
 }
 
@@ -250,6 +277,7 @@ fn recorded(targets: &[String], args: &Args) -> miette::Result<Vec<Recording>> {
     refuse_flags_of_runs(args)?;
     let mut recordings = Vec::new();
     for target in targets {
+        refuse_empty(target)?;
         let path = Path::new(target);
         if !path.is_dir() {
             return Err(miette!(
@@ -260,6 +288,9 @@ fn recorded(targets: &[String], args: &Args) -> miette::Result<Vec<Recording>> {
         let found = below(path)
             .into_diagnostic()
             .wrap_err_with(|| format!("{target}: cannot list"))?;
+        if found.is_empty() && path.join(RECORDING_FILE).exists() {
+            return Err(crate::traces::no_regular_file(path));
+        }
         if found.is_empty() {
             return Err(miette!(
                 help = "recordings are written by `lowmark run --out` and `lowmark compare --out`",

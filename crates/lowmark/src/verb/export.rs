@@ -2,6 +2,7 @@
 
 use crate::{interrupt, output, traces};
 use lowmark_record::{Event, NoRelease, Recording, Release, Sink, Tables};
+use lowmark_report::table::counted;
 use lowmark_trace::export::{
     self, Entries, EraFinder, ExportError, Exported, Exporter, Format, Options,
 };
@@ -101,7 +102,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         exported => exported.into_diagnostic()?,
     };
     interrupt::wait_if_ending();
-    for doubt in traces::doubts(&args.source, &account) {
+    for doubt in traces::doubts(&args.source, &account, 0) {
         output::remark(args.quiet, &format!("warning: {doubt}"));
     }
     let assumed = args.era.is_none() && recording.is_none() && options.release != Release::NEWEST;
@@ -115,12 +116,16 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
 
 /// What has been written, in a line; the release is named if it was `assumed`.
 fn summary(exported: &Exported, release: Release, assumed: bool) -> String {
-    let mut text = format!("{} events", exported.events);
+    let mut text = counted(exported.events, "event");
     if assumed {
         text += &format!(" in the form of Linux {release}");
     }
     for (kind, count) in &exported.not_in_era {
-        text += &format!("; {count} {kind} left out: {release} does not have them");
+        let (events, were) = match count {
+            1 => ("event", "was"),
+            _ => ("events", "were"),
+        };
+        text += &format!("; {count} {kind} {events} {were} left out, as Linux {release} has none");
     }
     for (from, to) in &exported.renamed {
         text += &format!("; task {from:?} is now {to:?}");

@@ -11,6 +11,7 @@ use lowmark_real::record::{
 };
 use lowmark_record::{Recording, check_writable};
 use lowmark_report::host::HostReport;
+use lowmark_report::table::counted;
 use miette::{IntoDiagnostic, miette};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -87,11 +88,12 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         None => None,
     };
     say_begin(args, &session, &dir);
+    let said = session.remarks().to_vec();
     let writing = record(args, session, &orders, &dir)?;
     let recording = writing.recording().into_diagnostic()?;
     recording.write(&dir).into_diagnostic()?;
     interrupt::wait_if_ending();
-    say_end(args, &recording, &dir)?;
+    say_end(args, &recording, &said, &dir)?;
     Ok(program.map_or(0, |program| program.status()))
 }
 
@@ -201,12 +203,14 @@ fn say_begin(args: &Args, session: &Session, dir: &Path) {
     );
 }
 
-fn say_end(args: &Args, recording: &Recording, dir: &Path) -> miette::Result<()> {
+/// The report, without the notes that were `said` at the begin.
+fn say_end(args: &Args, recording: &Recording, said: &[String], dir: &Path) -> miette::Result<()> {
     if args.quiet {
         return Ok(());
     }
     let page = Page::stdout();
-    if let Some(report) = HostReport::new(recording) {
+    if let Some(mut report) = HostReport::new(recording) {
+        report.notes.retain(|note| !said.contains(note));
         output::print(&report.text(page.style.as_ref(), page.width))?;
     }
     let lost = recording
@@ -214,7 +218,10 @@ fn say_end(args: &Args, recording: &Recording, dir: &Path) -> miette::Result<()>
         .as_ref()
         .and_then(|system| system.lost_events);
     let events = match lost {
-        Some(lost) => format!(" with {} events, {lost} lost", recording.events.len()),
+        Some(lost) => format!(
+            " with {}, {lost} lost",
+            counted(recording.events.len() as u64, "event")
+        ),
         None => String::new(),
     };
     remark(false, &format!("{} written{events}.", dir.display()));

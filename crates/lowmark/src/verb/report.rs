@@ -6,7 +6,7 @@ use crate::output;
 use crate::page::PageFile;
 use crate::traces;
 use lowmark_record::{Event, Release, Remark, Sink, Tables};
-use lowmark_report::dirty::DirtyReport;
+use lowmark_report::dirty::{DirtyFigures, DirtyReport, is_impossible};
 use lowmark_report::document::{Document, Section};
 use lowmark_report::host::HostReport;
 use lowmark_report::plot::Plot;
@@ -34,13 +34,14 @@ pub(crate) struct Args {
     /// Trace files, recordings, directories of recordings, or `-` for standard input
     #[arg(required = true, value_name = "TRACE|DIR")]
     traces: Vec<String>,
-    /// What the kernel's trace-vmscan-postprocess.pl would say, its faults included
+    /// What the kernel's trace-vmscan-postprocess.pl would say, its faults included but for one: its tables by process
+    /// have values under headings of others, as a printf lacks fields; here each stands under its own
     #[arg(long, conflicts_with = "html")]
     compat: bool,
     /// With --compat: folds processes of the same name, as the script's option of this name does
     #[arg(long, requires = "compat")]
     ignore_pid: bool,
-    /// An error, and no report, if anything was lost, unsorted, damaged or not understood
+    /// An error, and no report, if anything was lost, unsorted, damaged, not understood or impossible
     #[arg(long)]
     strict: bool,
     /// /proc/vmstat before and after; or one file with the columns counter, before, after
@@ -85,7 +86,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
             system_s: args.system,
         };
         let read = figures(target, context)?;
-        broken |= say(target, &read.figures, args.strict)?;
+        broken |= say(target, &read, args.strict)?;
         reports.push(read);
     }
     tell_apart(&mut reports, &targets);
@@ -219,6 +220,11 @@ impl Read {
         }
     }
 
+    /// What it says of dirty throttling.
+    pub(crate) fn dirty_figures(&self) -> DirtyFigures {
+        self.dirty.figures()
+    }
+
     /// Whether there was any event: only the recording of a host may have none.
     pub(crate) fn has_events(&self) -> bool {
         self.figures.account.understood > 0
@@ -329,8 +335,9 @@ pub(super) fn heading(target: &str) -> String {
 }
 
 /// Says what makes figures uncertain; with `strict` that is an error. Whether the file is broken.
-pub(crate) fn say(target: &str, figures: &ReclaimFigures, strict: bool) -> miette::Result<bool> {
-    let doubts = traces::doubts(target, &figures.account);
+pub(crate) fn say(target: &str, read: &Read, strict: bool) -> miette::Result<bool> {
+    let account = &read.figures.account;
+    let doubts = traces::doubts(target, account, read.dirty.impossible());
     if strict && !doubts.is_empty() {
         return Err(miette!(
             help = "without --strict what could be read is reported",
@@ -341,7 +348,7 @@ pub(crate) fn say(target: &str, figures: &ReclaimFigures, strict: bool) -> miett
     for doubt in doubts {
         output::remark(false, &format!("warning: {doubt}"));
     }
-    Ok(traces::is_broken(&figures.account))
+    Ok(traces::is_broken(account))
 }
 
 /// What `--vmstat` names.
@@ -363,12 +370,16 @@ pub(super) fn vmstat(files: &[PathBuf]) -> miette::Result<Option<VmstatChange>> 
     Ok(Some(change))
 }
 
-/// Feeds the script's double.
-struct Compat(CompatReport);
+/// Feeds the script's double, and counts what other reports leave out.
+struct Compat {
+    report: CompatReport,
+    impossible: u64,
+}
 
 impl Sink for Compat {
     fn event(&mut self, event: &Event, tables: &Tables) {
-        self.0.event(event, tables);
+        self.impossible += u64::from(is_impossible(event));
+        self.report.event(event, tables);
     }
 }
 
@@ -377,17 +388,20 @@ fn compat(args: &Args, targets: &[String]) -> miette::Result<u8> {
     let mut documents = serde_json::Map::new();
     let mut broken = false;
     for target in targets {
-        let mut report = Compat(CompatReport::new(None::<Release>));
-        let (source, _) = traces::read(target, &mut report)?;
+        let mut compat = Compat {
+            report: CompatReport::new(None::<Release>),
+            impossible: 0,
+        };
+        let (source, _) = traces::read(target, &mut compat)?;
         broken |= traces::is_broken(&source.account);
-        let doubts = traces::doubts(target, &source.account);
+        let doubts = traces::doubts(target, &source.account, compat.impossible);
         if args.strict && !doubts.is_empty() {
             return Err(miette!("{}", doubts.join("; ")));
         }
         doubts
             .iter()
             .for_each(|doubt| output::remark(false, &format!("warning: {doubt}")));
-        let summary = report.0.summary(args.ignore_pid);
+        let summary = compat.report.summary(args.ignore_pid);
         let document = serde_json::to_value(&summary).into_diagnostic()?;
         documents.insert(heading(target), document);
         sections.push(summary.text());

@@ -13,6 +13,7 @@ use lowmark_report::document::{Document, Section};
 use lowmark_report::evaluation::IndexEntry;
 use lowmark_report::recipe::{CellPlan, DEFAULT_VARIANT, Evidence, Recipe, RecipeTable, RunPlan};
 use lowmark_report::reproduction::{Fitted, MachineUsed, Overview, Row};
+use lowmark_report::table::counted;
 use lowmark_report::{CellValues, Reproduction, evaluation, recipe};
 use miette::{IntoDiagnostic, miette};
 use serde_json::{Value, json};
@@ -162,7 +163,11 @@ fn all(args: &Args) -> miette::Result<u8> {
     if let Some(dir) = &args.write {
         written.insert(pages::INDEX.to_owned(), pages::overview(&overview, &index));
         let removed = pages::write_all(dir, &written)?;
-        let text = format!("{} pages in {}", written.len(), dir.display());
+        let text = format!(
+            "{} in {}",
+            counted(written.len() as u64, "page"),
+            dir.display()
+        );
         remark(args.running.quiet, &text);
         for path in removed {
             let text = format!("{}: removed, no evaluation has this page", path.display());

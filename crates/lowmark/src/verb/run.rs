@@ -60,8 +60,8 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     sweeping::write(table, &recordings)?;
     let sweep = swept.then(|| sweeping::sweep(&recordings, &args.ask, false));
     let sections = match &sweep {
-        Some(sweep) => vec![sweeping::section(sweep, &printing.metrics)?],
-        None => sections(&runs, &recordings),
+        Some(sweep) => vec![sweeping::section(sweep, &recordings, &printing.metrics)?],
+        None => sections(&runs, &recordings, &printing.metrics)?,
     };
     let document = document::Document {
         name: format!("lowmark run {}", args.workload),
@@ -84,20 +84,41 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
 }
 
 /// A section for each run with its repeats, which follow each other and have the same title.
-fn sections(runs: &[Run], recordings: &[Recording]) -> Vec<Section<'static>> {
+fn sections(
+    runs: &[Run],
+    recordings: &[Recording],
+    metrics: &[String],
+) -> miette::Result<Vec<Section<'static>>> {
     let titles: Vec<String> = runs.iter().map(Run::title).collect();
-    let mut sections = Vec::new();
+    let mut each = Vec::new();
     let mut at = 0;
     for same in titles.chunk_by(|a, b| a == b) {
-        let repeats = &recordings[at..at + same.len()];
-        sections.push(section(&same[0], repeats));
+        each.push((&same[0], &recordings[at..at + same.len()]));
         at += same.len();
     }
-    separated(sections)
+    let comparisons = each.iter().map(|(_, repeats)| by_seed(repeats)).collect();
+    let comparisons = sweeping::only(comparisons, metrics)?;
+    let sections = each.into_iter().zip(comparisons);
+    let sections = sections.map(|((title, repeats), figures)| section(title, repeats, &figures));
+    Ok(separated(sections.collect()))
+}
+
+/// A column for each repeat.
+fn by_seed(repeats: &[Recording]) -> Comparison {
+    let column = |recording| ColumnInput {
+        name: seed(recording),
+        recordings: vec![recording],
+    };
+    let columns: Vec<ColumnInput<'_>> = repeats.iter().map(column).collect();
+    Comparison::new(&columns, SeriesRows::default())
+}
+
+fn seed(recording: &Recording) -> String {
+    format!("seed {}", recording.run.seed)
 }
 
 /// A run and its repeats.
-fn section(title: &str, repeats: &[Recording]) -> Section<'static> {
+fn section(title: &str, repeats: &[Recording], figures: &Comparison) -> Section<'static> {
     let mut section = Section::titled(title);
     for recording in repeats {
         let seconds = recording.elapsed_ns as f64 / 1e9;
@@ -105,26 +126,19 @@ fn section(title: &str, repeats: &[Recording]) -> Section<'static> {
             None => (Role::Good, "completed".to_owned()),
             Some(verdict) => (Role::Bad, verdict),
         };
-        let run = format!("seed {}, {seconds:.6} s: ", recording.run.seed);
+        let run = format!("{}, {seconds:.6} s: ", seed(recording));
         section.stretches([(Role::Plain, run), (role, end)]);
         if let Some(kernel) = guests::describe(recording) {
             section.line(kernel);
         }
     }
     remarks::write(repeats, &mut section);
-    let columns: Vec<ColumnInput<'_>> = repeats
-        .iter()
-        .map(|recording| ColumnInput {
-            name: format!("seed {}", recording.run.seed),
-            recordings: vec![recording],
-        })
-        .collect();
-    for block in Comparison::new(&columns, SeriesRows::default()).blocks {
+    for block in &figures.blocks {
         let mut table = TextTable::new()
             .column("", Align::Left)
             .column("", Align::Left);
-        for column in &columns {
-            table = table.column(column.name.as_str(), Align::Right);
+        for (name, _) in &figures.columns {
+            table = table.column(name.as_str(), Align::Right);
         }
         for row in &block.rows {
             let values = row.values.iter().map(|value| match value {

@@ -104,8 +104,9 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         None => (Source::default(), None),
     };
     let surroundings = surroundings(args, recording.as_ref())?;
+    let impossible = seen.why.impossible();
     let answer = (seen.why).finish(&source.tables, &source.account, &surroundings);
-    let is_broken = doubts(args, &source.account);
+    let is_broken = doubts(args, &source.account, impossible);
     let mut section = answer.section();
     if let Some((reclaim, mut dirty)) = seen.plotted {
         recording.iter().for_each(|it| dirty.gauges(it));
@@ -151,9 +152,9 @@ fn status(answer: &Answer, is_broken: bool) -> u8 {
 }
 
 /// Says what makes the answer uncertain; whether the file is broken.
-fn doubts(args: &Args, account: &Account) -> bool {
+fn doubts(args: &Args, account: &Account, impossible: u64) -> bool {
     let capture = args.capture.as_deref().unwrap_or_default();
-    for doubt in traces::doubts(capture, account) {
+    for doubt in traces::doubts(capture, account, impossible) {
         output::remark(false, &format!("warning: {doubt}"));
     }
     traces::is_broken(account)

@@ -188,6 +188,51 @@ fn a_mechanism_without_a_variant_is_told_from_an_unknown_change() {
     );
 }
 
+/// Everything that is wrong is told, and nothing that only follows from something else.
+#[test]
+fn refusals_are_told_at_once_and_with_their_parts() {
+    let refusals = |version: &str, toggles: &[Toggle], settings: &[(&str, &str)]| {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let refusals = Kernel::refusals(&KernelSpec {
+            text: version.into(),
+            version: version.into(),
+            toggles: toggles.to_vec(),
+            sysctl: settings.iter().map(own).collect(),
+        });
+        refusals
+            .into_iter()
+            .map(|(part, _)| part)
+            .collect::<Vec<_>>()
+    };
+    let setting = |name: &str| KernelPart::Setting(name.to_owned());
+    let wrong = [
+        ("page_cluster", "77"),
+        ("no_such", "3"),
+        ("swappiness", "60"),
+    ];
+    let both = [setting("no_such"), setting("page_cluster")];
+    assert_eq!(refusals("v6.1", &[], &wrong), both);
+    let all = [&[KernelPart::Version][..], &both].concat();
+    assert_eq!(refusals("v2.6.30", &[apply("x")], &wrong), all);
+    let toggles = [apply("no-such"), set("plug", "queue"), remove("none")];
+    let found = refusals("v3.6", &toggles, &[("swappiness", "150")]);
+    let toggle = KernelPart::Toggle;
+    assert_eq!(found, [toggle(2), toggle(0), setting("swappiness")]);
+    let node = [set("plug", "task"), set("balance_pgdat", "node")];
+    assert_eq!(refusals("v3.6", &node, &[]), [toggle(1)]);
+    let misspelt = [set("balance_pgdat", "node"), set("lru_unit", "nod")];
+    assert_eq!(refusals("v3.6", &misspelt, &[]), [toggle(1)]);
+    assert_eq!(
+        refusals("v3.6", &[], &[("model.no_such", "on")]),
+        [setting("model.no_such")]
+    );
+    assert_eq!(
+        refusals("v6.1", &[remove("no-lumpy-reclaim")], &[]).len(),
+        1
+    );
+    assert_eq!(refusals("v6.1", &[], &[("swappiness", "150")]), []);
+}
+
 #[test]
 fn released_kernels_have_the_first_variants_of_what_came_later() {
     let kernel = Kernel::released(Version::known("v3.6").unwrap());

@@ -95,7 +95,7 @@ fn share(recording: &Recording, name: &str, (from, to): (u64, u64)) -> Option<f6
         rest.and_then(|rest| rest.strip_prefix('-'))
             .is_some_and(|answer| !answer.contains('-'))
     };
-    let all: f64 = recording.series.iter().filter(answered).map(count).sum();
+    let all = stats::sum(recording.series.iter().filter(answered).map(count));
     let these = series(recording, name).map_or(0.0, count);
     (all > 0.0).then(|| 100.0 * these / all)
 }
@@ -116,7 +116,7 @@ impl Metric {
                 let sum = |&(at, length): &(u64, u64)| {
                     let inside = |s: &&(u64, u64)| at.saturating_sub(length) < s.0 && s.0 <= at;
                     let inside = samples.iter().filter(inside);
-                    (at, inside.map(|s| s.1 as f64).sum())
+                    (at, stats::sum(inside.map(|s| s.1 as f64)))
                 };
                 series(recording, each)?.samples.iter().map(sum).collect()
             }

@@ -2,6 +2,7 @@
 
 use super::{CompatReport, ORDERS, Process};
 use crate::reclaim::pages::count;
+use crate::stats;
 use crate::table::{Align, PlainStyle, TextTable};
 use lowmark_record::{Event, Field};
 use serde::Serialize;
@@ -191,7 +192,7 @@ impl Times {
 
     /// Stalls as the table by process adds them.
     fn stalled_ms(&self) -> f64 {
-        (0..).map_while(|index| self.stall(index)).sum()
+        stats::sum((0..).map_while(|index| self.stall(index)))
     }
 
     /// Takes the lists of a process as `--ignore-pid` does.

@@ -226,6 +226,14 @@ fn counters_of_the_kernel() {
             }
             assert!(off <= allowed && more, "{name}: {check:?}");
         }
+        // Why it has more is said where it stands.
+        let column = ReportColumn {
+            name: name.clone(),
+            reports: vec![&figures],
+        };
+        let text = crate::reclaim::section(&[column]).text(&crate::table::PlainStyle, None);
+        let explained = text.contains("Under the multi-generational LRU (lru_gen) a trace has");
+        assert_eq!(explained, capture.is_mglru(), "{name}: {text}");
     }
 }
 

@@ -127,6 +127,16 @@ fn nothing_is_printed_as_nothing() {
         "{text}"
     );
     agrees("", false);
+    // A direct reclaim without an end.
+    let begin =
+        "rl-1 [001] ..... 1.000000: mm_vmscan_direct_reclaim_begin: order=0 gfp_flags=GFP_KERNEL\n";
+    let summary = summary(begin, false);
+    assert_eq!(summary.processes[0].direct_reclaims, 1);
+    let json = serde_json::to_string(&summary).expect("JSON");
+    assert!(
+        !summary.text().contains("-0.000") && !json.contains("-0.0"),
+        "{json}"
+    );
 }
 
 #[test]

@@ -104,6 +104,15 @@ fn json_has_its_keys() {
 }
 
 #[test]
+fn the_axis_of_a_narrow_time_line_has_both_ends_apart() {
+    use crate::reclaim::timeline::axis;
+    assert_eq!(axis(0, 0.001), "time           0 to 0.001 s");
+    assert_eq!(axis(8, 0.001), "time           0 to 0.001 s");
+    assert_eq!(axis(9, 0.001), "time           0 0.001 s");
+    assert_eq!(axis(12, 0.001), "time           0    0.001 s");
+}
+
+#[test]
 fn a_time_line() {
     let text = figures(&some(2.0)).timeline(60);
     let lines: Vec<&str> = text.lines().collect();

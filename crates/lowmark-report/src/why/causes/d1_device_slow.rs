@@ -1,5 +1,6 @@
 //! D1: Dirty pages are at their limit, and the device writes as fast as it can: writers pause to its speed.
 
+use crate::table::counted;
 use crate::why::cause::{Cause, Confidence, Finding, Knob, Role};
 use crate::why::evidence::Evidence;
 use crate::why::wait::Limit;
@@ -61,7 +62,7 @@ pub(super) fn limit_too_low(evidence: &Evidence) -> bool {
 /// Limit and device in words.
 pub(super) fn describe(evidence: &Evidence) -> String {
     let waits = evidence.sums.waits[Limit::Dirty as usize];
-    let mut says = format!("{waits} pauses");
+    let mut says = counted(waits, "pause");
     if let Some(percent) = evidence.busy_percent() {
         says += &format!("; the device was busy {percent} % of the time in which writers paused");
     }

@@ -1,5 +1,6 @@
 //! F1: Faults for huge pages wait until free memory is put together to blocks.
 
+use crate::table::counted;
 use crate::why::cause::{Cause, Confidence, Finding, Knob, Role};
 use crate::why::evidence::Evidence;
 use crate::why::wait::Limit;
@@ -39,7 +40,7 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {
     let waits = evidence.sums.waits[Limit::Fragmentation as usize];
-    let mut says = format!("{waits} waits for blocks");
+    let mut says = format!("{} for blocks", counted(waits, "wait"));
     let (got, failed) = (
         evidence.count("thp_fault_alloc"),
         evidence.count("thp_fault_fallback"),

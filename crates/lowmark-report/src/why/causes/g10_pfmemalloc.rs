@@ -1,5 +1,6 @@
 //! G10: Free memory is so low that tasks wait for kswapd before they may reclaim (throttle_direct_reclaim).
 
+use crate::table::counted;
 use crate::why::cause::{Cause, Confidence, Finding, Knob, Role};
 use crate::why::evidence::Evidence;
 use crate::why::wait::Limit;
@@ -23,6 +24,6 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {
     let times = evidence.count("pgscan_direct_throttle");
-    let says = format!("{times} times; how long, no event says");
+    let says = format!("{}; how long, no event says", counted(times, "time"));
     (times > 0).then(|| Finding::traced(0, says))
 }

@@ -1,5 +1,6 @@
 //! M1: A memory cgroup is at memory.max: a task that charges a page has to reclaim from its own group.
 
+use crate::table::counted;
 use crate::why::cause::{Cause, Confidence, Finding, Knob, Role};
 use crate::why::evidence::Evidence;
 use crate::why::wait::Limit;
@@ -39,8 +40,8 @@ fn arithmetic(evidence: &Evidence) -> Option<Finding> {
         evidence.count_all("cgroup/", ".high"),
     );
     let says = match max {
-        0 => format!("{} waits", evidence.sums.waits[Limit::Memcg as usize]),
-        max => format!("{max} times at memory.max"),
+        0 => counted(evidence.sums.waits[Limit::Memcg as usize], "wait"),
+        max => format!("{} at memory.max", counted(max, "time")),
     };
     let time = evidence.limit_ns(Limit::Memcg);
     Finding::traced(time, says)

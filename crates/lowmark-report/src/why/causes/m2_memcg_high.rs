@@ -1,5 +1,6 @@
 //! M2: A memory cgroup is above memory.high: its tasks reclaim, and sleep on their way back to user space.
 
+use crate::table::counted;
 use crate::why::cause::{Cause, Confidence, Finding, Knob, Role};
 use crate::why::evidence::Evidence;
 use crate::why::wait::Limit;
@@ -33,8 +34,10 @@ fn arithmetic(evidence: &Evidence) -> Option<Finding> {
         evidence.count_all("cgroup/", ".max"),
         evidence.count_all("cgroup/", ".high"),
     );
-    let says =
-        format!("{high} times above memory.high; sleeps on the way to user space are not traced");
+    let says = format!(
+        "{} above memory.high; sleeps on the way to user space are not traced",
+        counted(high, "time")
+    );
     let time = evidence.limit_ns(Limit::Memcg);
     (high > 0 && max == 0).then(|| Finding::traced(time, says))
 }

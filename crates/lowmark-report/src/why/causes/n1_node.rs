@@ -1,5 +1,6 @@
 //! N1: A task reclaims from its own node rather than take memory of another (zone_reclaim_mode).
 
+use crate::table::counted;
 use crate::why::cause::{Cause, Confidence, Finding, Knob, Role};
 use crate::why::evidence::Evidence;
 use crate::why::wait::Limit;
@@ -30,5 +31,5 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {
     let waits = evidence.sums.waits[Limit::Node as usize];
-    Finding::traced(evidence.limit_ns(Limit::Node), format!("{waits} waits")).if_any()
+    Finding::traced(evidence.limit_ns(Limit::Node), counted(waits, "wait")).if_any()
 }

@@ -1,5 +1,6 @@
 //! P1: DAMON, khugepaged or memory.reclaim take pages on their own account; no task waits for that.
 
+use crate::table::counted;
 use crate::why::cause::{Cause, Confidence, Finding, Knob, Role};
 use crate::why::evidence::Evidence;
 
@@ -26,18 +27,21 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn arithmetic(evidence: &Evidence) -> Option<Finding> {
     let traced = evidence.sums.proactive_pages.reclaimed;
-    let counted = evidence
+    let in_counters = evidence
         .count("pgsteal_proactive")
         .saturating_add(evidence.count("pgsteal_khugepaged"));
     let of_groups = match evidence.sums.asked_ns {
         0 => 0,
         _ => evidence.count_all("cgroup/", "memory.stat.pgsteal_direct"),
     };
-    let pages = traced.max(counted).max(of_groups);
+    let pages = traced.max(in_counters).max(of_groups);
     let asked_ms = evidence.sums.asked_ns / 1_000_000;
     let says = match evidence.sums.asked_ns {
-        0 => format!("{pages} pages"),
-        _ => format!("{pages} pages; who asked for it was busy with it for {asked_ms} ms"),
+        0 => counted(pages, "page"),
+        _ => format!(
+            "{}; who asked for it was busy with it for {asked_ms} ms",
+            counted(pages, "page")
+        ),
     };
     (pages > 0 || evidence.sums.asked_ns > 0).then(|| Finding::traced(0, says))
 }

@@ -2,6 +2,7 @@
 
 use crate::cli::Format;
 use crate::output::{self, Page};
+use lowmark_report::table::counted;
 use lowmark_report::{evaluation, recipe};
 use miette::IntoDiagnostic;
 use serde::Serialize;
@@ -81,7 +82,11 @@ fn paragraphs(entry: &Entry, page: &Page) -> String {
     } else {
         "with a recipe"
     };
-    let size = format!("{} cells, {} claims, {recipe}", entry.cells, entry.claims);
+    let size = format!(
+        "{}, {}, {recipe}",
+        counted(entry.cells as u64, "cell"),
+        counted(entry.claims as u64, "claim")
+    );
     let name = page.title(&entry.id);
     let text = [&entry.title, &size].map(|line| page.paragraph(line, 2));
     format!("{name}\n{}", text.concat())

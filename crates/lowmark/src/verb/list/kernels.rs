@@ -39,6 +39,12 @@ fn asked(which: super::Which<'_>) -> miette::Result<Vec<Version>> {
             )
         }
     };
+    if first > last {
+        return Err(miette!(
+            help = format!("write {last}..{first}"),
+            "{which}: {last} is older than {first}; the older kernel comes first"
+        ));
+    }
     let found = versions()
         .iter()
         .filter(|version| (first..=last).contains(*version));
