@@ -81,6 +81,7 @@ impl Case {
             offset: 0,
             advice: None,
             lock: false,
+            exec: false,
         }];
         if self.populate {
             ops.push(touch(Access::Write, Order::Seq, Amount::Passes(1)));
