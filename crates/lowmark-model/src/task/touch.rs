@@ -15,7 +15,7 @@ use crate::time::Mode;
 use crate::world::World;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::pace::Pace;
-use lowmark_spec::random::{Stream, ZipfTables};
+use lowmark_spec::random::Stream;
 use lowmark_spec::visit::{Touched, Visit};
 use lowmark_spec::workload::{Access, Amount, Range, Touch};
 
@@ -40,14 +40,14 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// A walk over `units` from the beginning of the range, of which `total` are visited.
     fn new(
+        world: &mut World,
         vma: u32,
         what: &Touch,
         units: u64,
         total: u64,
         stream: &'a mut Stream,
-        tables: &mut ZipfTables,
     ) -> Walk<'a> {
-        let visit = Visit::new(what.order, units, stream, tables);
+        let visit = Visit::new(what.order, units, stream, &mut world.workload.zipf_tables);
         let offset = what.range.as_ref().map_or(0, |range| range.offset);
         Walk {
             vma,
@@ -243,10 +243,8 @@ pub(super) async fn touch(
         thread: context.thread,
         page: 0,
     };
-    let mut walk = {
-        let tables = &mut sys.world().workload.zipf_tables;
-        Walk::new(vma, &what, units, total, &mut context.stream, tables)
-    };
+    let stream = &mut context.stream;
+    let mut walk = Walk::new(&mut sys.world(), vma, &what, units, total, stream);
     let mut pace = (what.rate).map(|rate| Pace::new(rate, sys.world().sched.now()));
     let mut left = total;
     // Whether the task has only touched pages since it last went on.

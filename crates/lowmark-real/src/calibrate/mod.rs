@@ -128,14 +128,11 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
     let major = beside("swap-in-beside", "burn-long")? / PAGES;
     let deep = times.each("disk-read-deep", COMMANDS)? + times.each("disk-write-deep", COMMANDS)?;
     let parallelism = (disk_read + disk_write + deep / 2) / deep.max(1);
-    // A page of a hole is zeroed in place of being read, and copied as any.
-    let of_page = |hole: u64| hole.saturating_sub(read_block / CACHED_BLOCK + copy_page_ns);
-    let file_page_ns = of_page(times.each("read-hole-reverse", CACHED)?);
-    let in_order = of_page(times.each("read-hole", CACHED)?) * CACHED;
-    let folio_page_ns = in_order.saturating_sub(FOLIOS * file_page_ns) / (CACHED - FOLIOS);
-    let dirty_page_ns = times
-        .each("write-new", WRITTEN)?
-        .saturating_sub(file_page_ns + copy_page_ns + syscall_ns / WRITTEN_BLOCK);
+    let Files {
+        file_page_ns,
+        folio_page_ns,
+        dirty_page_ns,
+    } = files(&times, read_block, copy_page_ns, syscall_ns)?;
     // A process that comes back reads a page, which it finds in no TLB; a thread does the same.
     let switch_mm_ns = times
         .each("turns-processes", COMMANDS)?
@@ -183,6 +180,32 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         };
     }
     Ok(machine)
+}
+
+/// Costs of pages of files.
+struct Files {
+    file_page_ns: u64,
+    folio_page_ns: u64,
+    dirty_page_ns: u64,
+}
+
+/// What files say, where a block that is in memory takes `read_block` to read.
+fn files(
+    times: &Times,
+    read_block: u64,
+    copy_page_ns: u64,
+    syscall_ns: u64,
+) -> Result<Files, MissingProbe> {
+    // A page of a hole is zeroed in place of being read, and copied as any.
+    let of_page = |hole: u64| hole.saturating_sub(read_block / CACHED_BLOCK + copy_page_ns);
+    let file_page_ns = of_page(times.each("read-hole-reverse", CACHED)?);
+    let in_order = of_page(times.each("read-hole", CACHED)?) * CACHED;
+    let beside = file_page_ns + copy_page_ns + syscall_ns / WRITTEN_BLOCK;
+    Ok(Files {
+        file_page_ns,
+        folio_page_ns: in_order.saturating_sub(FOLIOS * file_page_ns) / (CACHED - FOLIOS),
+        dirty_page_ns: times.each("write-new", WRITTEN)?.saturating_sub(beside),
+    })
 }
 
 /// What was measured under single kernels, and fitted of costs and devices, is no longer so: they are measured now.
