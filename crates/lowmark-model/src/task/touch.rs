@@ -12,7 +12,7 @@ use crate::mm::fault::fetch::AHEAD;
 use crate::mm::fault::memory::{Step, Tried, handle_mm_fault};
 use crate::mm::frames::pte::Pte;
 use crate::time::Mode;
-use crate::world::World;
+use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::pace::Pace;
 use lowmark_spec::random::Stream;
@@ -40,14 +40,15 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// A walk over `units` from the beginning of the range, of which `total` are visited.
     fn new(
-        world: &mut World,
+        sys: &Sys,
         vma: u32,
         what: &Touch,
         units: u64,
         total: u64,
         stream: &'a mut Stream,
     ) -> Walk<'a> {
-        let visit = Visit::new(what.order, units, stream, &mut world.workload.zipf_tables);
+        let tables = &mut sys.world().workload.zipf_tables;
+        let visit = Visit::new(what.order, units, stream, tables);
         let offset = what.range.as_ref().map_or(0, |range| range.offset);
         Walk {
             vma,
@@ -243,8 +244,7 @@ pub(super) async fn touch(
         thread: context.thread,
         page: 0,
     };
-    let stream = &mut context.stream;
-    let mut walk = Walk::new(&mut sys.world(), vma, &what, units, total, stream);
+    let mut walk = Walk::new(&sys, vma, &what, units, total, &mut context.stream);
     let mut pace = (what.rate).map(|rate| Pace::new(rate, sys.world().sched.now()));
     let mut left = total;
     // Whether the task has only touched pages since it last went on.
