@@ -1,5 +1,5 @@
-//! Pages of files that are mapped to be executed, and those that several processes map: what reclaim does about their
-//! references. The values are worked by hand from `page_check_references` and `shrink_active_list`.
+//! How reclaim treats references to file pages that are mapped executable or by several processes. The values are worked
+//! by hand from `page_check_references` and `shrink_active_list`.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! How many requests of a queue may be under way, and who waits for one.
+//! How many requests of a queue may be under way, and which tasks wait for one.
 //!
 //! - To 4.20 (`struct request_list`) requests with a waiter and those without are counted apart, and one that is done
 //!   lets one sleeper go on. A task that took the last one or had to sleep may then take more than there are, half as many
@@ -46,7 +46,7 @@ pub(super) struct Tags {
     /// The last request of a class was taken: only batches go on (`blk_rl_full`).
     full: [bool; 2],
     batches: BTreeMap<TaskId, Batch>,
-    /// Who has slept for a request and has a batch from when it goes on.
+    /// Tasks that have slept for a request; each has a batch from when it goes on.
     slept: Vec<TaskId>,
     waits: [WaitQueue; WAIT_QUEUES],
     /// Where the next sleeper goes.
@@ -306,7 +306,7 @@ mod tests {
     }
 
     /// By hand, of 128: the task that takes the last one may take 31 more within 20 ms, and others wait; one that has slept
-    /// has 32 as well, but nobody gets the 193rd.
+    /// has 32 as well, but no task gets the 193rd.
     #[test]
     fn who_took_the_last_or_slept_has_a_batch() {
         let kernel = versions::at(Version::known("v3.2").expect("known"));

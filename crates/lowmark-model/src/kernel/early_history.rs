@@ -218,7 +218,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         name: "activate-shared",
         version: v(3, 3),
         commit: "34dbc67a644f",
-        summary: "a file's page that was referenced through several mappings is activated at once",
+        summary: "a file page that was referenced through several mappings is activated at its first reference",
         effect: |m| {
             m.reclaim.shared_references = SharedReferences::AtOnce;
         },
@@ -227,7 +227,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         name: "activate-executable",
         version: v(3, 3),
         commit: "c909e99364c8",
-        summary: "a file's page that was referenced through an executable mapping is activated at once",
+        summary: "a file page that was referenced through an executable mapping is activated at its first reference",
         effect: |m| {
             m.reclaim.executable_references = ExecutableReferences::AtOnce;
         },

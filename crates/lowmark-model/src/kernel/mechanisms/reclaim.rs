@@ -41,19 +41,19 @@ macro_rules! reclaim {
                     /// None; anonymous pages, too, have to be found referenced twice.
                     SecondLook = "second-look",
                 }
-                /// When a file's page at the inactive tail is activated that was referenced through several mappings
+                /// When reclaim activates a file page that it finds referenced through several mappings at the inactive tail
                 /// (`page_check_references`).
                 shared_references: SharedReferences {
-                    /// When it is found referenced a second time, like others.
+                    /// At its second reference, as any other file page.
                     SecondLook = "second-look",
-                    /// At once.
+                    /// At its first reference.
                     AtOnce = "at-once",
                 }
-                /// The same of one that was referenced through a mapping that may be executed.
+                /// The same for a file page that was referenced through an executable mapping (`VM_EXEC`).
                 executable_references: ExecutableReferences {
-                    /// When it is found referenced a second time, like others.
+                    /// At its second reference, as any other file page.
                     SecondLook = "second-look",
-                    /// At once.
+                    /// At its first reference.
                     AtOnce = "at-once",
                 }
                 /// What reclaim does about a page whose mappings another task is changing (`folio_referenced`).
