@@ -7,7 +7,7 @@ mod objects;
 mod shrinkers;
 
 use crate::ids::ZoneId;
-use crate::kernel::{AtomicReserve, MigrateTypes};
+use crate::kernel::MigrateTypes;
 use crate::mm::Mm;
 use crate::mm::frames::page::FreeList;
 use crate::mm::types::{Lru, MigrateType, ZoneType, flag};
@@ -47,14 +47,13 @@ fn pages_are_conserved(mm: &Mm) {
 }
 
 /// Pages on the list of free blocks of a zone, type and order. Each is marked so; from 6.10 on it is in a
-/// pageblock of that type. No kernel since 4.3 has a reserve from booting on, whose pageblocks change their type while CPUs
-/// keep pages of theirs: with one put into a later kernel that does not hold.
+/// pageblock of that type.
 fn free_on(mm: &Mm, zone: ZoneId, list: MigrateType, order: usize, area: &FreeList) -> u64 {
     let state = &mm.zones[zone];
     let strict = matches!(
         state.rules.migrate_types,
         MigrateTypes::Claimed | MigrateTypes::ClaimedFirst
-    ) && state.rules.atomic_reserve != AtomicReserve::AtBoot;
+    );
     let mut blocks = 0;
     for pfn in area.iter(&mm.pages) {
         let page = &mm.pages[pfn];

@@ -1,8 +1,8 @@
 //! Four writers to a slow disk, against guests of 6.18 that did the same: how long it took, and how its writers were
 //! held back. The figures are those of the capture `vm-6.18-writers-4x48m-20MBps-db16m`.
 //!
-//! So close to their limit, by how much writers are held back depends on what is dirty in the few moments in which the
-//! base rate moves: from guest to guest the median of the rate is between 11.0 and 21.6 MB/s. In the model it differs
+//! How much writers so close to their limit are held back depends on the number of dirty pages in the few moments in which
+//! the base rate moves: from guest to guest the median of the rate is between 11.0 and 21.6 MB/s. In the model it differs
 //! with the times at which the writers begin; of several runs the median counts.
 
 use lowmark_model::{Options, run};

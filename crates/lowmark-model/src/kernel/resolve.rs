@@ -35,7 +35,7 @@ impl Kernel {
     /// Everything for which [`resolve`](Kernel::resolve) refuses a specification, and the parts that it is about.
     ///
     /// 1. The part that is refused is taken out, and the rest looked at again.
-    /// 2. What only says that two parts do not fit together is left out once one of them may be what is missing.
+    /// 2. An error that two parts do not fit together is left out once one of the parts is refused for itself.
     pub fn refusals(spec: &KernelSpec) -> Vec<(KernelPart, KernelError)> {
         let mut rest = spec.clone();
         let mut numbers: Vec<usize> = (0..spec.toggles.len()).collect();

@@ -204,12 +204,12 @@ fn interaction_is_told() {
     );
 }
 
-/// A change that is no cause makes an effect larger in order than it is on the first kernel: the sentence names effects that add
-/// up to what it says they account for.
+/// A change that is no cause makes an effect larger in order than it is on the first kernel: the effects that the sentence
+/// names add up to the share of the difference that the sentence gives.
 #[test]
 fn a_sentence_adds_up() {
     let verdict = search(12, 5, &|subset| {
-        // What the third does, only behind the second, the ninth undoes.
+        // The ninth change undoes what the second and the fourth do together.
         let undone = subset[1] && subset[3] && !subset[8];
         let more = if undone { 60.0 } else { 0.0 };
         let both = sum(subset, &[(8, -20.0), (10, -20.0)]);

@@ -165,8 +165,8 @@ impl Verdict {
         )
     }
 
-    /// What each cause does to the first kernel alone, and what they do besides when they come together: these add up to what
-    /// they account for. Only where what they do in order is far from that, because of what the other changes do in between.
+    /// The effect of each cause on the first kernel alone, and their interaction: these add up to the effect of all causes
+    /// together. None where the effects in order come near to that; other changes between the causes take them away from it.
     fn causes_alone(&self, metric: &MetricVerdict) -> Option<Vec<String>> {
         let (together, interaction) = (metric.together?, metric.interaction?);
         let in_order = stats::sum(metric.named().map(|it| it.in_order.value));

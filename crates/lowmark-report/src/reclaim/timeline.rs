@@ -36,7 +36,7 @@ struct Column {
     length_ns: f64,
 }
 
-/// The line below a time line of so many columns, with the begin of the time and its end.
+/// The axis below a time line of `columns` columns: the times at which the time line starts and ends.
 pub(crate) fn axis(columns: usize, span_s: f64) -> String {
     let end = format!("{span_s:.3} s");
     let between = match columns.checked_sub(end.len() + 1) {

@@ -88,7 +88,12 @@ macro_rules! zones {
                 atomic_reserve: AtomicReserve {
                     /// Two of each zone from booting on, which other allocations use when nothing else is free
                     /// (`MIGRATE_RESERVE`).
-                    AtBoot = "at-boot",
+                    AtBoot = "at-boot" needs(zones.migrate_types = MigrateTypes::Moved
+                        | MigrateTypes::RestTaken
+                        | MigrateTypes::RestLeft
+                        | MigrateTypes::UnmovableToo
+                        | MigrateTypes::Alike
+                        | MigrateTypes::Stolen),
                     /// Those from which such an allocation got a block, as long as they are not more than a hundredth of the
                     /// zone; an allocation that reclaimed and found nothing gives one back (`MIGRATE_HIGHATOMIC`).
                     OnDemand = "on-demand",

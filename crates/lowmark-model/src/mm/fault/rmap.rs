@@ -6,7 +6,7 @@ use crate::mm::frames::page::Page;
 use crate::mm::frames::pte::Pte;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
 
-/// What the PTEs of a page say when reclaim asks for references.
+/// References to a page that reclaim finds in the PTEs that map the page (`page_referenced`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct References {
     /// PTEs that were young, in regions whose references count.
@@ -16,7 +16,7 @@ pub(crate) struct References {
 }
 
 impl References {
-    /// A look at what a part of a region has of a page (`page_referenced_one`).
+    /// Adds the PTE of a page in a part of a region, which was young or not (`page_referenced_one`).
     fn add(&mut self, young: bool, part: Part) {
         if young && part.recency {
             self.young += 1;

@@ -68,7 +68,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Adds what a batch of `taken` pages of a list came to.
+    /// Adds the outcome of a batch of `taken` pages of a list.
     pub(super) fn add_batch(&mut self, lru: Lru, taken: u64, outcome: &Outcome) {
         self.taken += taken;
         self.writeback += outcome.writeback;

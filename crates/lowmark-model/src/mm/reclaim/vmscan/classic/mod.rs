@@ -167,7 +167,9 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
             ScanBalance::IoCost | ScanBalance::WorkCost => kept,
         };
         world.mm.lruvecs[target.lruvec].classic().recent_rotated[kind] += referenced;
-        if kept > 0 {
+        // Rotations are a cost, and this one is told of, since 0538a82c39e9 (6.3).
+        let counts = world.mm.kernel.mechanisms.reclaim.scan_balance == ScanBalance::WorkCost;
+        if counts && kept > 0 {
             world.mm.note_cost(target.lruvec, lru.is_file(), 0, kept);
         }
         world.mm.isolated(target.lruvec)[kind] -= by_kind[kind];
@@ -203,7 +205,7 @@ struct Deactivated {
 }
 
 impl Mm {
-    /// Says of each page of a batch on which list it goes.
+    /// Marks each page of a batch from an active list for the list on which `shrink_active_list` puts it.
     fn deactivate(&mut self, batch: &Batch) -> Deactivated {
         let mut pages = Deactivated::default();
         for &pfn in batch {
