@@ -61,6 +61,8 @@ pub struct SwapDisk {
     pub serial: String,
     /// Priority; below zero the kernel chooses.
     pub priority: i32,
+    /// Its disk's I/O scheduler, by the names that kernels have for it.
+    pub elevator: Vec<String>,
 }
 
 /// A file system.
@@ -74,6 +76,8 @@ pub struct Mount {
     pub serial: Option<String>,
     /// What its device may have of the dirty pages: files under `/sys/block/*/bdi`.
     pub bdi: Vec<Setting>,
+    /// Its disk's I/O scheduler, by the names that kernels have for it.
+    pub elevator: Vec<String>,
 }
 
 /// A setting of the kernel.

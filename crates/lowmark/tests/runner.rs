@@ -39,6 +39,7 @@ fn run_in(directory: &Path, end: &str, text: &str) -> (Vec<Line>, bool) {
             point: directory.join("data"),
             serial: None,
             bdi: Vec::new(),
+            elevator: Vec::new(),
         }],
         settings: Vec::new(),
         events: Vec::new(),

@@ -3,7 +3,7 @@
 use super::GuestError;
 use crate::protocol::{Mount, Setting, SwapDisk};
 use lowmark_spec::Scenario;
-use lowmark_spec::machine::{Device, FsKind, PAGE_SIZE};
+use lowmark_spec::machine::{Device, Elevator, FsKind, PAGE_SIZE};
 use lowmark_spec::workload::SizeDist;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -113,6 +113,7 @@ pub(super) fn make(
         made.swap.push(SwapDisk {
             serial,
             priority: area.priority,
+            elevator: names(device.elevator),
         });
     }
     if !uses_files(scenario) {
@@ -148,9 +149,21 @@ pub(super) fn make(
             point: Path::new("/fs").join(&file_system.name),
             serial,
             bdi: device.map_or_else(Vec::new, |device| shares(&machine.devices[device])),
+            elevator: device
+                .map_or_else(Vec::new, |device| names(machine.devices[device].elevator)),
         });
     }
     Ok(made)
+}
+
+/// What kernels call an I/O scheduler (`queue/scheduler`): blk-mq, and request queues before it.
+fn names(elevator: Elevator) -> Vec<String> {
+    let names: &[&str] = match elevator {
+        Elevator::Noop => &["none", "noop"],
+        Elevator::Deadline => &["mq-deadline", "deadline"],
+        Elevator::Cfq => &["cfq"],
+    };
+    names.iter().map(|name| (*name).into()).collect()
 }
 
 /// What a device may have of the dirty pages, where that is not the kernel's default. The most comes first, as the least

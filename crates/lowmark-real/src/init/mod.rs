@@ -178,8 +178,12 @@ fn work(job: &Job, port: &Port) -> io::Result<()> {
     rustix::mm::mlockall(flags)?;
     fs::write("/proc/self/oom_score_adj", "-1000")?;
     setup::apply(&job.settings)?;
-    setup::swap_on(&job.swap)?;
-    setup::mount_disks(&job.mounts)?;
+    let mut notes = setup::swap_on(&job.swap)?;
+    notes.extend(setup::mount_disks(&job.mounts)?);
+    notes.extend(setup::stop_sampling());
+    for text in notes {
+        say(port, &GuestLine::Note { text })?;
+    }
     let mut runner = start_runner(job)?;
     let mut lines = BufReader::new(runner.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?).lines();
     loop {

@@ -113,19 +113,50 @@ pub(super) fn apply(settings: &[Setting]) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn swap_on(areas: &[SwapDisk]) -> io::Result<()> {
+/// Stops the thread that samples the accessed bits of all memory from boot on (`CONFIG_DAMON_STAT_ENABLED_DEFAULT`, 6.17),
+/// whose CPU time would be missing from the workload's. What was stopped, if anything was.
+pub(super) fn stop_sampling() -> Option<String> {
+    const ENABLED: &str = "/sys/module/damon_stat/parameters/enabled";
+    let runs = fs::read_to_string(ENABLED).is_ok_and(|value| value.trim() == "Y");
+    (runs && fs::write(ENABLED, "N").is_ok()).then(|| {
+        "kdamond.0 was stopped: damon_stat.enabled is N, where this kernel boots with Y".into()
+    })
+}
+
+/// Gives a disk its I/O scheduler, by the first of its names that the kernel knows. What the disk has instead if the
+/// kernel knows none.
+fn set_elevator(disk: &str, names: &[String]) -> Option<String> {
+    let path = format!("/sys/block/{disk}/queue/scheduler");
+    if names.is_empty() || names.iter().any(|name| fs::write(&path, name).is_ok()) {
+        return None;
+    }
+    let present = fs::read_to_string(&path).unwrap_or_default();
+    Some(format!(
+        "{disk}: this kernel has no I/O scheduler {}; its disks have {}",
+        names.join(" or "),
+        present.trim()
+    ))
+}
+
+/// Switches swap areas on. What they lack of what the machine says.
+pub(super) fn swap_on(areas: &[SwapDisk]) -> io::Result<Vec<String>> {
+    let mut lacking = Vec::new();
     for area in areas {
-        let device = format!("/dev/{}", disk(&area.serial)?);
+        let name = disk(&area.serial)?;
+        lacking.extend(set_elevator(&name, &area.elevator));
+        let device = format!("/dev/{name}");
         let path = CString::new(device.as_str())?;
         named(
             &format!("swapon {device}"),
             sys::swapon(&path, area.priority),
         )?;
     }
-    Ok(())
+    Ok(lacking)
 }
 
-pub(super) fn mount_disks(mounts: &[Mount]) -> io::Result<()> {
+/// Mounts file systems. What their disks lack of what the machine says.
+pub(super) fn mount_disks(mounts: &[Mount]) -> io::Result<Vec<String>> {
+    let mut lacking = Vec::new();
     for file_system in mounts {
         let target = file_system.point.to_string_lossy();
         let Some(serial) = &file_system.serial else {
@@ -133,13 +164,14 @@ pub(super) fn mount_disks(mounts: &[Mount]) -> io::Result<()> {
             continue;
         };
         let name = disk(serial)?;
+        lacking.extend(set_elevator(&name, &file_system.elevator));
         mount_at(&format!("/dev/{name}"), &target, "ext4", "")?;
         for setting in &file_system.bdi {
             let path = format!("/sys/block/{name}/bdi/{}", setting.name);
             named(&path, fs::write(&path, &setting.value))?;
         }
     }
-    Ok(())
+    Ok(lacking)
 }
 
 /// Makes the cgroups of a workload, with their limits: each before those inside it.
