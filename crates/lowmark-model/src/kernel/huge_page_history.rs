@@ -87,12 +87,30 @@ pub(super) const HUGE_PAGES: &[Change] = &[
         },
     },
     Change {
+        name: "thp-swap-cache-not-deferred",
+        version: v(5, 4),
+        commit: "87eaceb3faa5",
+        summary: "a huge page in the swap cache does not count as partly mapped while it is split",
+        effect: |m| {
+            m.huge.thp_unmap = ThpUnmap::SwapCacheSpared;
+        },
+    },
+    Change {
         name: "thp-zero-splits",
         version: v(5, 8),
         commit: "3917c80280c9",
         summary: "a store to the huge page of zeroes gets a page, no huge page",
         effect: |m| {
             m.huge.thp_zero = ThpZero::Page;
+        },
+    },
+    Change {
+        name: "thp-unmap-whole",
+        version: v(6, 2),
+        commit: "cb67f4282bf9",
+        summary: "the entry of a huge page is taken away as a whole when it is split",
+        effect: |m| {
+            m.huge.thp_unmap = ThpUnmap::Whole;
         },
     },
     Change {
@@ -111,6 +129,24 @@ pub(super) const HUGE_PAGES: &[Change] = &[
         summary: "a store to the huge page of zeroes gets a huge page again",
         effect: |m| {
             m.huge.thp_zero = ThpZero::Huge;
+        },
+    },
+    Change {
+        name: "thp-tails-descending",
+        version: v(6, 15),
+        commit: "00527733d0dc",
+        summary: "the pages of a huge page that is split come to reclaim from the end",
+        effect: |m| {
+            m.huge.thp_tails = ThpTails::Descending;
+        },
+    },
+    Change {
+        name: "collapse-read-only",
+        version: v(6, 18),
+        commit: "62b98015d988",
+        summary: "khugepaged makes huge pages of pages that can only be read, too",
+        effect: |m| {
+            m.huge.thp_read_only = ThpReadOnly::Collapsed;
         },
     },
 ];

@@ -2,7 +2,7 @@
 
 use super::context::{Context, Stop};
 use super::maps::pages_of;
-use crate::kernel::{Version, VmaRecency, v};
+use crate::kernel::{VmaRecency, WillneedSwap};
 use crate::mm::fault::filemap_fault::ReadAdvice;
 use crate::mm::fault::memory::{Backing, handle_mm_fault};
 use crate::mm::fault::parts::HugeAdvice;
@@ -131,9 +131,6 @@ pub(super) async fn populate(
     Ok(())
 }
 
-/// The first version whose MADV_WILLNEED reads from swap, by commit 1998cc048901.
-const READS_SWAP: Version = v(3, 9);
-
 /// MADV_WILLNEED: what is in swap is read from there, and of a file what one call reads ahead; nobody waits for the reads.
 async fn will_need(sys: &Sys, vma: u32, pages: std::ops::Range<u32>) -> Result<(), Stop> {
     let (gfp, backing, offset) = {
@@ -147,7 +144,8 @@ async fn will_need(sys: &Sys, vma: u32, pages: std::ops::Range<u32>) -> Result<(
         readahead::force(sys, inode, range, gfp).await;
         return Ok(());
     }
-    if sys.world().mm.kernel.version < READS_SWAP {
+    let mechanisms = sys.world().mm.kernel.mechanisms;
+    if mechanisms.swap.willneed_swap == WillneedSwap::Ignored {
         return Ok(());
     }
     let slots = sys.world().mm.swapped_of(vma, pages);

@@ -42,6 +42,7 @@ fn rows_variants_and_settings_differ() {
             "managed-pages",
             "balanced-zones-of-the-request",
             "stable-pages-on-demand",
+            "willneed-reads-swap",
             "page_cluster=2",
         ]
     );

@@ -34,6 +34,17 @@ macro_rules! files {
                     /// On rotating disks, as which virtio disks count, two requests of the largest size, 8 MiB.
                     TwoRequests = "two-requests",
                 }
+                /// How much of a file one call reads that asks for it ahead (`force_page_cache_readahead`).
+                forced_readahead: ForcedReadahead {
+                    /// Half of what is free or inactive on the node (`max_sane_readahead`).
+                    HalfOfNode = "half-of-node",
+                    /// 2 MiB.
+                    TwoMiB = "2m",
+                    /// As much as is read ahead at most.
+                    ReadaheadSize = "readahead-size",
+                    /// The same, or as much as a request takes if that is more.
+                    RequestSize = "request-size",
+                }
                 /// Which pages before a miss are taken for a stream (`try_context_readahead`).
                 context_readahead: ContextReadahead {
                     /// Any.

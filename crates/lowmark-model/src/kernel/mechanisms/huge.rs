@@ -37,6 +37,31 @@ macro_rules! huge {
                     /// (`thp_underused`).
                     Underused = "underused",
                 }
+                /// How its entry in a page table is taken away while it is split (`__split_huge_pmd_locked`,
+                /// `deferred_split_huge_page`).
+                thp_unmap: ThpUnmap within huge_pages {
+                    /// Page by page, so that the huge page counts as partly mapped for a moment.
+                    Pages = "pages",
+                    /// The same, unless it is in the swap cache.
+                    SwapCacheSpared = "swap-cache-spared",
+                    /// As a whole.
+                    Whole = "whole",
+                }
+                /// In which order the pages of one that is split come to the LRU lists or to the reclaimer
+                /// (`__split_huge_page`, `__split_unmapped_folio`).
+                thp_tails: ThpTails within huge_pages {
+                    /// As they lie in memory.
+                    Ascending = "ascending",
+                    /// The first one, then the others from the end.
+                    Descending = "descending",
+                }
+                /// Whether khugepaged makes a huge page of pages none of which can be written.
+                thp_read_only: ThpReadOnly within huge_pages {
+                    /// No: one at least has to be writable.
+                    Left = "left",
+                    /// Yes.
+                    Collapsed = "collapsed",
+                }
                 /// How a huge page is swapped out (`add_to_swap`).
                 thp_swap: ThpSwap within huge_pages {
                     /// It is split before it gets slots.

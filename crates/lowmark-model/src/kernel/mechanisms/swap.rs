@@ -27,6 +27,13 @@ macro_rules! swap {
                     /// region; by slots still for shmem, and where any swap area rotates.
                     Vma = "vma",
                 }
+                /// What MADV_WILLNEED does for pages that are in swap (`madvise_willneed`).
+                willneed_swap: WillneedSwap {
+                    /// Nothing: it is for files.
+                    Ignored = "ignored",
+                    /// It reads them.
+                    Read = "read",
+                }
                 /// How a free slot is found on a solid-state swap area (`scan_swap_map`, `cluster_alloc_swap_entry`).
                 swap_allocator: SwapAllocator {
                     /// First run of 256 free slots from the current position on, else next fit.

@@ -17,7 +17,7 @@ mod folios;
 
 use crate::device::Io;
 use crate::ids::InodeId;
-use crate::kernel::{ContextReadahead, v};
+use crate::kernel::{ContextReadahead, ForcedReadahead};
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::alloc::slub::preload_file_nodes;
 use crate::mm::files::filemap::OpenFile;
@@ -350,27 +350,26 @@ pub(crate) async fn read_window(sys: &Sys, inode: InodeId, window: Window, gfp: 
 }
 
 impl World {
-    /// Most pages that one call reads ahead (`max_sane_readahead`, without which the kernel does since 600e19afc5f8, 4.4): to
-    /// 3.14 half of what is free or inactive on the node, then 2 MiB (6d2be915e589), then as much as a read or, from 4.10
-    /// on, a request (9491ae4aade6).
+    /// Most pages that one call reads ahead (`max_sane_readahead`; since 600e19afc5f8 `force_page_cache_ra`).
     fn forced_readahead(&self, inode: InodeId) -> u32 {
         const MAX_READAHEAD: u32 = (2 << 20) / PAGE_SIZE as u32;
-        let version = self.mm.kernel.version;
-        if version < v(3, 15) {
-            let node = self.sched.current_node();
-            let zones = self.mm.zones.iter().filter(|zone| zone.node == node);
-            let of_zone = |zone: &Zone| {
-                let inactive = self.mm.lruvecs[zone.lruvec].len(Lru::InactiveFile);
-                zone.free + inactive
-            };
-            let pages: u64 = zones.map(of_zone).sum();
-            return u32::try_from(pages / 2).unwrap_or(u32::MAX);
-        }
         let ahead = self.ra_pages(inode);
-        match version {
-            version if version < v(4, 4) => MAX_READAHEAD,
-            version if version < v(4, 10) => ahead,
-            _ => ahead.max(self.block.io_pages(self.mm.inodes[inode].device)),
+        match self.mm.kernel.mechanisms.files.forced_readahead {
+            ForcedReadahead::HalfOfNode => {
+                let node = self.sched.current_node();
+                let zones = self.mm.zones.iter().filter(|zone| zone.node == node);
+                let of_zone = |zone: &Zone| {
+                    let inactive = self.mm.lruvecs[zone.lruvec].len(Lru::InactiveFile);
+                    zone.free + inactive
+                };
+                let pages: u64 = zones.map(of_zone).sum();
+                u32::try_from(pages / 2).unwrap_or(u32::MAX)
+            }
+            ForcedReadahead::TwoMiB => MAX_READAHEAD,
+            ForcedReadahead::ReadaheadSize => ahead,
+            ForcedReadahead::RequestSize => {
+                ahead.max(self.block.io_pages(self.mm.inodes[inode].device))
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 //! It goes through all private regions, so many pages at a time, and sleeps between. 2 MiB of which enough is there and in
 //! use get a huge page into which their pages are copied. It comes round again and again, as others change what there is.
 
-use crate::kernel::NewAnon;
+use crate::kernel::{NewAnon, ThpReadOnly};
 use crate::mm::Mm;
 use crate::mm::alloc::page_alloc::alloc_pages;
 use crate::mm::fault::memory::{Backing, handle_mm_fault};
@@ -12,7 +12,6 @@ use crate::mm::memcontrol::charge_folio;
 use crate::mm::types::{Gfp, HPAGE_PMD_NR, HPAGE_PMD_ORDER, Pfn, flag};
 use crate::time::{Nanos, SECOND};
 use crate::world::{Sys, SysRef, World};
-use lowmark_record::Release;
 use lowmark_record::event::gfp;
 
 const MILLISECOND: Nanos = SECOND / 1000;
@@ -185,14 +184,14 @@ impl Mm {
         None
     }
 
-    /// Whether an extent all of whose pages can be had is worth a huge page: it is in use, and up to 6.17 one page can be
-    /// written.
+    /// Whether an extent all of whose pages can be had is worth a huge page: it is in use, and one page can be written if
+    /// the kernel asks for that.
     fn worth_of(&self, look: &Look) -> &'static str {
         let least = match look.swapped.len() {
             0 => 1,
             _ => HPAGE_PMD_NR / 2,
         };
-        let may_be_read_only = self.kernel.version.release() >= Release::new(6, 18);
+        let may_be_read_only = self.kernel.mechanisms.huge.thp_read_only == ThpReadOnly::Collapsed;
         match (look.writable || may_be_read_only, look.referenced >= least) {
             (false, _) => "no_writable_page",
             (true, false) => "lack_referenced_page",

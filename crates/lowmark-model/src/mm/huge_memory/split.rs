@@ -2,12 +2,11 @@
 //! (`split_huge_page_to_list`); unmapping a part of one.
 
 use super::fault::first_of_extent;
-use crate::kernel::ThpSplit;
+use crate::kernel::{ThpSplit, ThpTails, ThpUnmap};
 use crate::mm::Mm;
 use crate::mm::frames::pte::Pte;
 use crate::mm::types::{HPAGE_PMD_NR, HPAGE_PMD_ORDER, Pfn, UNMAPPED, flag};
 use crate::world::World;
-use lowmark_record::Release;
 use std::ops::Range;
 
 /// Flags of the head that all pages have when it has been split.
@@ -155,7 +154,7 @@ impl Mm {
     /// never written either.
     ///
     /// A page that reclaim has isolated gives back all of its frames, which reclaim holds, in the order in which reclaim comes
-    /// to them: the first one, and the others from there on, from 6.15 on from the end (00527733d0dc).
+    /// to them.
     pub(crate) fn split_huge_page(&mut self, head: Pfn) -> Vec<Pfn> {
         debug_assert!(!self.pages[head].has_any(flag::LOCKED | flag::WRITEBACK));
         if self.is_pmd_mapped(head) {
@@ -190,7 +189,7 @@ impl Mm {
                 (false, _) => kept.push(pfn),
             }
         }
-        let from_the_end = self.kernel.version.release() >= Release::new(6, 15);
+        let from_the_end = self.kernel.mechanisms.huge.thp_tails == ThpTails::Descending;
         if let Some(tails) = kept.get_mut(1..).filter(|_| from_the_end) {
             tails.reverse();
         }
@@ -244,13 +243,14 @@ impl Mm {
 }
 
 impl Mm {
-    /// Whether the pages of a huge page are unmapped one after the other when its entry is replaced for a split, so that it counts
-    /// as partly mapped for a moment: up to 6.1 (`__split_huge_pmd_locked`; cb67f4282bf9 unmaps it as a whole), from 5.4 on
-    /// unless it is in the swap cache (`deferred_split_huge_page`).
+    /// Whether a huge page counts as partly mapped for a moment while its entry is replaced for a split.
     fn unmaps_parts(&self, head: Pfn) -> bool {
-        let release = self.kernel.version.release();
-        let spared = release >= Release::new(5, 4) && self.pages[head].has(flag::SWAPCACHE);
-        release < Release::new(6, 2) && !spared && !self.huge.of(head).partly_mapped
+        let by_pages = match self.kernel.mechanisms.huge.thp_unmap {
+            ThpUnmap::Pages => true,
+            ThpUnmap::SwapCacheSpared => !self.pages[head].has(flag::SWAPCACHE),
+            ThpUnmap::Whole => false,
+        };
+        by_pages && !self.huge.of(head).partly_mapped
     }
 }
 

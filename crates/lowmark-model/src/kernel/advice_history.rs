@@ -1,0 +1,44 @@
+//! The changes of what advice does (`madvise`, `posix_fadvise`), as in [`history`](super::history).
+
+use super::change::{Change, v};
+use super::mechanisms::*;
+
+/// Every change of advice, oldest first.
+pub(super) const ADVICE: &[Change] = &[
+    Change {
+        name: "willneed-reads-swap",
+        version: v(3, 9),
+        commit: "1998cc048901",
+        summary: "MADV_WILLNEED reads what is in swap",
+        effect: |m| {
+            m.swap.willneed_swap = WillneedSwap::Read;
+        },
+    },
+    Change {
+        name: "willneed-2m",
+        version: v(3, 15),
+        commit: "6d2be915e589",
+        summary: "one call reads 2 MiB of a file ahead, whatever is free on the node",
+        effect: |m| {
+            m.files.forced_readahead = ForcedReadahead::TwoMiB;
+        },
+    },
+    Change {
+        name: "willneed-readahead-size",
+        version: v(4, 4),
+        commit: "600e19afc5f8",
+        summary: "one call reads as much of a file ahead as the device's readahead allows",
+        effect: |m| {
+            m.files.forced_readahead = ForcedReadahead::ReadaheadSize;
+        },
+    },
+    Change {
+        name: "willneed-request-size",
+        version: v(4, 10),
+        commit: "9491ae4aade6",
+        summary: "one call reads as much of a file ahead as a request takes, if that is more",
+        effect: |m| {
+            m.files.forced_readahead = ForcedReadahead::RequestSize;
+        },
+    },
+];
