@@ -151,6 +151,13 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
         let body = Box::pin(khugepaged(sys.clone()));
         sys.world().spawn("khugepaged".into(), true, body);
     }
+    let has_kblockd = sys.world().block.has_kblockd();
+    if has_kblockd {
+        let body = Box::pin(device::kblockd(sys.clone()));
+        let mut world = sys.world();
+        let worker = world.spawn_worker("kworker/0:1H-kblockd".into(), body);
+        world.block.set_kblockd(worker);
+    }
     task::start(&sys, scenario, &boot);
     sys.world().start_flushing_stats(scenario.phase);
     Ok(sys)

@@ -4,7 +4,7 @@
 //! [`World`] is plain state. Code that does not sleep takes `&mut World`; code that may sleep takes
 //! [`Sys`], borrows the world between two sleeps, and never across one (`clippy` checks that).
 
-use crate::device::BlockLayer;
+use crate::device::{BlockLayer, Flush};
 use crate::fs::Mounts;
 use crate::ids::{DeviceId, QueueId, WbId};
 use crate::kernel::Kernel;
@@ -141,7 +141,7 @@ impl World {
 
     pub(crate) fn new(machine: &Machine, kernel: Kernel, trace: Trace) -> World {
         let costs = &machine.costs;
-        let block = BlockLayer::new(&machine.devices, costs.request_ns, &kernel);
+        let block = BlockLayer::new(&machine.devices, costs, &kernel);
         let mut mm = Mm::new(machine, kernel);
         let mechanisms = mm.kernel.mechanisms;
         let bios = BioSet::new(match mm.kernel.coverage.swap_bios {
@@ -199,6 +199,13 @@ impl World {
     /// Starts a task.
     pub(crate) fn spawn(&mut self, name: String, kthread: bool, body: BoxFuture) -> TaskId {
         let id = self.sched.add(name, kthread);
+        self.spawned.0.push_back((id, body));
+        id
+    }
+
+    /// Starts a worker of a queue of work of high priority (`WQ_HIGHPRI`).
+    pub(crate) fn spawn_worker(&mut self, name: String, body: BoxFuture) -> TaskId {
+        let id = self.sched.add_worker(name);
         self.spawned.0.push_back((id, body));
         id
     }
@@ -266,9 +273,9 @@ impl World {
                 self.end_io(&completed, &pages);
                 pages.clear();
                 self.done_pages = pages;
-                self.block.run_queue(&mut self.sched, queue);
+                self.block.restart_queue(&mut self.sched, queue);
             }
-            Interrupt::RunQueue { queue } => self.block.run_queue(&mut self.sched, queue),
+            Interrupt::RunQueue { queue } => self.block.run_async(&mut self.sched, queue),
             Interrupt::EndOfRun => self.over = Some(Verdict::Completed),
             Interrupt::WakeFlusher { wb } => self.wake_flusher(wb),
             Interrupt::SampleBandwidth { wb } => self.late_sample(wb),
@@ -281,8 +288,7 @@ impl World {
     /// Flushes the plug of a task that goes to sleep. The CPU time for it is charged when the task wakes, so that the
     /// requests are not late.
     pub(crate) fn flush_plug(&mut self, task: TaskId) {
-        let now = self.sched.now();
-        self.block.flush_plug(&mut self.sched, task, now);
+        self.block.flush_plug(&mut self.sched, task, Flush::Sleeps);
         self.map_requests();
     }
 

@@ -337,6 +337,11 @@ pub struct Costs {
     /// One request to a disk: its submission and what is done when it is done, beside its pages. The time that the
     /// disk takes, `command_read_ns` and `command_write_ns` of a device, comes on top.
     pub request_ns: u64,
+    /// Giving one request to the driver and to the device, where that is not in `request_ns`: kblockd spends it where a
+    /// request is left to it, else the task that submits the request.
+    pub dispatch_ns: u64,
+    /// One run of kblockd beside the requests that it dispatches: its work item, its wakeup, the elevator.
+    pub kblockd_ns: u64,
     /// One look of a writer at the counters of dirty pages.
     pub balance_dirty_ns: u64,
     /// Time for which the lock over the lists of dirty inodes is held at least.
@@ -386,6 +391,8 @@ impl Default for Costs {
             folio_page_ns: 500,
             dirty_page_ns: 0,
             request_ns: 0,
+            dispatch_ns: 0,
+            kblockd_ns: 0,
             balance_dirty_ns: 1_000,
             list_lock_ns: 500,
             move_inode_ns: 140,

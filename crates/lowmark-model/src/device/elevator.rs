@@ -6,7 +6,8 @@ use super::request::{Dir, Request, RequestId};
 use super::waiting::{Next, Waiting};
 use crate::kernel::ExpiredRequest;
 use crate::time::{Nanos, TaskId};
-use lowmark_spec::machine::{Device, Elevator as Kind};
+use lowmark_spec::machine::Device;
+pub(super) use lowmark_spec::machine::Elevator as Kind;
 
 /// An I/O scheduler.
 #[derive(Debug)]

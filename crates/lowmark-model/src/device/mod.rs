@@ -7,7 +7,7 @@
 //!    elevator, else takes a new request; when the queue has no request left the submitter
 //!    waits ([`tags`]).
 //! 3. A plug is flushed into the elevator when its owner ends it, sleeps, or has too much in it.
-//! 4. The elevator hands requests to the device, which serves `parallelism` at a time.
+//! 4. The elevator hands requests to the device ([`dispatch`]), which serves `parallelism` at a time.
 //! 5. Drivers may need memory for what is under way ([`virtio`]).
 //! 6. When one is done, its pages are given back and the next is dispatched.
 //!
@@ -16,6 +16,7 @@
 mod cfq;
 mod deadline;
 mod disk;
+mod dispatch;
 mod elevator;
 mod errors;
 mod flash;
@@ -28,5 +29,6 @@ mod virtio;
 mod waiting;
 
 pub(crate) use disk::Disk;
-pub(crate) use queue::{BlockLayer, Completed, Served, Submitted};
+pub(crate) use dispatch::kblockd;
+pub(crate) use queue::{BlockLayer, Completed, Flush, Served, Submitted};
 pub(crate) use request::{Dir, Io};

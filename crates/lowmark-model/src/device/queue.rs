@@ -1,20 +1,20 @@
 //! Request queues (`block/blk-core.c`).
 
 use super::disk::Disk;
-use super::elevator::Elevator;
+use super::dispatch::Kblockd;
+use super::elevator::{self, Elevator};
 use super::errors::Failing;
 use super::plug::{Plug, PlugRules};
 use super::request::{Dir, Io, Request, RequestId};
 use super::stripes::Stripes;
 use super::tags::Tags;
 use super::virtio::{Tables, Virtio};
-use super::waiting::Next;
 use crate::ids::{DeviceId, QueueId};
-use crate::kernel::{Kernel, MaxSectors, Plug as PlugPlace, ReadaheadSize};
+use crate::kernel::{Dispatch, Kernel, MaxSectors, Plug as PlugPlace, ReadaheadSize};
 use crate::mm::types::Pfn;
 use crate::time::{MSEC, Nanos, Sched, TaskId, WaitQueue};
 use crate::world::Interrupt;
-use lowmark_spec::machine::{Device, PAGE_SIZE};
+use lowmark_spec::machine::{Costs, Device, PAGE_SIZE};
 use lowmark_spec::random::Stream;
 use std::ops::Range;
 use typed_index_collections::TiVec;
@@ -33,29 +33,42 @@ const UNPLUG_REQUESTS: usize = 4;
 /// The longest that it holds them back (`unplug_delay`).
 const UNPLUG_DELAY: Nanos = 3 * MSEC;
 
+/// Why a plug is flushed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flush {
+    /// Its task goes on with what it does, and gives the requests to their devices before.
+    GoesOn,
+    /// Its task goes to sleep: its CPU time for them is charged when it wakes, so that they are not late.
+    Sleeps,
+}
+
 #[derive(Debug)]
-struct Queue {
-    disk: Disk,
+pub(super) struct Queue {
+    pub(super) disk: Disk,
     rotational: bool,
-    elevator: Elevator,
-    requests: Vec<Request>,
+    pub(super) elevator: Elevator,
+    pub(super) requests: Vec<Request>,
     unused: Vec<RequestId>,
     tags: Tags,
     /// Pages of a request at most: of those that lie one by one in memory, of those in large folios.
     max_pages: [u64; 2],
     queue_depth: usize,
-    parallelism: u32,
+    pub(super) parallelism: u32,
     /// Commands that the device has taken but not begun.
-    taken: Vec<RequestId>,
-    in_service: u32,
+    pub(super) taken: Vec<RequestId>,
+    pub(super) in_service: u32,
     /// Time of the armed idle timer, so that it is armed once.
-    idle_timer: Option<Nanos>,
-    served: Served,
+    pub(super) idle_timer: Option<Nanos>,
+    pub(super) served: Served,
+    /// Requests in the elevator.
+    pub(super) queued: usize,
+    /// Who submits a request leaves it to kblockd to give it to the device.
+    pub(super) by_kblockd: bool,
     /// Nothing is given to the device yet (`QUEUE_FLAG_PLUGGED`, to 2.6.38).
-    plugged: bool,
+    pub(super) plugged: bool,
     failing: Option<Failing>,
     /// How much memory its driver needs for a request.
-    virtio: Option<Virtio>,
+    pub(super) virtio: Option<Virtio>,
 }
 
 /// A request that is done.
@@ -94,7 +107,7 @@ impl Served {
 #[derive(Debug)]
 pub(crate) struct BlockLayer {
     /// Of every member of every device.
-    queues: TiVec<QueueId, Queue>,
+    pub(super) queues: TiVec<QueueId, Queue>,
     /// Which queues a device has.
     stripes: TiVec<DeviceId, Stripes>,
     /// Queues hold requests back, not tasks.
@@ -104,9 +117,12 @@ pub(crate) struct BlockLayer {
     /// `congestion_wqh`: async, sync.
     congestion: [WaitQueue; 2],
     /// Requests that devices have taken whose drivers have no memory for them yet.
-    unmapped: Vec<(QueueId, RequestId)>,
-    /// CPU time of a request.
+    pub(super) unmapped: Vec<(QueueId, RequestId)>,
+    /// CPU time of submitting a request.
     request_ns: Nanos,
+    /// CPU time of giving it to its device.
+    pub(super) dispatch_ns: Nanos,
+    pub(super) kblockd: Kblockd,
     /// Pages of a file read ahead at most, by device (`ra_pages` of its `struct backing_dev_info`).
     ra_pages: TiVec<DeviceId, u32>,
     /// Pages of a request at most, by device (`io_pages`).
@@ -117,8 +133,8 @@ pub(crate) struct BlockLayer {
 const VM_READAHEAD_PAGES: u32 = (128 << 10) / PAGE_SIZE as u32;
 
 impl BlockLayer {
-    /// Each request costs its submitter `request` of CPU time.
-    pub(crate) fn new(devices: &[Device], request: Nanos, kernel: &Kernel) -> BlockLayer {
+    /// The queues of a machine's devices.
+    pub(crate) fn new(devices: &[Device], costs: &Costs, kernel: &Kernel) -> BlockLayer {
         let mechanisms = &kernel.mechanisms;
         let max_sectors = match mechanisms.block.max_sectors {
             MaxSectors::Sectors1024 => 512 << 10,
@@ -148,6 +164,9 @@ impl BlockLayer {
             in_service: 0,
             idle_timer: None,
             served: Served::default(),
+            queued: 0,
+            by_kblockd: mechanisms.block.dispatch == Dispatch::Kblockd
+                && device.elevator != elevator::Kind::Noop,
             plugged: false,
             failing: device.write_errors.map(Failing::new),
             virtio: Virtio::new(device, kernel),
@@ -163,7 +182,9 @@ impl BlockLayer {
             plug_rules: PlugRules(mechanisms.block),
             congestion: Default::default(),
             unmapped: Vec::new(),
-            request_ns: request,
+            request_ns: costs.request_ns,
+            dispatch_ns: costs.dispatch_ns,
+            kblockd: Kblockd::default(),
             ra_pages: devices.iter().map(ra_pages).collect(),
             io_pages: devices
                 .iter()
@@ -262,12 +283,12 @@ impl BlockLayer {
         let plug = &mut self.plugs[task.0 as usize];
         plug.depth -= 1;
         if plug.depth == 0 {
-            self.flush_plug(sched, task, sched.free_from(task));
+            self.flush_plug(sched, task, Flush::GoesOn);
         }
     }
 
-    /// Shows a task's plugged requests to the elevators, sorted, as if its work for them were done `ready`.
-    pub(crate) fn flush_plug(&mut self, sched: &mut Sched, task: TaskId, ready: Nanos) {
+    /// Shows a task's plugged requests to the elevators, sorted (`blk_flush_plug_list`, `blk_mq_flush_plug_list`).
+    pub(crate) fn flush_plug(&mut self, sched: &mut Sched, task: TaskId, flush: Flush) {
         let Some(plug) = self.plugs.get_mut(task.0 as usize) else {
             return;
         };
@@ -277,12 +298,24 @@ impl BlockLayer {
         let mut requests = std::mem::take(&mut plug.requests);
         requests
             .sort_by_key(|&(queue, id)| (queue, self.queues[queue].requests[id as usize].start));
+        let ready = match flush {
+            Flush::Sleeps => sched.now(),
+            Flush::GoesOn => {
+                let dispatched = requests.iter();
+                let dispatched = dispatched.filter(|&&(queue, _)| self.queues[queue].by_kblockd);
+                sched.owe(self.dispatch_ns * dispatched.count() as Nanos);
+                sched.free_from(task)
+            }
+        };
         for &(queue, id) in &requests {
             self.queues[queue].insert(id, sched.now(), ready);
         }
         requests.dedup_by_key(|&mut (queue, _)| queue);
         for &(queue, _) in &requests {
-            self.run_queue(sched, queue);
+            match flush {
+                Flush::Sleeps => self.run_async(sched, queue),
+                Flush::GoesOn => self.run_queue(sched, queue),
+            }
         }
         requests.clear();
         self.plugs[task.0 as usize].requests = requests;
@@ -335,7 +368,10 @@ impl BlockLayer {
         let Some(id) = queue.get_request(&io, task, sched.now()) else {
             return Submitted::QueueFull;
         };
-        sched.owe(self.request_ns);
+        sched.owe(match queue.by_kblockd {
+            true => self.request_ns,
+            false => self.request_ns + self.dispatch_ns,
+        });
         match plugged {
             Some(_) => self.add_to_plug(sched, task, at, id),
             None => self.add_to_queue(sched, at, id),
@@ -343,7 +379,7 @@ impl BlockLayer {
         Submitted::Yes
     }
 
-    /// `__make_request`: the queue of a disk that has nothing waiting is plugged first.
+    /// `__make_request`: the queue of a disk that has nothing waiting is plugged first. `blk_mq_submit_bio`.
     fn add_to_queue(&mut self, sched: &mut Sched, at: QueueId, id: RequestId) {
         let queue = &mut self.queues[at];
         queue.insert(id, sched.now(), sched.free_from(sched.current()));
@@ -353,7 +389,7 @@ impl BlockLayer {
             sched.interrupt_after(UNPLUG_DELAY, Interrupt::RunQueue { queue: at });
         }
         if !queue.plugged || waiting >= UNPLUG_REQUESTS {
-            self.run_queue(sched, at);
+            self.run_async(sched, at);
         }
     }
 
@@ -373,14 +409,13 @@ impl BlockLayer {
             request.pages.len()
         };
         let rules = self.plug_rules;
-        let ready = sched.free_from(task);
         if rules.full(&self.plugs[task.0 as usize], pages) {
-            self.flush_plug(sched, task, ready);
+            self.flush_plug(sched, task, Flush::GoesOn);
         }
         let plug = &mut self.plugs[task.0 as usize];
         plug.requests.push((queue, id));
         if rules.full_with_it(plug) {
-            self.flush_plug(sched, task, ready);
+            self.flush_plug(sched, task, Flush::GoesOn);
         }
     }
 
@@ -392,50 +427,6 @@ impl BlockLayer {
             self.run_queue(sched, queue);
         }
         self.queues[queue].tags.wait(sched, io.sync);
-    }
-
-    /// Gives the device as many commands as it and the elevator allow (`__blk_run_queue`).
-    pub(crate) fn run_queue(&mut self, sched: &mut Sched, at: QueueId) {
-        let queue = &mut self.queues[at];
-        queue.plugged = false;
-        while queue.in_service as usize + queue.taken.len() < queue.queue_depth {
-            match queue.elevator.next(queue.disk.head(), sched.now()) {
-                Next::Dispatch(id) => {
-                    queue.taken.push(id);
-                    if queue.virtio.is_some() {
-                        self.unmapped.push((at, id));
-                    }
-                }
-                Next::IdleUntil(time) => {
-                    if queue.idle_timer != Some(time) {
-                        queue.idle_timer = Some(time);
-                        let after = time - sched.now();
-                        sched.interrupt_after(after, Interrupt::RunQueue { queue: at });
-                    }
-                    break;
-                }
-                Next::Empty => break,
-            }
-        }
-        while queue.in_service < queue.parallelism && !queue.taken.is_empty() {
-            let id = queue.begin_next();
-            let request = &queue.requests[id as usize];
-            let pages = request.pages.len() as u64;
-            let from = request.ready.max(sched.now());
-            let (time, seek) = queue.disk.serve(request.dir, request.start, pages, from);
-            queue.served.busy += time;
-            queue.served.seeks[request.dir as usize] += u64::from(seek);
-            queue.served.requests[request.dir as usize] += 1;
-            queue.served.pages[request.dir as usize] += pages;
-            queue.in_service += 1;
-            sched.interrupt_after(
-                from + time - sched.now(),
-                Interrupt::RequestDone {
-                    queue: at,
-                    request: id,
-                },
-            );
-        }
     }
 
     /// Requests that devices have taken since the drivers last looked.
@@ -514,6 +505,12 @@ impl Queue {
         false
     }
 
+    /// Commands that the device takes beside those that it has.
+    pub(super) fn room(&self) -> usize {
+        let has = self.in_service as usize + self.taken.len();
+        self.queue_depth.saturating_sub(has)
+    }
+
     /// Requests that the device does not have yet.
     fn waiting(&self) -> usize {
         self.tags.used() as usize - self.in_service as usize - self.taken.len()
@@ -522,11 +519,12 @@ impl Queue {
     /// Shows a request to the elevator; its submitter has done its work `ready`.
     fn insert(&mut self, id: RequestId, now: Nanos, ready: Nanos) {
         self.requests[id as usize].ready = ready;
+        self.queued += 1;
         self.elevator.insert(id, &self.requests[id as usize], now);
     }
 
     /// The command that the device begins next.
-    fn begin_next(&mut self) -> RequestId {
+    pub(super) fn begin_next(&mut self) -> RequestId {
         let starts = self
             .taken
             .iter()
@@ -562,4 +560,4 @@ impl Queue {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

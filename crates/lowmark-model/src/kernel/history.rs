@@ -233,6 +233,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "kblockd-dispatches",
+        version: v(5, 0),
+        commit: "a1ce35fa4985",
+        summary: "kblockd gives a device the requests of an elevator, unless they were plugged",
+        effect: |m| {
+            m.block.dispatch = Dispatch::Kblockd;
+        },
+    },
+    Change {
         name: "kswapd-remembers-class",
         version: v(5, 2),
         commit: "dffcac2cb88e",

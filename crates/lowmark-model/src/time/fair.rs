@@ -1,12 +1,12 @@
 //! Which task is next on a CPU: the fair class of `kernel/sched/fair.c`, CFS (2.6.23 to 6.5) and EEVDF (6.6 on).
 //!
-//! 1. A task's virtual time (`vruntime`) is the CPU time that it has had, moved when it is woken.
+//! 1. A task's virtual time (`vruntime`) is the CPU time that it has had, divided by its weight, moved when it is woken.
 //! 2. CFS: the task that is furthest behind comes next. A sleeper is not further behind than half a latency. It
 //!    takes the CPU from one that is a granularity ahead of it; else a tick does, when the slice is over.
 //! 3. EEVDF: of the tasks that have had no more than the average, the one whose deadline comes first. The deadline
 //!    is a slice away when a task is placed, and when the last one has passed. A tick ends who is past it.
 //!
-//! Simplified: one queue for all CPUs in place of one each with balancing between them, equal weights, no groups.
+//! Simplified: one queue for all CPUs in place of one each with balancing between them, no groups.
 //! A CPU's average is that of the queue and of who runs there. Of CFS's buddies there is the woken one alone.
 
 use super::{MSEC, Nanos, TaskId};
@@ -16,6 +16,44 @@ use crate::kernel::{BaseSlice, FairClass, Preemption, Sched as Rules};
 type Virtual = i64;
 /// Place in the queue: virtual time (CFS) or deadline (EEVDF); among equals the first to come.
 type Place = (Virtual, u64);
+
+/// How much of a CPU a task gets beside others (`sched_prio_to_weight`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Weight(i128);
+
+impl Weight {
+    /// Nice 0, which tasks have.
+    pub(super) const NICE_0: Weight = Weight(1024);
+    /// Nice -20, which the workers of queues of high priority have (`HIGHPRI_NICE_LEVEL`).
+    pub(super) const HIGHPRI: Weight = Weight(88_761);
+
+    /// Virtual time that passes in a time (`calc_delta_fair`).
+    #[inline]
+    fn to_virtual(self, time: Virtual) -> Virtual {
+        match self {
+            Weight::NICE_0 => time,
+            Weight(weight) => (i128::from(time) * Weight::NICE_0.0 / weight) as Virtual,
+        }
+    }
+
+    /// Time in which a virtual time passes.
+    #[inline]
+    fn to_real(self, virtual_time: Virtual) -> Virtual {
+        match self {
+            Weight::NICE_0 => virtual_time,
+            Weight(weight) => {
+                let time = i128::from(virtual_time) * weight / Weight::NICE_0.0;
+                time.clamp(i128::from(Virtual::MIN), i128::from(Virtual::MAX)) as Virtual
+            }
+        }
+    }
+
+    /// A virtual time as often as the weight says.
+    #[inline]
+    fn of(self, virtual_time: Virtual) -> i128 {
+        self.0 * i128::from(virtual_time)
+    }
+}
 
 /// Up to so many tasks share one latency, `sched_nr_latency`.
 const NR_LATENCY: u64 = 8;
@@ -55,6 +93,16 @@ impl Tunables {
         }
     }
 
+    /// How long one of so many tasks runs that weigh `load` together (`sched_slice`).
+    fn cfs_slice(&self, tasks: u64, weight: Weight, load: i128) -> Nanos {
+        let period = match tasks > NR_LATENCY {
+            true => tasks * self.min_granularity,
+            false => self.latency,
+        };
+        let slice = i128::from(period) * weight.0 / load.max(1);
+        (slice as Nanos).max(self.min_granularity)
+    }
+
     /// The first tick after `time`.
     fn tick_after(&self, time: Nanos) -> Nanos {
         (time / self.tick + 1) * self.tick
@@ -62,8 +110,9 @@ impl Tunables {
 }
 
 /// A task as the class sees it, `struct sched_entity`.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Entity {
+    weight: Weight,
     vruntime: Virtual,
     deadline: Virtual,
     /// What it was owed when it went to sleep.
@@ -115,8 +164,10 @@ pub(super) struct Fair {
     entities: Vec<Entity>,
     /// In ascending order of their places; most often it is short.
     queue: Vec<(Place, TaskId)>,
-    /// Sum of the virtual times in the queue.
+    /// Sum of the weighted virtual times in the queue (`cfs_rq->avg_vruntime`).
     queued: i128,
+    /// Sum of the weights in the queue (`cfs_rq->avg_load`).
+    queued_load: i128,
     arrivals: u64,
     cpus: Vec<Option<Running>>,
     /// CPUs that run a task.
@@ -134,6 +185,7 @@ impl Fair {
             entities: Vec::new(),
             queue: Vec::new(),
             queued: 0,
+            queued_load: 0,
             arrivals: 0,
             cpus: vec![None; cpus as usize],
             busy: 0,
@@ -148,10 +200,15 @@ impl Fair {
     }
 
     /// A new task; it is woken next.
-    pub(super) fn add(&mut self) {
+    pub(super) fn add(&mut self, weight: Weight) {
         self.entities.push(Entity {
+            weight,
+            vruntime: 0,
+            deadline: 0,
+            lag: 0,
+            place: None,
+            delayed: false,
             new: true,
-            ..Entity::default()
         });
     }
 
@@ -315,10 +372,11 @@ impl Fair {
         // The last tick has looked as well.
         for time in [now / tick * tick, now] {
             if time > running.since {
-                entity.vruntime += (time - running.since) as Virtual;
+                let passed = (time - running.since) as Virtual;
+                entity.vruntime += entity.weight.to_virtual(passed);
                 running.since = time;
                 if entity.vruntime >= entity.deadline {
-                    entity.deadline = entity.vruntime + slice;
+                    entity.deadline = entity.vruntime + entity.weight.to_virtual(slice);
                     renewed = true;
                 }
             }
@@ -328,7 +386,10 @@ impl Fair {
 
     /// Where the task on a CPU is in virtual time by now.
     fn virtual_time(&self, running: &Running, now: Nanos) -> Virtual {
-        self.entities[running.task.index()].vruntime + (now - running.since) as Virtual
+        let Entity {
+            vruntime, weight, ..
+        } = self.entities[running.task.index()];
+        vruntime + weight.to_virtual((now - running.since) as Virtual)
     }
 
     /// Moves the floor on (`update_min_vruntime`; `avg_vruntime`).
@@ -344,14 +405,14 @@ impl Fair {
             }
             FairClass::Eevdf | FairClass::EevdfDelayed => {
                 let running = self.cpus.iter().flatten();
-                let (count, sum) = running
-                    .map(|running| self.virtual_time(running, now))
-                    .fold((0, 0), |(count, sum), vruntime| {
-                        (count + 1, sum + i128::from(vruntime))
+                let (load, sum) = running
+                    .map(|running| (self.weight(running.task), self.virtual_time(running, now)))
+                    .fold((0, 0), |(load, sum), (weight, vruntime)| {
+                        (load + weight.0, sum + weight.of(vruntime))
                     });
-                let (count, sum) = (count + self.queue.len() as i128, sum + self.queued);
-                if count > 0 {
-                    self.floor = sum.div_euclid(count) as Virtual;
+                let (load, sum) = (load + self.queued_load, sum + self.queued);
+                if load > 0 {
+                    self.floor = sum.div_euclid(load) as Virtual;
                 }
             }
         }
@@ -361,21 +422,26 @@ impl Fair {
     fn lag(&mut self, id: TaskId, now: Nanos) -> Virtual {
         self.advance(now);
         let limit = (2 * self.tunables.slice).max(self.tunables.tick as Virtual);
+        let limit = self.weight(id).to_virtual(limit);
         (self.floor - self.entities[id.index()].vruntime).clamp(-limit, limit)
     }
 
     /// Where a woken task begins (`place_entity`).
     fn place(&mut self, id: TaskId, now: Nanos) {
         self.advance(now);
-        let competitors = match self.idle() {
-            Some(_) => 0,
-            None => self.share(),
+        let (competitors, load) = match self.idle() {
+            Some(_) => (0, 0),
+            None => (self.share(), self.load()),
         };
         let Tunables { latency, slice, .. } = self.tunables;
         let floor = self.floor;
+        let weight = self.weight(id);
         match self.tunables.class {
             FairClass::Cfs => {
-                let debit = self.cfs_slice(competitors + 1) as Virtual;
+                let slice = self
+                    .tunables
+                    .cfs_slice(competitors + 1, weight, load + weight.0);
+                let debit = weight.to_virtual(slice as Virtual);
                 let entity = &mut self.entities[id.index()];
                 let begin = match entity.new {
                     true => floor + debit,
@@ -385,14 +451,13 @@ impl Fair {
             }
             FairClass::Eevdf | FairClass::EevdfDelayed => {
                 let entity = &mut self.entities[id.index()];
-                let others = competitors as Virtual;
-                let lag = match others {
+                let lag = match load {
                     0 => 0,
-                    others => entity.lag * (others + 1) / others,
+                    load => (i128::from(entity.lag) * (load + weight.0) / load) as Virtual,
                 };
                 entity.vruntime = floor - lag;
                 let slice = if entity.new { slice / 2 } else { slice };
-                entity.deadline = entity.vruntime + slice;
+                entity.deadline = entity.vruntime + weight.to_virtual(slice);
             }
         }
     }
@@ -403,35 +468,37 @@ impl Fair {
         (running + self.queue.len()).div_ceil(self.cpus.len()) as u64
     }
 
-    /// How long one of so many tasks runs (`sched_slice`).
-    fn cfs_slice(&self, tasks: u64) -> Nanos {
-        let Tunables {
-            latency,
-            min_granularity,
-            ..
-        } = self.tunables;
-        let period = match tasks > NR_LATENCY {
-            true => tasks * min_granularity,
-            false => latency,
-        };
-        (period / tasks).max(min_granularity)
+    /// The weight of the tasks that there are for each CPU, in whole tasks of nice 0.
+    fn load(&self) -> i128 {
+        let running = self.cpus.iter().flatten();
+        let running: i128 = running.map(|running| self.weight(running.task).0).sum();
+        let tasks = (running + self.queued_load) as u128;
+        let each = tasks.div_ceil(Weight::NICE_0.0 as u128 * self.cpus.len() as u128);
+        each as i128 * Weight::NICE_0.0
+    }
+
+    fn weight(&self, id: TaskId) -> Weight {
+        self.entities[id.index()].weight
     }
 
     /// Whether who runs on a CPU is so far ahead of a woken task that it makes room (`wakeup_preempt_entity`).
     fn is_ahead(&self, cpu: usize, woken: TaskId) -> bool {
-        let woken = self.entities[woken.index()].vruntime;
+        let woken = self.entities[woken.index()];
+        let granularity = woken.weight.to_virtual(self.tunables.wakeup_granularity);
         self.cpus[cpu].is_some_and(|running| {
-            let ahead = self.entities[running.task.index()].vruntime - woken;
-            ahead > self.tunables.wakeup_granularity
+            let ahead = self.entities[running.task.index()].vruntime - woken.vruntime;
+            ahead > granularity
         })
     }
 
     /// Who is furthest behind, or who was woken to run next and is hardly before it (`pick_next_entity`).
     fn leftmost(&self) -> Option<TaskId> {
         let &((least, _), first) = self.queue.first()?;
+        let granularity = self.weight(first);
+        let granularity = granularity.to_virtual(self.tunables.wakeup_granularity);
         let buddy = self.next.filter(|next| {
             let next = &self.entities[next.index()];
-            next.place.is_some() && next.vruntime - least <= self.tunables.wakeup_granularity
+            next.place.is_some() && next.vruntime - least <= granularity
         });
         Some(buddy.unwrap_or(first))
     }
@@ -439,9 +506,11 @@ impl Fair {
     /// Whether a task with this virtual time has had no more than the average of the queue, and of who runs on a CPU.
     fn eligible(&self, vruntime: Virtual, cpu: Option<usize>) -> bool {
         let running = cpu.and_then(|cpu| self.cpus[cpu]);
-        let running = running.map(|running| self.entities[running.task.index()].vruntime);
-        let count = self.queue.len() as i128 + i128::from(running.is_some());
-        i128::from(vruntime) * count <= self.queued + i128::from(running.unwrap_or(0))
+        let running = running.map(|running| &self.entities[running.task.index()]);
+        let (load, sum) = running.map_or((0, 0), |running| {
+            (running.weight.0, running.weight.of(running.vruntime))
+        });
+        i128::from(vruntime) * (self.queued_load + load) <= self.queued + sum
     }
 
     /// Who has the earliest deadline of those who are owed time, who runs on a CPU among them (`pick_eevdf`).
@@ -474,16 +543,16 @@ impl Fair {
             return;
         };
         let tunables = self.tunables;
-        let slice = self.cfs_slice(self.share());
+        let (tasks, load) = (self.share(), self.load());
         for running in self.cpus.iter_mut().flatten() {
             if running.lazy_at <= now {
                 continue;
             }
             let entity = &self.entities[running.task.index()];
+            let slice = tunables.cfs_slice(tasks, entity.weight, load);
             let past = |virtual_time: Virtual| {
-                running
-                    .since
-                    .saturating_add_signed(virtual_time - entity.vruntime)
+                let left = entity.weight.to_real(virtual_time - entity.vruntime);
+                running.since.saturating_add_signed(left)
             };
             let due = match tunables.class {
                 FairClass::Cfs => {
@@ -509,7 +578,8 @@ impl Fair {
         };
         let place = (key, self.arrivals);
         entity.place = Some(place);
-        self.queued += i128::from(entity.vruntime);
+        self.queued += entity.weight.of(entity.vruntime);
+        self.queued_load += entity.weight.0;
         let at = self.queue.partition_point(|&(other, _)| other < place);
         self.queue.insert(at, (place, id));
     }
@@ -517,7 +587,8 @@ impl Fair {
     fn dequeue(&mut self, id: TaskId) {
         let entity = &mut self.entities[id.index()];
         if let Some(place) = entity.place.take() {
-            self.queued -= i128::from(entity.vruntime);
+            self.queued -= entity.weight.of(entity.vruntime);
+            self.queued_load -= entity.weight.0;
             if let Ok(at) = self.queue.binary_search_by_key(&place, |&(place, _)| place) {
                 self.queue.remove(at);
             }

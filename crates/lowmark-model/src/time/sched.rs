@@ -5,7 +5,7 @@
 //! 3. A task makes room where it would look whether it has to: when it has spent what it is spending.
 //! 4. Timers are kept in one heap ordered by (time, sequence).
 
-use super::fair::Fair;
+use super::fair::{Fair, Weight};
 use super::{Nanos, TIME_MAX};
 use crate::ids::NodeId;
 use crate::kernel::Sched as Rules;
@@ -260,6 +260,15 @@ impl Sched {
 
     /// Registers a task and makes it runnable; its body is the executor's.
     pub(crate) fn add(&mut self, name: String, kthread: bool) -> TaskId {
+        self.add_of_weight(name, kthread, Weight::NICE_0)
+    }
+
+    /// The same for a kernel thread of high priority.
+    pub(crate) fn add_worker(&mut self, name: String) -> TaskId {
+        self.add_of_weight(name, true, Weight::HIGHPRI)
+    }
+
+    fn add_of_weight(&mut self, name: String, kthread: bool, weight: Weight) -> TaskId {
         let id = TaskId(self.tasks.len() as u32);
         let node = match kthread {
             true => NodeId::FIRST,
@@ -285,7 +294,7 @@ impl Sched {
             mm: None,
         });
         self.live += u32::from(!kthread);
-        self.fair.add();
+        self.fair.add(weight);
         self.wake(id);
         id
     }

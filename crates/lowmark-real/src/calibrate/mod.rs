@@ -159,7 +159,8 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         copy_page_ns,
         migrate_page_ns: times.each("compact", moved(recording)?)?,
         syscall_ns,
-        request_ns,
+        // The probes do not tell the driver's part of a request.
+        request_ns: request_ns.saturating_sub(base.costs.dispatch_ns),
         ..base.costs.clone()
     };
     let system = recording.system.as_deref();

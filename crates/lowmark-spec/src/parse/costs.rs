@@ -14,7 +14,7 @@ use super::write::{Writer, header};
 const KERNEL_COSTS: &str = "kernel_costs";
 
 /// The costs.
-static FIELDS: [Field<Costs>; 25] = [
+static FIELDS: [Field<Costs>; 27] = [
     field!("touch", touch_ns, WORK),
     field!("memset_page", memset_page_ns, WORK),
     field!("minor_fault", minor_fault_ns, WORK),
@@ -34,6 +34,8 @@ static FIELDS: [Field<Costs>; 25] = [
     field!("folio_page", folio_page_ns, WORK),
     field!("dirty_page", dirty_page_ns, WORK),
     field!("request", request_ns, WORK),
+    field!("dispatch", dispatch_ns, WORK),
+    field!("kblockd", kblockd_ns, WORK),
     field!("balance_dirty", balance_dirty_ns, WORK),
     field!("list_lock", list_lock_ns, WORK),
     field!("move_inode", move_inode_ns, WORK),

@@ -5,7 +5,7 @@ use crate::ids::DeviceId;
 use crate::kernel::Version;
 
 /// Single pages far apart.
-fn read(number: u64) -> Io {
+pub(in crate::device) fn read(number: u64) -> Io {
     Io {
         device: DeviceId::FIRST,
         dir: Dir::Read,
@@ -28,7 +28,7 @@ fn at_device(version: &str, pages: u64, unplugs: bool) -> usize {
     );
     sched.add("reader".into(), false);
     sched.next_ready();
-    let mut layer = BlockLayer::new(&[Device::hdd("sda", 1 << 30)], 0, &kernel);
+    let mut layer = BlockLayer::new(&[Device::hdd("sda", 1 << 30)], &Costs::default(), &kernel);
     for number in 0..pages {
         assert_eq!(layer.submit(&mut sched, read(number)), Submitted::Yes);
     }
@@ -52,7 +52,17 @@ fn a_device_sees_a_request_when_its_submitter_is_through() {
     );
     sched.add("reader".into(), false);
     sched.next_ready();
-    let mut layer = BlockLayer::new(&[Device::ssd("sda", 1 << 30)], 60_000, &kernel);
+    // A disk without an elevator: the reader gives it the requests, too.
+    let disk = Device {
+        elevator: elevator::Kind::Noop,
+        ..Device::ssd("sda", 1 << 30)
+    };
+    let costs = Costs {
+        request_ns: 20_000,
+        dispatch_ns: 40_000,
+        ..Costs::default()
+    };
+    let mut layer = BlockLayer::new(&[disk], &costs, &kernel);
     for number in 0..2 {
         assert_eq!(layer.submit(&mut sched, read(number)), Submitted::Yes);
     }

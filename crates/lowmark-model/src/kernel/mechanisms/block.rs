@@ -46,6 +46,13 @@ macro_rules! block {
                     /// The same, but eight of all sleepers for eight requests.
                     Batches = "batches",
                 }
+                /// What gives a request of an elevator to its device (`blk_mq_run_hw_queue`).
+                dispatch: Dispatch {
+                    /// The task that submits it.
+                    Submitter = "submitter",
+                    /// kblockd, unless the submitting task flushes a plug while it goes on (blk-mq).
+                    Kblockd = "kblockd",
+                }
                 /// What CFQ does when a queue whose turn it is has a request that has waited for longer than it may
                 /// (`cfq_dispatch_request`).
                 expired_request: ExpiredRequest {

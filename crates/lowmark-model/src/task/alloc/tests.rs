@@ -86,8 +86,10 @@ fn what_is_held_is_out_of_reach_until_it_is_given_back() {
         assert!(begins.windows(2).all(|two| two[1] - two[0] >= 10_000_000));
         let idle = recorded(kernel, "[task.main]\nrun = [{ sleep = \"1s\" }]");
         let free = |recording: &Recording| recording.state["nr_free_pages"];
+        // From 5.13 on each of the two CPUs takes two pageblocks at once, and may have one left on its list.
+        let on_lists = if kernel == "v6.1" { 62 + 2 * 512 } else { 62 };
         assert!(
-            free(&recording).abs_diff(free(&idle)) <= 62,
+            free(&recording).abs_diff(free(&idle)) <= on_lists,
             "{kernel}: but for lists of CPUs all is free again"
         );
     }

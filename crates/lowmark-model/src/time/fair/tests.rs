@@ -11,7 +11,7 @@ const SECOND: TaskId = TaskId(1);
 fn fair(version: &str, cpus: u32, tasks: u32) -> Fair {
     let kernel = versions::at(Version::known(version).expect("known"));
     let mut fair = Fair::new(cpus, 250, kernel.sched);
-    (0..tasks).for_each(|_| fair.add());
+    (0..tasks).for_each(|_| fair.add(Weight::NICE_0));
     fair
 }
 
@@ -166,4 +166,50 @@ fn who_had_more_than_its_share_makes_up_for_it_before_it_sleeps() {
     };
     assert_eq!(lag("v6.6"), (1, -2 * (MSEC as Virtual)));
     assert_eq!(lag("v6.12"), (2, 0));
+}
+
+/// The weights of nice -20 and 0 are 88,761 and 1,024 (`sched_prio_to_weight`): of what both want all the time the worker
+/// has 86 parts of 87.
+#[test]
+fn a_worker_of_high_priority_has_what_its_weight_says() {
+    for version in ["v5.0", "v6.1"] {
+        let mut fair = fair(version, 1, 1);
+        fair.add(Weight::HIGHPRI);
+        fair.wake(FIRST, 0, 0);
+        fair.wake(SECOND, 0, 0);
+        let mut had = [0, 0];
+        let mut now = 0;
+        while now < 100 * crate::time::SECOND {
+            let task = fair.pick(0, now).expect("two want it");
+            let at = fair.resched_at(0);
+            had[task.index()] += at - now;
+            fair.put(0, at);
+            now = at;
+        }
+        let parts = had[1] / had[0];
+        assert!((80..=92).contains(&parts), "{version}: {parts} to 1");
+    }
+}
+
+/// It takes the CPU at once from a task that runs, however short it has slept, and leaves the task's share as it was.
+#[test]
+fn a_worker_of_high_priority_takes_the_cpu_when_woken() {
+    for version in ["v5.0", "v6.1", "v6.12"] {
+        let mut fair = fair(version, 1, 1);
+        fair.add(Weight::HIGHPRI);
+        fair.wake(SECOND, 0, 0);
+        assert_eq!(fair.pick(0, 0), Some(SECOND));
+        fair.sleep(0, 0, false);
+        fair.wake(FIRST, 0, 0);
+        assert_eq!(fair.pick(0, 0), Some(FIRST));
+        for work in 1..20 {
+            let woken = work * MSEC;
+            fair.wake(SECOND, 0, woken);
+            assert_eq!(fair.resched_at(0), woken, "{version}: {work}");
+            fair.put(0, woken);
+            assert_eq!(fair.pick(0, woken), Some(SECOND), "{version}: {work}");
+            fair.sleep(0, woken + 50_000, false);
+            assert_eq!(fair.pick(0, woken + 50_000), Some(FIRST));
+        }
+    }
 }

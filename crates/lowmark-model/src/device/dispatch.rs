@@ -1,0 +1,223 @@
+//! From the elevator to the device: who submits a request gives it to the device, or kblockd does.
+//!
+//! 1. In a queue of blk-mq that has an elevator a request that was not plugged is left to kblockd
+//!    (`blk_mq_run_hw_queue` with `async`), and so is what a task that goes to sleep has plugged. A plug that is
+//!    flushed while its task goes on is dispatched by the task.
+//! 2. Without an elevator the submitter calls the driver (`blk_mq_try_issue_directly`), as it always did before blk-mq.
+//! 3. Requests for which the device had no room are dispatched when one is done (`blk_mq_sched_restart`).
+//!
+//! Simplified: one worker for all queues, on any CPU, in place of one for each CPU. A sleeping task's plug is given to a
+//! device without an elevator at once; kernels leave it to kblockd, where that takes as long.
+
+use super::queue::BlockLayer;
+use super::waiting::Next;
+use crate::ids::QueueId;
+use crate::time::{Sched, TaskId};
+use crate::world::{Interrupt, SysRef, World};
+use std::collections::VecDeque;
+
+/// Queues that kblockd is to run.
+#[derive(Debug, Default)]
+pub(super) struct Kblockd {
+    worker: Option<TaskId>,
+    /// The first to be run first, each once.
+    queues: VecDeque<QueueId>,
+    /// The one that it runs.
+    running: Option<QueueId>,
+}
+
+impl BlockLayer {
+    /// Whether there is work for kblockd at all.
+    pub(crate) fn has_kblockd(&self) -> bool {
+        self.queues.iter().any(|queue| queue.by_kblockd)
+    }
+
+    /// The worker that runs [`kblockd`].
+    pub(crate) fn set_kblockd(&mut self, worker: TaskId) {
+        self.kblockd.worker = Some(worker);
+    }
+
+    /// Gives the device as many commands as it and the elevator allow (`__blk_run_queue`).
+    pub(crate) fn run_queue(&mut self, sched: &mut Sched, at: QueueId) {
+        self.queues[at].plugged = false;
+        self.dispatch(sched, at, usize::MAX);
+    }
+
+    /// The same, by kblockd if this queue is left to it (`blk_mq_run_hw_queue`).
+    pub(crate) fn run_async(&mut self, sched: &mut Sched, at: QueueId) {
+        // Without a worker, as where one function is tested alone, nothing is left to it.
+        let Some(worker) = self.kblockd.worker.filter(|_| self.queues[at].by_kblockd) else {
+            self.run_queue(sched, at);
+            return;
+        };
+        if !self.kblockd.queues.contains(&at) {
+            self.kblockd.queues.push_back(at);
+            sched.wake(worker);
+        }
+    }
+
+    /// A request is done: there is room for the next.
+    pub(crate) fn restart_queue(&mut self, sched: &mut Sched, at: QueueId) {
+        let queue = &self.queues[at];
+        if !queue.by_kblockd {
+            self.run_queue(sched, at);
+            return;
+        }
+        // What it has not seen yet is on its way.
+        if queue.queued > 0 && self.kblockd.running != Some(at) {
+            self.run_async(sched, at);
+        }
+        self.serve(sched, at);
+    }
+
+    /// Gives the device up to so many commands.
+    fn dispatch(&mut self, sched: &mut Sched, at: QueueId, most: usize) {
+        let queue = &mut self.queues[at];
+        let room = queue.room().min(most);
+        for _ in 0..room {
+            match queue.elevator.next(queue.disk.head(), sched.now()) {
+                Next::Dispatch(id) => {
+                    queue.queued -= 1;
+                    queue.taken.push(id);
+                    if queue.virtio.is_some() {
+                        self.unmapped.push((at, id));
+                    }
+                }
+                Next::IdleUntil(time) => {
+                    if queue.idle_timer != Some(time) {
+                        queue.idle_timer = Some(time);
+                        let after = time - sched.now();
+                        sched.interrupt_after(after, Interrupt::RunQueue { queue: at });
+                    }
+                    break;
+                }
+                Next::Empty => break,
+            }
+        }
+        self.serve(sched, at);
+    }
+
+    /// The device begins as many of the commands that it has taken as it can serve at once.
+    fn serve(&mut self, sched: &mut Sched, at: QueueId) {
+        let queue = &mut self.queues[at];
+        while queue.in_service < queue.parallelism && !queue.taken.is_empty() {
+            let id = queue.begin_next();
+            let request = &queue.requests[id as usize];
+            let pages = request.pages.len() as u64;
+            let from = request.ready.max(sched.now());
+            let (time, seek) = queue.disk.serve(request.dir, request.start, pages, from);
+            queue.served.busy += time;
+            queue.served.seeks[request.dir as usize] += u64::from(seek);
+            queue.served.requests[request.dir as usize] += 1;
+            queue.served.pages[request.dir as usize] += pages;
+            queue.in_service += 1;
+            sched.interrupt_after(
+                from + time - sched.now(),
+                Interrupt::RequestDone {
+                    queue: at,
+                    request: id,
+                },
+            );
+        }
+    }
+}
+
+impl World {
+    /// The queue that kblockd runs next, and for how many requests there is room; the current task, which is kblockd,
+    /// sleeps if there is none.
+    fn next_run(&mut self) -> Option<(QueueId, usize)> {
+        let BlockLayer {
+            kblockd, queues, ..
+        } = &mut self.block;
+        kblockd.running = kblockd.queues.pop_front();
+        let Some(at) = kblockd.running else {
+            self.sched.block("work for kblockd");
+            return None;
+        };
+        let queue = &queues[at];
+        Some((at, queue.queued.min(queue.room())))
+    }
+}
+
+/// kblockd's worker (`blk_mq_run_work_fn`).
+pub(crate) async fn kblockd(sys: SysRef) {
+    let (run, each) = (sys.costs.kblockd_ns, sys.costs.dispatch_ns);
+    loop {
+        let next = sys.world().next_run();
+        let Some((queue, requests)) = next else {
+            sys.suspend().await;
+            continue;
+        };
+        sys.charge_kernel(run + each * requests as u64).await;
+        let world = &mut *sys.world();
+        world.block.dispatch(&mut world.sched, queue, requests);
+        world.map_requests();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::queue::tests::read;
+    use super::super::{Flush, Submitted};
+    use super::*;
+    use crate::kernel::{Kernel, Version};
+    use crate::time::SwitchCosts;
+    use lowmark_spec::machine::{Costs, Device, Elevator};
+
+    /// How a task submits a page.
+    #[derive(Clone, Copy, PartialEq)]
+    enum By {
+        Itself,
+        Plug(Flush),
+    }
+
+    /// Commands that a disk has when a task has submitted a page, requests that are left to kblockd, and what the task
+    /// owes.
+    fn submitted(version: &str, elevator: Elevator, by: By) -> (usize, usize, u64) {
+        let kernel = Kernel::released(Version::known(version).expect("known"));
+        let mut sched = Sched::new(1, 250, SwitchCosts::default(), kernel.mechanisms.sched);
+        let reader = sched.add("reader".into(), false);
+        sched.next_ready();
+        let disk = Device {
+            elevator,
+            ..Device::ssd("sda", 1 << 30)
+        };
+        let costs = Costs {
+            request_ns: 20_000,
+            dispatch_ns: 40_000,
+            ..Costs::default()
+        };
+        let mut layer = BlockLayer::new(&[disk], &costs, &kernel);
+        layer.set_kblockd(sched.add_worker("kblockd".into()));
+        if by != By::Itself {
+            layer.start_plug(&sched);
+        }
+        assert_eq!(layer.submit(&mut sched, read(1)), Submitted::Yes);
+        if let By::Plug(flush) = by {
+            layer.flush_plug(&mut sched, reader, flush);
+        }
+        let at = QueueId::from(0);
+        let queue = &layer.queues[at];
+        let left = match layer.kblockd.queues.contains(&at) {
+            true => queue.queued,
+            false => 0,
+        };
+        let commands = queue.in_service as usize + queue.taken.len();
+        (commands, left, sched.free_from(reader))
+    }
+
+    #[test]
+    fn kblockd_dispatches_what_was_not_plugged_from_an_elevator_of_blk_mq() {
+        use Elevator::{Deadline, Noop};
+        for by in [By::Itself, By::Plug(Flush::Sleeps), By::Plug(Flush::GoesOn)] {
+            // The submitter pays for both where it gives the request to the disk.
+            assert_eq!(submitted("v4.20", Deadline, by), (1, 0, 60_000));
+            assert_eq!(submitted("v6.1", Noop, by), (1, 0, 60_000));
+        }
+        assert_eq!(submitted("v6.1", Deadline, By::Itself), (0, 1, 20_000));
+        let sleeps = By::Plug(Flush::Sleeps);
+        assert_eq!(submitted("v6.1", Deadline, sleeps), (0, 1, 20_000));
+        let goes_on = By::Plug(Flush::GoesOn);
+        assert_eq!(submitted("v6.1", Deadline, goes_on), (1, 0, 60_000));
+    }
+}
