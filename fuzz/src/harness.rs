@@ -371,9 +371,10 @@ fn records(
                 read_field(field, record.data, endian, look);
             }
         }
-        match delivered < RECORDS_MAX {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        if delivered < RECORDS_MAX {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     });
     if let Ok(accounting) = &accounting {

@@ -185,9 +185,12 @@ fn slots_and_cache_agree(mm: &Mm) {
     }
     let writeback: u64 = (0..mm.pages.len())
         .filter(|&pfn| mm.pages[pfn].has(flag::WRITEBACK) && !mm.pages[pfn].has(flag::BUDDY))
-        .map(|pfn| match mm.is_huge(pfn) {
-            true => mm.huge.writes(pfn).into(),
-            false => 1,
+        .map(|pfn| {
+            if mm.is_huge(pfn) {
+                mm.huge.writes(pfn).into()
+            } else {
+                1
+            }
         })
         .sum();
     // Pages that wait for a COMMIT and do not count by themselves.

@@ -110,12 +110,13 @@ pub fn check(scenario: &Scenario) -> Result<(), Refusal> {
     settings(scenario, &kernel)?;
     let version = kernel.version;
     let statements = later(&scenario.workload, version);
-    match statements.is_empty() {
-        true => Ok(()),
-        false => Err(Refusal::Later {
+    if statements.is_empty() {
+        Ok(())
+    } else {
+        Err(Refusal::Later {
             version,
             statements,
-        }),
+        })
     }
 }
 

@@ -144,9 +144,10 @@ impl World {
         let block = BlockLayer::new(&machine.devices, costs, &kernel);
         let mut mm = Mm::new(machine, kernel);
         let mechanisms = mm.kernel.mechanisms;
-        let bios = BioSet::new(match mm.kernel.coverage.swap_bios {
-            true => mm.slub.keep_bios(),
-            false => None,
+        let bios = BioSet::new(if mm.kernel.coverage.swap_bios {
+            mm.slub.keep_bios()
+        } else {
+            None
         });
         let memory = mm.totalram_pages();
         let mut world = World {

@@ -8,9 +8,10 @@ use lowmark_spec::Scenario;
 
 /// A workload on a machine with one file system on the device that `fields` describe.
 fn scenario(fields: &str, body: &str) -> Scenario {
-    let kernel = match body.contains("[kernel]") {
-        true => "",
-        false => "[kernel]\nuse = \"v3.6\"",
+    let kernel = if body.contains("[kernel]") {
+        ""
+    } else {
+        "[kernel]\nuse = \"v3.6\""
     };
     let text = format!(
         r#"

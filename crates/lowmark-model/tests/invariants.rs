@@ -256,13 +256,14 @@ fn scenario() -> impl Strategy<Value = Scenario> {
 /// The same cases every time, unless somebody asks for a number of them: then others each time.
 fn config() -> ProptestConfig {
     let fuzzing = std::env::var_os("PROPTEST_CASES").is_some();
-    match fuzzing {
-        true => ProptestConfig::default(),
-        false => ProptestConfig {
+    if fuzzing {
+        ProptestConfig::default()
+    } else {
+        ProptestConfig {
             cases: 40,
             rng_seed: RngSeed::Fixed(20_260_000),
             ..ProptestConfig::default()
-        },
+        }
     }
 }
 

@@ -12,9 +12,10 @@ const M: u64 = 256;
 
 /// Runs a workload on a machine of 64 MB, or of another size, with an SSD.
 fn outcome(ram: &str, kernel: &str, body: &str) -> Recording {
-    let end = match body.contains("\"end\"") {
-        true => "[barrier.end]",
-        false => "",
+    let end = if body.contains("\"end\"") {
+        "[barrier.end]"
+    } else {
+        ""
     };
     let text = format!(
         r#"

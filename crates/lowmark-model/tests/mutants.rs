@@ -97,18 +97,20 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(to)? {
         let path = entry?.path();
         if !from.join(path.file_name().unwrap_or_default()).exists() {
-            match path.is_dir() {
-                true => fs::remove_dir_all(path)?,
-                false => fs::remove_file(path)?,
+            if path.is_dir() {
+                fs::remove_dir_all(path)?
+            } else {
+                fs::remove_file(path)?
             }
         }
     }
     for entry in fs::read_dir(from)? {
         let path = entry?.path();
         let target = to.join(path.file_name().unwrap_or_default());
-        match path.is_dir() {
-            true => copy(&path, &target)?,
-            false => write(&target, &fs::read_to_string(&path)?)?,
+        if path.is_dir() {
+            copy(&path, &target)?
+        } else {
+            write(&target, &fs::read_to_string(&path)?)?
         }
     }
     Ok(())

@@ -259,9 +259,10 @@ run = [
 fn populated_is_as_touched() {
     for (advice, access) in [("populate", "write"), ("populate-read", "read")] {
         for kind in ["anon-private", "anon-shared", "file-private", "file-shared"] {
-            let file = match kind.starts_with("file") {
-                true => "file = \"data\"",
-                false => "size = \"16M\"",
+            let file = if kind.starts_with("file") {
+                "file = \"data\""
+            } else {
+                "size = \"16M\""
             };
             let body = |statement: &str| {
                 format!(

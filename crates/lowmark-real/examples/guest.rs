@@ -15,9 +15,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [kernel, workload, rest @ ..] = arguments.as_slice() else {
         return Err("usage: guest KERNEL WORKLOAD.toml [EVENTS TRACE [NAME=VALUE...]]".into());
     };
-    let image = match kernel.contains('/') {
-        true => KernelImage::open(Path::new(kernel))?,
-        false => kernels::fetch(kernel)?,
+    let image = if kernel.contains('/') {
+        KernelImage::open(Path::new(kernel))?
+    } else {
+        kernels::fetch(kernel)?
     };
     let mut options = GuestOptions::new(image);
     if let [events, file, ..] = rest

@@ -168,9 +168,10 @@ impl Account {
             *count += 1;
             return;
         }
-        let kind = match self.not_understood.len() < KINDS_MAX {
-            true => kind,
-            false => "others",
+        let kind = if self.not_understood.len() < KINDS_MAX {
+            kind
+        } else {
+            "others"
         };
         *self.not_understood.entry(kind.to_owned()).or_default() += 1;
     }

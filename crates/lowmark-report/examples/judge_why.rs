@@ -236,9 +236,10 @@ fn page(judged: &[Judged]) -> (String, bool) {
     let list = |right: bool| {
         let of = cases.iter().filter(|(_, is)| **is == right);
         let of: Vec<String> = of.map(|(case, _)| case.to_string()).collect();
-        match of.is_empty() {
-            true => "none".to_owned(),
-            false => of.join(", "),
+        if of.is_empty() {
+            "none".to_owned()
+        } else {
+            of.join(", ")
         }
     };
     let _ = writeln!(
@@ -276,9 +277,10 @@ fn put_in(load: &Load) -> String {
     }
     let demands = load.demand.iter().flat_map(Demands::lists);
     let demands: Vec<String> = demands.map(|ids| ids.join(" or ")).collect();
-    let mut text = match load.limit.is_empty() {
-        true => String::new(),
-        false => format!("{}: ", load.limit.join(" or ")),
+    let mut text = if load.limit.is_empty() {
+        String::new()
+    } else {
+        format!("{}: ", load.limit.join(" or "))
     };
     text += &demands.join(" and ");
     if !load.named.is_empty() {

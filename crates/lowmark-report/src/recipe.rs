@@ -440,12 +440,11 @@ impl Recipe {
 
     /// Rows of a table that is not in print.
     pub fn rows_of<'r>(&'r self, table: &'r RecipeTable) -> Vec<&'r RecipeRow> {
-        match table.rows.is_empty() {
-            true => self.rows.iter().collect(),
-            false => {
-                let named = |id: &String| self.rows.iter().find(|row| row.id == *id);
-                table.rows.iter().filter_map(named).collect()
-            }
+        if table.rows.is_empty() {
+            self.rows.iter().collect()
+        } else {
+            let named = |id: &String| self.rows.iter().find(|row| row.id == *id);
+            table.rows.iter().filter_map(named).collect()
         }
     }
 
@@ -521,9 +520,10 @@ impl Recipe {
                 }
                 let metric = self.metric_of(own, &row.name);
                 if let Some(problem) = metric.contradicts(&row.name, &row.unit) {
-                    let field = match mentioned {
-                        true => format!("row {}", row.name),
-                        false => format!("table {}: row {}", own.id, row.name),
+                    let field = if mentioned {
+                        format!("row {}", row.name)
+                    } else {
+                        format!("table {}: row {}", own.id, row.name)
                     };
                     return Err(self.mismatch(field, problem));
                 }

@@ -167,15 +167,16 @@ impl RandomLoad {
             line(format_args!("nodes = [\"128M\", \"128M\"]"));
         }
         line(format_args!("\n[kernel]\nuse = [\"v6.1\", \"v6.18\"]"));
-        match effects {
-            true => line(format_args!(
+        if effects {
+            line(format_args!(
                 "sysctl = {{ {} = \"${}\" }}",
                 knob.name, knob.name
-            )),
-            false => line(format_args!(
+            ))
+        } else {
+            line(format_args!(
                 "sysctl = {{ {} = {} }}",
                 knob.name, knob.values[knob.chosen]
-            )),
+            ))
         }
         if let (Some(limit), Some(inside)) = (group, inside) {
             text += &groups::sections(inside, limit, draft.tasks(), &mut of_groups);

@@ -334,9 +334,12 @@ impl Maker {
         let min_ratio = self.count(0, 20);
         let driver = (local && self.coin()).then_some(Driver::VirtioBlk);
         let elevators = [Elevator::Noop, Elevator::Deadline, Elevator::Cfq];
-        let mut local_count = |default| match local {
-            true => self.small(default, 65_536),
-            false => default,
+        let mut local_count = |default| {
+            if local {
+                self.small(default, 65_536)
+            } else {
+                default
+            }
         };
         let queue_depth = local_count(base.queue_depth);
         let parallelism = local_count(base.parallelism);
@@ -423,12 +426,11 @@ impl Maker {
                 start += self.pages(0, 1000);
                 let size = 10 * PAGE_SIZE + self.pages(0, 1000);
                 let given = i32::try_from(self.below(32_768)).expect("it fits");
-                let priority = match self.coin() {
-                    true => given,
-                    false => {
-                        automatic -= 1;
-                        automatic
-                    }
+                let priority = if self.coin() {
+                    given
+                } else {
+                    automatic -= 1;
+                    automatic
                 };
                 areas.push(SwapArea {
                     device,

@@ -50,9 +50,10 @@ impl<S: Read + Seek> File<S> {
     fn open(mut source: S) -> Result<Self, Error> {
         let mut first = [0];
         let is_trace_dat = source.read(&mut first).is_ok() && first == [0x17];
-        Ok(match is_trace_dat {
-            true => File::TraceDat(TraceDat::open(source)?),
-            false => File::PerfData(PerfData::open(source)?),
+        Ok(if is_trace_dat {
+            File::TraceDat(TraceDat::open(source)?)
+        } else {
+            File::PerfData(PerfData::open(source)?)
         })
     }
 

@@ -242,14 +242,13 @@ impl Session<'_> {
     fn take_sample(&mut self, body: &[u8], offset: u64) -> ControlFlow<()> {
         let attrs = &self.header.attrs;
         let attr_of = |id: u64| attrs.get(*self.header.ids.get(&id)? as usize);
-        let layout = match self.uniform {
-            true => Some(self.layout()),
-            // The id comes first then.
-            false => self
-                .endian
+        let layout = if self.uniform {
+            Some(self.layout())
+        } else {
+            self.endian
                 .u64(body, 0)
                 .and_then(attr_of)
-                .map(|attr| attr.layout),
+                .map(|attr| attr.layout)
         };
         let Some(sample) = layout.and_then(|layout| layout.parse(body, self.endian)) else {
             self.sink
@@ -294,9 +293,10 @@ impl Session<'_> {
         };
         let endian = self.endian;
         let take = &mut |kind, body: &[u8]| self.take(kind, body, offset).is_continue();
-        Ok(match inflate.push(piece, endian, take)? {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        Ok(if inflate.push(piece, endian, take)? {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         })
     }
 

@@ -137,9 +137,10 @@ impl Accounting {
             *count += 1;
             return;
         }
-        let kind = match self.other.len() < KINDS_MAX {
-            true => kind,
-            false => "others",
+        let kind = if self.other.len() < KINDS_MAX {
+            kind
+        } else {
+            "others"
         };
         *self.other.entry(kind.to_owned()).or_default() += 1;
     }

@@ -73,9 +73,10 @@ pub(crate) fn find(from: &str, to: &str, asked: &Cells) -> miette::Result<Option
     }
     let source = library::built_in(&from.run.workload)
         .ok_or_else(|| miette!("no built-in workload is called {}", from.run.workload))?;
-    let cells = match asked.rows.is_empty() {
-        true => Vec::new(),
-        false => from.cells,
+    let cells = if asked.rows.is_empty() {
+        Vec::new()
+    } else {
+        from.cells
     };
     let end = |name: String, run: RunPlan| End {
         name,
@@ -164,12 +165,13 @@ fn each<'c>(cells: &'c [CellPlan], name: impl Fn(&'c CellPlan) -> &'c String) ->
 }
 
 fn known(flag: &str, id: &str, what: &str, name: &str, known: &[String]) -> miette::Result<()> {
-    match known.iter().any(|it| it == name) {
-        true => Ok(()),
-        false => Err(miette!(
+    if known.iter().any(|it| it == name) {
+        Ok(())
+    } else {
+        Err(miette!(
             help = format!("there are: {}", known.join(", ")),
             "{flag}: {id} has no {what} called {name}"
-        )),
+        ))
     }
 }
 

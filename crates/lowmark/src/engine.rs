@@ -71,11 +71,10 @@ pub(crate) fn execute_and_make<T: Send + Sync>(
     let slots: Vec<OnceLock<miette::Result<T>>> = runs.iter().map(|_| OnceLock::new()).collect();
     let failed = AtomicBool::new(false);
     let mut order: Vec<usize> = (0..runs.len()).collect();
-    match guests {
-        true => order.sort_by_key(|&at| runs[at].repeat),
-        false => {
-            order.sort_by_cached_key(|&at| Reverse(runs[at].scenario.workload.touches_expected()))
-        }
+    if guests {
+        order.sort_by_key(|&at| runs[at].repeat)
+    } else {
+        order.sort_by_cached_key(|&at| Reverse(runs[at].scenario.workload.touches_expected()))
     }
     let bytes = |at: usize| match &runs[at].guest {
         None => lowmark_model::memory_expected(&runs[at].scenario),
@@ -172,9 +171,10 @@ fn kept(
         interrupt::wait_if_ending();
         written.into_diagnostic()?;
     }
-    Ok(match events {
-        true => Evidence::of(recording),
-        false => Evidence::without_events(recording),
+    Ok(if events {
+        Evidence::of(recording)
+    } else {
+        Evidence::without_events(recording)
     })
 }
 

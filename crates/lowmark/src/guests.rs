@@ -57,9 +57,10 @@ impl Images {
 
 /// A kernel as workloads write it: images go by `6.18` too.
 fn named(kernel: &str) -> String {
-    match kernel.starts_with(|c: char| c.is_ascii_digit()) {
-        true => format!("v{kernel}"),
-        false => kernel.to_owned(),
+    if kernel.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("v{kernel}")
+    } else {
+        kernel.to_owned()
     }
 }
 

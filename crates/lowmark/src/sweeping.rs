@@ -77,9 +77,10 @@ pub(crate) fn sweep(recordings: &[Recording], ask: &Ask, compared: bool) -> Swee
     let points = group::along(recordings, &axes).into_iter();
     let points = points.map(|(values, own)| Point {
         values,
-        comparison: match compared {
-            true => of_kernels(&own),
-            false => one_column(&own),
+        comparison: if compared {
+            of_kernels(&own)
+        } else {
+            one_column(&own)
         },
     });
     Sweep {

@@ -156,9 +156,10 @@ fn nothing_understood(target: &str, account: &Account) -> miette::Result<()> {
         .take(5)
         .map(|(kind, count)| format!("{kind} ({count})"))
         .collect();
-    let found = match kinds.is_empty() {
-        true => "no line of events".to_owned(),
-        false => kinds.join(", "),
+    let found = if kinds.is_empty() {
+        "no line of events".to_owned()
+    } else {
+        kinds.join(", ")
     };
     let place = account.flaws.values().next();
     let place = place.map_or(String::new(), |place| format!("; {place}"));

@@ -167,9 +167,10 @@ impl Judge {
             0 => longest as i64,
             _ => period as i64 - think,
         };
-        let paused = match wanted < target.min_pause as i64 {
-            true => wanted.min(0),
-            false => wanted.min(longest as i64),
+        let paused = if wanted < target.min_pause as i64 {
+            wanted.min(0)
+        } else {
+            wanted.min(longest as i64)
         };
         let kernel = jiffies(event.signed(Field::Pause).expect("pause"));
         // Pauses are whole jiffies; half of one is no error.

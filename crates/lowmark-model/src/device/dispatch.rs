@@ -198,9 +198,10 @@ mod tests {
         }
         let at = QueueId::from(0);
         let queue = &layer.queues[at];
-        let left = match layer.kblockd.queues.contains(&at) {
-            true => queue.queued,
-            false => 0,
+        let left = if layer.kblockd.queues.contains(&at) {
+            queue.queued
+        } else {
+            0
         };
         let commands = queue.in_service as usize + queue.taken.len();
         (commands, left, sched.free_from(reader))

@@ -368,9 +368,10 @@ impl BlockLayer {
         let Some(id) = queue.get_request(&io, task, sched.now()) else {
             return Submitted::QueueFull;
         };
-        sched.owe(match queue.by_kblockd {
-            true => self.request_ns,
-            false => self.request_ns + self.dispatch_ns,
+        sched.owe(if queue.by_kblockd {
+            self.request_ns
+        } else {
+            self.request_ns + self.dispatch_ns
         });
         match plugged {
             Some(_) => self.add_to_plug(sched, task, at, id),

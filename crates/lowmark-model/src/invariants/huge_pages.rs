@@ -13,12 +13,13 @@ pub(super) fn check(mm: &Mm) {
         let page = &mm.pages[head];
         let huge = page.order() == HPAGE_PMD_ORDER && page.is_anon() && !page.has(flag::BUDDY);
         let mut frames = mm.pages.folio(head);
-        let mapped = match huge {
-            true => frames
+        let mapped = if huge {
+            frames
                 .clone()
                 .filter(|&pfn| mm.pages[pfn].is_mapped())
-                .count(),
-            false => 0,
+                .count()
+        } else {
+            0
         };
         assert_eq!(
             usize::from(mm.huge.mapped(head)),

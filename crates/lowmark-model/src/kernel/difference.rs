@@ -111,9 +111,10 @@ impl Difference {
         let coming = coming.into_iter().map(|change| (change, true));
         for (change, comes) in rows.chain(coming) {
             let name = change.name;
-            match inert(change) {
-                true => left_out.push(change),
-                false => alterations.push(Alteration::Row { name, comes }),
+            if inert(change) {
+                left_out.push(change)
+            } else {
+                alterations.push(Alteration::Row { name, comes })
             }
         }
         alterations.extend(new_variants(&ends));

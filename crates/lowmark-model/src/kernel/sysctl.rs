@@ -252,12 +252,13 @@ impl Sysctl {
     /// When one of them came later.
     pub(super) fn check(&self, version: Version) -> Result<(), KernelError> {
         self.thp.check(version)?;
-        match self.swappiness > 100 && version < FAVOURS_FILES {
-            true => Err(KernelError::Sysctl(format!(
+        if self.swappiness > 100 && version < FAVOURS_FILES {
+            Err(KernelError::Sysctl(format!(
                 "swappiness = {}: {version} takes 0 to 100; more came with {FAVOURS_FILES}",
                 self.swappiness
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 

@@ -149,14 +149,17 @@ impl Thp {
     /// What is in force in a kernel of this version on a machine with so many pages, `on` if it boots with huge pages.
     pub(crate) fn in_force(&self, version: Version, on: bool, pages: u64) -> InForce {
         let large = pages >= SMALL_MACHINE;
-        let enabled = match on && large {
-            true => Enabled::Always,
-            false => Enabled::Never,
+        let enabled = if on && large {
+            Enabled::Always
+        } else {
+            Enabled::Never
         };
-        let defrag = match version < MADVISE_BY_DEFAULT {
-            _ if !large => Defrag::Never,
-            true => Defrag::Always,
-            false => Defrag::Madvise,
+        let defrag = if !large {
+            Defrag::Never
+        } else if version < MADVISE_BY_DEFAULT {
+            Defrag::Always
+        } else {
+            Defrag::Madvise
         };
         let flag = |asked: Option<u64>| asked.map_or(large, |value| value == 1);
         InForce {

@@ -300,9 +300,10 @@ impl Mm {
         for _ in 0..specs.len() * self.sets {
             self.lruvecs.push(Default::default());
         }
-        let soft = match specs.iter().any(|spec| spec.soft.is_some()) {
-            true => soft::SoftLimits::new(groups.len(), self.nodes.len(), cpus),
-            false => soft::SoftLimits::default(),
+        let soft = if specs.iter().any(|spec| spec.soft.is_some()) {
+            soft::SoftLimits::new(groups.len(), self.nodes.len(), cpus)
+        } else {
+            soft::SoftLimits::default()
         };
         self.memcontrol = Memcontrol {
             groups,

@@ -261,9 +261,10 @@ impl VmStat {
         if kernel.coverage.compaction {
             counters.insert("compact_pages_moved".into(), self.pgmigrate_success);
         }
-        let foreign: &[&str] = match version < v(3, 8) {
-            true => &COMPACTION_SINCE_3_8,
-            false => &COMPACTION_BEFORE_3_8,
+        let foreign: &[&str] = if version < v(3, 8) {
+            &COMPACTION_SINCE_3_8
+        } else {
+            &COMPACTION_BEFORE_3_8
         };
         counters.retain(|name, _| {
             let early = LATER

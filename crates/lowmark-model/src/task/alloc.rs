@@ -83,9 +83,10 @@ async fn one_block(sys: &Sys, what: &Alloc) -> Result<Option<Pfn>, Stop> {
         AllocFlags::Hugetlb => pool_page(sys, what.order as usize).await,
         AllocFlags::Thp => alloc_pages(sys, Gfp::transhuge(node), what.order as usize).await,
     };
-    match sys.world().sched.current_killed() {
-        true => Err(Stop::Killed),
-        false => Ok(block.ok()),
+    if sys.world().sched.current_killed() {
+        Err(Stop::Killed)
+    } else {
+        Ok(block.ok())
     }
 }
 
@@ -113,9 +114,10 @@ struct Patience {
 impl Patience {
     /// Whether the attempt from `began` to `now` is the last one.
     fn ends(&mut self, what: &Alloc, success: bool, (began, now): (Nanos, Nanos)) -> bool {
-        match success {
-            true => self.last_success = now,
-            false => self.failing += now - began,
+        if success {
+            self.last_success = now
+        } else {
+            self.failing += now - began
         }
         let over = |limit: Option<Nanos>, time| limit.is_some_and(|limit| time >= limit);
         over(what.give_up_success_ns, now - self.last_success)

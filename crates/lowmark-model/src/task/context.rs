@@ -99,9 +99,10 @@ impl Context {
     pub(super) fn region(&self, map: usize) -> Result<u32, Stop> {
         let vma = self.maps[map].ok_or_else(unmapped)?;
         // Another thread may have unmapped it.
-        match self.sys.world().mm.vmas[vma as usize].ptes.is_empty() {
-            true => Err(unmapped()),
-            false => Ok(vma),
+        if self.sys.world().mm.vmas[vma as usize].ptes.is_empty() {
+            Err(unmapped())
+        } else {
+            Ok(vma)
         }
     }
 }

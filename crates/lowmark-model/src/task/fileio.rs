@@ -224,9 +224,10 @@ async fn open(
     if let Some(open) = context.open.remove(&file) {
         return Ok(Some(open));
     }
-    let inode = match create {
-        true => look_up(context, file, true).await?,
-        false => existing(context, file, target).await?,
+    let inode = if create {
+        look_up(context, file, true).await?
+    } else {
+        existing(context, file, target).await?
     };
     let world = &mut *context.sys.world();
     Ok(inode.map(|inode| {

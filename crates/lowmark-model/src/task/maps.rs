@@ -115,10 +115,7 @@ impl World {
             MapKind::FileShared(file) | MapKind::FilePrivate(file) => {
                 let shared = matches!(kind, MapKind::FileShared(_));
                 let inode = self.workload.files.inode(file).ok_or_else(missing)?;
-                let first = match shared {
-                    true => 0,
-                    false => own(&mut self.mm, vma)?,
-                };
+                let first = if shared { 0 } else { own(&mut self.mm, vma)? };
                 let mapped = &mut self.mm.inodes[inode];
                 mapped.mappers.push(vma);
                 mapped.users += 1;

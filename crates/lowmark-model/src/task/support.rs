@@ -91,16 +91,22 @@ fn missing(op: &Op, kinds: &[Option<MapKind>]) -> Option<String> {
         | Op::Alloc(_)
         | Op::Free { .. }
         | Op::Build { .. } => None,
-        Op::Sysctl { name, .. } => match Kernel::changes_while_running(name) {
-            true => None,
-            false => part(&format!(
-                "of {name}, which the model reads when the kernel boots: set it under [kernel]"
-            )),
-        },
-        Op::Read(io) | Op::Write(io) | Op::Append(io) => match io.direct {
-            true => part("with direct"),
-            false => None,
-        },
+        Op::Sysctl { name, .. } => {
+            if Kernel::changes_while_running(name) {
+                None
+            } else {
+                part(&format!(
+                    "of {name}, which the model reads when the kernel boots: set it under [kernel]"
+                ))
+            }
+        }
+        Op::Read(io) | Op::Write(io) | Op::Append(io) => {
+            if io.direct {
+                part("with direct")
+            } else {
+                None
+            }
+        }
         _ => Some(op.name().into()),
     }
 }

@@ -306,9 +306,10 @@ fn may_go_on(world: &World, vma: u32, length: u64) -> Result<(), Stop> {
     if world.sched.current_killed() {
         return Err(Stop::Killed);
     }
-    match (world.mm.vmas[vma as usize].ptes.len() as u64) * PAGE_SIZE < length {
-        true => Err(unmapped()),
-        false => Ok(()),
+    if (world.mm.vmas[vma as usize].ptes.len() as u64) * PAGE_SIZE < length {
+        Err(unmapped())
+    } else {
+        Ok(())
     }
 }
 
@@ -360,9 +361,10 @@ fn touch_until_stopped(world: &mut World, walk: &mut Walk<'_>, turn: Turn) -> (u
         let mut missing = walk.step(&mut world.mm, write);
         let mut units = 1;
         if missing.is_none() {
-            let undisturbed = match quiet {
-                true => world.sched.undisturbed_by_touches(),
-                false => world.sched.undisturbed(),
+            let undisturbed = if quiet {
+                world.sched.undisturbed_by_touches()
+            } else {
+                world.sched.undisturbed()
             };
             let undisturbed = (undisturbed / touch_ns).max(1);
             let more = undisturbed.min(limit - visited) - 1;

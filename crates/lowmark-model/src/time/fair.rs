@@ -9,51 +9,17 @@
 //! Simplified: one queue for all CPUs in place of one each with balancing between them, no groups.
 //! A CPU's average is that of the queue and of who runs there. Of CFS's buddies there is the woken one alone.
 
+mod weight;
+
 use super::{MSEC, Nanos, TaskId};
 use crate::kernel::{BaseSlice, FairClass, Preemption, Sched as Rules};
+
+pub(super) use weight::Weight;
 
 /// Virtual time in nanoseconds.
 type Virtual = i64;
 /// Place in the queue: virtual time (CFS) or deadline (EEVDF); among equals the first to come.
 type Place = (Virtual, u64);
-
-/// How much of a CPU a task gets beside others (`sched_prio_to_weight`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Weight(i128);
-
-impl Weight {
-    /// Nice 0, which tasks have.
-    pub(super) const NICE_0: Weight = Weight(1024);
-    /// Nice -20, which the workers of queues of high priority have (`HIGHPRI_NICE_LEVEL`).
-    pub(super) const HIGHPRI: Weight = Weight(88_761);
-
-    /// Virtual time that passes in a time (`calc_delta_fair`).
-    #[inline]
-    fn to_virtual(self, time: Virtual) -> Virtual {
-        match self {
-            Weight::NICE_0 => time,
-            Weight(weight) => (i128::from(time) * Weight::NICE_0.0 / weight) as Virtual,
-        }
-    }
-
-    /// Time in which a virtual time passes.
-    #[inline]
-    fn to_real(self, virtual_time: Virtual) -> Virtual {
-        match self {
-            Weight::NICE_0 => virtual_time,
-            Weight(weight) => {
-                let time = i128::from(virtual_time) * weight / Weight::NICE_0.0;
-                time.clamp(i128::from(Virtual::MIN), i128::from(Virtual::MAX)) as Virtual
-            }
-        }
-    }
-
-    /// A virtual time as often as the weight says.
-    #[inline]
-    fn of(self, virtual_time: Virtual) -> i128 {
-        self.0 * i128::from(virtual_time)
-    }
-}
 
 /// Up to so many tasks share one latency, `sched_nr_latency`.
 const NR_LATENCY: u64 = 8;
@@ -95,9 +61,10 @@ impl Tunables {
 
     /// How long one of so many tasks runs that weigh `load` together (`sched_slice`).
     fn cfs_slice(&self, tasks: u64, weight: Weight, load: i128) -> Nanos {
-        let period = match tasks > NR_LATENCY {
-            true => tasks * self.min_granularity,
-            false => self.latency,
+        let period = if tasks > NR_LATENCY {
+            tasks * self.min_granularity
+        } else {
+            self.latency
         };
         let slice = i128::from(period) * weight.0 / load.max(1);
         (slice as Nanos).max(self.min_granularity)
@@ -145,9 +112,10 @@ impl Running {
     /// It is to make room at a time.
     fn resched(&mut self, at: Nanos, tunables: &Tunables) {
         self.lazy_at = at;
-        self.resched_at = match tunables.lazy {
-            true => tunables.tick_after(at),
-            false => at,
+        self.resched_at = if tunables.lazy {
+            tunables.tick_after(at)
+        } else {
+            at
         };
     }
 
@@ -240,9 +208,10 @@ impl Fair {
         let Some(running) = self.cpus[cpu].filter(|_| self.waits()) else {
             return Nanos::MAX;
         };
-        match self.tunables.lazy {
-            true => running.resched_at.min(running.lazy_at),
-            false => running.resched_at,
+        if self.tunables.lazy {
+            running.resched_at.min(running.lazy_at)
+        } else {
+            running.resched_at
         }
     }
 
@@ -443,9 +412,10 @@ impl Fair {
                     .cfs_slice(competitors + 1, weight, load + weight.0);
                 let debit = weight.to_virtual(slice as Virtual);
                 let entity = &mut self.entities[id.index()];
-                let begin = match entity.new {
-                    true => floor + debit,
-                    false => floor - (latency / 2) as Virtual,
+                let begin = if entity.new {
+                    floor + debit
+                } else {
+                    floor - (latency / 2) as Virtual
                 };
                 entity.vruntime = entity.vruntime.max(begin);
             }

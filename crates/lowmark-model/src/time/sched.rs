@@ -270,9 +270,10 @@ impl Sched {
 
     fn add_of_weight(&mut self, name: String, kthread: bool, weight: Weight) -> TaskId {
         let id = TaskId(self.tasks.len() as u32);
-        let node = match kthread {
-            true => NodeId::FIRST,
-            false => self.idlest_node(),
+        let node = if kthread {
+            NodeId::FIRST
+        } else {
+            self.idlest_node()
         };
         self.tasks.push(Task {
             name,

@@ -14,9 +14,10 @@ pub(super) fn tail(console: &[String]) -> String {
         .rev()
         .take(TAIL);
     let last: Vec<String> = last.map(|line| format!("  {line}")).collect();
-    match last.is_empty() {
-        true => "  (nothing)".into(),
-        false => last.into_iter().rev().collect::<Vec<_>>().join("\n"),
+    if last.is_empty() {
+        "  (nothing)".into()
+    } else {
+        last.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
 }
 

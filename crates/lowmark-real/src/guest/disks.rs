@@ -228,12 +228,13 @@ fn make_ext4(path: &Path, size: u64) -> Result<(), GuestError> {
         .arg(path)
         .output()
         .map_err(|error| failed(format!("cannot start mke2fs: {error}")))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(failed(format!(
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(failed(format!(
             "mke2fs: {}",
             String::from_utf8_lossy(&output.stderr).trim()
-        ))),
+        )))
     }
 }
 
@@ -248,13 +249,14 @@ pub(super) fn room(directory: &Path) -> Result<u64, GuestError> {
 /// but sparse files seldom fill up.
 pub(super) fn check_room(directory: &Path, needed: u64) -> Result<(), GuestError> {
     let available = room(directory)?;
-    match available < needed {
-        true => Err(GuestError::DiskFull {
+    if available < needed {
+        Err(GuestError::DiskFull {
             path: fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned()),
             available_mb: available >> 20,
             needed_mb: needed.div_ceil(1 << 20),
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 

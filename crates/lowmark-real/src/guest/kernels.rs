@@ -91,9 +91,12 @@ impl KernelImage {
             path: path.to_owned(),
             found: found.to_owned(),
         };
-        let banner = banner(&head).ok_or_else(|| match super::elf::is_elf(&head) {
-            true => not_a_kernel("an ELF file; take arch/x86/boot/bzImage, not vmlinux"),
-            false => not_a_kernel("something else"),
+        let banner = banner(&head).ok_or_else(|| {
+            if super::elf::is_elf(&head) {
+                not_a_kernel("an ELF file; take arch/x86/boot/bzImage, not vmlinux")
+            } else {
+                not_a_kernel("something else")
+            }
         })?;
         let release = release(&banner);
         let parent = path.parent().unwrap_or(Path::new("."));

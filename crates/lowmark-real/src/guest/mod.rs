@@ -328,16 +328,17 @@ fn check_trace(file: &Path, heard: &Heard) -> Result<(), GuestError> {
     let length = fs::metadata(file)
         .map_err(|error| GuestError::io(file, error))?
         .len();
-    match length == heard.trace_bytes {
-        true => Ok(()),
-        false => Err(GuestError::NoResult {
+    if length == heard.trace_bytes {
+        Ok(())
+    } else {
+        Err(GuestError::NoResult {
             problem: format!(
                 "{}: {length} bytes of trace, the guest wrote {}: is the disk full?",
                 file.display(),
                 heard.trace_bytes
             ),
             console: "  (it finished)".into(),
-        }),
+        })
     }
 }
 
@@ -396,9 +397,10 @@ pub fn check(scenario: &Scenario) -> Result<(), GuestError> {
             }
         }
     }
-    match what.is_empty() {
-        true => Ok(()),
-        false => Err(GuestError::Unsupported { what }),
+    if what.is_empty() {
+        Ok(())
+    } else {
+        Err(GuestError::Unsupported { what })
     }
 }
 

@@ -395,9 +395,10 @@ impl Ended {
         }
         (!self.status.success()).then(|| GuestError::QemuFailed {
             status: self.status.to_string(),
-            said: match self.said.is_empty() {
-                true => "it said nothing".into(),
-                false => self.said.clone(),
+            said: if self.said.is_empty() {
+                "it said nothing".into()
+            } else {
+                self.said.clone()
             },
         })
     }

@@ -50,9 +50,10 @@ impl Tracing {
                 Some((group, event)) => format!("events/{group}/{event}/enable"),
                 None => format!("events/{event}/enable"),
             };
-            match Path::new(ROOT).join(&path).exists() {
-                true => write(&path, "1")?,
-                false => missing.push(event.clone()),
+            if Path::new(ROOT).join(&path).exists() {
+                write(&path, "1")?
+            } else {
+                missing.push(event.clone())
             }
         }
         Ok(Tracing {

@@ -220,9 +220,10 @@ impl Watched {
             task.end_ns = Some(time_ns);
             return false;
         };
-        self.idle = match now.values == self.last {
-            true => self.idle + 1,
-            false => 0,
+        self.idle = if now.values == self.last {
+            self.idle + 1
+        } else {
+            0
         };
         self.last = now.values;
         task.log.push(time_ns, &now.values);

@@ -35,15 +35,13 @@ pub(super) fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
         Op::Append(io) => transfer(context, stmt, io, Way::Append),
         Op::Fsync { file, data_only } => {
             let target = pick(context, stmt, *file);
-            with_file(
-                context,
-                &target,
-                Open::default(),
-                |file, _| match data_only {
-                    true => file.sync_data(),
-                    false => file.sync_all(),
-                },
-            )
+            with_file(context, &target, Open::default(), |file, _| {
+                if *data_only {
+                    file.sync_data()
+                } else {
+                    file.sync_all()
+                }
+            })
         }
         Op::SyncRange { file, range } => {
             let target = Target::One(*file);
@@ -140,9 +138,10 @@ fn transfer(context: &mut Context, stmt: &Stmt, io: &FileIo, way: Way) -> Result
         let mut visit = Visit::new(io.order, units, &mut stream, &mut ZipfTables::default());
         for _ in 0..total {
             let offset = visit.next(units, &mut stream) * io.block;
-            let length = match io.direct {
-                true => io.block,
-                false => io.block.min(size - offset),
+            let length = if io.direct {
+                io.block
+            } else {
+                io.block.min(size - offset)
             };
             pace.iter_mut().for_each(|pace| time::wait(pace, length));
             let bytes = &mut bytes[..length as usize];

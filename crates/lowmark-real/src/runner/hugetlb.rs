@@ -65,17 +65,17 @@ pub(super) fn alloc(context: &mut Context, what: &Alloc) -> Result<(), Stop> {
         let began = now_ns();
         let success = Pool::open()?.grow()?;
         let now = now_ns();
-        match success {
-            true => {
-                *context.held.entry(what.pool).or_insert(0) += 1;
-                last_success = now;
-            }
-            false => failing += now - began,
+        if success {
+            *context.held.entry(what.pool).or_insert(0) += 1;
+            last_success = now;
+        } else {
+            failing += now - began
         }
         if let Some(series) = what.series {
-            let series = match success {
-                true => series.success,
-                false => series.failed,
+            let series = if success {
+                series.success
+            } else {
+                series.failed
             };
             let series = series_number(series, None) as usize;
             context.locked(|process| process.sample(series, now, now - began))?;

@@ -97,9 +97,10 @@ pub fn run(workload: Workload, seed: u64, options: &Options) -> io::Result<bool>
         pin: options.pin,
         touches: options.touches,
     });
-    let pool = match grows_pool(&program.workload) {
-        true => Some(hugetlb::Before::the_run()?),
-        false => None,
+    let pool = if grows_pool(&program.workload) {
+        Some(hugetlb::Before::the_run()?)
+    } else {
+        None
     };
     rustix::fs::sync();
     println!("{READY}");

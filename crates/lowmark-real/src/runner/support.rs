@@ -21,9 +21,10 @@ impl std::fmt::Display for Unsupported {
             line,
             statement,
         } = self;
-        match task.is_empty() {
-            true => write!(f, "{statement}"),
-            false => write!(f, "{statement} (task {task}, line {line})"),
+        if task.is_empty() {
+            write!(f, "{statement}")
+        } else {
+            write!(f, "{statement} (task {task}, line {line})")
         }
     }
 }

@@ -62,9 +62,10 @@ impl Mapping {
         let start =
             unsafe { mm::mmap_anonymous(ptr::null_mut(), room, ProtFlags::empty(), reserved)? }
                 .cast::<u8>();
-        let head = match aligned {
-            true => start.align_offset(HUGE_PAGE as usize),
-            false => 0,
+        let head = if aligned {
+            start.align_offset(HUGE_PAGE as usize)
+        } else {
+            0
         };
         let base = start.wrapping_add(head);
         // Gives back what is reserved of these bytes.
@@ -197,9 +198,10 @@ impl Mapping {
         };
         // SAFETY: pages of this mapping, which exists as long as `self`.
         Ok(unsafe {
-            match lock {
-                true => mm::mlock(address, length),
-                false => mm::munlock(address, length),
+            if lock {
+                mm::mlock(address, length)
+            } else {
+                mm::munlock(address, length)
             }
         }?)
     }

@@ -110,9 +110,10 @@ impl Pages {
 
     fn push(&mut self, page: u64) -> Result<(), Stop> {
         self.pages.push(page);
-        match self.pages.len() < Pages::LINE_MAX {
-            true => Ok(()),
-            false => self.flush(),
+        if self.pages.len() < Pages::LINE_MAX {
+            Ok(())
+        } else {
+            self.flush()
         }
     }
 

@@ -138,9 +138,10 @@ pub(super) fn leading_number(text: &[u8]) -> Option<(u64, usize)> {
     if length == 0 || length > 19 || digits.get(length) == Some(&b'x') {
         return None;
     }
-    match negative {
-        true => (value <= 1 << 63).then(|| (value.wrapping_neg(), length + 1)),
-        false => Some((value, length)),
+    if negative {
+        (value <= 1 << 63).then(|| (value.wrapping_neg(), length + 1))
+    } else {
+        Some((value, length))
     }
 }
 

@@ -140,11 +140,12 @@ impl Bisection {
         let (rows, cells) = (self.rows(), self.cells()?);
         let all_rows = self.asked.is_empty() && cells.is_empty();
         let asked = self.asked.iter().map(|name| self.find(name, &rows));
-        let metrics: Vec<Metric> = match all_rows {
-            true => rows.clone(),
-            false => (cells.into_iter().map(Ok))
+        let metrics: Vec<Metric> = if all_rows {
+            rows.clone()
+        } else {
+            (cells.into_iter().map(Ok))
                 .chain(asked)
-                .collect::<Result<_, _>>()?,
+                .collect::<Result<_, _>>()?
         };
         let values = |metric: &Metric| {
             let [from, to] = ends.each_ref().map(|end| self.samples(end, metric));

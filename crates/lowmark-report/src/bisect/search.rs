@@ -121,9 +121,10 @@ impl Bisection {
                 }
             }
             if let [Some(with), Some(without)] = [&with, &without].map(|end| self.repeats(end)) {
-                return match with != without && self.differ(with, without) {
-                    true => Opened::Yes,
-                    false => Opened::Not,
+                return if with != without && self.differ(with, without) {
+                    Opened::Yes
+                } else {
+                    Opened::Not
                 };
             }
         }

@@ -60,9 +60,10 @@ impl Verdict {
             role,
         };
         let changes = metric.attributions.iter().map(|it| {
-            let (name, role) = match it.named {
-                true => (self.name(&it.changes), Role::Plain),
-                false => (format!("{} ?", self.name(&it.changes)), Role::Unknown),
+            let (name, role) = if it.named {
+                (self.name(&it.changes), Role::Plain)
+            } else {
+                (format!("{} ?", self.name(&it.changes)), Role::Unknown)
             };
             row(name, &it.in_order, role)
         });
@@ -363,9 +364,10 @@ fn leading(sentence: String) -> Lines {
 
 fn heading(metric: &MetricVerdict) -> String {
     let unit = &metric.metric.unit;
-    match unit.is_empty() {
-        true => metric.metric.name.clone(),
-        false => format!("{} ({unit})", metric.metric.name),
+    if unit.is_empty() {
+        metric.metric.name.clone()
+    } else {
+        format!("{} ({unit})", metric.metric.name)
     }
 }
 
@@ -375,9 +377,10 @@ fn field(effect: &Result<Effect, String>, metric: &MetricVerdict) -> Field {
         Ok(effect) => {
             let percent = percent(effect.value, metric);
             let text = signed(effect.value, metric);
-            match effect.beyond_noise {
-                true => Field::with_percent(text, percent, Role::Plain),
-                false => Field::with_percent(text, percent, Role::Unknown).noted("~"),
+            if effect.beyond_noise {
+                Field::with_percent(text, percent, Role::Plain)
+            } else {
+                Field::with_percent(text, percent, Role::Unknown).noted("~")
             }
         }
     }

@@ -50,9 +50,10 @@ impl Comparison {
         let (better, worse) = (better.count(), worse.count());
         let ([first, own], chance) = (
             [&self.columns[0].0, &self.columns[column].0],
-            match is_tested {
-                true => " beyond the noise",
-                false => "; without repeats nothing tells that from chance",
+            if is_tested {
+                " beyond the noise"
+            } else {
+                "; without repeats nothing tells that from chance"
             },
         );
         (count > 0).then(|| {

@@ -189,9 +189,10 @@ fn draw_waits(course: &Course, area: &Area<'_>, width: u32) -> Drawn {
         let y = BAR * at as i32 + BAR / 2;
         let (begin, end) = (px(bar.begin_s), px(bar.end_s).min(inner));
         let on_right = inner - end >= begin;
-        let (room, x, side) = match on_right {
-            true => (inner - end, end as i32 + MARGIN + 5, HPos::Left),
-            false => (begin, begin as i32 + MARGIN - 4, HPos::Right),
+        let (room, x, side) = if on_right {
+            (inner - end, end as i32 + MARGIN + 5, HPos::Left)
+        } else {
+            (begin, begin as i32 + MARGIN - 4, HPos::Right)
         };
         let name = fitting(&bar.name, FONT, room - 6.0);
         write(area, &name, (x, y), letters(Ink::Muted, side, VPos::Center))?;
@@ -223,19 +224,19 @@ fn reach(rows: &[IntervalRow]) -> (f64, f64) {
     sizes.sort_by(f64::total_cmp);
     let most = sizes.last().copied().unwrap_or(0.0);
     let usual = sizes.get(sizes.len() * 3 / 4).copied().unwrap_or(0.0);
-    let limit = match usual > 0.0 && most > 4.0 * usual {
-        true => 2.0 * usual,
-        false => f64::INFINITY,
+    let limit = if usual > 0.0 && most > 4.0 * usual {
+        2.0 * usual
+    } else {
+        f64::INFINITY
     };
     let least = ends.iter().copied().fold(0.0, f64::min).max(-limit);
     let most = ends.iter().copied().fold(0.0, f64::max).min(limit);
-    match most > least {
-        true => {
-            let pad = (most - least) * 0.04;
-            let low = if least < 0.0 { least - pad } else { 0.0 };
-            (low, if most > 0.0 { most + pad } else { 0.0 })
-        }
-        false => (-1.0, 1.0),
+    if most > least {
+        let pad = (most - least) * 0.04;
+        let low = if least < 0.0 { least - pad } else { 0.0 };
+        (low, if most > 0.0 { most + pad } else { 0.0 })
+    } else {
+        (-1.0, 1.0)
     }
 }
 
@@ -284,9 +285,10 @@ fn intervals(intervals: &Intervals, area: &Area<'_>, width: u32) -> Drawn {
     for (at, it) in intervals.rows.iter().enumerate() {
         let middle = row * at as i32 + if above { row * 3 / 4 } else { row / 2 };
         mark(&mut chart, it, f64::from(row * count - middle), (low, high))?;
-        let (name_y, width) = match above {
-            true => (row * at as i32 + row / 4 + 2, width as i32 - 2 * MARGIN),
-            false => (middle, width as i32),
+        let (name_y, width) = if above {
+            (row * at as i32 + row / 4 + 2, width as i32 - 2 * MARGIN)
+        } else {
+            (middle, width as i32)
         };
         let words_px = text_width(&it.words, FONT) as i32;
         let room = if above {
@@ -384,9 +386,12 @@ fn curves(curves: &Curves, area: &Area<'_>, width: u32) -> Drawn {
         .max_light_lines(0)
         .bold_line_style(Ink::Grid.color())
         .axis_style(Ink::Grid.color())
-        .y_label_formatter(&|value| match value.abs() >= 1e4 {
-            true => short(*value),
-            false => format!("{value:.digits$}"),
+        .y_label_formatter(&|value| {
+            if value.abs() >= 1e4 {
+                short(*value)
+            } else {
+                format!("{value:.digits$}")
+            }
         })
         .label_style(letters(Ink::Muted, HPos::Right, VPos::Center))
         .draw()?;

@@ -52,9 +52,10 @@ fn cell(field: Option<&Field>, align: Align, first: bool) -> Markup {
     };
     let value = field.value.trim();
     let note: String = field.note.split_whitespace().collect();
-    let (of_value, of_note) = match note.is_empty() {
-        true => (class(field.role), None),
-        false => (None, class(field.role)),
+    let (of_value, of_note) = if note.is_empty() {
+        (class(field.role), None)
+    } else {
+        (None, class(field.role))
     };
     let text = html! {
         @match of_value {

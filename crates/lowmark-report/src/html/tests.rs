@@ -184,9 +184,12 @@ fn colours(rule: &str) -> Vec<(String, [f64; 3])> {
 
 /// Relative luminance by WCAG 2.
 fn luminance(colour: [f64; 3]) -> f64 {
-    let linear = colour.map(|part| match part <= 0.04045 {
-        true => part / 12.92,
-        false => ((part + 0.055) / 1.055).powf(2.4),
+    let linear = colour.map(|part| {
+        if part <= 0.04045 {
+            part / 12.92
+        } else {
+            ((part + 0.055) / 1.055).powf(2.4)
+        }
     });
     0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 }

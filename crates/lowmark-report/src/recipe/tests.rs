@@ -67,14 +67,12 @@ fn every_recipe_is_embedded_and_fits_its_evaluation() {
             let plans = recipe.cells(&evaluation, &variant.name).expect("cells");
             let printed = plans.iter().filter(|p| p.printed).count();
             // Of an evaluation in prose the cells are the recipe's own.
-            let expected = match evaluation.tables.is_empty() {
-                true => plans.len(),
-                // What a line counts that is printed twice under one name, the source does not say.
-                false => {
-                    let rows = evaluation.tables.iter().flat_map(|table| &table.rows);
-                    let unsaid = rows.filter(|row| row.name.ends_with("(second line)"));
-                    evaluation.cell_count() - unsaid.map(|row| row.values.len()).sum::<usize>()
-                }
+            let expected = if evaluation.tables.is_empty() {
+                plans.len()
+            } else {
+                let rows = evaluation.tables.iter().flat_map(|table| &table.rows);
+                let unsaid = rows.filter(|row| row.name.ends_with("(second line)"));
+                evaluation.cell_count() - unsaid.map(|row| row.values.len()).sum::<usize>()
             };
             assert_eq!(printed, expected, "{id}");
         }

@@ -307,9 +307,10 @@ impl ReclaimFigures {
 
     fn congestion_rows(&self) -> Rows {
         let congestion = self.congestion.as_flattened();
-        match congestion.iter().all(|waits| waits.number == 0) {
-            true => Rows::new(),
-            false => self.all_congestion_rows(),
+        if congestion.iter().all(|waits| waits.number == 0) {
+            Rows::new()
+        } else {
+            self.all_congestion_rows()
         }
     }
 
@@ -338,9 +339,10 @@ impl ReclaimFigures {
     }
 
     fn writepage_rows(&self) -> Rows {
-        match self.writes.iter().all(|writes| writes.total() == 0) {
-            true => Rows::new(),
-            false => self.all_writepage_rows(),
+        if self.writes.iter().all(|writes| writes.total() == 0) {
+            Rows::new()
+        } else {
+            self.all_writepage_rows()
         }
     }
 

@@ -54,9 +54,10 @@ impl Reproduction {
         });
         let parts = [commit, part("subject").cloned(), part("author").cloned()];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        match parts.is_empty() {
-            true => String::new(),
-            false => format!("Published: {}.\n\n", parts.join(", ")),
+        if parts.is_empty() {
+            String::new()
+        } else {
+            format!("Published: {}.\n\n", parts.join(", "))
         }
     }
 
@@ -73,9 +74,10 @@ impl Reproduction {
                 .filter(|fitted| fitted.machine == *name)
                 .map(|f| format!("`{}` to {}", f.constant, code(&f.to.join(", "))))
                 .collect();
-            text += &match own.is_empty() {
-                true => "  Nothing of it was fitted to these figures.\n".to_owned(),
-                false => format!("  Fitted to these figures: {}.\n", own.join("; ")),
+            text += &if own.is_empty() {
+                "  Nothing of it was fitted to these figures.\n".to_owned()
+            } else {
+                format!("  Fitted to these figures: {}.\n", own.join("; "))
             };
         }
         text + "\n"

@@ -61,15 +61,16 @@ impl Reproduction {
     /// What came of it.
     fn answer(&self) -> String {
         let claims = &self.summary.claims;
-        match self.is_judged() {
-            false => "This variant judges no claim.".to_owned(),
-            true => format!(
+        if !self.is_judged() {
+            "This variant judges no claim.".to_owned()
+        } else {
+            format!(
                 "{} of {} claims that count are borne out, {} contradicted; {}.",
                 claims.borne_out,
                 claims.count,
                 claims.contradicted,
                 self.verdict().1
-            ),
+            )
         }
     }
 

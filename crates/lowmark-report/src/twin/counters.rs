@@ -113,9 +113,10 @@ pub(super) fn group_value(name: &str, run: &Recording) -> Option<u64> {
 
 /// The name of a metric without the group.
 pub(super) fn own_name(metric: &str) -> &str {
-    match metric.starts_with(CGROUP) {
-        true => metric.rsplit('/').next().unwrap_or(metric),
-        false => metric,
+    if metric.starts_with(CGROUP) {
+        metric.rsplit('/').next().unwrap_or(metric)
+    } else {
+        metric
     }
 }
 

@@ -116,9 +116,10 @@ impl Effects {
         }
         for effect in self.effects.iter().filter(|effect| !effect.size) {
             let [from, to] = &effect.values;
-            let (right, role) = match effect.sign {
-                true => ("right", Role::Unknown),
-                false => ("wrong", Role::Bad),
+            let (right, role) = if effect.sign {
+                ("right", Role::Unknown)
+            } else {
+                ("wrong", Role::Bad)
             };
             let what = format!("{} {from} to {to}: {}", effect.knob, effect.load);
             let figures = effect.kernel.iter().chain(&effect.model);

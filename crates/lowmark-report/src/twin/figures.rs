@@ -41,10 +41,12 @@ impl Range {
 
     /// From the least to the greatest, as a part of the median.
     pub fn spread(&self) -> f64 {
-        match self.median > 0.0 {
-            true => (self.max - self.min) / self.median,
-            false if self.max > 0.0 => f64::INFINITY,
-            false => 0.0,
+        if self.median > 0.0 {
+            (self.max - self.min) / self.median
+        } else if self.max > 0.0 {
+            f64::INFINITY
+        } else {
+            0.0
         }
     }
 }
@@ -137,9 +139,10 @@ impl Metric {
             None => error(model.median, range.median),
             Some([low, high]) => {
                 let errors = [low, high].map(|group| error(model.median, group.median));
-                match errors[0].abs() <= errors[1].abs() {
-                    true => errors[0],
-                    false => errors[1],
+                if errors[0].abs() <= errors[1].abs() {
+                    errors[0]
+                } else {
+                    errors[1]
                 }
             }
         });
@@ -176,12 +179,11 @@ impl Metric {
             return false;
         };
         let inside = (self.kernel.min..=self.kernel.max).contains(&model);
-        match self.repeats() {
-            true => self.error.abs() <= REPEATS,
-            false => {
-                let median = self.kernel.median;
-                inside || (model <= median * FACTOR && model * FACTOR >= median)
-            }
+        if self.repeats() {
+            self.error.abs() <= REPEATS
+        } else {
+            let median = self.kernel.median;
+            inside || (model <= median * FACTOR && model * FACTOR >= median)
         }
     }
 }

@@ -142,9 +142,10 @@ pub(super) fn write(series: &[Both], attempts: &[Attempts], section: &mut Sectio
             side(&of.kernel),
             side(&of.model),
             of.points,
-            match of.near {
-                true => "within tolerance",
-                false => "beyond tolerance",
+            if of.near {
+                "within tolerance"
+            } else {
+                "beyond tolerance"
             }
         ));
     }

@@ -200,9 +200,10 @@ fn error_row(metric: &Metric) -> IntervalRow {
         value: 100.0 * metric.error,
         interval: around.map(|model| [part(model.min), part(model.max)]),
         words: format!("{:+.1}%", 100.0 * metric.error),
-        role: match metric.holds() {
-            true => Role::Good,
-            false => Role::Bad,
+        role: if metric.holds() {
+            Role::Good
+        } else {
+            Role::Bad
         },
     }
 }

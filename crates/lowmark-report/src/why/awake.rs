@@ -31,11 +31,11 @@ fn few(pages: u64) -> u64 {
 impl Awake {
     /// Total up to a time, ns.
     pub(super) fn until(&self, time_ns: u64) -> u64 {
-        match self.awake.is_empty() {
-            true => self.total_ns,
-            false => self
-                .total_ns
-                .saturating_add(time_ns.saturating_sub(self.since_ns)),
+        if self.awake.is_empty() {
+            self.total_ns
+        } else {
+            self.total_ns
+                .saturating_add(time_ns.saturating_sub(self.since_ns))
         }
     }
 

@@ -87,9 +87,10 @@ impl Evidence {
             inflow,
             split,
             residual,
-            span_ns: match is_window {
-                true => span,
-                false => surroundings.elapsed_ns.unwrap_or(span),
+            span_ns: if is_window {
+                span
+            } else {
+                surroundings.elapsed_ns.unwrap_or(span)
             },
             kswapd_awake_ns: report.kswapd_awake_ns,
             burst_ns: surroundings.managed.map_or(0, |pages| {

@@ -52,9 +52,10 @@ impl CounterSeries {
         let (passed, all) = (u128::from(time_ns - from), u128::from(to - from));
         let moved = u128::from(before.abs_diff(next)) * passed / all.max(1);
         let moved = u64::try_from(moved).unwrap_or(u64::MAX);
-        Some(match next >= before {
-            true => before.saturating_add(moved),
-            false => before.saturating_sub(moved),
+        Some(if next >= before {
+            before.saturating_add(moved)
+        } else {
+            before.saturating_sub(moved)
         })
     }
 

@@ -379,9 +379,10 @@ impl WhyReport {
         let order = order_of(event);
         let request = Request::of_order(order, event.get(Field::GfpFlags));
         let block = matches!(request, Request::Huge | Request::Block);
-        match order > COSTLY_ORDER && block {
-            true => Limit::Fragmentation,
-            false => Limit::Global,
+        if order > COSTLY_ORDER && block {
+            Limit::Fragmentation
+        } else {
+            Limit::Global
         }
     }
 

@@ -97,14 +97,16 @@ impl Split {
                 self.file_ns = self.file_ns.saturating_add(read);
             }
             let user = time(Request::User);
-            let shared = match files_told {
-                true => self.shared(user, anon),
-                false => false,
+            let shared = if files_told {
+                self.shared(user, anon)
+            } else {
+                false
             };
             if !shared && !self.shared(user, parts) {
-                let unclear = match files_told || limit == Limit::Global {
-                    true => &mut self.anon_ns,
-                    false => &mut self.any_ns,
+                let unclear = if files_told || limit == Limit::Global {
+                    &mut self.anon_ns
+                } else {
+                    &mut self.any_ns
                 };
                 *unclear = unclear.saturating_add(user);
             }

@@ -159,9 +159,10 @@ impl Answer {
 
     fn fault_lines(&self) -> Section<'static> {
         let lines = self.faults.iter().map(|(fault, known)| {
-            let whose = match known {
-                true => "this kernel has it",
-                false => "the kernel's version is not known",
+            let whose = if *known {
+                "this kernel has it"
+            } else {
+                "the kernel's version is not known"
             };
             let text = format!(
                 "{}: {} Kernels {} to before {}; {whose}. What helps: {}.",

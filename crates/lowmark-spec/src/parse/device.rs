@@ -361,13 +361,14 @@ fn write_errors(node: &Node, scope: &Scope<'_>) -> Result<WriteErrors> {
 /// A part in percent.
 fn percent(scope: &Scope<'_>, node: &Node) -> Result<u64> {
     let value = scope.count(node)?;
-    match value <= 100 {
-        true => Ok(value),
-        false => Err(Problem::new(
+    if value <= 100 {
+        Ok(value)
+    } else {
+        Err(Problem::new(
             node.span,
             format!("expected a percentage from 0 to 100, found {value}"),
             "write a part of the dirty threshold in percent",
-        )),
+        ))
     }
 }
 

@@ -108,8 +108,9 @@ pub(crate) fn quoted(text: &str) -> String {
 /// A key of a TOML table. One with a dot in it is quoted: it is not that of a table in the table.
 pub(crate) fn key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    match !name.is_empty() && name.chars().all(bare) {
-        true => name.to_owned(),
-        false => quoted(name),
+    if !name.is_empty() && name.chars().all(bare) {
+        name.to_owned()
+    } else {
+        quoted(name)
     }
 }

@@ -272,9 +272,10 @@ pub(crate) fn measured_alike(
         let unit = written.trim_start_matches(digits);
         let alone = unit.len() < written.len() && unit.bytes().all(|b| b.is_ascii_alphabetic());
         let number = text_of(set);
-        let help = match alone && number.chars().all(digits) {
-            true => format!("write {number}{unit}"),
-            false => format!("write it with its unit, as {}", of_file.written()),
+        let help = if alone && number.chars().all(digits) {
+            format!("write {number}{unit}")
+        } else {
+            format!("write it with its unit, as {}", of_file.written())
         };
         return wrong(value.unit.name(), help);
     }

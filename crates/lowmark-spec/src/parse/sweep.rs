@@ -150,9 +150,10 @@ impl<'t> Reader<'t> {
             }
             values.push(value.to_owned());
         }
-        match values.len() > VALUES_MAX {
-            true => Err(self.wrong(range, "at most 1000 values", "shorten the list")),
-            false => Ok(values),
+        if values.len() > VALUES_MAX {
+            Err(self.wrong(range, "at most 1000 values", "shorten the list"))
+        } else {
+            Ok(values)
         }
     }
 

@@ -60,9 +60,10 @@ impl<'m> Writer<'m> {
     pub(super) fn list<T>(&mut self, name: &str, fields: &[Field<T>], items: &[T], default: &T) {
         let place = self.place(name);
         // `[fitted]` finds fields of a table, not those of a list of one table.
-        let header = match items.len() == 1 && place.has_fitted() {
-            true => format!("[{name}]"),
-            false => format!("[[{name}]]"),
+        let header = if items.len() == 1 && place.has_fitted() {
+            format!("[{name}]")
+        } else {
+            format!("[[{name}]]")
         };
         for item in items {
             self.section(&header, &lines(fields, item, default, &place));

@@ -53,9 +53,10 @@ impl Draft {
     /// Adds a task.
     pub(super) fn task(&mut self, class: Class, share: Share, stream: &mut Stream) {
         let name = NAMES[self.titles.len() % NAMES.len()];
-        let processes = match once_in(3, stream) {
-            true => stream.between(2, 3),
-            false => 1,
+        let processes = if once_in(3, stream) {
+            stream.between(2, 3)
+        } else {
+            1
         };
         let mut run = Vec::new();
         if share.two_nodes && once_in(2, stream) {
@@ -163,9 +164,10 @@ impl Task {
         run.push(format!(
             "{{ map = \"m\", kind = \"{kind}\", size = \"{mb}M\" }}"
         ));
-        run.push(match once_in(4, stream) {
-            true => "{ memset = \"m\" }".into(),
-            false => "{ touch = \"m\", access = \"write\" }".into(),
+        run.push(if once_in(4, stream) {
+            "{ memset = \"m\" }".into()
+        } else {
+            "{ touch = \"m\", access = \"write\" }".into()
         });
         self.meet(run, stream);
         let access = one_of(["read", "write", "write"], stream);
@@ -199,21 +201,19 @@ impl Task {
         ];
         let part = (mb / stream.between(2, 6)).max(1);
         let offset = stream.between(0, mb - part);
-        run.push(match once_in(4, stream) {
-            true => "{ punch = \"m\", length = \"1M\", every = \"2M\" }".into(),
-            false => format!(
-                "{{ advise = \"m\", advice = \"{}\", offset = \"{offset}M\", length = \"{part}M\" }}",
-                one_of(advice, stream)
-            ),
-        });
+        run.push(if once_in(4, stream) { "{ punch = \"m\", length = \"1M\", every = \"2M\" }".into() } else { format!(
+            "{{ advise = \"m\", advice = \"{}\", offset = \"{offset}M\", length = \"{part}M\" }}",
+            one_of(advice, stream)
+        ) });
     }
 
     fn mapped(&self, run: &mut Vec<String>, files: &mut String, stream: &mut Stream) -> String {
         let mb = self.mb;
         *files += &self.file("random", mb, "");
-        let advice = match once_in(3, stream) {
-            true => one_of(["random", "sequential"], stream),
-            false => "normal",
+        let advice = if once_in(3, stream) {
+            one_of(["random", "sequential"], stream)
+        } else {
+            "normal"
         };
         let private = once_in(3, stream);
         let kind = if private {
@@ -231,19 +231,19 @@ impl Task {
         self.meet(run, stream);
         // Without readahead every page is a request of its own.
         let whole_is_cheap = advice != "random" && mb <= 220;
-        let access = match !private && once_in(4, stream) {
-            true => "write",
-            false => "read",
+        let access = if !private && once_in(4, stream) {
+            "write"
+        } else {
+            "read"
         };
-        let how = match whole_is_cheap && once_in(2, stream) {
-            true => {
-                let passes = stream.between(1, 2);
-                run.push(format!(
-                    "{{ touch = \"m\", access = \"{access}\", passes = {passes} }}"
-                ));
-                "goes through"
-            }
-            false => self.places(access, mb, run, stream),
+        let how = if whole_is_cheap && once_in(2, stream) {
+            let passes = stream.between(1, 2);
+            run.push(format!(
+                "{{ touch = \"m\", access = \"{access}\", passes = {passes} }}"
+            ));
+            "goes through"
+        } else {
+            self.places(access, mb, run, stream)
         };
         format!("{how} a mapped file of {mb} MB")
     }
@@ -286,9 +286,10 @@ impl Task {
         let what = match stream.below(4) {
             0 => {
                 *files += &section(mb, false);
-                let rate = match once_in(3, stream) {
-                    true => format!(", rate = \"{}M/s\"", stream.between(20, 80)),
-                    false => String::new(),
+                let rate = if once_in(3, stream) {
+                    format!(", rate = \"{}M/s\"", stream.between(20, 80))
+                } else {
+                    String::new()
                 };
                 run.push(format!(
                     "{{ write = \"{here}\", block = \"{block}K\"{rate} }}"
@@ -354,15 +355,14 @@ impl Task {
         run: &mut Vec<String>,
         stream: &mut Stream,
     ) -> &'static str {
-        match once_in(2, stream) {
-            true => {
-                let (order, passes) = (one_of(WHOLE, stream), stream.between(1, 2));
-                run.push(format!(
-                    "{{ touch = \"m\", access = \"{access}\", order = \"{order}\", passes = {passes} }}"
-                ));
-                "goes through"
-            }
-            false => self.places(access, mb, run, stream),
+        if once_in(2, stream) {
+            let (order, passes) = (one_of(WHOLE, stream), stream.between(1, 2));
+            run.push(format!(
+                "{{ touch = \"m\", access = \"{access}\", order = \"{order}\", passes = {passes} }}"
+            ));
+            "goes through"
+        } else {
+            self.places(access, mb, run, stream)
         }
     }
 

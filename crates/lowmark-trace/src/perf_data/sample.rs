@@ -81,13 +81,12 @@ impl SampleLayout {
         if self.has(CALLCHAIN) {
             at = skip_words(at, endian.u64(body, at)?.checked_add(1)?)?;
         }
-        let raw = match self.has(RAW) {
-            true => {
-                let start = at.checked_add(4)?;
-                let size = endian.u32(body, at)? as usize;
-                Some(body.get(start..start.checked_add(size)?)?)
-            }
-            false => None,
+        let raw = if self.has(RAW) {
+            let start = at.checked_add(4)?;
+            let size = endian.u32(body, at)? as usize;
+            Some(body.get(start..start.checked_add(size)?)?)
+        } else {
+            None
         };
         let u64_at = |at: Option<usize>| at.map_or(Some(None), |at| endian.u64(body, at).map(Some));
         Some(Sample {

@@ -64,9 +64,10 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         ));
     }
     let source = Path::new(&args.source);
-    let recording = match source.is_dir() {
-        true => Some(Recording::read(source).into_diagnostic()?),
-        false => None,
+    let recording = if source.is_dir() {
+        Some(Recording::read(source).into_diagnostic()?)
+    } else {
+        None
     };
     let mut options = Options::new(env!("CARGO_PKG_VERSION"));
     options.any_comm = recording.is_none();

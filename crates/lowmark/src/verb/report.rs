@@ -233,9 +233,10 @@ impl Read {
     /// The report as JSON, with what it says of dirty throttling, what was left out and what the counters of a host say,
     /// if that is anything.
     fn json(&self) -> serde_json::Value {
-        let mut document = match self.has_events() {
-            true => self.figures.json(),
-            false => serde_json::json!({}),
+        let mut document = if self.has_events() {
+            self.figures.json()
+        } else {
+            serde_json::json!({})
         };
         if let Some(fields) = document.as_object_mut()
             && let Some(host) = &self.host

@@ -135,9 +135,10 @@ fn all(args: &Args) -> miette::Result<u8> {
     let mut status = 0;
     for entry in &index {
         let run = recipe::ids().any(|id| id == entry.id);
-        let result = match run {
-            true => reproduce(&entry.id, args)?,
-            false => not_run(entry)?,
+        let result = if run {
+            reproduce(&entry.id, args)?
+        } else {
+            not_run(entry)?
         };
         rows.push(Row::new(entry, &result, run));
         if !run {
@@ -238,9 +239,10 @@ fn reproduce(id: &str, args: &Args) -> miette::Result<Reproduction> {
     let result = Reproduction::new(&evaluation, Some(&recipe), &values)
         .of_variant(variant)
         .on_machines(machines, fitted);
-    Ok(match args.tables.is_empty() {
-        true => result,
-        false => result.of_what_was_run(),
+    Ok(if args.tables.is_empty() {
+        result
+    } else {
+        result.of_what_was_run()
     })
 }
 

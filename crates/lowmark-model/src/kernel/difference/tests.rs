@@ -87,9 +87,12 @@ fn alterations_lead_from_one_release_to_the_other() {
             }
             let between = difference.spec(&prefix(&difference, length));
             let between = Kernel::resolve(&between.expect("a release")).expect("a kernel");
-            let expected = releases.iter().rev().find(|release| match from < to {
-                true => **release < row(length),
-                false => **release < row(length - 1),
+            let expected = releases.iter().rev().find(|release| {
+                if from < to {
+                    **release < row(length)
+                } else {
+                    **release < row(length - 1)
+                }
             });
             let own = Kernel::released(*expected.expect("a release"));
             let rows_left_out = difference.left_out();

@@ -129,9 +129,10 @@ impl Mm {
             if !page.is_free_block(order) {
                 break;
             }
-            match page.is_on_list_of(list) {
-                true => zone.free_area[list as usize][order].remove(&mut self.pages, buddy),
-                false => zone.take_buddy(&mut self.pages, buddy, order, list),
+            if page.is_on_list_of(list) {
+                zone.free_area[list as usize][order].remove(&mut self.pages, buddy)
+            } else {
+                zone.take_buddy(&mut self.pages, buddy, order, list)
             }
             pfn &= buddy;
             order += 1;
@@ -154,9 +155,10 @@ impl Mm {
     /// (`__GFP_THISNODE`).
     pub(crate) fn zonelist(&self, gfp: Gfp) -> &[ZoneId] {
         let node = &self.nodes[gfp.node];
-        match gfp.has(gfp::THISNODE) {
-            true => &node.zonelist[..node.zones.len()],
-            false => &node.zonelist,
+        if gfp.has(gfp::THISNODE) {
+            &node.zonelist[..node.zones.len()]
+        } else {
+            &node.zonelist
         }
     }
 

@@ -138,9 +138,10 @@ impl Pcp {
     /// `pcp_allowed_order`: whether blocks of an order are on the lists.
     #[inline]
     pub(super) fn has_list(&self, order: usize) -> bool {
-        match self.pages_alone {
-            true => order == 0,
-            false => LIST_ORDERS.contains(&order),
+        if self.pages_alone {
+            order == 0
+        } else {
+            LIST_ORDERS.contains(&order)
         }
     }
 
@@ -169,13 +170,15 @@ impl Pcp {
 
     /// `nr_pcp_alloc`: blocks to fill the list with.
     fn blocks_to_fill(&mut self, cpu: usize, order: usize) -> u32 {
-        let pages = match self.tuned() {
-            true => self.pages_to_fill(cpu, order),
-            false => self.batch,
+        let pages = if self.tuned() {
+            self.pages_to_fill(cpu, order)
+        } else {
+            self.batch
         };
-        match order > 0 && pages > 1 {
-            true => (pages >> order).max(2),
-            false => pages,
+        if order > 0 && pages > 1 {
+            (pages >> order).max(2)
+        } else {
+            pages
         }
     }
 
@@ -208,9 +211,10 @@ impl Pcp {
             return if list.count >= list.high { batch } else { 0 };
         }
         list.alloc_factor >>= 1;
-        let in_a_row = match tuned {
-            true => list.freed_high && list.freed >= batch + self.high_min / 2,
-            false => list.freed > 0,
+        let in_a_row = if tuned {
+            list.freed_high && list.freed >= batch + self.high_min / 2
+        } else {
+            list.freed > 0
         };
         let small = (1..=PAGE_ALLOC_COSTLY_ORDER).contains(&order);
         list.freed_high = small;
@@ -254,9 +258,10 @@ impl Pcp {
         let list = &mut self.lists[cpu];
         let freed = list.freed.max(batch);
         if low == most {
-            return match self.reclaim_active {
-                true => list.high.min(batch << 2),
-                false => list.high,
+            return if self.reclaim_active {
+                list.high.min(batch << 2)
+            } else {
+                list.high
             };
         }
         let high = list.high;
@@ -372,9 +377,10 @@ impl Mm {
 
     /// A list is too long.
     fn give_back(&mut self, zone: ZoneId, count: u32, first: usize) {
-        match self.zones[zone].pcp.pages_alone {
-            true => self.free_pages_in_turn(zone, count),
-            false => self.free_pcppages_bulk(zone, self.cpu, count, first),
+        if self.zones[zone].pcp.pages_alone {
+            self.free_pages_in_turn(zone, count)
+        } else {
+            self.free_pcppages_bulk(zone, self.cpu, count, first)
         }
         let zone = &mut self.zones[zone];
         let enough = zone.mark(Mark::High) + zone.lowmem_reserve[ZoneType::High as usize];

@@ -138,15 +138,14 @@ mod tests {
         for _ in 0..5000 {
             let bits = [2, 6, 9, 13, 22][stream.below(5) as usize];
             let leaf = stream.below(1 << bits) as u32;
-            match leaves.remove(&leaf) {
-                true => freed += nodes.remove(leaf).len(),
-                false => {
-                    leaves.insert(leaf);
-                    nodes.add(leaf, || {
-                        allocated += 1;
-                        allocated
-                    });
-                }
+            if leaves.remove(&leaf) {
+                freed += nodes.remove(leaf).len()
+            } else {
+                leaves.insert(leaf);
+                nodes.add(leaf, || {
+                    allocated += 1;
+                    allocated
+                });
             }
             let highest = leaves.last().copied().unwrap_or(0);
             let levels = (0..).take_while(|&level| level == 0 || highest >> (6 * (level - 1)) > 0);

@@ -137,9 +137,10 @@ impl CompactControl {
             _ => known.cached_free_pfn,
         };
         let by_lists = rules.compact_scan == CompactScan::FreeLists;
-        let whole_zone = match by_lists && !all {
-            true => migrate_pfn <= known.init_migrate_pfn,
-            false => migrate_pfn == zone.start,
+        let whole_zone = if by_lists && !all {
+            migrate_pfn <= known.init_migrate_pfn
+        } else {
+            migrate_pfn == zone.start
         };
         let [quick, steady] = known.cached_migrate_pfn;
         let keeps_together = by_lists && asked.mode.is_async() && quick == steady;

@@ -13,9 +13,10 @@ impl World {
         if !self.trace.enabled() {
             return;
         }
-        let mode = self.trace.name(match cc.asked.mode.is_async() {
-            true => "async",
-            false => "sync",
+        let mode = self.trace.name(if cc.asked.mode.is_async() {
+            "async"
+        } else {
+            "sync"
         });
         let has_block = success_name(&cc.rules);
         let status = result.map(|result| self.trace.name(result_name(result, has_block)));
@@ -62,9 +63,10 @@ impl World {
             return;
         }
         let reason = self.trace.name("compaction");
-        let mode = self.trace.name(match cc.asked.mode.is_async() {
-            true => "MIGRATE_ASYNC",
-            false => "MIGRATE_SYNC_LIGHT",
+        let mode = self.trace.name(if cc.asked.mode.is_async() {
+            "MIGRATE_ASYNC"
+        } else {
+            "MIGRATE_SYNC_LIGHT"
         });
         let kind = match done {
             None => Kind::MigratePagesStart,

@@ -31,11 +31,10 @@ impl Zone {
         let page = &pages[block];
         let free = page.has(flag::BUDDY) && page.order() >= PAGEBLOCK_ORDER;
         let list = self.pageblock_type(block);
-        match free {
-            true => {
-                cc.rules.compact_scan == CompactScan::WholeBlocks && list != MigrateType::HighAtomic
-            }
-            false => cc.asked.mode == Mode::Full || list == MigrateType::Movable,
+        if free {
+            cc.rules.compact_scan == CompactScan::WholeBlocks && list != MigrateType::HighAtomic
+        } else {
+            cc.asked.mode == Mode::Full || list == MigrateType::Movable
         }
     }
 }
@@ -58,9 +57,10 @@ impl Mm {
         let mut block = pageblock_start(at);
         let low = pageblock_start(cc.migrate_pfn) + PAGEBLOCK_PAGES;
         // A task that may not wait looks at every 32nd frame until there is something.
-        let mut stride = match cc.scans_free_lists() && cc.asked.mode.is_async() {
-            true => COMPACT_CLUSTER_MAX as Pfn,
-            false => 1,
+        let mut stride = if cc.scans_free_lists() && cc.asked.mode.is_async() {
+            COMPACT_CLUSTER_MAX as Pfn
+        } else {
+            1
         };
         while block >= low {
             let end = (block + PAGEBLOCK_PAGES).min(self.zones[cc.zone].end());
@@ -114,10 +114,7 @@ impl Mm {
         }
         let first = self.zones[cc.zone].start;
         let met = block < low && cc.freepages.is_empty();
-        cc.free_pfn = match met {
-            true => block.max(first),
-            false => high,
-        };
+        cc.free_pfn = if met { block.max(first) } else { high };
         if cc.rules.compact_start == CompactStart::LastFree {
             let zone = &mut self.zones[cc.zone];
             let last = zone.last_pageblock();
@@ -136,9 +133,10 @@ impl Mm {
         }
         let zone = &mut self.zones[cc.zone];
         *zone.skips(block) = true;
-        let from = match fast {
-            true => block.saturating_sub(PAGEBLOCK_PAGES),
-            false => block,
+        let from = if fast {
+            block.saturating_sub(PAGEBLOCK_PAGES)
+        } else {
+            block
         };
         let cached = &mut zone.compaction.cached_free_pfn;
         *cached = (*cached).min(from);
@@ -200,9 +198,10 @@ impl Mm {
         let begins = cc.free_pfn >= self.zones[cc.zone].compaction.init_free_pfn;
         let before = (cc.total_free_scanned, cc.freepages.len());
         let mut search = FastSearch {
-            limit: match begins {
-                true => PAGEBLOCK_PAGES / 2,
-                false => (cc.freelist_scan_limit() >> 1).max(1),
+            limit: if begins {
+                PAGEBLOCK_PAGES / 2
+            } else {
+                (cc.freelist_scan_limit() >> 1).max(1)
             },
             low: pageblock_start(cc.free_pfn - (distance >> 2)),
             min: pageblock_start(cc.free_pfn - (distance >> 1)),
@@ -236,9 +235,10 @@ impl Mm {
             if begins {
                 // A task that wants a block for itself goes on in the middle at the worst.
                 let highest = search.highest >= search.min;
-                let from = match highest {
-                    true => Some(search.highest),
-                    false => cc.asked.mode.is_direct().then_some(search.min),
+                let from = if highest {
+                    Some(search.highest)
+                } else {
+                    cc.asked.mode.is_direct().then_some(search.min)
                 };
                 cc.free_pfn = from.unwrap_or(cc.free_pfn);
                 found = from;

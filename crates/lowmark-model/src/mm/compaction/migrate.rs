@@ -54,9 +54,10 @@ impl Mm {
 
     /// Calls `f` for every PTE that maps a page.
     fn for_each_pte(&mut self, pfn: Pfn, page: Page, mut f: impl FnMut(&mut Pte)) {
-        match page.is_anon() {
-            true => f(self.anon_pte(page)),
-            false => self.for_each_shared_pte(pfn, page, f),
+        if page.is_anon() {
+            f(self.anon_pte(page))
+        } else {
+            self.for_each_shared_pte(pfn, page, f)
         }
     }
 

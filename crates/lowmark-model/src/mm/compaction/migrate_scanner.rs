@@ -94,9 +94,10 @@ impl Mm {
         }
         let limit = u64::from(cc.freelist_scan_limit());
         let distance = cc.free_pfn.saturating_sub(pfn) >> 1;
-        let distance = match pfn == zone.start {
-            true => distance,
-            false => distance >> 2,
+        let distance = if pfn == zone.start {
+            distance
+        } else {
+            distance >> 2
         };
         let high = pageblock_start(pfn + distance);
         let mut scanned = 0;

@@ -227,9 +227,10 @@ impl World {
                 (looked, looked && zone.compacted(cc, order))
             }
         };
-        match reached {
-            true => (CompactResult::Success, looked),
-            false => (CompactResult::Continue, looked),
+        if reached {
+            (CompactResult::Success, looked)
+        } else {
+            (CompactResult::Continue, looked)
         }
     }
 
@@ -275,9 +276,10 @@ impl CompactControl {
     /// The scanners have met. From 4.7 on it counts whether the pass has seen all of the zone (c8f7de0bfae3).
     fn complete(&self) -> CompactResult {
         let told_apart = self.rules.compact_retry != CompactRetry::Never;
-        match self.whole_zone || !told_apart {
-            true => CompactResult::Complete,
-            false => CompactResult::PartialSkipped,
+        if self.whole_zone || !told_apart {
+            CompactResult::Complete
+        } else {
+            CompactResult::PartialSkipped
         }
     }
 }

@@ -77,9 +77,10 @@ impl Mm {
         let has_block = rule == CompactSuitable::RoomFirst
             && index == -1000
             && zone.watermark_ok(order, room, class);
-        match has_block {
-            true => (Suitable::HasBlock, true),
-            false => (Suitable::Fragmented, true),
+        if has_block {
+            (Suitable::HasBlock, true)
+        } else {
+            (Suitable::Fragmented, true)
         }
     }
 
@@ -87,9 +88,10 @@ impl Mm {
     /// free?
     pub(in crate::mm) fn room_could_be_made(&self, gfp: Gfp, order: usize) -> bool {
         let swap = self.swap.free_slots() > 0;
-        let room = match order > PAGE_ALLOC_COSTLY_ORDER {
-            true => Mark::Low,
-            false => Mark::Min,
+        let room = if order > PAGE_ALLOC_COSTLY_ORDER {
+            Mark::Low
+        } else {
+            Mark::Min
         };
         let gap = compact_gap(order);
         let zonelist = self.zonelist(gfp).iter();
@@ -132,9 +134,10 @@ impl Mm {
 
     /// `compaction_defer_reset` of a zone, by a task that has allocated a block or has not yet.
     pub(in crate::mm) fn compaction_defer_reset(&mut self, zone: ZoneId, order: usize, has: bool) {
-        match has {
-            true => self.zones[zone].compaction_succeeded(order),
-            false => self.zones[zone].compaction_defer_reset(order),
+        if has {
+            self.zones[zone].compaction_succeeded(order)
+        } else {
+            self.zones[zone].compaction_defer_reset(order)
         }
         self.tell_deferral(Kind::DeferReset, zone, order);
     }

@@ -66,9 +66,10 @@ impl Mm {
         let mapped = pte.frame() == Some(pfn);
         *pte = Pte::mapped(pfn, write, write);
         self.pages[pfn].mapcount += u16::from(!mapped);
-        match write {
-            true => Step::Dirtied { cost },
-            false => Step::Done { cost },
+        if write {
+            Step::Dirtied { cost }
+        } else {
+            Step::Done { cost }
         }
     }
 
@@ -215,9 +216,10 @@ impl World {
         pfn: Pfn,
         page: &mut Option<Pfn>,
     ) -> Step {
-        match fault.shared {
-            true => self.map_file_page(fault, pfn, page),
-            false => self.copy_on_write(fault, page),
+        if fault.shared {
+            self.map_file_page(fault, pfn, page)
+        } else {
+            self.copy_on_write(fault, page)
         }
     }
 
@@ -270,9 +272,10 @@ pub(super) async fn read_missing(
         Plan::Alone => {}
     }
     let missing = sys.world().mm.inodes[inode].pages.page(offset).is_none();
-    match missing {
-        true => page_cache_read(sys, inode, offset, gfp).await,
-        false => Ok(()),
+    if missing {
+        page_cache_read(sys, inode, offset, gfp).await
+    } else {
+        Ok(())
     }
 }
 

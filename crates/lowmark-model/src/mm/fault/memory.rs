@@ -515,9 +515,10 @@ impl World {
         let mut page = |gfp| self.alloc_page_fast(gfp).expect("most of memory is free");
         let frames: Vec<Pfn> = (0..pages).map(|_| page(Gfp::user(node))).collect();
         let tables = (0..pages.div_ceil(512)).map(|_| page(Gfp::kernel(node)));
-        let pmds = match counted {
-            true => tables.map(|page| Pmd::table(Some(page))).collect(),
-            false => Vec::new(),
+        let pmds = if counted {
+            tables.map(|page| Pmd::table(Some(page))).collect()
+        } else {
+            Vec::new()
         };
         let vma = self.mm.vmas.len() as u32;
         let first = self.mm.mappings.add(vma, u64::from(pages));

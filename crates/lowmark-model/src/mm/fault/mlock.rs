@@ -67,15 +67,12 @@ impl Mm {
             let (vma, index) = self.mappings.of(page.owner);
             return self.vmas[vma].parts.at(index as u32).locked;
         }
-        let (mappers, index) = match page.has(flag::SWAPBACKED) {
-            true => {
-                let (object, index) = self.mappings.of(page.owner);
-                (&self.shmem[object].mappers, index)
-            }
-            false => {
-                let (inode, index) = self.file_of(&page);
-                (&self.inodes[inode].mappers, index as usize)
-            }
+        let (mappers, index) = if page.has(flag::SWAPBACKED) {
+            let (object, index) = self.mappings.of(page.owner);
+            (&self.shmem[object].mappers, index)
+        } else {
+            let (inode, index) = self.file_of(&page);
+            (&self.inodes[inode].mappers, index as usize)
         };
         mappers.iter().any(|&vma| {
             let region = &self.vmas[vma as usize];

@@ -72,9 +72,10 @@ impl Parts {
     /// The part that a page is in.
     #[inline]
     pub(crate) fn at(&self, page: u32) -> Part {
-        match self.later.is_empty() {
-            true => self.first,
-            false => self.number(self.after(page)),
+        if self.later.is_empty() {
+            self.first
+        } else {
+            self.number(self.after(page))
         }
     }
 
@@ -115,9 +116,10 @@ impl Parts {
             return;
         }
         let begin = self.split(range.start);
-        let end = match range.end < pages {
-            true => self.split(range.end),
-            false => self.later.len() + 1,
+        let end = if range.end < pages {
+            self.split(range.end)
+        } else {
+            self.later.len() + 1
         };
         for number in begin..end {
             let part = match number.checked_sub(1) {

@@ -73,9 +73,10 @@ impl Mm {
 
     /// The directory of a region of so many pages, nothing mapped yet; an empty list where it does not matter.
     pub(crate) fn no_tables(&self, pages: usize) -> Vec<Pmd> {
-        match self.has_table_pages() || self.huge.is_on() {
-            true => vec![Pmd::NONE; pages.div_ceil(HPAGE_PMD_NR as usize)],
-            false => Vec::new(),
+        if self.has_table_pages() || self.huge.is_on() {
+            vec![Pmd::NONE; pages.div_ceil(HPAGE_PMD_NR as usize)]
+        } else {
+            Vec::new()
         }
     }
 

@@ -60,10 +60,12 @@ impl Mm {
     #[inline]
     pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> References {
         let page = self.pages[pfn];
-        match page.is_mapped() {
-            _ if page.order() > 0 => self.large_folio_referenced(pfn),
-            true => self.mapped_page_referenced(pfn, page),
-            false => References::default(),
+        if page.order() > 0 {
+            self.large_folio_referenced(pfn)
+        } else if page.is_mapped() {
+            self.mapped_page_referenced(pfn, page)
+        } else {
+            References::default()
         }
     }
 

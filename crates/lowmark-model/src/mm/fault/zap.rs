@@ -16,9 +16,10 @@ impl Mm {
         let pages = region.pages();
         let unmap = |part: &mut Part| part.mapped = false;
         region.parts.change(range.clone(), pages, unmap);
-        match region.parts.any_mapped(0..pages) {
-            true => self.free_unmapped_tables(vma, range),
-            false => self.unmap_region(vma),
+        if region.parts.any_mapped(0..pages) {
+            self.free_unmapped_tables(vma, range)
+        } else {
+            self.unmap_region(vma)
         }
     }
 

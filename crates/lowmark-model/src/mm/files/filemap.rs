@@ -214,10 +214,7 @@ pub(crate) async fn page_cache_read(
         let there = world.mm.inodes[inode].pages.page(index).is_some();
         if there || !world.add_to_page_cache(inode, index, pfn) {
             world.mm.free_page(pfn);
-            return match there {
-                true => Ok(()),
-                false => Err(OutOfMemory),
-            };
+            return if there { Ok(()) } else { Err(OutOfMemory) };
         }
         let io = world.mm.read_page(inode, index, pfn);
         io.and_then(|io| world.try_submit(io))

@@ -171,9 +171,10 @@ impl ReadaheadState {
     fn begin(&mut self, offset: u32, wanted: u32, max: u32) {
         self.start = offset;
         self.size = initial_size(wanted, max);
-        self.async_size = match self.size > wanted {
-            true => self.size - wanted,
-            false => self.size,
+        self.async_size = if self.size > wanted {
+            self.size - wanted
+        } else {
+            self.size
         };
     }
 
@@ -195,9 +196,10 @@ impl ReadaheadState {
             return false;
         }
         // Everything from the beginning on: a stream.
-        let history = match history >= offset {
-            true => history * 2,
-            false => history,
+        let history = if history >= offset {
+            history * 2
+        } else {
+            history
         };
         self.start = offset;
         (self.size, self.async_size) = match rule {
@@ -243,9 +245,10 @@ impl ReadaheadState {
 /// `page_cache_sync_readahead`: the page at `index` is missing, and `wanted` pages from it on are wanted.
 pub(crate) async fn sync(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, gfp: Gfp) {
     let large = sys.world().reads_large_folios(file.inode);
-    match large {
-        true => folios::sync(sys, file, index, wanted, gfp).await,
-        false => ondemand(sys, file, index, wanted, Why::Miss, gfp).await,
+    if large {
+        folios::sync(sys, file, index, wanted, gfp).await
+    } else {
+        ondemand(sys, file, index, wanted, Why::Miss, gfp).await
     }
 }
 

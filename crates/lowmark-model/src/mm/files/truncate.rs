@@ -109,9 +109,10 @@ async fn truncate_inode_pages(sys: &Sys, inode: InodeId, start: u32) {
         let Some(pfn) = busy else {
             break;
         };
-        let flags = match sys.world().mm.pages[pfn].has(flag::LOCKED) {
-            true => flag::LOCKED,
-            false => flag::WRITEBACK,
+        let flags = if sys.world().mm.pages[pfn].has(flag::LOCKED) {
+            flag::LOCKED
+        } else {
+            flag::WRITEBACK
         };
         io::wait_on_page(sys, pfn, flags).await;
     }

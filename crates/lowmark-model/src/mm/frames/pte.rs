@@ -65,9 +65,10 @@ impl Pte {
     /// Whether a touch needs no fault.
     #[inline]
     pub(crate) fn is_there_for(self, write: bool) -> bool {
-        match write {
-            true => self.is_writable(),
-            false => self.is_present(),
+        if write {
+            self.is_writable()
+        } else {
+            self.is_present()
         }
     }
 
@@ -101,9 +102,10 @@ impl Pte {
     /// What is set of a page that a touch of this kind leaves as it is.
     #[inline]
     fn touched(write: bool) -> u32 {
-        match write {
-            true => PRESENT | WRITABLE | YOUNG | DIRTY,
-            false => PRESENT | YOUNG,
+        if write {
+            PRESENT | WRITABLE | YOUNG | DIRTY
+        } else {
+            PRESENT | YOUNG
         }
     }
 

@@ -55,9 +55,10 @@ impl Mm {
 
     /// It goes to the end of the list of its node and memory cgroup if it is on none.
     pub(super) fn queue_for_split(&mut self, head: Pfn) {
-        let memcg = match self.kernel.coverage.cgroup_slab {
-            true => self.memcontrol.of_page(head),
-            false => MemcgId::ROOT,
+        let memcg = if self.kernel.coverage.cgroup_slab {
+            self.memcontrol.of_page(head)
+        } else {
+            MemcgId::ROOT
         };
         let place = self.cache_place(self.node_of(head), memcg);
         let queue = self.huge.queues[place];

@@ -22,9 +22,10 @@ impl World {
             return;
         }
         let release = self.mm.kernel.version.release();
-        let status = match release >= Release::new(6, 1) {
-            true => status,
-            false => look.status,
+        let status = if release >= Release::new(6, 1) {
+            status
+        } else {
+            look.status
         };
         let status = self.trace.name(status);
         self.trace(Kind::KhugepagedScanPmd, |world| {

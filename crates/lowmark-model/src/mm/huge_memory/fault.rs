@@ -79,9 +79,10 @@ impl Mm {
         let first = first_of_extent(touched);
         let region = &mut self.vmas[vma as usize];
         for (index, pfn) in (first..first + HPAGE_PMD_NR).zip(head..) {
-            region.ptes[index as usize] = match index == touched {
-                true => Pte::mapped(pfn, write, true),
-                false => Pte::mapped_beside(pfn),
+            region.ptes[index as usize] = if index == touched {
+                Pte::mapped(pfn, write, true)
+            } else {
+                Pte::mapped_beside(pfn)
             };
             let page = &mut self.pages[pfn];
             page.owner = region.first + index;
@@ -230,9 +231,10 @@ impl Sys {
         let Some(head) = self.alloc_huge_folio(first, all, memcg).await else {
             return Ok(None);
         };
-        let table = match tables {
-            true => alloc_table_page(self, memcg).await.map(Some),
-            false => Ok(None),
+        let table = if tables {
+            alloc_table_page(self, memcg).await.map(Some)
+        } else {
+            Ok(None)
         };
         if table.is_err() {
             self.world().mm.free_folio(head);

@@ -118,9 +118,10 @@ impl World {
             self.mm.huge.scanner.index += HPAGE_PMD_NR;
             *left = left.saturating_sub(u64::from(HPAGE_PMD_NR));
             let look = self.mm.look_at_extent(vma, index);
-            match look.succeeded() {
-                true => found = Some((Extent { vma, first: index }, look)),
-                false => self.trace_scan(vma, &look, look.status),
+            if look.succeeded() {
+                found = Some((Extent { vma, first: index }, look))
+            } else {
+                self.trace_scan(vma, &look, look.status)
             }
         }
         (found, (before - *left) * self.costs.scan_page_ns)
@@ -245,9 +246,10 @@ async fn collapse(sys: &Sys, extent: Extent, look: &Look) -> &'static str {
         let Some(some) = some else {
             return "failed";
         };
-        let direct = match world.mm.huge.settings.khugepaged_defrag {
-            true => gfp::TRANSHUGE,
-            false => gfp::TRANSHUGE_LIGHT,
+        let direct = if world.mm.huge.settings.khugepaged_defrag {
+            gfp::TRANSHUGE
+        } else {
+            gfp::TRANSHUGE_LIGHT
         };
         let gfp = Gfp::of(world.mm.node_of(some), direct | gfp::THISNODE);
         let space = world.mm.vmas[vma as usize].space;
@@ -262,9 +264,10 @@ async fn collapse(sys: &Sys, extent: Extent, look: &Look) -> &'static str {
         world.mm.pages.make_folio(head, HPAGE_PMD_ORDER);
         world.mm.stat.thp_collapse_alloc += 1;
     }
-    let status = match charge_folio(sys, head, gfp, memcg).await.is_ok() {
-        true => swap_in(sys, vma, look).await,
-        false => "ccgroup_charge_failed",
+    let status = if charge_folio(sys, head, gfp, memcg).await.is_ok() {
+        swap_in(sys, vma, look).await
+    } else {
+        "ccgroup_charge_failed"
     };
     sys.down_write(space).await;
     let (status, cost) = sys.world().collapse_or_free(extent, head, status);

@@ -87,9 +87,10 @@ impl HugeMemory {
     /// No huge pages yet; none ever if the machine or the kernel has none.
     pub(super) fn new(kernel: &Kernel, settings: InForce, frames: u32, nodes: usize) -> HugeMemory {
         let some = settings.enabled != Enabled::Never;
-        let places = match some && kernel.coverage.huge_pages {
-            true => frames.div_ceil(HPAGE_PMD_NR) as usize,
-            false => 0,
+        let places = if some && kernel.coverage.huge_pages {
+            frames.div_ceil(HPAGE_PMD_NR) as usize
+        } else {
+            0
         };
         HugeMemory {
             settings,

@@ -101,9 +101,10 @@ impl Memcontrol {
 impl Mm {
     /// The group that is charged for objects that a group's tasks make.
     fn kmem_group(&self, memcg: MemcgId) -> MemcgId {
-        match self.kernel.coverage.cgroup_slab && self.slub.has_slabs() {
-            true => memcg,
-            false => MemcgId::ROOT,
+        if self.kernel.coverage.cgroup_slab && self.slub.has_slabs() {
+            memcg
+        } else {
+            MemcgId::ROOT
         }
     }
 

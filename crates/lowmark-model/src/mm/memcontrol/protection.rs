@@ -36,13 +36,14 @@ fn effective_protection(
         && parent_effective > siblings_claim
         && parent_usage > siblings_claim
         && usage > claim;
-    let rest = match shares_rest {
-        true => part(
+    let rest = if shares_rest {
+        part(
             parent_effective - siblings_claim,
             usage - claim,
             parent_usage - siblings_claim,
-        ),
-        false => 0,
+        )
+    } else {
+        0
     };
     claim + rest
 }
@@ -86,20 +87,19 @@ impl Memcontrol {
         }
         let group = &self.groups[memcg];
         let (usage, above) = (group.usage, group.parent);
-        let (emin, elow) = match above == root {
-            true => (group.min, group.low),
-            false => {
-                let parent = &self.groups[above];
-                let (min_claims, low_claims) = self.claims_of_children(above);
-                let share = |setting, effective, claims| {
-                    let recursive = self.recursive_protection;
-                    effective_protection(usage, parent.usage, setting, effective, claims, recursive)
-                };
-                (
-                    share(group.min, parent.emin, min_claims),
-                    share(group.low, parent.elow, low_claims),
-                )
-            }
+        let (emin, elow) = if above == root {
+            (group.min, group.low)
+        } else {
+            let parent = &self.groups[above];
+            let (min_claims, low_claims) = self.claims_of_children(above);
+            let share = |setting, effective, claims| {
+                let recursive = self.recursive_protection;
+                effective_protection(usage, parent.usage, setting, effective, claims, recursive)
+            };
+            (
+                share(group.min, parent.emin, min_claims),
+                share(group.low, parent.elow, low_claims),
+            )
         };
         let group = &mut self.groups[memcg];
         (group.emin, group.elow) = (emin, elow);
@@ -198,10 +198,7 @@ mod tests {
                         effective_protection(own, usage, asked, above, claims, recursive)
                     })
                     .collect();
-                let whole = match recursive {
-                    true => above,
-                    false => above.min(claims),
-                };
+                let whole = if recursive { above } else { above.min(claims) };
                 let sum: u64 = shares.iter().sum();
                 // Each is rounded down.
                 assert!(

@@ -64,14 +64,18 @@ impl Mm {
         let files = root.map(|set| {
             let lruvec = &mm.lruvecs[mm.memcg_lruvec(set, memcg)];
             let lists = [Lru::InactiveFile, Lru::ActiveFile];
-            lists.map(|lru| match current {
-                true => lruvec.len(lru),
-                false => lruvec.flushed.len[lru as usize],
+            lists.map(|lru| {
+                if current {
+                    lruvec.len(lru)
+                } else {
+                    lruvec.flushed.len[lru as usize]
+                }
             })
         });
-        let dirty = match current {
-            true => mm.memcontrol.dirty_and_writeback(memcg),
-            false => mm.memcontrol.flushed_dirty_and_writeback(memcg),
+        let dirty = if current {
+            mm.memcontrol.dirty_and_writeback(memcg)
+        } else {
+            mm.memcontrol.flushed_dirty_and_writeback(memcg)
         };
         (files.flatten().sum(), dirty)
     }

@@ -57,9 +57,10 @@ impl Mm {
             return;
         };
         self.shrinkers.dentries[name].inode = None;
-        match open {
-            true => self.d_free(name),
-            false => self.dput(name),
+        if open {
+            self.d_free(name)
+        } else {
+            self.dput(name)
         }
     }
 

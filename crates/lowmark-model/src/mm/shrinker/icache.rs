@@ -188,9 +188,10 @@ impl World {
         scanned.kept += self.mm.inodes[inode].pages.len();
         scanned.stolen += stolen;
         let stat = &mut self.mm.shrinkers.stat;
-        match kswapd {
-            true => stat.kswapd_inodesteal += stolen,
-            false => stat.pginodesteal += stolen,
+        if kswapd {
+            stat.kswapd_inodesteal += stolen
+        } else {
+            stat.pginodesteal += stolen
         }
         match pages {
             InodePages::DropAndFree if self.mm.inodes[inode].pages.len() == 0 => {

@@ -220,12 +220,11 @@ impl Mm {
             .into_iter()
             .chain(of_files);
         let by_node = rules.vfs_shrinkers == VfsShrinkers::Node;
-        let places: Vec<usize> = match by_node {
-            true => {
-                let places = nodes.iter().map(|&node| self.cache_place(node, memcg));
-                places.collect()
-            }
-            false => vec![0],
+        let places: Vec<usize> = if by_node {
+            let places = nodes.iter().map(|&node| self.cache_place(node, memcg));
+            places.collect()
+        } else {
+            vec![0]
         };
         let all = shadows.into_iter().chain(of_files);
         all.flat_map(|shrinker| places.iter().map(move |&place| (shrinker, place)))
@@ -343,9 +342,10 @@ impl World {
             VfsShrinkers::Global | VfsShrinkers::SuperBlock => 0,
             VfsShrinkers::Node => freed.objects,
         };
-        let total = match self.mm.kernel.version < TRACES_TOTAL {
-            true => put_off.wrapping_sub(quota.deferred),
-            false => left,
+        let total = if self.mm.kernel.version < TRACES_TOTAL {
+            put_off.wrapping_sub(quota.deferred)
+        } else {
+            left
         };
         self.trace(Kind::ShrinkSlabEnd, |_| {
             vec![
@@ -387,9 +387,10 @@ pub(crate) async fn shrink_slab(
 ) -> Freed {
     let calls = {
         let world = sys.world();
-        match world.mm.has_shrinkers() {
-            true => world.mm.shrinker_calls(nodes, memcg),
-            false => return Freed::default(),
+        if world.mm.has_shrinkers() {
+            world.mm.shrinker_calls(nodes, memcg)
+        } else {
+            return Freed::default();
         }
     };
     let mut freed = Freed::default();

@@ -57,9 +57,10 @@ impl Mm {
         if !lists || self.inodes[inode].pages.is_single_shadow() {
             return;
         }
-        let memcg = match self.kernel.coverage.cgroup_slab {
-            true => self.memcontrol.of_page(head),
-            false => MemcgId::ROOT,
+        let memcg = if self.kernel.coverage.cgroup_slab {
+            self.memcontrol.of_page(head)
+        } else {
+            MemcgId::ROOT
         };
         let place = self.cache_place(self.node_of(head), memcg);
         let shadows = &mut self.shrinkers.shadows;
@@ -107,9 +108,10 @@ impl Mm {
         let zones = || self.nodes[node].zones.iter().map(|&zone| &self.zones[zone]);
         let mut lists: Vec<LruvecId> = zones().map(|zone| zone.lruvec).collect();
         lists.dedup();
-        let groups = match self.kernel.coverage.cgroup_slab {
-            true => 1,
-            false => self.memcontrol.len(),
+        let groups = if self.kernel.coverage.cgroup_slab {
+            1
+        } else {
+            self.memcontrol.len()
         };
         let of_node = |lru: Lru| {
             let of_groups = |root: &LruvecId| {

@@ -144,9 +144,10 @@ impl Swap {
             Workingset::All => slots.len(),
             _ => 0,
         };
-        let memory = match high {
-            true => SwapCacheMemory::default(),
-            false => SwapCacheMemory::new(slots.len(), kernel),
+        let memory = if high {
+            SwapCacheMemory::default()
+        } else {
+            SwapCacheMemory::new(slots.len(), kernel)
         };
         Swap {
             slots,
@@ -206,9 +207,10 @@ impl Swap {
     /// `get_swap_page`: a slot for a page that enters the swap cache. `cpu` is where the caller runs.
     #[inline]
     pub(crate) fn allocate(&mut self, pfn: Pfn, cpu: u32) -> Option<u32> {
-        let slot = match self.taken_ahead.is_empty() {
-            true => self.take_slot(cpu),
-            false => self.take_cached_slot(cpu),
+        let slot = if self.taken_ahead.is_empty() {
+            self.take_slot(cpu)
+        } else {
+            self.take_cached_slot(cpu)
         }?;
         self.slots[slot as usize].set_page(Some(pfn));
         self.memory.entry_added(slot);
@@ -219,9 +221,10 @@ impl Swap {
     /// for all CPUs (`check_cache_active`).
     fn take_cached_slot(&mut self, cpu: u32) -> Option<u32> {
         let cpus = self.taken_ahead.len() as u64;
-        self.takes_ahead = match self.takes_ahead {
-            true => self.free >= 2 * SLOTS_AHEAD * cpus,
-            false => self.free > 5 * SLOTS_AHEAD * cpus,
+        self.takes_ahead = if self.takes_ahead {
+            self.free >= 2 * SLOTS_AHEAD * cpus
+        } else {
+            self.free > 5 * SLOTS_AHEAD * cpus
         };
         if let Some(slot) = self.taken_ahead[cpu as usize].pop() {
             return Some(slot);
@@ -480,9 +483,10 @@ impl Area {
         }
         let clusters = Clusters::new(slots, rotational, cpus, kernel);
         // SYSCALL_DEFINE2(swapon): 1 + random % highest_bit on solid state.
-        let start = match solid_state && highest_bit > 0 {
-            true => 1 + Stream::new(0, "swapon", index as u64).below(u64::from(highest_bit)) as u32,
-            false => 1,
+        let start = if solid_state && highest_bit > 0 {
+            1 + Stream::new(0, "swapon", index as u64).below(u64::from(highest_bit)) as u32
+        } else {
+            1
         };
         Area {
             base,

@@ -110,11 +110,10 @@ fn content(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     while let Some(directory) = open.pop() {
         for entry in fs::read_dir(&directory).expect("listed") {
             let path = entry.expect("an entry").path();
-            match path.is_dir() {
-                true => open.push(path),
-                false => {
-                    found.insert(path.clone(), fs::read(&path).expect("read"));
-                }
+            if path.is_dir() {
+                open.push(path)
+            } else {
+                found.insert(path.clone(), fs::read(&path).expect("read"));
             }
         }
     }

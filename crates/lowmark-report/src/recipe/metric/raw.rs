@@ -157,9 +157,12 @@ impl RawMetric {
     fn check_parts(&self) -> Result<(), String> {
         let (series, rate) = (self.value == Measure::Series, self.value == Measure::Rate);
         let several = series || rate && self.each.is_some();
-        let only = |wrong: bool, problem: &str| match wrong {
-            true => Err(problem.to_owned()),
-            false => Ok(()),
+        let only = |wrong: bool, problem: &str| {
+            if wrong {
+                Err(problem.to_owned())
+            } else {
+                Ok(())
+            }
         };
         only(
             self.of.is_some() && !several,

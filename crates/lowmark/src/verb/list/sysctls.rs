@@ -77,9 +77,12 @@ pub(super) fn json() -> miette::Result<Value> {
 /// The words of a setting, those that came later with the version.
 fn words(choice: &Choice) -> String {
     let words = choice.words().into_iter();
-    let words = words.map(|(word, since)| match since > choice.since {
-        true => format!("{word} ({since})"),
-        false => word.to_owned(),
+    let words = words.map(|(word, since)| {
+        if since > choice.since {
+            format!("{word} ({since})")
+        } else {
+            word.to_owned()
+        }
     });
     words.collect::<Vec<_>>().join(", ")
 }

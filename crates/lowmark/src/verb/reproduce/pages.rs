@@ -109,9 +109,10 @@ mod tests {
         for entry in &index {
             let evaluation = evaluation::get(&entry.id).expect("it is embedded");
             let run = entry.id == "swap-readahead";
-            let model = match run {
-                true => evaluation.cell_values(),
-                false => CellValues::new(),
+            let model = if run {
+                evaluation.cell_values()
+            } else {
+                CellValues::new()
             };
             let result = Reproduction::new(&evaluation, None, &model);
             rows.push(Row::new(entry, &result, run));

@@ -100,12 +100,13 @@ fn kept(dir: &Path) -> miette::Result<Vec<String>> {
         }
     }
     files.sort_by_key(|path| (path.len(), path.clone()));
-    match files.is_empty() {
-        false => Ok(files),
-        true => Err(miette!(
+    if !files.is_empty() {
+        Ok(files)
+    } else {
+        Err(miette!(
             help = "name the workloads whose runs were kept, or give what `lowmark twin --random N --seed S --out DIR` kept",
             "--kept {}: there is no .toml file",
             dir.display()
-        )),
+        ))
     }
 }

@@ -80,8 +80,9 @@ pub(super) fn boost_max(zone: &Zone, kernel: &Kernel) -> u64 {
     };
     let factor = kernel.sysctl.watermark_boost_factor;
     let most = zone.unboosted(Mark::High) * factor / 10_000;
-    match boosted && most > 0 {
-        true => most.max(pageblock),
-        false => 0,
+    if boosted && most > 0 {
+        most.max(pageblock)
+    } else {
+        0
     }
 }

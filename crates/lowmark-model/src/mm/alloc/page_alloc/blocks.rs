@@ -63,16 +63,14 @@ impl BlockAttempt {
         let era = sys.world().mm.kernel.mechanisms.blocks.block_slow_path;
         if era.by_priority() {
             let first = self.is_costly() || self.gfp.migrate_type() != MigrateType::Movable;
-            let found = match first {
-                true => self.compact(sys).await,
-                false => None,
-            };
+            let found = if first { self.compact(sys).await } else { None };
             let ends = first && found.is_none() && self.gives_up(era);
             // What reclaim is followed by.
             let soon = self.is_costly() && self.gfp.has(gfp::NORETRY);
-            self.priority = match soon {
-                true => CompactPriority::Async,
-                false => CompactPriority::SyncLight,
+            self.priority = if soon {
+                CompactPriority::Async
+            } else {
+                CompactPriority::SyncLight
             };
             if ends {
                 return Err(OutOfMemory);
@@ -104,18 +102,20 @@ impl BlockAttempt {
             return Ok(None);
         }
         let found = self.compact(sys).await;
-        match found.is_none() && self.gives_up(era) {
-            true => Err(OutOfMemory),
-            false => Ok(found),
+        if found.is_none() && self.gives_up(era) {
+            Err(OutOfMemory)
+        } else {
+            Ok(found)
         }
     }
 
     /// Compaction after reclaim: from 4.8 on.
     pub(super) async fn compact_after_reclaim(&mut self, sys: &Sys) -> Option<Pfn> {
         let era = sys.world().mm.kernel.mechanisms.blocks.block_slow_path;
-        match era.by_priority() {
-            true => self.compact(sys).await,
-            false => None,
+        if era.by_priority() {
+            self.compact(sys).await
+        } else {
+            None
         }
     }
 
@@ -250,9 +250,10 @@ impl BlockAttempt {
     /// Compaction made a block, which somebody else took: that happens so many times before it counts as a failure.
     fn may_lose_another(&mut self) -> bool {
         self.retries += 1;
-        let most = match self.is_costly() {
-            true => MAX_COMPACT_RETRIES / 4,
-            false => MAX_COMPACT_RETRIES,
+        let most = if self.is_costly() {
+            MAX_COMPACT_RETRIES / 4
+        } else {
+            MAX_COMPACT_RETRIES
         };
         self.retries <= most
     }

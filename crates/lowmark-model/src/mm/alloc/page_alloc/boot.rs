@@ -40,9 +40,10 @@ impl Mm {
             let zone = &self.zones[index];
             let (first, managed) = (zone.first_managed, zone.managed as Pfn);
             // Each pageblock is freed by itself, as its type may not be that of the next one.
-            let largest = match zone.pageblocks.is_empty() {
-                true => zone.blocks.largest,
-                false => zone.blocks.pageblock,
+            let largest = if zone.pageblocks.is_empty() {
+                zone.blocks.largest
+            } else {
+                zone.blocks.pageblock
             };
             // High addresses are freed first, so that allocation begins low.
             let mut end = first + managed;

@@ -169,10 +169,10 @@ impl Zone {
         let smallest = rules.prefers_smallest()
             && !rules.may_claim(largest, self.blocks.pageblock, list)
             && list == MigrateType::Movable;
-        let high = match smallest {
-            true => (order..MAX_ORDER)
-                .find(|&high| self.find_suitable_fallback(high, list).is_some())?,
-            false => largest,
+        let high = if smallest {
+            (order..MAX_ORDER).find(|&high| self.find_suitable_fallback(high, list).is_some())?
+        } else {
+            largest
         };
         let from = self.find_suitable_fallback(high, list)?;
         self.steal_suitable_fallback(pages, order, high, from, list)
@@ -343,16 +343,16 @@ fn census(pages: &Pages, pageblock: std::ops::Range<Pfn>) -> Census {
     let mut pfn = pageblock.start;
     while pfn < pageblock.end {
         let page = &pages[pfn];
-        let step = match page.has(flag::BUDDY) {
-            true => 1 << page.order(),
-            false => 1,
+        let step = if page.has(flag::BUDDY) {
+            1 << page.order()
+        } else {
+            1
         };
-        match page.has(flag::BUDDY) {
-            true => census.free += step,
-            false => {
-                let folio = &pages[pages.head(pfn)];
-                census.movable += u32::from(folio.has(flag::LRU));
-            }
+        if page.has(flag::BUDDY) {
+            census.free += step
+        } else {
+            let folio = &pages[pages.head(pfn)];
+            census.movable += u32::from(folio.has(flag::LRU));
         }
         pfn += step;
     }

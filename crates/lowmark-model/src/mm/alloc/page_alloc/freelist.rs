@@ -65,9 +65,10 @@ impl Zone {
     ) -> Option<Pfn> {
         if self.pcp.has_list(order) {
             let found = self.take_from_pcp(cpu, pages, order, list);
-            return match atomic && order > 0 && found.is_none() {
-                true => self.rmqueue_smallest(pages, order, MigrateType::HighAtomic),
-                false => found,
+            return if atomic && order > 0 && found.is_none() {
+                self.rmqueue_smallest(pages, order, MigrateType::HighAtomic)
+            } else {
+                found
             };
         }
         if atomic && let Some(pfn) = self.rmqueue_smallest(pages, order, MigrateType::HighAtomic) {
@@ -113,9 +114,10 @@ impl Mm {
             if zone.free <= fallback.keeps[Mark::High as usize] {
                 zone.pcp.note_below_high();
             }
-            let page = match enough {
-                true => zone.take_from_pcp(self.cpu, &mut self.pages, 0, gfp.migrate_type()),
-                false => None,
+            let page = if enough {
+                zone.take_from_pcp(self.cpu, &mut self.pages, 0, gfp.migrate_type())
+            } else {
+                None
             };
             if let Some(pfn) = page {
                 zone.alloc_batch -= 1;
@@ -177,9 +179,12 @@ impl Mm {
             if zone.kind > highest || fair && (!fallback.local || zone.alloc_batch <= 0) {
                 continue;
             }
-            let enough = floor.of(zone).is_none_or(|mark| match atomic {
-                true => zone.watermark_ok_atomic(order, mark, highest),
-                false => zone.watermark_ok(order, mark, highest),
+            let enough = floor.of(zone).is_none_or(|mark| {
+                if atomic {
+                    zone.watermark_ok_atomic(order, mark, highest)
+                } else {
+                    zone.watermark_ok(order, mark, highest)
+                }
             });
             if zone.free <= fallback.keeps[Mark::High as usize] {
                 zone.pcp.note_below_high();
@@ -215,9 +220,10 @@ impl Mm {
     pub(in crate::mm) fn free_pages(&mut self, pfn: Pfn, order: usize) {
         self.pages[pfn].reset();
         self.stat.pgfree += 1 << order;
-        match self.zones[self.pages.zone(pfn)].pcp.has_list(order) {
-            true => self.free_to_pcp(pfn, order),
-            false => self.free_block(pfn, order),
+        if self.zones[self.pages.zone(pfn)].pcp.has_list(order) {
+            self.free_to_pcp(pfn, order)
+        } else {
+            self.free_block(pfn, order)
         }
     }
 }

@@ -74,10 +74,7 @@ impl Zone {
     /// pageblock did.
     fn unreserve_highatomic(&mut self, pages: &mut Pages, list: MigrateType, force: bool) -> bool {
         let block = u64::from(self.pageblock_pages());
-        let kept = match force {
-            true => 0,
-            false => block,
-        };
+        let kept = if force { 0 } else { block };
         if self.reserved_highatomic <= kept {
             return false;
         }

@@ -64,9 +64,10 @@ async fn alloc_object_with(sys: &Sys, cache: Cache, gfp: Gfp) -> Result<Object, 
         slabs.order
     };
     let smallest = get_order(cache.size()) as usize;
-    let block = match order > smallest {
-        true => alloc_slab_block(sys, gfp, order).await,
-        false => None,
+    let block = if order > smallest {
+        alloc_slab_block(sys, gfp, order).await
+    } else {
+        None
     };
     let (pfn, order) = match block {
         Some(pfn) => (pfn, order),
@@ -109,9 +110,10 @@ pub(in crate::mm) async fn preload_file_nodes(sys: &Sys, gfp: Gfp) -> Result<(),
         let object = alloc_object_with(sys, cache, gfp).await?;
         let mm = &mut sys.world().mm;
         // Whoever waited may have come to another CPU, whose store is full.
-        match mm.slub.needs_preload(mm.cpu) {
-            true => mm.slub.preloaded[mm.cpu].push(object),
-            false => mm.free_object(cache, object),
+        if mm.slub.needs_preload(mm.cpu) {
+            mm.slub.preloaded[mm.cpu].push(object)
+        } else {
+            mm.free_object(cache, object)
         }
     }
     Ok(())

@@ -364,9 +364,10 @@ fn every_era_makes_a_block() {
     for version in crate::kernel::versions() {
         let several_looks = (v(4, 7)..=v(5, 0)).contains(version);
         let version = version.to_string();
-        let (mut world, zone) = match several_looks {
-            true => roomy(&version),
-            false => fragmented(&version),
+        let (mut world, zone) = if several_looks {
+            roomy(&version)
+        } else {
+            fragmented(&version)
         };
         empty_others(&mut world, zone);
         let pages = frames(&world).len();

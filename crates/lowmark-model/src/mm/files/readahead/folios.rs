@@ -28,9 +28,10 @@ impl ReadaheadState {
         if index == 0 || wanted > max || next_to_last {
             self.start = index;
             self.size = initial_size(wanted, max);
-            self.async_size = match self.size > wanted {
-                true => self.size - wanted,
-                false => self.size / 2,
+            self.async_size = if self.size > wanted {
+                self.size - wanted
+            } else {
+                self.size / 2
             };
         } else {
             let history = cached.history(index, max);
@@ -42,9 +43,10 @@ impl ReadaheadState {
                 };
             }
             // All from the beginning on: a stream.
-            let history = match history >= index {
-                true => history * 2,
-                false => history,
+            let history = if history >= index {
+                history * 2
+            } else {
+                history
             };
             self.start = index;
             self.size = (history + wanted).min(max);

@@ -40,10 +40,7 @@ pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> 
         loop {
             let Some(end_zone) = find_end_zone(sys, node, &sc, request).await else {
                 short = !compact_when_done(sys, node, request).await;
-                match short {
-                    true => break,
-                    false => return request,
-                }
+                if short { break } else { return request }
             };
             if era == BalancePgdat::ScannedTarget {
                 sc.nr_reclaimed = 0;
@@ -65,10 +62,7 @@ pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> 
             }
             if sys.world().mm.zones_done(node, request, &pass) {
                 short = !compact_when_done(sys, node, request).await;
-                match short {
-                    true => break,
-                    false => return request,
-                }
+                if short { break } else { return request }
             }
             if era == BalancePgdat::EveryPass {
                 if total_scanned > 0 && sc.priority < DEF_PRIORITY - 2 {
@@ -306,9 +300,10 @@ impl Mm {
     pub(super) fn zone_has_block(&self, zone: ZoneId, order: u32) -> bool {
         let state = &self.zones[zone];
         let (mark, class) = (state.mark(Mark::High), ZoneType::Dma);
-        match self.has_kcompactd() {
-            true => state.watermark_ok(order as usize, mark, class),
-            false => self.zone_balanced_at(zone, order, mark, class),
+        if self.has_kcompactd() {
+            state.watermark_ok(order as usize, mark, class)
+        } else {
+            self.zone_balanced_at(zone, order, mark, class)
         }
     }
 
@@ -324,10 +319,7 @@ impl Mm {
             && self.kswapd_weighs_compaction()
             && self.compaction_suitable(&self.zones[zone], order as usize, class)
                 != Suitable::Short;
-        match can_go_on {
-            true => 0,
-            false => order,
-        }
+        if can_go_on { 0 } else { order }
     }
 
     /// `pgdat_needs_compaction`: kswapd compacts for blocks, and no zone up to the end zone has one above its low watermark.

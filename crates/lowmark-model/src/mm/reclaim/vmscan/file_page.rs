@@ -97,9 +97,10 @@ impl World {
         if let Some(fate) = self.mm.left_to_flusher(pfn, sc) {
             return fate;
         }
-        match marked {
-            true => Fate::Keep,
-            false => self.pageout_file(pfn, sc, outcome),
+        if marked {
+            Fate::Keep
+        } else {
+            self.pageout_file(pfn, sc, outcome)
         }
     }
 

@@ -225,9 +225,10 @@ impl Mm {
     /// Inactive pages that reclaim could take.
     fn inactive_pages(&self, target: Target) -> u64 {
         let root = self.root_lruvec(target.lruvec);
-        let anon = match self.swap.free_slots() > 0 {
-            true => self.tree_len(root, Lru::InactiveAnon),
-            false => 0,
+        let anon = if self.swap.free_slots() > 0 {
+            self.tree_len(root, Lru::InactiveAnon)
+        } else {
+            0
         };
         self.tree_len(root, Lru::InactiveFile) + anon
     }

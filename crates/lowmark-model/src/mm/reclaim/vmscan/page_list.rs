@@ -117,9 +117,10 @@ enum Pause {
 
 /// `trace_reclaim_flags`
 pub(super) fn writepage_flags(kind: u64, sc: &ScanControl) -> u64 {
-    match sc.mode.is_sync() {
-        true => kind | RECLAIM_WB_SYNC,
-        false => kind | RECLAIM_WB_ASYNC,
+    if sc.mode.is_sync() {
+        kind | RECLAIM_WB_SYNC
+    } else {
+        kind | RECLAIM_WB_ASYNC
     }
 }
 
@@ -280,10 +281,10 @@ impl World {
             let pfn = batch[next];
             next += 1;
             let pages = self.mm.pages[pfn].folio_nr_pages();
-            let fate = match written == Some(pfn) && self.mm.pages[pfn].has(flag::DIRTY) {
-                // Dirty again.
-                true => Fate::Keep,
-                false => self.shrink_page(pfn, sc, &mut outcome),
+            let fate = if written == Some(pfn) && self.mm.pages[pfn].has(flag::DIRTY) {
+                Fate::Keep
+            } else {
+                self.shrink_page(pfn, sc, &mut outcome)
             };
             match fate {
                 Fate::Free => {
@@ -403,9 +404,10 @@ impl World {
             return self.shrink_huge_page(pfn, sc, outcome);
         }
         if page.has_any(flag::LOCKED | flag::WRITEBACK) {
-            return match page.has(flag::LOCKED) {
-                true => Fate::Keep,
-                false => self.under_writeback(pfn, sc, outcome),
+            return if page.has(flag::LOCKED) {
+                Fate::Keep
+            } else {
+                self.under_writeback(pfn, sc, outcome)
             };
         }
         if !page.has(flag::SWAPBACKED) && !page.is_anon() {
@@ -416,25 +418,25 @@ impl World {
             return fate;
         }
         if self.mm.may_be_dropped(pfn) {
-            return match self.mm.drop_lazyfree(pfn) {
-                true => Fate::Free,
-                false => Fate::Activate,
+            return if self.mm.drop_lazyfree(pfn) {
+                Fate::Free
+            } else {
+                Fate::Activate
             };
         }
         if page.is_anon() && !page.has(flag::SWAPCACHE) && !self.add_to_swap(pfn) {
             // No task refers to it any more: it is free when it goes back to its list.
-            return match page.is_mapped() {
-                true => Fate::Activate,
-                false => Fate::Drop,
+            return if page.is_mapped() {
+                Fate::Activate
+            } else {
+                Fate::Drop
             };
         }
-        match page.is_mapped() {
-            true => self.mm.try_to_unmap(pfn),
+        if page.is_mapped() {
+            self.mm.try_to_unmap(pfn);
+        } else if page.is_anon() && !page.has(flag::SWAPCACHE) {
             // What was just added to the swap cache is dirty (`add_to_swap`).
-            false if page.is_anon() && !page.has(flag::SWAPCACHE) => {
-                self.mm.pages[pfn].set(flag::DIRTY);
-            }
-            false => {}
+            self.mm.pages[pfn].set(flag::DIRTY);
         }
         if self.mm.pages[pfn].has(flag::DIRTY) {
             return self.pageout(pfn, sc, outcome);

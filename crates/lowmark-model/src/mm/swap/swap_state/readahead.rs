@@ -81,10 +81,12 @@ impl VmaReadahead {
             page.saturating_sub((pages - 1) / 2)
         };
         // A window that would begin before the region is cut, not moved.
-        let right = match previous == page + 1 {
-            true => page + 1,
-            false if page == previous + 1 => page + pages,
-            false => page + pages - (pages - 1) / 2,
+        let right = if previous == page + 1 {
+            page + 1
+        } else if page == previous + 1 {
+            page + pages
+        } else {
+            page + pages - (pages - 1) / 2
         };
         let table = page / PAGES_PER_PMD * PAGES_PER_PMD;
         left.max(table).max(vma.start)..right.min(vma.end).min(table + PAGES_PER_PMD)

@@ -89,10 +89,7 @@ impl World {
         }
         let (device, memcg) = self.mm.whose_wb(wb);
         // A server has an anonymous device number.
-        let major = match self.nfs.is_remote(device) {
-            true => 0,
-            false => 8,
-        };
+        let major = if self.nfs.is_remote(device) { 0 } else { 8 };
         let name = self
             .trace
             .name(&format!("{major}:{}", 16 * u64::from(device)));
@@ -180,11 +177,11 @@ pub(crate) async fn flusher(sys: SysRef, wb: WbId) {
                 continue;
             }
             let interval = world.mm.kernel.sysctl.dirty_writeback();
-            match bdi.has_dirty_io() && interval > 0 {
-                true => bdi
-                    .flusher
-                    .block_for(&mut world.sched, "dirty pages", interval),
-                false => bdi.flusher.block(&mut world.sched, "dirty pages"),
+            if bdi.has_dirty_io() && interval > 0 {
+                bdi.flusher
+                    .block_for(&mut world.sched, "dirty pages", interval)
+            } else {
+                bdi.flusher.block(&mut world.sched, "dirty pages")
             }
         }
         sys.suspend().await;
@@ -282,9 +279,10 @@ impl Mm {
     /// What of a work is done in one pass: all, or the fixed number of pages (`nr_to_write`).
     fn pass(&self, work: &Work) -> Work {
         let fixed = self.kernel.mechanisms.writeback.writeback_slice == WritebackSlice::Fixed;
-        let nr_pages = match fixed && !work.sync {
-            true => work.nr_pages.min(MIN_WRITEBACK_PAGES),
-            false => work.nr_pages,
+        let nr_pages = if fixed && !work.sync {
+            work.nr_pages.min(MIN_WRITEBACK_PAGES)
+        } else {
+            work.nr_pages
         };
         Work { nr_pages, ..*work }
     }

@@ -72,10 +72,7 @@ pub(crate) async fn writepages(
         return;
     }
     sys.start_plug();
-    let how = match sync {
-        true => How::Sync,
-        false => How::Flush,
-    };
+    let how = if sync { How::Sync } else { How::Flush };
     sys.world().nfs_pageio_init(inode, how);
     while *left > 0 {
         let before = *left;
@@ -117,10 +114,7 @@ impl World {
         left: &mut u64,
         sync: bool,
     ) -> Stopped {
-        let tag = match sync {
-            true => Tag::Towrite,
-            false => Tag::Dirty,
-        };
+        let tag = if sync { Tag::Towrite } else { Tag::Dirty };
         let mut batch = BATCH;
         let folios = self.mm.kernel.mechanisms.writeback.write_folios;
         let fs = self.mm.inodes[inode].fs;

@@ -51,9 +51,10 @@ impl Mm {
     /// The number of a group's part of a device (`wb_get_lookup`).
     pub(crate) fn wb_of(&self, device: DeviceId, memcg: MemcgId) -> WbId {
         let wb = WbId::from(usize::from(device) + self.devices * usize::from(memcg));
-        match wb < self.bdis.next_key() {
-            true => wb,
-            false => WbId::of_root(device),
+        if wb < self.bdis.next_key() {
+            wb
+        } else {
+            WbId::of_root(device)
         }
     }
 

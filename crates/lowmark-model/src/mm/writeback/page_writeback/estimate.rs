@@ -114,15 +114,12 @@ impl Estimate {
             balanced = balanced.min(write_bw);
         }
         let witnesses = [self.balanced_dirty_ratelimit, balanced, task_ratelimit];
-        let mut by = match at.is_below_setpoint() {
-            true => {
-                let least = witnesses.into_iter().min().unwrap_or(0);
-                least.saturating_sub(rate)
-            }
-            false => {
-                let most = witnesses.into_iter().max().unwrap_or(0);
-                rate.saturating_sub(most)
-            }
+        let mut by = if at.is_below_setpoint() {
+            let least = witnesses.into_iter().min().unwrap_or(0);
+            least.saturating_sub(rate)
+        } else {
+            let most = witnesses.into_iter().max().unwrap_or(0);
+            rate.saturating_sub(most)
         };
         // The smaller the step, the less of it is trusted.
         let shift = rate / (2 * by + 1);
@@ -130,9 +127,10 @@ impl Estimate {
             .checked_shr(shift.min(64) as u32)
             .unwrap_or(0)
             .div_ceil(8);
-        let moved = match rate < balanced {
-            true => rate + by,
-            false => rate.saturating_sub(by),
+        let moved = if rate < balanced {
+            rate + by
+        } else {
+            rate.saturating_sub(by)
         };
         self.dirty_ratelimit = moved.max(1);
         self.balanced_dirty_ratelimit = balanced;

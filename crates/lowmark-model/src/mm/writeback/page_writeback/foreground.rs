@@ -78,10 +78,7 @@ pub(super) async fn balance_dirty_pages(sys: &Sys, due: Due) {
     };
     {
         let mut world = sys.world();
-        let clears = match bounded {
-            true => look.clear,
-            false => !look.exceeded,
-        };
+        let clears = if bounded { look.clear } else { !look.exceeded };
         if clears {
             world.mm.bdis[due.wb].dirty_exceeded = false;
         }

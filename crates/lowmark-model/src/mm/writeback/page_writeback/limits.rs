@@ -207,10 +207,7 @@ impl Mm {
         let ratios = self.ratios_of(wb);
         let mut share = fraction + thresh * ratios.min / RATIO_SCALE;
         if mechanisms.writeback.idle_devices == IdleDevices::Threshold {
-            let part = match bdi.strict {
-                true => 100,
-                false => 8,
-            };
+            let part = if bdi.strict { 100 } else { 8 };
             share = share.max(thresh.saturating_sub(dirty) / part);
         }
         share.min(thresh * ratios.max / RATIO_SCALE)
@@ -221,9 +218,10 @@ impl Mm {
     pub(super) fn count_completion(&mut self, wb: WbId, shares: Proportions) {
         let (_, memcg) = self.whose_wb(wb);
         let by_number = shares == Proportions::Prop;
-        let all = match by_number {
-            true => self.limits[MemcgId::ROOT].vm_completions.all(),
-            false => self.limits[MemcgId::ROOT].completions,
+        let all = if by_number {
+            self.limits[MemcgId::ROOT].vm_completions.all()
+        } else {
+            self.limits[MemcgId::ROOT].completions
         };
         let bdi = &mut self.bdis[wb];
         let max = bdi.ratios.max;
@@ -322,9 +320,10 @@ impl World {
         if self.mm.kernel.mechanisms.writeback.dirty_limit_start == DirtyLimitStart::Threshold {
             self.mm.limits[MemcgId::ROOT].limit = thresh;
         }
-        self.dirtying.ratelimit_pages = match throttle.writers_write() {
-            true => (total / shares).clamp(16, 1024),
-            false => (thresh / shares).max(16),
+        self.dirtying.ratelimit_pages = if throttle.writers_write() {
+            (total / shares).clamp(16, 1024)
+        } else {
+            (thresh / shares).max(16)
         };
     }
 }

@@ -163,9 +163,10 @@ impl World {
         file.pages.set_tag(index, Tag::Dirty);
         let device = file.device;
         // NFS has no writeback by groups (SB_I_CGROUPWB).
-        let wb = match self.nfs.is_remote(device) {
-            true => WbId::of_root(device),
-            false => self.mm.attach_wb(inode, pfn),
+        let wb = if self.nfs.is_remote(device) {
+            WbId::of_root(device)
+        } else {
+            self.mm.attach_wb(inode, pfn)
         };
         self.mm.nfs_clear_commit(inode, index);
         self.mm.pages[pfn].set(flag::DIRTY);
@@ -213,9 +214,10 @@ impl World {
             ListLock::Inode => !known,
             ListLock::InodeWbList | ListLock::Wb => listed,
         };
-        match locks {
-            true => self.hold_list_lock(self.mm.inodes[inode].wb(), 0),
-            false => 0,
+        if locks {
+            self.hold_list_lock(self.mm.inodes[inode].wb(), 0)
+        } else {
+            0
         }
     }
 

@@ -74,9 +74,10 @@ pub fn think_min_pause(
         time = max_pause;
         pages = task_ratelimit * time / second;
     }
-    let min_pause = match pages >= DIRTY_POLL_THRESH {
-        true => 1 + time / 2,
-        false => time,
+    let min_pause = if pages >= DIRTY_POLL_THRESH {
+        1 + time / 2
+    } else {
+        time
     };
     Target { min_pause, pages }
 }

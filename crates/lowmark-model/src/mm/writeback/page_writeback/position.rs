@@ -41,9 +41,10 @@ impl Position {
 
     /// Whether nobody is throttled.
     pub fn is_freerun(&self) -> bool {
-        match self.strict {
-            true => self.bdi_dirty <= self.bdi_setpoint_of_strict(),
-            false => self.dirty <= self.freerun(),
+        if self.strict {
+            self.bdi_dirty <= self.bdi_setpoint_of_strict()
+        } else {
+            self.dirty <= self.freerun()
         }
     }
 
@@ -72,17 +73,19 @@ impl Position {
 
     /// Whether the base rate may go up.
     pub(super) fn is_below_setpoint(&self) -> bool {
-        match self.strict {
-            true => self.bdi_dirty < self.bdi_setpoint_of_strict(),
-            false => self.dirty < self.setpoint(),
+        if self.strict {
+            self.bdi_dirty < self.bdi_setpoint_of_strict()
+        } else {
+            self.dirty < self.setpoint()
         }
     }
 
     /// What the looks of the writers are compared with: dirty pages and threshold.
     pub(super) fn poll(&self) -> (u64, u64) {
-        match self.strict {
-            true => (self.bdi_dirty, self.bdi_thresh),
-            false => (self.dirty, self.thresh),
+        if self.strict {
+            (self.bdi_dirty, self.bdi_thresh)
+        } else {
+            (self.dirty, self.thresh)
         }
     }
 
@@ -94,9 +97,10 @@ impl Position {
         let rule = mechanisms.writeback.position_ratio;
         let setpoint = self.setpoint();
         let ratio = polynomial(setpoint, self.dirty, self.limit, rule);
-        match self.strict {
-            true => self.ratio_of_strict(ratio, mechanisms),
-            false => self.ratio_of_device(ratio, setpoint, write_bw, mechanisms),
+        if self.strict {
+            self.ratio_of_strict(ratio, mechanisms)
+        } else {
+            self.ratio_of_device(ratio, setpoint, write_bw, mechanisms)
         }
     }
 
@@ -139,9 +143,10 @@ impl Position {
         // Where a device has less than half its share, its writers catch up.
         let half = bdi_thresh / 2;
         if reserve && self.bdi_dirty < half {
-            ratio = match self.bdi_dirty > half / 8 {
-                true => ratio * half / self.bdi_dirty,
-                false => ratio * 8,
+            ratio = if self.bdi_dirty > half / 8 {
+                ratio * half / self.bdi_dirty
+            } else {
+                ratio * 8
             };
         }
         ratio

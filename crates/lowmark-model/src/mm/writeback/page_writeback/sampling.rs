@@ -39,10 +39,10 @@ impl World {
 
     /// A throttled writer's sample, if it is time; it has been held back since `start`, jiffies.
     pub(super) fn balance_update_bandwidth(&mut self, wb: WbId, at: &Domains, start: u64) {
-        match self.mm.by_completions() {
-            false => self.bdi_update_bandwidth(wb, Some(at), start),
-            true if self.sample_is_due(wb) => self.take_sample(wb, Some(at)),
-            true => {}
+        if !self.mm.by_completions() {
+            self.bdi_update_bandwidth(wb, Some(at), start);
+        } else if self.sample_is_due(wb) {
+            self.take_sample(wb, Some(at));
         }
     }
 
@@ -58,9 +58,10 @@ impl World {
             return;
         }
         let idle = elapsed > self.hz() && self.mm.bdis[wb].estimate.stamp < start;
-        match idle {
-            true => self.begin_sample(wb),
-            false => self.take_sample(wb, writer),
+        if idle {
+            self.begin_sample(wb)
+        } else {
+            self.take_sample(wb, writer)
         }
     }
 

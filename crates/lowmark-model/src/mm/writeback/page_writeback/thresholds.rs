@@ -72,9 +72,10 @@ pub fn domain_dirty_limits(
     let dirty = pages(sysctl.dirty_bytes, sysctl.dirty_ratio);
     let background = pages(sysctl.dirty_background_bytes, sysctl.dirty_background_ratio);
     Thresholds {
-        background: match background >= dirty {
-            true => dirty / 2,
-            false => background,
+        background: if background >= dirty {
+            dirty / 2
+        } else {
+            background
         },
         dirty,
     }

@@ -40,9 +40,10 @@ impl World {
         let throttle = self.mm.kernel.mechanisms.writeback.throttle;
         let on_cpu = self.dirtying.cpus[cpu];
         if throttle.writers_write() {
-            let limit = match exceeded {
-                true => EXCEEDED_PAGES,
-                false => self.dirtying.ratelimit_pages,
+            let limit = if exceeded {
+                EXCEEDED_PAGES
+            } else {
+                self.dirtying.ratelimit_pages
             };
             if on_cpu < limit {
                 return None;
@@ -83,9 +84,10 @@ pub(crate) async fn balance_dirty_pages_ratelimited(sys: &Sys) {
 /// A look that is due, and the wait that follows from it.
 pub(crate) async fn balance_dirty_pages(sys: &Sys, due: Due) {
     let throttle = sys.world().mm.kernel.mechanisms.writeback.throttle;
-    match throttle.writers_write() {
-        true => foreground::balance_dirty_pages(sys, due).await,
-        false => pause_if_needed(sys, due).await,
+    if throttle.writers_write() {
+        foreground::balance_dirty_pages(sys, due).await
+    } else {
+        pause_if_needed(sys, due).await
     }
 }
 

@@ -43,9 +43,10 @@ fn run_for_blocks(text: &str) -> (Rc<Sys>, Request) {
     let body = Box::pin(async move {
         let by_node = task.world().mm.balances_nodes();
         let asked = request(ORDER, ZoneType::Dma32 as usize);
-        result.set(Some(match by_node {
-            true => node::balance_node(&task, NodeId::FIRST, asked).await,
-            false => zones::balance_zones(&task, NodeId::FIRST, asked).await,
+        result.set(Some(if by_node {
+            node::balance_node(&task, NodeId::FIRST, asked).await
+        } else {
+            zones::balance_zones(&task, NodeId::FIRST, asked).await
         }));
     });
     sys.world().spawn("kswapd".into(), false, body);

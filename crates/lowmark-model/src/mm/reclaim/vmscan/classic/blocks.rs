@@ -140,9 +140,10 @@ impl Mm {
         if no_swap && page.is_anon() && !page.has(flag::SWAPCACHE) {
             return Neighbour::Pointless;
         }
-        match page.has(flag::LRU) && (any_list || page.lru() == lru) {
-            true => Neighbour::Taken,
-            false => Neighbour::NotToBeHad,
+        if page.has(flag::LRU) && (any_list || page.lru() == lru) {
+            Neighbour::Taken
+        } else {
+            Neighbour::NotToBeHad
         }
     }
 }

@@ -261,10 +261,13 @@ impl Mm {
     /// Counts pages of an inactive list that were scanned.
     fn count_scanned(&mut self, target: Target, lru: Lru, pages: u64, sc: &ScanControl) {
         let zone = self.zones[target.zone].kind as usize;
-        match sc.kswapd {
-            _ if sc.cgroup_reclaim() => {}
-            true => self.stat.pgscan_kswapd[zone] += pages,
-            false => self.stat.pgscan_direct[zone] += pages,
+        if !sc.cgroup_reclaim() {
+            let by = if sc.kswapd {
+                &mut self.stat.pgscan_kswapd
+            } else {
+                &mut self.stat.pgscan_direct
+            };
+            by[zone] += pages;
         }
         self.stat.pgscan_kind[usize::from(lru.is_file())] += pages;
         if let Some(counts) = self.memcg_counts(target.lruvec) {
@@ -275,10 +278,13 @@ impl Mm {
     /// Counts pages of an inactive list that were reclaimed.
     fn count_reclaimed(&mut self, target: Target, lru: Lru, pages: u64, sc: &ScanControl) {
         let zone = self.zones[target.zone].kind as usize;
-        match sc.kswapd {
-            _ if sc.cgroup_reclaim() => {}
-            true => self.stat.pgsteal_kswapd[zone] += pages,
-            false => self.stat.pgsteal_direct[zone] += pages,
+        if !sc.cgroup_reclaim() {
+            let by = if sc.kswapd {
+                &mut self.stat.pgsteal_kswapd
+            } else {
+                &mut self.stat.pgsteal_direct
+            };
+            by[zone] += pages;
         }
         self.stat.pgsteal_kind[usize::from(lru.is_file())] += pages;
         if let Some(counts) = self.memcg_counts(target.lruvec) {
@@ -426,9 +432,10 @@ fn reclaim_flags(lru: Lru, sync: bool) -> u64 {
     if sync {
         return RECLAIM_WB_MIXED | RECLAIM_WB_SYNC;
     }
-    let kind = match lru.is_file() {
-        true => RECLAIM_WB_FILE,
-        false => RECLAIM_WB_ANON,
+    let kind = if lru.is_file() {
+        RECLAIM_WB_FILE
+    } else {
+        RECLAIM_WB_ANON
     };
     kind | RECLAIM_WB_ASYNC
 }

@@ -24,9 +24,10 @@ enum Balance {
 /// Small shares wait until there is a batch of them.
 fn nr_scan_try_batch(scan: u64, saved: &mut u64) -> u64 {
     *saved += scan;
-    match *saved >= SWAP_CLUSTER_MAX {
-        true => std::mem::take(saved),
-        false => 0,
+    if *saved >= SWAP_CLUSTER_MAX {
+        std::mem::take(saved)
+    } else {
+        0
     }
 }
 
@@ -93,9 +94,10 @@ impl Mm {
                     scan * share[usize::from(lru.is_file())] / denominator
                 }
             };
-            match saves {
-                true => nr_scan_try_batch(scan, &mut saved[list]),
-                false => scan,
+            if saves {
+                nr_scan_try_batch(scan, &mut saved[list])
+            } else {
+                scan
             }
         })
     }
