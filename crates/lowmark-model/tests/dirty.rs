@@ -351,8 +351,8 @@ fn a_hundred_writers_stall_for_seconds_in_3_0_alone() {
     let [old, bounded, io_less] = ["v3.0", "v3.1", "v3.2"].map(|kernel| stall_p95(100, kernel));
     let text = format!("{old} {bounded} {io_less} ms");
     assert!(old > 3_000, "{text}");
-    assert!((100..=500).contains(&bounded), "{text}");
-    assert!((60..=160).contains(&io_less), "{text}");
+    assert!((200..=500).contains(&bounded), "{text}");
+    assert!((60..=120).contains(&io_less), "{text}");
 }
 
 /// MiB/s, and seeks per GiB, of N dd whose disk takes 13 ms for a discontiguity, in the second minute.
@@ -499,8 +499,13 @@ fn a_kill_takes_effect_at_once_since_pauses_can_be_interrupted() {
     let end = old.iter().map(|(_, end)| end).sum::<u64>() / 5;
     assert!(end > 500, "v3.0: {end} ms, {old:?}");
     assert!(old.iter().all(|&(stall, _)| stall > 3_000), "v3.0: {old:?}");
-    let (_, end) = stall_and_end("v3.1+io-less", 20);
-    assert!((50..=220).contains(&end), "143dfe8611a6 alone: {end} ms");
+    // Half of a pause of 200 ms, and what is left of a write.
+    let alone = [15, 18, 20, 22, 25].map(|kill_at| stall_and_end("v3.1+io-less", kill_at).1);
+    let end = alone.iter().sum::<u64>() / 5;
+    assert!(
+        (100..=180).contains(&end),
+        "143dfe8611a6 alone: {end} ms, {alone:?}"
+    );
 }
 
 /// Most pages that a turn of an inode wrote.

@@ -12,7 +12,7 @@
 use super::queue::BlockLayer;
 use super::waiting::Next;
 use crate::ids::QueueId;
-use crate::time::{Sched, TaskId};
+use crate::time::{Nanos, Sched, TaskId};
 use crate::world::{Interrupt, SysRef, World};
 use std::collections::VecDeque;
 
@@ -123,9 +123,9 @@ impl BlockLayer {
 }
 
 impl World {
-    /// The queue that kblockd runs next, and for how many requests there is room; the current task, which is kblockd,
-    /// sleeps if there is none.
-    fn next_run(&mut self) -> Option<(QueueId, usize)> {
+    /// The queue that kblockd runs next, for how many requests there is room, and the CPU time that these take; the
+    /// current task, which is kblockd, sleeps if there is none.
+    fn next_run(&mut self) -> Option<(QueueId, usize, Nanos)> {
         let BlockLayer {
             kblockd, queues, ..
         } = &mut self.block;
@@ -135,20 +135,21 @@ impl World {
             return None;
         };
         let queue = &queues[at];
-        Some((at, queue.queued.min(queue.room())))
+        let requests = queue.queued.min(queue.room());
+        let dispatch_ns = self.costs.dispatch_ns * queue.times(requests);
+        Some((at, requests, self.costs.kblockd_ns + dispatch_ns))
     }
 }
 
 /// kblockd's worker (`blk_mq_run_work_fn`).
 pub(crate) async fn kblockd(sys: SysRef) {
-    let (run, each) = (sys.costs.kblockd_ns, sys.costs.dispatch_ns);
     loop {
         let next = sys.world().next_run();
-        let Some((queue, requests)) = next else {
+        let Some((queue, requests, time)) = next else {
             sys.suspend().await;
             continue;
         };
-        sys.charge_kernel(run + each * requests as u64).await;
+        sys.charge_kernel(time).await;
         let world = &mut *sys.world();
         world.block.dispatch(&mut world.sched, queue, requests);
         world.map_requests();
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
     use crate::kernel::{Kernel, Version};
     use crate::time::SwitchCosts;
-    use lowmark_spec::machine::{Costs, Device, Elevator};
+    use lowmark_spec::machine::{Costs, Device, Driver, Elevator};
 
     /// How a task submits a page.
     #[derive(Clone, Copy, PartialEq)]
@@ -171,17 +172,13 @@ mod tests {
         Plug(Flush),
     }
 
-    /// Commands that a disk has when a task has submitted a page, requests that are left to kblockd, and what the task
-    /// owes.
-    fn submitted(version: &str, elevator: Elevator, by: By) -> (usize, usize, u64) {
+    /// Commands that a disk has when a task has submitted pages far apart, requests that are left to kblockd, and what the
+    /// task owes.
+    fn submitted(version: &str, disk: Device, by: By, pages: u64) -> (usize, usize, u64) {
         let kernel = Kernel::released(Version::known(version).expect("known"));
         let mut sched = Sched::new(1, 250, SwitchCosts::default(), kernel.mechanisms.sched);
         let reader = sched.add("reader".into(), false);
         sched.next_ready();
-        let disk = Device {
-            elevator,
-            ..Device::ssd("sda", 1 << 30)
-        };
         let costs = Costs {
             request_ns: 20_000,
             dispatch_ns: 40_000,
@@ -192,7 +189,9 @@ mod tests {
         if by != By::Itself {
             layer.start_plug(&sched);
         }
-        assert_eq!(layer.submit(&mut sched, read(1)), Submitted::Yes);
+        for page in 0..pages {
+            assert_eq!(layer.submit(&mut sched, read(page)), Submitted::Yes);
+        }
         if let By::Plug(flush) = by {
             layer.flush_plug(&mut sched, reader, flush);
         }
@@ -207,18 +206,42 @@ mod tests {
         (commands, left, sched.free_from(reader))
     }
 
+    fn disk(elevator: Elevator, driver: Option<Driver>) -> Device {
+        Device {
+            elevator,
+            driver,
+            ..Device::ssd("sda", 1 << 30)
+        }
+    }
+
     #[test]
     fn kblockd_dispatches_what_was_not_plugged_from_an_elevator_of_blk_mq() {
-        use Elevator::{Deadline, Noop};
-        for by in [By::Itself, By::Plug(Flush::Sleeps), By::Plug(Flush::GoesOn)] {
-            // The submitter pays for both where it gives the request to the disk.
-            assert_eq!(submitted("v4.20", Deadline, by), (1, 0, 60_000));
-            assert_eq!(submitted("v6.1", Noop, by), (1, 0, 60_000));
-        }
-        assert_eq!(submitted("v6.1", Deadline, By::Itself), (0, 1, 20_000));
         let sleeps = By::Plug(Flush::Sleeps);
-        assert_eq!(submitted("v6.1", Deadline, sleeps), (0, 1, 20_000));
         let goes_on = By::Plug(Flush::GoesOn);
-        assert_eq!(submitted("v6.1", Deadline, goes_on), (1, 0, 60_000));
+        let [deadline, noop] = [Elevator::Deadline, Elevator::Noop].map(|it| disk(it, None));
+        for by in [By::Itself, sleeps, goes_on] {
+            // The submitter pays for both where it gives the request to the disk.
+            for (version, disk) in [("v4.20", &deadline), ("v6.1", &noop)] {
+                assert_eq!(submitted(version, disk.clone(), by, 1), (1, 0, 60_000));
+            }
+        }
+        let submitted = |by| submitted("v6.1", deadline.clone(), by, 1);
+        assert_eq!(submitted(By::Itself), (0, 1, 20_000));
+        assert_eq!(submitted(sleeps), (0, 1, 20_000));
+        assert_eq!(submitted(goes_on), (1, 0, 60_000));
+    }
+
+    /// A virtio disk is told once of the requests of a plug, and of each that was not plugged.
+    #[test]
+    fn requests_that_a_device_is_told_of_at_once_take_what_one_takes() {
+        let goes_on = By::Plug(Flush::GoesOn);
+        for (driver, by, owed) in [
+            (None, goes_on, 180_000),
+            (Some(Driver::VirtioBlk), goes_on, 60_000),
+            (Some(Driver::VirtioBlk), By::Itself, 180_000),
+        ] {
+            let disk = disk(Elevator::Noop, driver);
+            assert_eq!(submitted("v6.18", disk, by, 3), (3, 0, owed));
+        }
     }
 }

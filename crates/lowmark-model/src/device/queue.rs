@@ -14,7 +14,7 @@ use crate::kernel::{Dispatch, Kernel, MaxSectors, Plug as PlugPlace, ReadaheadSi
 use crate::mm::types::Pfn;
 use crate::time::{MSEC, Nanos, Sched, TaskId, WaitQueue};
 use crate::world::Interrupt;
-use lowmark_spec::machine::{Costs, Device, PAGE_SIZE};
+use lowmark_spec::machine::{Costs, Device, Driver, PAGE_SIZE};
 use lowmark_spec::random::Stream;
 use std::ops::Range;
 use typed_index_collections::TiVec;
@@ -32,6 +32,15 @@ pub(crate) enum Submitted {
 const UNPLUG_REQUESTS: usize = 4;
 /// The longest that it holds them back (`unplug_delay`).
 const UNPLUG_DELAY: Nanos = 3 * MSEC;
+
+/// CPU times of a request.
+#[derive(Debug, Clone, Copy)]
+struct RequestCosts {
+    /// Of submitting it.
+    request_ns: Nanos,
+    /// Of giving it to its device.
+    dispatch_ns: Nanos,
+}
 
 /// Why a plug is flushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +73,9 @@ pub(super) struct Queue {
     pub(super) queued: usize,
     /// Who submits a request leaves it to kblockd to give it to the device.
     pub(super) by_kblockd: bool,
+    /// Its driver tells the device of all requests that are dispatched together at once (`virtio_commit_rqs`,
+    /// `virtio_queue_rqs`), so that these take what one takes.
+    told_at_once: bool,
     /// Nothing is given to the device yet (`QUEUE_FLAG_PLUGGED`, to 2.6.38).
     pub(super) plugged: bool,
     failing: Option<Failing>,
@@ -118,10 +130,7 @@ pub(crate) struct BlockLayer {
     congestion: [WaitQueue; 2],
     /// Requests that devices have taken whose drivers have no memory for them yet.
     pub(super) unmapped: Vec<(QueueId, RequestId)>,
-    /// CPU time of submitting a request.
-    request_ns: Nanos,
-    /// CPU time of giving it to its device.
-    pub(super) dispatch_ns: Nanos,
+    costs: RequestCosts,
     pub(super) kblockd: Kblockd,
     /// Pages of a file read ahead at most, by device (`ra_pages` of its `struct backing_dev_info`).
     ra_pages: TiVec<DeviceId, u32>,
@@ -167,6 +176,7 @@ impl BlockLayer {
             queued: 0,
             by_kblockd: mechanisms.block.dispatch == Dispatch::Kblockd
                 && device.elevator != elevator::Kind::Noop,
+            told_at_once: device.driver == Some(Driver::VirtioBlk),
             plugged: false,
             failing: device.write_errors.map(Failing::new),
             virtio: Virtio::new(device, kernel),
@@ -182,8 +192,10 @@ impl BlockLayer {
             plug_rules: PlugRules(mechanisms.block),
             congestion: Default::default(),
             unmapped: Vec::new(),
-            request_ns: costs.request_ns,
-            dispatch_ns: costs.dispatch_ns,
+            costs: RequestCosts {
+                request_ns: costs.request_ns,
+                dispatch_ns: costs.dispatch_ns,
+            },
             kblockd: Kblockd::default(),
             ra_pages: devices.iter().map(ra_pages).collect(),
             io_pages: devices
@@ -298,14 +310,12 @@ impl BlockLayer {
         let mut requests = std::mem::take(&mut plug.requests);
         requests
             .sort_by_key(|&(queue, id)| (queue, self.queues[queue].requests[id as usize].start));
+        for batch in requests.chunk_by(|a, b| a.0 == b.0) {
+            sched.owe(self.queues[batch[0].0].flush_ns(batch.len(), flush, self.costs));
+        }
         let ready = match flush {
             Flush::Sleeps => sched.now(),
-            Flush::GoesOn => {
-                let dispatched = requests.iter();
-                let dispatched = dispatched.filter(|&&(queue, _)| self.queues[queue].by_kblockd);
-                sched.owe(self.dispatch_ns * dispatched.count() as Nanos);
-                sched.free_from(task)
-            }
+            Flush::GoesOn => sched.free_from(task),
         };
         for &(queue, id) in &requests {
             self.queues[queue].insert(id, sched.now(), ready);
@@ -368,14 +378,11 @@ impl BlockLayer {
         let Some(id) = queue.get_request(&io, task, sched.now()) else {
             return Submitted::QueueFull;
         };
-        sched.owe(if queue.by_kblockd {
-            self.request_ns
+        if plugged.is_some() {
+            self.add_to_plug(sched, task, at, id);
         } else {
-            self.request_ns + self.dispatch_ns
-        });
-        match plugged {
-            Some(_) => self.add_to_plug(sched, task, at, id),
-            None => self.add_to_queue(sched, at, id),
+            sched.owe(queue.submit_ns(self.costs));
+            self.add_to_queue(sched, at, id);
         }
         Submitted::Yes
     }
@@ -504,6 +511,32 @@ impl Queue {
             return true;
         }
         false
+    }
+
+    /// CPU time of a task that submits a request that it has not plugged.
+    fn submit_ns(&self, costs: RequestCosts) -> Nanos {
+        let dispatch_ns = if self.by_kblockd {
+            0
+        } else {
+            costs.dispatch_ns
+        };
+        costs.request_ns + dispatch_ns
+    }
+
+    /// CPU time of a task whose plug is flushed of so many requests of this queue.
+    fn flush_ns(&self, requests: usize, flush: Flush, costs: RequestCosts) -> Nanos {
+        let left = self.by_kblockd && flush == Flush::Sleeps;
+        let dispatch_ns = if left { 0 } else { costs.dispatch_ns };
+        self.times(requests) * (costs.request_ns + dispatch_ns)
+    }
+
+    /// How often so many requests that are dispatched together take what one takes.
+    pub(super) fn times(&self, requests: usize) -> Nanos {
+        if self.told_at_once {
+            requests.min(1) as Nanos
+        } else {
+            requests as Nanos
+        }
     }
 
     /// Commands that the device takes beside those that it has.
