@@ -265,13 +265,7 @@ struct Miss {
     why: &'static str,
 }
 
-const KNOWN_MISSES: [Miss; 7] = [
-    Miss {
-        load: "v6.1 seq anon-private 512M",
-        counter: "pgscan_direct",
-        why: "scans of pages that are kept are too dear for kswapd; five guests without an elevator, on a faster host, scanned 98,654 \
-              to 138,973",
-    },
+const KNOWN_MISSES: [Miss; 6] = [
     Miss {
         load: "v6.18 seq anon-private 512M",
         counter: "pgactivate",

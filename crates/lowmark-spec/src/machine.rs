@@ -352,8 +352,12 @@ pub struct Costs {
     pub create_ns: u64,
     /// The turn of an inode that is written, beside its pages and lists: allocation, inode, log.
     pub write_inode_ns: u64,
-    /// One page looked at by a scan of an LRU list.
+    /// One page scanned on an LRU list: isolation, its references, its way back to a list.
     pub scan_page_ns: u64,
+    /// What a scan takes longer that unmaps the page, where that is not in `scan_page_ns`.
+    pub unmap_page_ns: u64,
+    /// What a scan takes longer that frees the page, where that is not in `scan_page_ns`.
+    pub free_page_ns: u64,
     /// Asking all shrinkers of a node how much they have, at the end of a pass, for each memory cgroup of the system in turn
     /// (`shrink_slab`); what they then scan comes on top.
     pub shrink_slab_ns: u64,
@@ -367,6 +371,13 @@ pub struct Costs {
     pub migrate_page_ns: u64,
     /// Entry to and exit from a system call.
     pub syscall_ns: u64,
+}
+
+impl Costs {
+    /// A clean page that is mapped, scanned, unmapped and freed.
+    pub fn reclaim_clean_ns(&self) -> u64 {
+        self.scan_page_ns + self.unmap_page_ns + self.free_page_ns
+    }
 }
 
 impl Default for Costs {
@@ -399,6 +410,8 @@ impl Default for Costs {
             create_ns: 0,
             write_inode_ns: 0,
             scan_page_ns: 200,
+            unmap_page_ns: 0,
+            free_page_ns: 0,
             shrink_slab_ns: 0,
             context_switch_ns: 2_000,
             switch_mm_ns: 0,

@@ -15,8 +15,11 @@
 //! 7. What there is in memory is moved together (`compact_memory`): the time is that of the pages that were moved, which
 //!    the kernel counts; that of looking at frames, of which there are few for each page, is in it.
 //!
-//! Stand-ins: a page that a scan keeps costs what one costs that it frees; and a page of a hole takes as long to zero
-//! as to copy. (What a fault takes longer for a page of its own than for the page of zeroes, `zero_page`, holds the
+//! 8. A memory cgroup that is asked for a page scans all of its pages before one is free: they are of a mapped file and have
+//!    been used. Asked for pages that were paged out, it frees what nothing maps.
+//!
+//! Stand-ins: a page of private memory that a scan keeps costs what one of a file costs; and a page of a hole takes as long
+//! to zero as to copy. (What a fault takes longer for a page of its own than for the page of zeroes, `zero_page`, holds the
 //! page's allocation, too.)
 
 use crate::zoneinfo;
@@ -109,15 +112,12 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
     let read_page = times.each("read-page", CACHED)?;
     let read_block = times.each("read-many", CACHED / CACHED_BLOCK)?;
     let copy_page_ns = read_block.saturating_sub(read_page) / (CACHED_BLOCK - 1);
-    let scan_page_ns = times.each("reclaim", PAGES)?;
-    let swap_page_ns = times.each("swap-out", PAGES)?.saturating_sub(scan_page_ns);
+    let scans = scans(&times, recording)?;
+    let written = scans.scan_page_ns + scans.unmap_page_ns;
+    let swap_page_ns = times.each("swap-out", PAGES)?.saturating_sub(written);
     let syscall_ns = read_page.saturating_sub(copy_page_ns);
-    let disk_read = times.each("disk-read-page", COMMANDS)?;
-    let disk_write = times.each("disk-write-page", COMMANDS)?;
+    let disk = disk(&times)?;
     let minor_fault_ns = fault.saturating_sub(touch_ns);
-    let transfer = |block: u64, page: u64| block.saturating_sub(page) / (BLOCK - 1);
-    let page_ns = transfer(times.each("disk-read-many", BLOCKS)?, disk_read);
-    let write_page_ns = transfer(times.each("disk-write-many", BLOCKS)?, disk_write);
     let beside = |probe, burn| Ok(times.each(probe, 1)?.saturating_sub(times.each(burn, 1)?));
     let commands = beside("disk-read-beside", "burn")? + beside("disk-write-beside", "burn")?;
     let request_ns = (commands / (2 * COMMANDS)).saturating_sub(syscall_ns);
@@ -126,8 +126,6 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         .each("swap-map", PAGES)?
         .saturating_sub(touch_ns + minor_fault_ns);
     let major = beside("swap-in-beside", "burn-long")? / PAGES;
-    let deep = times.each("disk-read-deep", COMMANDS)? + times.each("disk-write-deep", COMMANDS)?;
-    let parallelism = (disk_read + disk_write + deep / 2) / deep.max(1);
     let Files {
         file_page_ns,
         folio_page_ns,
@@ -155,7 +153,9 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         swap_page_ns,
         swap_in_ns,
         swap_map_ns,
-        scan_page_ns,
+        scan_page_ns: scans.scan_page_ns,
+        unmap_page_ns: scans.unmap_page_ns,
+        free_page_ns: scans.free_page_ns,
         copy_page_ns,
         migrate_page_ns: times.each("compact", moved(recording)?)?,
         syscall_ns,
@@ -170,17 +170,71 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
             rotational: rotational.unwrap_or(device.rotational),
             position_read_ns: 0,
             position_write_ns: 0,
-            command_read_ns: disk_read.saturating_sub(page_ns + request_ns),
-            command_write_ns: disk_write.saturating_sub(write_page_ns + request_ns),
-            page_ns: page_ns.max(1),
-            page_write_ns: write_page_ns.max(1),
-            parallelism: u32::try_from(parallelism)
-                .unwrap_or(u32::MAX)
-                .clamp(1, device.queue_depth.max(1)),
+            command_read_ns: disk.read_ns.saturating_sub(disk.page_ns + request_ns),
+            command_write_ns: disk
+                .write_ns
+                .saturating_sub(disk.page_write_ns + request_ns),
+            page_ns: disk.page_ns.max(1),
+            page_write_ns: disk.page_write_ns.max(1),
+            parallelism: disk.parallelism.clamp(1, device.queue_depth.max(1)),
             ..device.clone()
         };
     }
     Ok(machine)
+}
+
+/// Times of a disk.
+struct Disk {
+    /// A read of one page, alone, and a write.
+    read_ns: u64,
+    write_ns: u64,
+    /// Transfer of a page that is read, and written.
+    page_ns: u64,
+    page_write_ns: u64,
+    /// Commands that it serves at once.
+    parallelism: u32,
+}
+
+/// What reads and writes past the page cache say of the disk.
+fn disk(times: &Times) -> Result<Disk, MissingProbe> {
+    let read_ns = times.each("disk-read-page", COMMANDS)?;
+    let write_ns = times.each("disk-write-page", COMMANDS)?;
+    let transfer = |block: u64, page: u64| block.saturating_sub(page) / (BLOCK - 1);
+    let deep = times.each("disk-read-deep", COMMANDS)? + times.each("disk-write-deep", COMMANDS)?;
+    let parallelism = (read_ns + write_ns + deep / 2) / deep.max(1);
+    Ok(Disk {
+        read_ns,
+        write_ns,
+        page_ns: transfer(times.each("disk-read-many", BLOCKS)?, read_ns),
+        page_write_ns: transfer(times.each("disk-write-many", BLOCKS)?, write_ns),
+        parallelism: u32::try_from(parallelism).unwrap_or(u32::MAX),
+    })
+}
+
+/// Costs of pages that are scanned.
+struct Scans {
+    scan_page_ns: u64,
+    unmap_page_ns: u64,
+    free_page_ns: u64,
+}
+
+/// What scans say: of mapped pages that stay, of pages that nothing maps and that are freed, and of pages of which both is so.
+fn scans(times: &Times, recording: &Recording) -> Result<Scans, MissingProbe> {
+    // Kernels free more than they are asked for. A few dozen pages are those of the probe of kept ones.
+    let freed = recording.counters.get("cgroup/group/memory.stat.pgsteal");
+    let freed = freed.map(|pages| pages / ROUNDS).filter(|&pages| pages > 0);
+    let freed = freed.ok_or(MissingProbe {
+        probe: "reclaim-unmapped",
+    })?;
+    let all = times.each("reclaim", PAGES)?;
+    let scan_page_ns = times.each("keep", PAGES)?.min(all);
+    let unmapped = times.each("reclaim-unmapped", freed)?.min(all);
+    let free_page_ns = unmapped.saturating_sub(scan_page_ns);
+    Ok(Scans {
+        scan_page_ns,
+        unmap_page_ns: all - scan_page_ns - free_page_ns,
+        free_page_ns,
+    })
 }
 
 /// Costs of pages of files.

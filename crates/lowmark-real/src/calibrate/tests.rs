@@ -23,7 +23,14 @@ fn recording(probes: &[(&str, u64)]) -> Recording {
         },
         outcome: Outcome::Completed,
         elapsed_ns: 1,
-        counters: [("pgmigrate_success".to_owned(), ROUNDS * 2_000)].into(),
+        counters: [
+            ("pgmigrate_success".to_owned(), ROUNDS * 2_000),
+            (
+                "cgroup/group/memory.stat.pgsteal".to_owned(),
+                ROUNDS * 2_000,
+            ),
+        ]
+        .into(),
         state: Default::default(),
         tasks: Vec::new(),
         phases: Vec::new(),
@@ -42,7 +49,9 @@ fn probes() -> Vec<(&'static str, u64)> {
         ("fault", 510 * PAGES),
         ("fault-and-zero", 1_510 * PAGES),
         ("reclaim", 200 * PAGES),
-        ("swap-out", 2_200 * PAGES),
+        ("keep", 120 * PAGES),
+        ("reclaim-unmapped", 150 * 2_000),
+        ("swap-out", 2_170 * PAGES),
         ("swap-read-beside", 9_000_000 + 1_500 * PAGES),
         ("swap-map", 910 * PAGES),
         ("swap-in-beside", 20_000_000 + 9_410 * PAGES),
@@ -98,7 +107,9 @@ fn costs_are_differences_of_medians() {
         folio_page_ns: 299,
         dirty_page_ns: 2_300,
         request_ns: 5_000,
-        scan_page_ns: 200,
+        scan_page_ns: 120,
+        unmap_page_ns: 50,
+        free_page_ns: 30,
         copy_page_ns: 400,
         migrate_page_ns: 25_000,
         syscall_ns: 300,
@@ -162,7 +173,7 @@ fn the_probes_do_what_is_counted() {
     let scenario = parse(&source, &BuiltIn, &Overrides::default())
         .expect("a workload")
         .remove(0);
-    let touches = ROUNDS * (PAGES * (7 + 8 + PASSES));
+    let touches = ROUNDS * (PAGES * (7 + 8 + 3 + PASSES));
     assert_eq!(scenario.workload.touches_expected(), Some(touches));
     let sizes: Vec<u64> = scenario
         .workload
@@ -171,7 +182,7 @@ fn the_probes_do_what_is_counted() {
         .map(|file| file.size / PAGE_SIZE)
         .collect();
     // The third is made by writing it.
-    assert_eq!(sizes, [CACHED, CACHED, 0, BLOCKS * BLOCK]);
+    assert_eq!(sizes, [CACHED, CACHED, 0, BLOCKS * BLOCK, PAGES]);
     let names: Vec<&str> = scenario
         .workload
         .series

@@ -14,7 +14,7 @@ use super::write::{Writer, header};
 const KERNEL_COSTS: &str = "kernel_costs";
 
 /// The costs.
-static FIELDS: [Field<Costs>; 27] = [
+static FIELDS: [Field<Costs>; 29] = [
     field!("touch", touch_ns, WORK),
     field!("memset_page", memset_page_ns, WORK),
     field!("minor_fault", minor_fault_ns, WORK),
@@ -27,6 +27,8 @@ static FIELDS: [Field<Costs>; 27] = [
     field!("migrate_page", migrate_page_ns, WORK),
     field!("scan_page", scan_page_ns, WORK),
     field!("shrink_slab", shrink_slab_ns, WORK),
+    field!("unmap_page", unmap_page_ns, WORK),
+    field!("free_page", free_page_ns, WORK),
     field!("context_switch", context_switch_ns, WORK),
     field!("switch_mm", switch_mm_ns, WORK),
     field!("copy_page", copy_page_ns, WORK),

@@ -267,7 +267,7 @@ impl World {
         let looked_at = cc.total_migrate_scanned + cc.total_free_scanned - before.0;
         let costs = &self.costs;
         let moved = (cc.moved - before.1) * costs.migrate_page_ns;
-        let cost = moved + looked_at * costs.scan_page_ns / LOOKED_AT_FOR_ONE_SCANNED;
+        let cost = moved + looked_at * costs.reclaim_clean_ns() / LOOKED_AT_FOR_ONE_SCANNED;
         (round, cost)
     }
 }

@@ -124,7 +124,7 @@ impl World {
                 self.trace_scan(vma, &look, look.status)
             }
         }
-        (found, (before - *left) * self.costs.scan_page_ns)
+        (found, (before - *left) * self.costs.reclaim_clean_ns())
     }
 }
 

@@ -218,7 +218,7 @@ impl World {
             ThpSplit::Underused => mm.unwritten(head).count() as u64,
             _ => 0,
         };
-        let looked_at = u64::from(HPAGE_PMD_NR) * self.costs.scan_page_ns;
+        let looked_at = u64::from(HPAGE_PMD_NR) * self.costs.reclaim_clean_ns();
         Some(SplitTime {
             vma: vma as u32,
             cost: looked_at + unwritten * self.costs.zero_page_ns,

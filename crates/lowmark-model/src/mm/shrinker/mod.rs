@@ -283,7 +283,7 @@ impl World {
         self.mm.shrinkers.stat.slabs_scanned += nr;
         let costs = &self.costs;
         let looked = scanned.looked + scanned.kept / KEPT_FOR_ONE_SCANNED;
-        let cost = looked * costs.scan_page_ns + scanned.dropped * costs.file_page_ns;
+        let cost = looked * costs.reclaim_clean_ns() + scanned.dropped * costs.file_page_ns;
         let credit = match self.mm.kernel.mechanisms.shrinker.inode_credit {
             InodeCredit::None => 0,
             InodeCredit::Counted => scanned.stolen,

@@ -77,6 +77,9 @@ impl World {
             outcome.note_kept(&fate, self.mm.pages[pfn].folio_nr_pages());
             return fate;
         }
+        if self.mm.is_folio_mapped(pfn) {
+            outcome.cost += self.costs.unmap_page_ns;
+        }
         for page in self.mm.pages.folio(pfn) {
             if self.mm.pages[page].is_mapped() {
                 self.mm.try_to_unmap(page);

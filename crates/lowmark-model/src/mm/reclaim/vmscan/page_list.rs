@@ -48,7 +48,7 @@ pub(super) struct Outcome {
     /// devices, and those met again under writeback.
     pub(super) congested: u64,
     /// CPU time, ns.
-    cost: u64,
+    pub(super) cost: u64,
 }
 
 /// What becomes of a page.
@@ -288,6 +288,7 @@ impl World {
             };
             match fate {
                 Fate::Free => {
+                    outcome.cost += self.costs.free_page_ns;
                     self.mm.free_folio(pfn);
                     outcome.reclaimed += match huge_counts {
                         ThpScan::One => 1,
@@ -433,6 +434,7 @@ impl World {
             };
         }
         if page.is_mapped() {
+            outcome.cost += self.costs.unmap_page_ns;
             self.mm.try_to_unmap(pfn);
         } else if page.is_anon() && !page.has(flag::SWAPCACHE) {
             // What was just added to the swap cache is dirty (`add_to_swap`).

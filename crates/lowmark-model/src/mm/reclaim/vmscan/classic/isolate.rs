@@ -226,7 +226,7 @@ impl World {
 
     /// CPU time of going past pages, ns.
     pub(super) fn skip_cost(&self, skipped: u64) -> u64 {
-        skipped * self.costs.scan_page_ns / SKIPPED_FOR_ONE_SCANNED
+        skipped * self.costs.reclaim_clean_ns() / SKIPPED_FOR_ONE_SCANNED
     }
 }
 
