@@ -163,7 +163,7 @@ fn desktop_900m() {
     assert_eq!((disk.kind, disk.rotational), (DeviceKind::Hdd, true));
     assert_eq!(
         (disk.position_read_ns, disk.command_read_ns, disk.page_ns),
-        (7_300_000, 130_000, 51_000)
+        (7_300_000, 120_000, 58_000)
     );
     assert_eq!(
         (disk.size, disk.max_request),
