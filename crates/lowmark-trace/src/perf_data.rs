@@ -245,6 +245,7 @@ impl Session<'_> {
         let layout = if self.uniform {
             Some(self.layout())
         } else {
+            // The id comes first then.
             self.endian
                 .u64(body, 0)
                 .and_then(attr_of)

@@ -1,8 +1,8 @@
-//! From the elevator to the device: who submits a request gives it to the device, or kblockd does.
+//! From the elevator to the device: the task that submits a request gives it to the device, or kblockd does.
 //!
-//! 1. In a queue of blk-mq that has an elevator a request that was not plugged is left to kblockd
-//!    (`blk_mq_run_hw_queue` with `async`), and so is what a task that goes to sleep has plugged. A plug that is
-//!    flushed while its task goes on is dispatched by the task.
+//! 1. In a queue of blk-mq that has an elevator, a task leaves a request that it has not plugged to kblockd
+//!    (`blk_mq_run_hw_queue` with `async`). A task that goes to sleep leaves its plugged requests to kblockd, too; a task
+//!    that goes on dispatches them itself.
 //! 2. Without an elevator the submitter calls the driver (`blk_mq_try_issue_directly`), as it always did before blk-mq.
 //! 3. Requests for which the device had no room are dispatched when one is done (`blk_mq_sched_restart`).
 //!
@@ -63,14 +63,14 @@ impl BlockLayer {
             self.run_queue(sched, at);
             return;
         }
-        // What it has not seen yet is on its way.
+        // kblockd sees requests that were inserted during its run when it runs again.
         if queue.queued > 0 && self.kblockd.running != Some(at) {
             self.run_async(sched, at);
         }
         self.serve(sched, at);
     }
 
-    /// Gives the device up to so many commands.
+    /// Gives the device at most `most` commands.
     fn dispatch(&mut self, sched: &mut Sched, at: QueueId, most: usize) {
         let queue = &mut self.queues[at];
         let room = queue.room().min(most);
@@ -172,8 +172,8 @@ mod tests {
         Plug(Flush),
     }
 
-    /// Commands that a disk has when a task has submitted pages far apart, requests that are left to kblockd, and what the
-    /// task owes.
+    /// A task submits pages far apart: the commands that the disk has then, the requests that wait for kblockd, and the CPU
+    /// time that the task owes.
     fn submitted(version: &str, disk: Device, by: By, pages: u64) -> (usize, usize, u64) {
         let kernel = Kernel::released(Version::known(version).expect("known"));
         let mut sched = Sched::new(1, 250, SwitchCosts::default(), kernel.mechanisms.sched);

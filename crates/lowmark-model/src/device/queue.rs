@@ -45,9 +45,9 @@ struct RequestCosts {
 /// Why a plug is flushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flush {
-    /// Its task goes on with what it does, and gives the requests to their devices before.
+    /// The task that holds the plug goes on, and first gives the requests to their devices.
     GoesOn,
-    /// Its task goes to sleep: its CPU time for them is charged when it wakes, so that they are not late.
+    /// The task goes to sleep: its CPU time for the requests is charged when it wakes, so that they are not late.
     Sleeps,
 }
 
@@ -73,8 +73,8 @@ pub(super) struct Queue {
     pub(super) queued: usize,
     /// Who submits a request leaves it to kblockd to give it to the device.
     pub(super) by_kblockd: bool,
-    /// Its driver tells the device of all requests that are dispatched together at once (`virtio_commit_rqs`,
-    /// `virtio_queue_rqs`), so that these take what one takes.
+    /// The driver tells the device once of all requests that are dispatched together (`virtio_commit_rqs`,
+    /// `virtio_queue_rqs`), so that they cost as much CPU time as one request.
     told_at_once: bool,
     /// Nothing is given to the device yet (`QUEUE_FLAG_PLUGGED`, to 2.6.38).
     pub(super) plugged: bool,
@@ -523,14 +523,14 @@ impl Queue {
         costs.request_ns + dispatch_ns
     }
 
-    /// CPU time of a task whose plug is flushed of so many requests of this queue.
+    /// CPU time of a task when its plug is flushed, for the `requests` of this queue that the plug holds.
     fn flush_ns(&self, requests: usize, flush: Flush, costs: RequestCosts) -> Nanos {
         let left = self.by_kblockd && flush == Flush::Sleeps;
         let dispatch_ns = if left { 0 } else { costs.dispatch_ns };
         self.times(requests) * (costs.request_ns + dispatch_ns)
     }
 
-    /// How often so many requests that are dispatched together take what one takes.
+    /// How many times the CPU time of one request `requests` cost that are dispatched together.
     pub(super) fn times(&self, requests: usize) -> Nanos {
         if self.told_at_once {
             requests.min(1) as Nanos

@@ -9,7 +9,7 @@ pub(super) const ADVICE: &[Change] = &[
         name: "willneed-reads-swap",
         version: v(3, 9),
         commit: "1998cc048901",
-        summary: "MADV_WILLNEED reads what is in swap",
+        summary: "MADV_WILLNEED reads pages that are in swap",
         effect: |m| {
             m.swap.willneed_swap = WillneedSwap::Read;
         },

@@ -59,7 +59,7 @@ impl Tunables {
         }
     }
 
-    /// How long one of so many tasks runs that weigh `load` together (`sched_slice`).
+    /// How long a task of this weight runs beside others, when all `tasks` weigh `load` together (`sched_slice`).
     fn cfs_slice(&self, tasks: u64, weight: Weight, load: i128) -> Nanos {
         let period = if tasks > NR_LATENCY {
             tasks * self.min_granularity

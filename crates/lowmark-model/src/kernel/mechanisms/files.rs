@@ -36,7 +36,7 @@ macro_rules! files {
                 }
                 /// How much of a file one call reads that asks for it ahead (`force_page_cache_readahead`).
                 forced_readahead: ForcedReadahead {
-                    /// Half of what is free or inactive on the node (`max_sane_readahead`).
+                    /// Half of the pages that are free or inactive on the node (`max_sane_readahead`).
                     HalfOfNode = "half-of-node",
                     /// 2 MiB.
                     TwoMiB = "2m",

@@ -31,6 +31,7 @@ impl World {
             return Fate::Split;
         }
         if mapped {
+            outcome.cost += self.costs.unmap_page_ns;
             self.mm.unmap_huge_page(head);
         }
         if self.mm.pages[head].has(flag::DIRTY) {

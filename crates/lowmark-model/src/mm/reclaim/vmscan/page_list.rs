@@ -282,7 +282,7 @@ impl World {
             next += 1;
             let pages = self.mm.pages[pfn].folio_nr_pages();
             let fate = if written == Some(pfn) && self.mm.pages[pfn].has(flag::DIRTY) {
-                Fate::Keep
+                Fate::Keep // It is dirty again.
             } else {
                 self.shrink_page(pfn, sc, &mut outcome)
             };
