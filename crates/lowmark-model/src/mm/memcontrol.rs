@@ -225,15 +225,15 @@ impl Memcontrol {
         }
     }
 
-    /// A page is being written (`NR_WRITEBACK` of its group).
+    /// Pages are being written, this one and those of its folio (`NR_WRITEBACK` of its group).
     #[inline]
-    pub(super) fn count_writeback(&mut self, pfn: Pfn) {
+    pub(super) fn count_writeback(&mut self, pfn: Pfn, pages: u64) {
         if let Some(group) = self.group_of(pfn) {
-            group.writeback += 1;
+            group.writeback += pages;
         }
     }
 
-    /// It no longer is.
+    /// A page no longer is.
     #[inline]
     pub(super) fn uncount_writeback(&mut self, pfn: Pfn) {
         if let Some(group) = self.group_of(pfn) {
@@ -329,11 +329,7 @@ impl Mm {
     /// root's come first.
     #[inline]
     pub(crate) fn lruvec_of(&self, pfn: Pfn) -> LruvecId {
-        let root = self.zones[self.pages.zone(pfn)].lruvec;
-        match self.memcontrol.of_page(pfn) {
-            MemcgId::ROOT => root,
-            memcg => self.memcg_lruvec(root, memcg),
-        }
+        self.place_of(pfn).0
     }
 
     /// The lists of the root on the zone or node of others.

@@ -363,7 +363,7 @@ impl Zone {
 
 impl Mm {
     /// Puts a free block on the list of the current CPU (`free_frozen_page_commit`).
-    #[inline]
+    #[inline(always)]
     pub(super) fn free_to_pcp(&mut self, pfn: Pfn, order: usize) {
         let (zone, cpu) = (self.pages.zone(pfn), self.cpu);
         let state = &mut self.zones[zone];

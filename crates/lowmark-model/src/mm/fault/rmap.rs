@@ -17,6 +17,7 @@ pub(crate) struct References {
 
 impl References {
     /// Adds the PTE of a page in a part of a region, which was young or not (`page_referenced_one`).
+    #[inline]
     fn add(&mut self, young: bool, part: Part) {
         if young && part.recency {
             self.young += 1;
@@ -57,27 +58,34 @@ impl Mm {
 
     /// `page_referenced`: how many PTEs were young, in regions whose references count; all are old afterwards. All that
     /// a region has of a large folio count once (`folio_referenced_one`).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn page_referenced(&mut self, pfn: Pfn) -> References {
         let page = self.pages[pfn];
         if page.order() > 0 {
             self.large_folio_referenced(pfn)
-        } else if page.is_mapped() {
-            self.mapped_page_referenced(pfn, page)
-        } else {
+        } else if !page.is_mapped() {
             References::default()
+        } else if page.is_anon() {
+            self.anon_page_referenced(page)
+        } else {
+            self.shared_page_referenced(pfn, page)
         }
     }
 
-    fn mapped_page_referenced(&mut self, pfn: Pfn, page: Page) -> References {
+    #[inline]
+    fn anon_page_referenced(&mut self, page: Page) -> References {
         let mut references = References::default();
-        if page.is_anon() {
-            let (vma, index) = self.mappings.of(page.owner);
-            let region = &mut self.vmas[vma];
-            let young = region.ptes[index].test_and_clear_young();
-            references.add(young, region.parts.at(index as u32));
-            return references;
+        let (vma, index) = self.mappings.of(page.owner);
+        let region = &mut self.vmas[vma];
+        if region.ptes[index].test_and_clear_young() {
+            references.add(true, region.parts.at(index as u32));
         }
+        references
+    }
+
+    #[inline(never)]
+    fn shared_page_referenced(&mut self, pfn: Pfn, page: Page) -> References {
+        let mut references = References::default();
         let file = !page.has(flag::SWAPBACKED);
         let (mappers, index) = if file {
             let (inode, index) = self.file_of(&page);

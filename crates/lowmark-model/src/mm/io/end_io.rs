@@ -32,9 +32,8 @@ impl World {
 
     fn end_page_writeback(&mut self, pfn: Pfn, failed: bool) {
         self.mm.memcontrol.uncount_writeback(pfn);
-        self.mm.count_dirty_in_zone(pfn, -1);
-        self.mm.count_writeback_in_zone(pfn, -1);
         let zone = self.mm.pages.zone(pfn);
+        self.mm.count_written_in_zone(zone, -1);
         if self.mm.pages[pfn].order() > 0 {
             self.mm.stat.nr_written += 1;
             self.account_reclaim_writeback(zone, 1);
@@ -61,6 +60,7 @@ impl World {
     }
 
     /// A page that was written for reclaim goes to where reclaim finds it next.
+    #[inline(always)]
     fn rotate_written(&mut self, pfn: Pfn) {
         if self.mm.pages[pfn].test_and_clear(flag::RECLAIM) {
             let tail = self.mm.kernel.mechanisms.reclaim.tail_writeback;

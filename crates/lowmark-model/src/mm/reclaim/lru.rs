@@ -1,7 +1,7 @@
 //! Pages on and off the LRU lists (`mm/swap.c`). Pages go on their list at once: the per-CPU vectors of
 //! the kernel are left out. A large folio is on its list with its head, and counts for all of its pages.
 
-use crate::ids::LruvecId;
+use crate::ids::{LruvecId, MemcgId};
 use crate::mm::Mm;
 use crate::mm::types::{Lru, Pfn, ZoneType, flag};
 
@@ -10,6 +10,17 @@ impl Mm {
     #[inline]
     pub(super) fn zone_type(&self, pfn: Pfn) -> ZoneType {
         self.zones[self.pages.zone(pfn)].kind
+    }
+
+    /// The lists that a page is or belongs on, and the type of its zone.
+    #[inline]
+    pub(in crate::mm) fn place_of(&self, pfn: Pfn) -> (LruvecId, ZoneType) {
+        let zone = &self.zones[self.pages.zone(pfn)];
+        let lruvec = match self.memcontrol.of_page(pfn) {
+            MemcgId::ROOT => zone.lruvec,
+            memcg => self.memcg_lruvec(zone.lruvec, memcg),
+        };
+        (lruvec, zone.kind)
     }
 
     /// List on which a page is or belongs.
@@ -21,35 +32,36 @@ impl Mm {
     /// `lru_cache_add_lru`: at the head of the list that the page's flags say.
     #[inline]
     pub(crate) fn lru_add(&mut self, pfn: Pfn) {
-        let (lruvec, kind) = (self.lruvec_of(pfn), self.zone_type(pfn));
+        let (lruvec, kind) = self.place_of(pfn);
         self.lruvecs[lruvec].add(&mut self.chunks, &mut self.pages[pfn], pfn, kind);
     }
 
     /// [`lru_add`](Self::lru_add) of pages of one list set.
     pub(crate) fn lru_add_all(&mut self, lruvec: LruvecId, batch: &[Pfn]) {
+        let lists = &mut self.lruvecs[lruvec];
         for &pfn in batch {
-            let kind = self.zone_type(pfn);
-            self.lruvecs[lruvec].add(&mut self.chunks, &mut self.pages[pfn], pfn, kind);
+            let kind = self.zones[self.pages.zone(pfn)].kind;
+            lists.add(&mut self.chunks, &mut self.pages[pfn], pfn, kind);
         }
     }
 
     /// Off its list.
     #[inline]
     pub(crate) fn lru_del(&mut self, pfn: Pfn) {
-        let (lruvec, kind) = (self.lruvec_of(pfn), self.zone_type(pfn));
+        let (lruvec, kind) = self.place_of(pfn);
         self.lruvecs[lruvec].delete(&mut self.chunks, &mut self.pages, pfn, kind);
     }
 
     /// `rotate_reclaimable_page`: writeback of a page meant for reclaim is over, it is to be found
     /// first. Active pages stay where they are unless `active_too` (4.11 and later).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rotate_reclaimable_page(&mut self, pfn: Pfn, active_too: bool) {
         let page = &self.pages[pfn];
         let stays = page.has(flag::ACTIVE) && !active_too;
         if !page.has(flag::LRU) || stays || page.has(flag::DIRTY) {
             return;
         }
-        let (lruvec, kind) = (self.lruvec_of(pfn), self.zone_type(pfn));
+        let (lruvec, kind) = self.place_of(pfn);
         self.lruvecs[lruvec].rotate(&mut self.chunks, &mut self.pages, pfn, kind);
         self.stat.pgrotated += 1;
     }

@@ -8,17 +8,16 @@ use lowmark_spec::machine::PAGE_SIZE;
 
 impl Mm {
     /// `folio_start_writeback` of a page of the swap cache, or of a huge page: all of it counts as being written.
+    #[inline(always)]
     pub(crate) fn start_swap_writeback(&mut self, head: Pfn) {
         let page = &mut self.pages[head];
         page.clear(flag::DIRTY);
         page.set(flag::WRITEBACK);
-        for pfn in self.pages.folio(head) {
-            self.stat.pswpout += 1;
-            self.nr_writeback += 1;
-            self.count_dirty_in_zone(pfn, 1);
-            self.count_writeback_in_zone(pfn, 1);
-            self.memcontrol.count_writeback(pfn);
-        }
+        let frames = page.folio_nr_pages();
+        self.stat.pswpout += frames;
+        self.nr_writeback += frames;
+        self.count_written_in_zone(self.pages.zone(head), frames as i64);
+        self.memcontrol.count_writeback(head, frames);
     }
 }
 

@@ -92,6 +92,7 @@ impl Mm {
     }
 
     /// `mem_cgroup_try_charge_swap`: whether the page, or all of the huge page, may have slots.
+    #[inline(always)]
     pub(super) fn may_swap_page(&mut self, pfn: Pfn) -> bool {
         let memcg = self.memcontrol.of_page(pfn);
         let pages = self.pages[pfn].folio_nr_pages();

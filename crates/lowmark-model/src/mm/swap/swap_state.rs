@@ -86,7 +86,7 @@ impl World {
             return false;
         };
         self.mm.readahead_event(-10);
-        self.enter_swap_cache(pfn, slot);
+        self.enter_swap_cache(pfn, slot, 1);
         true
     }
 
@@ -100,15 +100,17 @@ impl World {
             return false;
         };
         self.mm.readahead_event(-10);
-        self.enter_swap_cache(head, first);
+        let pages = self.mm.pages[head].folio_nr_pages() as u32;
+        self.enter_swap_cache(head, first, pages);
         true
     }
 
-    /// A page, or a huge page, is the swap cache's from now on, with its slots from this one on.
-    fn enter_swap_cache(&mut self, head: Pfn, first: u32) {
+    /// A page, or a huge page of so many, is the swap cache's from now on, with its slots from this one on.
+    #[inline(always)]
+    fn enter_swap_cache(&mut self, head: Pfn, first: u32, pages: u32) {
         self.mm.pages[head].set(flag::SWAPCACHE | flag::DIRTY);
         let memcg = self.mm.memcontrol.of_page(head);
-        for (pfn, slot) in self.mm.pages.folio(head).zip(first..) {
+        for (pfn, slot) in (head..head + pages).zip(first..) {
             self.mm.pages[pfn].set_slot(slot);
             self.mm.swap.cgroups.record(slot, memcg);
         }

@@ -111,6 +111,12 @@ impl Lruvec {
         self.list(lru).len() + self.tails[lru as usize]
     }
 
+    /// Whether any large folio is on a list.
+    #[inline]
+    pub(crate) fn has_folios(&self, lru: Lru) -> bool {
+        self.tails[lru as usize] > 0
+    }
+
     /// Pages on a list whose zone is of a type.
     #[inline]
     pub(crate) fn zone_len(&self, kind: ZoneType, lru: Lru) -> u64 {
@@ -150,7 +156,7 @@ impl Lruvec {
 
     /// A page goes to the head of the list that its flags say, or with it the folio that it is the head of
     /// (`lruvec_add_folio`); `kind` is the type of its zone.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, chunks: &mut Chunks, page: &mut Page, pfn: Pfn, kind: ZoneType) {
         debug_assert!(!page.has_any(flag::LRU) && !page.has(flag::BUDDY));
         page.set(flag::LRU);
@@ -177,6 +183,7 @@ impl Lruvec {
     }
 
     /// A page goes to the tail of the inactive list, where reclaim finds it first (`lruvec_add_folio_tail`).
+    #[inline(always)]
     pub(crate) fn rotate(
         &mut self,
         chunks: &mut Chunks,
@@ -188,13 +195,14 @@ impl Lruvec {
         let from = page.lru();
         page.clear(flag::ACTIVE);
         let to = page.lru();
-        let pages_of_it = page.folio_nr_pages();
-        let by_zone = &mut self.zone_pages[kind as usize];
-        by_zone[from as usize] -= pages_of_it;
-        by_zone[to as usize] += pages_of_it;
-        self.tails[from as usize] -= pages_of_it - 1;
-        self.tails[to as usize] += pages_of_it - 1;
-        let place = page.position;
+        let (place, pages_of_it) = (page.position, page.folio_nr_pages());
+        if from != to {
+            let by_zone = &mut self.zone_pages[kind as usize];
+            by_zone[from as usize] -= pages_of_it;
+            by_zone[to as usize] += pages_of_it;
+            self.tails[from as usize] -= pages_of_it - 1;
+            self.tails[to as usize] += pages_of_it - 1;
+        }
         self.list_mut(from).remove(chunks, place);
         pages[pfn].position = self.list_mut(to).push_tail(chunks, pfn);
         self.pack(chunks, pages, from);

@@ -186,7 +186,7 @@ impl Mm {
     }
 
     /// `page_check_references`; `None` means reclaim.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> Option<Fate> {
         if sc.ignore_references {
             return None;
@@ -197,16 +197,16 @@ impl Mm {
             return Some(Fate::Keep);
         }
         let References { young, executable } = self.page_referenced(pfn);
-        let reclaim = &self.kernel.mechanisms.reclaim;
-        let shared = young > 1 && reclaim.shared_references == SharedReferences::AtOnce;
         let page = &mut self.pages[pfn];
-        let executable = executable
-            && !page.has(flag::SWAPBACKED)
-            && reclaim.executable_references == ExecutableReferences::AtOnce;
         let referenced = page.test_and_clear(flag::REFERENCED);
         if young == 0 || sc.mode.is_lumpy() {
             return None;
         }
+        let reclaim = &self.kernel.mechanisms.reclaim;
+        let shared = young > 1 && reclaim.shared_references == SharedReferences::AtOnce;
+        let executable = executable
+            && !page.has(flag::SWAPBACKED)
+            && reclaim.executable_references == ExecutableReferences::AtOnce;
         let at_once = match reclaim.page_references {
             PageReferences::Anon => page.is_anon(),
             PageReferences::SwapBacked => page.has(flag::SWAPBACKED),
@@ -220,7 +220,7 @@ impl Mm {
     }
 
     /// `__remove_mapping` of a clean page.
-    #[inline]
+    #[inline(always)]
     pub(super) fn remove_mapping(&mut self, pfn: Pfn, sc: &ScanControl) {
         let page = self.pages[pfn];
         if page.has(flag::SWAPCACHE) {
@@ -364,7 +364,7 @@ impl World {
     }
 
     /// Begins to write frames that are marked as under writeback already, one after the other.
-    #[inline]
+    #[inline(always)]
     fn write_out_all(
         &mut self,
         unwritten: &mut std::ops::Range<Pfn>,

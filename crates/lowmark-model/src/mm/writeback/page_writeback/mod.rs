@@ -18,7 +18,7 @@ mod sampling;
 pub mod thresholds;
 mod throttle;
 
-use crate::ids::{DeviceId, InodeId, WbId};
+use crate::ids::{DeviceId, InodeId, WbId, ZoneId};
 use crate::mm::Mm;
 pub(crate) use limits::{DirtyLimits, throttle_vm_writeout};
 use proportions::PropDescriptor;
@@ -103,6 +103,15 @@ impl Mm {
         *dirty = dirty.wrapping_add_signed(change);
     }
 
+    /// Pages that were not counted as dirty are on their way to a device, or pages are no more: those under writeback
+    /// count as both.
+    #[inline]
+    pub(in crate::mm) fn count_written_in_zone(&mut self, zone: ZoneId, change: i64) {
+        let zone = &mut self.zones[zone];
+        zone.dirty = zone.dirty.wrapping_add_signed(change);
+        zone.writeback = zone.writeback.wrapping_add_signed(change);
+    }
+
     /// A page is on its way to a device, or is no more.
     pub(crate) fn count_writeback_in_zone(&mut self, pfn: Pfn, change: i64) {
         let zone = self.pages.zone(pfn);
@@ -132,7 +141,7 @@ impl Mm {
         self.nr_dirty -= 1;
         self.memcontrol.uncount_dirty(pfn);
         self.nr_writeback += 1;
-        self.memcontrol.count_writeback(pfn);
+        self.memcontrol.count_writeback(pfn, 1);
         let bdi = &mut self.bdis[file.wb()];
         bdi.writeback_inodes += u64::from(first);
         bdi.reclaimable -= 1;

@@ -32,20 +32,21 @@ impl Mm {
     fn isolate_from_zone(&mut self, target: Target, lru: Lru, want: u64, batch: &mut Batch) -> u64 {
         let lists = &mut self.lruvecs[target.lruvec];
         lists.take_tail(&mut self.chunks, &mut self.pages, (lru, want), batch);
-        let (mut taken, mut entries) = (0, 0);
-        for &pfn in batch.iter() {
-            if taken >= want {
-                break;
+        let mut taken = batch.len() as u64;
+        if lists.has_folios(lru) {
+            let mut entries = 0;
+            taken = 0;
+            while taken < want && entries < batch.len() {
+                taken += self.pages[batch[entries]].folio_nr_pages();
+                entries += 1;
             }
-            taken += self.pages[pfn].folio_nr_pages();
-            entries += 1;
+            let more = &batch[entries..];
+            lists.give_back_tail(&mut self.chunks, &mut self.pages, lru, more);
+            batch.truncate(entries);
         }
-        let more = &batch[entries..];
-        lists.give_back_tail(&mut self.chunks, &mut self.pages, lru, more);
-        batch.truncate(entries);
         let mut by_zone = ByZone::default();
         by_zone[self.zones[target.zone].kind as usize] = taken;
-        lists.count_taken(lru, &by_zone, taken - entries as u64);
+        lists.count_taken(lru, &by_zone, taken - batch.len() as u64);
         taken
     }
 
