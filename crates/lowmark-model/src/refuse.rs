@@ -7,10 +7,14 @@ use crate::mm::frames::shadow::LRUVECS_MAX;
 use crate::mm::swap::swapfile::MAX_FRAMES;
 use crate::mm::types::BlockOrders;
 use crate::task::{Later, Unsupported, bytes_before, later, unsupported};
+use lowmark_record::Release;
 use lowmark_spec::machine::{FsKind, PAGE_SIZE};
 use lowmark_spec::workload::{Op, SizeDist, Stmt};
 use lowmark_spec::{Machine, Scenario};
 use std::fmt::Write;
+
+/// The first kernel without `fs/ext3`.
+const EXT3_REMOVED: Release = Release::new(4, 3);
 
 /// Why a scenario cannot be run on the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -254,6 +258,15 @@ fn devices(machine: &Machine, kernel: &Kernel) -> Result<(), String> {
             device.name, kernel.version
         ));
     }
+    let mut ext3 = machine.filesystems.iter();
+    if let Some(fs) = ext3.find(|fs| fs.kind == FsKind::Ext3)
+        && kernel.version.release() >= EXT3_REMOVED
+    {
+        return Err(format!(
+            "filesystem {}: the driver of ext3 was removed in v4.3 (c290ea01abb7), and kernel {} has none; use kind = \"ext4\"",
+            fs.name, kernel.version
+        ));
+    }
     let shares: u64 = machine.devices.iter().map(|it| it.written_share).sum();
     if shares > 100 {
         return Err(format!(
@@ -350,7 +363,7 @@ fn files(scenario: &Scenario) -> Result<(), Refusal> {
         };
         if fs.kind == FsKind::Tmpfs || fs.device.is_none_or(|d| d >= machine.devices.len()) {
             return refuse(format!(
-                "{name} lies on {}, which has no device; the model has files on xfs and ext4 only",
+                "{name} lies on {}, which has no device; the model has files on xfs, ext4 and ext3 only",
                 fs.name
             ));
         }

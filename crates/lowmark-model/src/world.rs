@@ -37,6 +37,8 @@ pub(crate) enum Interrupt {
     EndOfRun,
     /// A flusher has had dirty pages for a while.
     WakeFlusher { wb: WbId },
+    /// A transaction of a file system's journal has run long enough.
+    CommitTransaction { fs: usize },
     /// Some time after the last page of an inode was written.
     SampleBandwidth { wb: WbId },
     /// Two seconds after counters of memory cgroups were last added up.
@@ -279,6 +281,7 @@ impl World {
             Interrupt::RunQueue { queue } => self.block.run_async(&mut self.sched, queue),
             Interrupt::EndOfRun => self.over = Some(Verdict::Completed),
             Interrupt::WakeFlusher { wb } => self.wake_flusher(wb),
+            Interrupt::CommitTransaction { fs } => self.commit_timeout(fs),
             Interrupt::SampleBandwidth { wb } => self.late_sample(wb),
             Interrupt::FlushMemcgStats => self.flush_stats_periodically(),
             Interrupt::Nfs { device, signal } => self.nfs_interrupt(device, signal),

@@ -288,6 +288,9 @@ pub enum FsKind {
     Xfs,
     /// Block groups with multi-block allocation.
     Ext4,
+    /// Block groups; blocks are allocated as pages are written to, and a journal writes their data (`data=ordered`). Its
+    /// driver is in kernels up to 4.2.
+    Ext3,
     /// No device: pages live in memory and swap.
     Tmpfs,
 }

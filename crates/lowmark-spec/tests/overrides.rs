@@ -1,5 +1,6 @@
 //! What the command line can change, and what it is told when it cannot.
 
+use lowmark_spec::machine::FsKind;
 use lowmark_spec::workload::{Amount, Op, Touch};
 use lowmark_spec::{
     BuiltIn, Directory, KernelPart, KernelSpec, Library, Objection, Overrides, Scenario, Source,
@@ -493,6 +494,39 @@ fn fields_of_devices_are_set() -> Result<(), SpecError> {
     let mut expected = before.clone();
     expected.command_read_ns = 1_000_000;
     assert_eq!(device(&in_file), &expected);
+    Ok(())
+}
+
+/// A file system becomes one of another kind, and stays on its device.
+#[test]
+fn fields_of_file_systems_are_set() -> Result<(), SpecError> {
+    let before = run(Overrides::default())?;
+    let before = &before[0].machine.filesystems;
+    for key in ["filesystem.data.kind", "machine.filesystem.data.kind"] {
+        let after = set(key, "ext3")?;
+        let mut expected = before.clone();
+        let data = expected.iter_mut().find(|fs| fs.name == "data").expect(key);
+        assert_ne!(data.kind, FsKind::Ext3);
+        data.kind = FsKind::Ext3;
+        assert_eq!(after[0].machine.filesystems, expected, "{key}");
+    }
+    for (key, value, expected) in [
+        (
+            "filesystem.data.kind",
+            "ext9",
+            "known: xfs, ext4, ext3, tmpfs",
+        ),
+        ("filesystem.data", "xfs", "write filesystem.NAME.FIELD"),
+        ("filesystem.data.knd", "xfs", "did you mean `kind`?"),
+        (
+            "filesystem.new.kind",
+            "xfs",
+            "the file system `new` needs `device`",
+        ),
+    ] {
+        let message = complaint(set(key, value));
+        assert!(message.contains(expected), "{message}");
+    }
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! File systems: where files land on their devices.
 //!
-//! Both kinds allocate late: a page gets its place when it is written, together with all pages around it
-//! that wait for one (delayed allocation). They differ in what they put where:
+//! XFS and ext4 allocate late: a page gets its place when it is written back, together with all pages around it
+//! that wait for one (delayed allocation). ext3 gives it its place as it is written to. They differ in what they put where:
 //!
 //! - XFS has four allocation groups on a disk and more on striped ones, and the files of a directory begin in its group. An extending write
 //!   asks for as much again as the file has, up to 8 GiB (`xfs_iomap_prealloc_size`, 055388a3188f, 2.6.38);
@@ -9,9 +9,14 @@
 //! - ext4 has block groups of 128 MiB, directories are spread over them, and requests are rounded up by
 //!   the size of the file, to 8 MiB at most (`ext4_mb_normalize_request`).
 //!
-//! Metadata has no place of its own and costs no I/O, so there is no journal either.
+//! - ext3 has the same groups, and directories share those of their parents while there is room (`find_group_orlov`): here
+//!   all begin in the first. A file has a window of reserved blocks ahead, 8 at first, which doubles as the file grows, to
+//!   1,024 at most (`ext3_alloc_new_reservation`); it is given up when the file is closed.
+//!
+//! Metadata has no place of its own and costs no I/O. The journal of ext3 is there for what it does with data ([`jbd`]).
 
 mod extents;
+pub(crate) mod jbd;
 mod space;
 mod writepage;
 
@@ -20,6 +25,7 @@ pub(crate) use writepage::Writepage;
 
 use crate::ids::DeviceId;
 use crate::kernel::{WriteFolios, XfsAhead};
+use jbd::Journal;
 use lowmark_spec::machine::{Device, FileSystem, FsKind, Machine, PAGE_SIZE};
 use space::Space;
 
@@ -40,6 +46,10 @@ const XFS_AHEAD_MIN: u64 = (64 << 10) / PAGE_SIZE;
 const EXT4_REQUEST_MAX: u64 = (8 << 20) / PAGE_SIZE;
 /// Least that it rounds up to, pages.
 const EXT4_REQUEST_MIN: u64 = (16 << 10) / PAGE_SIZE;
+/// Blocks of the first window of a file of ext3 (`EXT3_DEFAULT_RESERVE_BLOCKS`).
+const EXT3_WINDOW_MIN: u64 = 8;
+/// Blocks of its largest window (`EXT3_MAX_RESERVE_BLOCKS`, 1,027, as far as doubling comes).
+const EXT3_WINDOW_MAX: u64 = 1024;
 
 /// A mounted file system.
 #[derive(Debug)]
@@ -51,6 +61,8 @@ pub(crate) struct Mount {
     /// Pages that are dirty and have no place yet.
     reserved: u64,
     xfs_ahead: XfsAhead,
+    /// The journal that writes data, if it has one.
+    pub(crate) journal: Option<Journal>,
 }
 
 /// The mounted file systems of a machine, by their number there; none for those without a device.
@@ -69,6 +81,16 @@ impl Mounts {
         self.0[fs]
             .as_mut()
             .expect("files on a file system without device are refused before the run")
+    }
+
+    /// The file systems with a journal that writes data.
+    pub(crate) fn with_journal(&self) -> Vec<usize> {
+        let journal = |fs: &Mount| fs.journal.is_some();
+        let mounts = self.0.iter().enumerate();
+        mounts
+            .filter(|(_, mount)| mount.as_ref().is_some_and(journal))
+            .map(|(fs, _)| fs)
+            .collect()
     }
 
     /// Devices with file systems, each once, in order.
@@ -102,7 +124,7 @@ impl Mount {
         let pages = machine.devices[device].size / PAGE_SIZE;
         let group = match spec.kind {
             FsKind::Xfs => pages.div_ceil(xfs_groups(&machine.devices[device])).max(1),
-            FsKind::Ext4 => EXT4_GROUP,
+            FsKind::Ext4 | FsKind::Ext3 => EXT4_GROUP,
             FsKind::Tmpfs => return None,
         };
         // Swap areas on the device are partitions of their own.
@@ -138,6 +160,7 @@ impl Mount {
             space: Space::new(&free, pages, group),
             reserved: 0,
             xfs_ahead,
+            journal: (spec.kind == FsKind::Ext3).then(Journal::default),
         })
     }
 
@@ -146,15 +169,21 @@ impl Mount {
         match self.kind {
             FsKind::Xfs => folios != WriteFolios::Pages,
             FsKind::Ext4 => folios == WriteFolios::XfsAndExt4,
-            FsKind::Tmpfs => false,
+            FsKind::Ext3 | FsKind::Tmpfs => false,
         }
+    }
+
+    /// Whether a page has its place as soon as it is dirty.
+    pub(crate) fn allocates_at_once(&self) -> bool {
+        self.kind == FsKind::Ext3
     }
 
     /// Where the first page of a new file in a directory should lie.
     pub(crate) fn home(&self, directory: u64) -> u64 {
         let step = match self.kind {
             FsKind::Ext4 => EXT4_FLEX,
-            _ => 1,
+            FsKind::Ext3 => 0,
+            FsKind::Xfs | FsKind::Tmpfs => 1,
         };
         let groups = self.space.groups() as u64;
         // When every step has had its directory the next ones begin between them.
@@ -205,6 +234,11 @@ impl Mount {
                     .clamp(EXT4_REQUEST_MIN, EXT4_REQUEST_MAX);
                 // The request ends where a file of that unit would.
                 need.max(size.next_multiple_of(unit) - u64::from(request.page))
+            }
+            FsKind::Ext3 => {
+                need + size
+                    .next_power_of_two()
+                    .clamp(EXT3_WINDOW_MIN, EXT3_WINDOW_MAX)
             }
             _ if self.xfs_ahead == XfsAhead::Fixed => need + XFS_AHEAD_MIN,
             _ => {
@@ -310,12 +344,21 @@ mod tests {
     }
 
     #[test]
+    fn windows_of_ext3_double_with_the_file() {
+        let mut mount = mount(FsKind::Ext3);
+        let lengths = [0, 9, 33, 5000].map(|page| append(&mut mount, page, 1, 0).length);
+        assert_eq!(lengths, [1 + 8, 1 + 16, 1 + 64, 1 + 1024]);
+    }
+
+    #[test]
     fn directories_begin_apart() {
         let xfs = mount(FsKind::Xfs);
         let gib10 = (10 << 30) / PAGE_SIZE;
         assert_eq!([0, 1, 4].map(|d| xfs.home(d)), [0, gib10, gib10]);
         let ext4 = mount(FsKind::Ext4);
         assert_eq!([0, 1].map(|d| ext4.home(d)), [0, 16 * EXT4_GROUP]);
+        let ext3 = mount(FsKind::Ext3);
+        assert_eq!([0, 1].map(|d| ext3.home(d)), [0, 0]);
     }
 
     #[test]

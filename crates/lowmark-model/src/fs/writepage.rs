@@ -29,7 +29,7 @@ impl Mount {
                 XfsWritepage::Kswapd => Writepage::Redirty,
                 XfsWritepage::None => Writepage::Missing,
             },
-            FsKind::Tmpfs => Writepage::Write,
+            FsKind::Ext3 | FsKind::Tmpfs => Writepage::Write,
         }
     }
 }

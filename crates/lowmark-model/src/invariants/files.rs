@@ -138,6 +138,11 @@ fn dirty_pages_are_counted(world: &World) {
         if page.has(flag::BUDDY) {
             continue;
         }
+        let journalled = page.has_any(flag::BUFFERS_CLEAN | flag::BUFFERS_LOCKED);
+        assert!(
+            !journalled || page.has(flag::DIRTY),
+            "page {pfn}: a journal writes what is dirty"
+        );
         // A page that was written to while it is on its way is both.
         let dirty = page.has(flag::DIRTY) && !page.has(flag::SWAPBACKED);
         let on_the_way = match page.has(flag::WRITEBACK) {

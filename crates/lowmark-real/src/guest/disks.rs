@@ -130,9 +130,14 @@ pub(super) fn make(
             let size = files_bytes(scenario).saturating_mul(5) / 4;
             let size = size.saturating_add(SLACK).max(device.size.min(8 << 30));
             make_ext4(&path, size)?;
-            if file_system.kind == FsKind::Xfs {
+            let other = match file_system.kind {
+                FsKind::Xfs => Some("xfs"),
+                FsKind::Ext3 => Some("ext3"),
+                FsKind::Ext4 | FsKind::Tmpfs => None,
+            };
+            if let Some(other) = other {
                 made.notes.push(format!(
-                    "file system {}: ext4 in place of xfs",
+                    "file system {}: ext4 in place of {other}",
                     file_system.name
                 ));
             }

@@ -39,6 +39,7 @@ impl Word for FsKind {
     const WORDS: &'static [(&'static str, FsKind)] = &[
         ("xfs", FsKind::Xfs),
         ("ext4", FsKind::Ext4),
+        ("ext3", FsKind::Ext3),
         ("tmpfs", FsKind::Tmpfs),
     ];
 }
@@ -76,7 +77,7 @@ static NODES: [Field<Machine>; 1] = [Field::apart("nodes", None, |machine, place
 
 /// The fields of a file system.
 static FILE_SYSTEM: [Field<FileSystem>; 2] = [
-    field!("kind", kind, word::<FsKind>(), needed "kind = \"xfs\", \"ext4\" or \"tmpfs\""),
+    field!("kind", kind, word::<FsKind>(), needed "kind = \"xfs\", \"ext4\", \"ext3\" or \"tmpfs\""),
     Field::apart("device", None, |fs, place| place.device(fs.device?)),
 ];
 
@@ -136,6 +137,11 @@ static PARTS: [Part; 8] = [
 /// The keys of [`SCALARS`].
 pub(super) fn scalar_keys() -> Vec<&'static str> {
     keys(&SCALARS)
+}
+
+/// The fields of a file system.
+pub(super) fn file_system_keys() -> Vec<&'static str> {
+    keys(&FILE_SYSTEM)
 }
 
 fn part_names() -> impl Iterator<Item = &'static str> {
@@ -319,7 +325,16 @@ fn filesystems(
         } else {
             let index =
                 |scope: &Scope<'_>, node: &Node| device::index(scope, node, &machine.devices);
-            Some(fields.need("device", "device = \"sda\"", index)?)
+            // One that is there already stays where it is.
+            let mut known = machine.filesystems.iter();
+            let known = known.find(|known| known.name == entry.key);
+            match (
+                fields.maybe("device", index)?,
+                known.and_then(|fs| fs.device),
+            ) {
+                (Some(device), _) | (None, Some(device)) => Some(device),
+                (None, None) => return Err(fields.missing("device", "device = \"sda\"")),
+            }
         };
         put(&mut machine.filesystems, filesystem, |other| {
             other.name == entry.key

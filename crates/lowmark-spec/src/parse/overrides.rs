@@ -5,7 +5,7 @@ use crate::kernel::{SYSCTLS, setting_name};
 use super::device::device_keys;
 use super::error::{Problem, Problems, Result};
 use super::exact::{Quantity, Unit};
-use super::machine::scalar_keys;
+use super::machine::{file_system_keys, scalar_keys};
 use super::scope::Scope;
 use super::source::{Sources, Span};
 use super::suggest;
@@ -20,8 +20,8 @@ pub struct Overrides {
     /// Kernels in place of the file's `kernel.use`, unless empty. The file's sysctls stay, and those
     /// that a kernel names itself win.
     pub kernels: Vec<String>,
-    /// Values by name: a `for` or `let` name, `machine.FIELD`, `device.NAME.FIELD`, `kernel.sysctl.NAME`, or
-    /// `FIELD` and `NAME` alone.
+    /// Values by name: a `for` or `let` name, `machine.FIELD`, `device.NAME.FIELD`, `filesystem.NAME.FIELD`,
+    /// `kernel.sysctl.NAME`, or `FIELD` and `NAME` alone.
     pub set: Vec<(String, String)>,
     /// Seed in place of the file's.
     pub seed: Option<u64>,
@@ -47,14 +47,36 @@ pub(crate) struct Names<'t> {
     pub(crate) sysctl: &'t [Entry],
 }
 
+/// Parts of a machine of which there may be several, so that one has to be named.
+struct Part {
+    name: &'static str,
+    /// Its fields.
+    keys: fn() -> Vec<&'static str>,
+    /// What one may write.
+    example: &'static str,
+}
+
+const PARTS: [Part; 2] = [
+    Part {
+        name: "device",
+        keys: device_keys,
+        example: "device.sda.nr_requests=64",
+    },
+    Part {
+        name: "filesystem",
+        keys: file_system_keys,
+        example: "filesystem.data.kind=xfs",
+    },
+];
+
 /// What a `--set` changes.
 #[derive(Clone, PartialEq, Eq)]
 enum Target<'t> {
     Param(&'t str),
     Let(&'t str),
     Machine(&'t str),
-    /// A device and its field.
-    Device(&'t str, &'t str),
+    /// What [`PARTS`] names so, one of them, and its field.
+    Part(&'static str, &'t str, &'t str),
     Sysctl(String),
 }
 
@@ -97,8 +119,8 @@ pub(crate) fn sort(
             Target::Param(name) => settings.params.push((name.to_owned(), node)),
             Target::Let(name) => settings.lets.push((name.to_owned(), node)),
             Target::Machine(field) => set_machine(&mut settings, field, node, name_span),
-            Target::Device(device, field) => {
-                set_device(&mut settings, device, field, node, name_span);
+            Target::Part(part, of, field) => {
+                set_part(&mut settings, (part, of, field), node, name_span);
             }
             Target::Sysctl(name) => settings.sysctl.push((name, node)),
         }
@@ -116,8 +138,11 @@ fn target<'t>(name: &'t str, names: &Names<'_>, span: Span) -> Result<Target<'t>
         return Err(problem);
     }
     let of_machine = name.strip_prefix("machine.").unwrap_or(name);
-    if let Some(path) = of_machine.strip_prefix("device.") {
-        return device_target(name, path, span);
+    for part in &PARTS {
+        let path = of_machine.strip_prefix(part.name);
+        if let Some(path) = path.and_then(|path| path.strip_prefix('.')) {
+            return part_target(name, part, path, span);
+        }
     }
     if let Some(field) = name.strip_prefix("machine.") {
         if scalar_keys().contains(&field) {
@@ -167,15 +192,20 @@ fn target<'t>(name: &'t str, names: &Names<'_>, span: Span) -> Result<Target<'t>
 }
 
 /// `device.NAME.FIELD`: `name` is the whole of it, `path` what follows `device.`.
-fn device_target<'t>(name: &str, path: &'t str, span: Span) -> Result<Target<'t>> {
-    let Some((device, field)) = path.split_once('.') else {
-        let help = "write device.NAME.FIELD, for example device.sda.nr_requests=64";
+fn part_target<'t>(name: &str, part: &Part, path: &'t str, span: Span) -> Result<Target<'t>> {
+    let Part {
+        name: kind,
+        keys,
+        example,
+    } = *part;
+    let Some((of, field)) = path.split_once('.') else {
+        let help = format!("write {kind}.NAME.FIELD, for example {example}");
         return Err(unknown(name, span, help));
     };
-    if !device_keys().contains(&field) {
-        return Err(unknown(name, span, suggest::help(field, device_keys())));
+    if !keys().contains(&field) {
+        return Err(unknown(name, span, suggest::help(field, keys())));
     }
-    Ok(Target::Device(device, field))
+    Ok(Target::Part(kind, of, field))
 }
 
 fn set_machine(settings: &mut Settings, field: &str, node: Node, key_span: Span) {
@@ -188,14 +218,19 @@ fn set_machine(settings: &mut Settings, field: &str, node: Node, key_span: Span)
     );
 }
 
-fn set_device(settings: &mut Settings, device: &str, field: &str, node: Node, key_span: Span) {
+fn set_part(
+    settings: &mut Settings,
+    (part, of, field): (&str, &str, &str),
+    node: Node,
+    key_span: Span,
+) {
     let machine = settings
         .machine
         .get_or_insert_with(|| table("machine", key_span));
-    let devices = inner(machine, "device", key_span);
-    let device = devices.and_then(|devices| inner(devices, device, key_span));
-    if let Some(device) = device {
-        put(device, field, node, key_span);
+    let all = inner(machine, part, key_span);
+    let one = all.and_then(|all| inner(all, of, key_span));
+    if let Some(one) = one {
+        put(one, field, node, key_span);
     }
 }
 

@@ -12,7 +12,7 @@ impl Mm {
     pub(super) fn is_migratable(&self, pfn: Pfn) -> bool {
         let page = &self.pages[pfn];
         let known = page.owner != UNMAPPED || page.has(flag::SWAPCACHE);
-        known && !page.has_any(flag::LOCKED | flag::WRITEBACK)
+        known && !page.has_any(flag::LOCKED | flag::WRITEBACK | flag::BUFFERS_LOCKED)
     }
 
     /// `migrate_folio_move`: a folio from frames that are off their LRU list to others of the same node, which nobody uses. It

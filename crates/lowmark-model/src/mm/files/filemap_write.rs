@@ -153,10 +153,15 @@ impl World {
                     break;
                 }
             };
+            let page = &self.mm.pages[pfn];
+            let joins = !page.has(flag::DIRTY) || page.has(flag::BUFFERS_CLEAN);
             let Some(locked) = self.set_page_dirty(pfn) else {
                 stopped = Stopped::NoSpace;
                 break;
             };
+            if joins {
+                self.journal_dirty_data(file.inode, index);
+            }
             spent += locked;
             if self.mm.kernel.mechanisms.reclaim.write_access == WriteAccess::Counts {
                 self.mm.mark_page_accessed(pfn);

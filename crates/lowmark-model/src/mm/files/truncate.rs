@@ -52,7 +52,8 @@ impl World {
             let pfn = self.mm.inodes[inode].pages.page(index)?;
             *from = index;
             let head = self.mm.pages.head(pfn);
-            if self.mm.pages[head].has_any(flag::LOCKED | flag::WRITEBACK) {
+            let busy = flag::LOCKED | flag::WRITEBACK | flag::BUFFERS_LOCKED;
+            if self.mm.pages[head].has_any(busy) {
                 return Some(head);
             }
             self.mm.split_folio(head);
@@ -109,10 +110,12 @@ async fn truncate_inode_pages(sys: &Sys, inode: InodeId, start: u32) {
         let Some(pfn) = busy else {
             break;
         };
-        let flags = if sys.world().mm.pages[pfn].has(flag::LOCKED) {
-            flag::LOCKED
-        } else {
-            flag::WRITEBACK
+        let flags = {
+            let world = sys.world();
+            let busy = [flag::LOCKED, flag::WRITEBACK, flag::BUFFERS_LOCKED];
+            let mut busy = busy.into_iter();
+            busy.find(|&flags| world.mm.pages[pfn].has(flags))
+                .unwrap_or(flag::LOCKED)
         };
         io::wait_on_page(sys, pfn, flags).await;
     }

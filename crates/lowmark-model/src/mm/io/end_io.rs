@@ -21,13 +21,26 @@ impl World {
                 }
             }
             Dir::Write => {
-                self.mm.nr_writeback -= pages.len() as u64;
                 for (number, &pfn) in pages.iter().enumerate() {
-                    self.end_page_writeback(pfn, completed.failed.contains(&number));
+                    let failed = completed.failed.contains(&number);
+                    if self.mm.pages[pfn].has(flag::BUFFERS_LOCKED) {
+                        self.end_data_write(pfn, failed);
+                    } else {
+                        self.mm.nr_writeback -= 1;
+                        self.end_page_writeback(pfn, failed);
+                    }
                     self.wake_page(self.mm.pages.head(pfn));
                 }
             }
         }
+    }
+
+    /// A dirty page is written that has nothing left to write (`__block_write_full_page`, by which no buffer is dirty).
+    pub(crate) fn write_nothing(&mut self, pfn: Pfn) {
+        self.mm.begin_page_writeback(pfn);
+        self.mm.nr_writeback -= 1;
+        self.end_page_writeback(pfn, false);
+        self.wake_page(pfn);
     }
 
     fn end_page_writeback(&mut self, pfn: Pfn, failed: bool) {

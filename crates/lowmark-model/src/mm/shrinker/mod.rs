@@ -161,6 +161,7 @@ impl Shrinkers {
         let systems = machine.filesystems.iter();
         let inode_caches = systems.map(|fs| match fs.kind {
             FsKind::Xfs => Cache::XfsInode,
+            FsKind::Ext3 => Cache::Ext3Inode,
             // Those of tmpfs are not the model's: it has no files there.
             FsKind::Ext4 | FsKind::Tmpfs => Cache::Ext4Inode,
         });

@@ -11,6 +11,7 @@ use crate::mm::Mm;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
 use crate::world::World;
 use lowmark_record::event::RECLAIM_WB_FILE;
+use lowmark_spec::machine::PAGE_SIZE;
 
 impl Mm {
     /// A dirty page that this reclaimer does not write: it is marked, so that the end of its writeback moves
@@ -90,9 +91,7 @@ impl World {
                 self.nfs_release_page(pfn);
                 return Fate::Activate;
             }
-            let shadow = self.mm.workingset_eviction(pfn, sc.memcg);
-            self.mm.delete_from_page_cache(pfn, shadow);
-            return Fate::Free;
+            return self.remove_clean(pfn, sc);
         }
         if self.mm.kernel.mechanisms.reclaim.dirty_count == DirtyCount::Writable {
             outcome.dirty += 1;
@@ -105,6 +104,13 @@ impl World {
         } else {
             self.pageout_file(pfn, sc, outcome)
         }
+    }
+
+    /// `__remove_mapping` of a clean page that nobody maps.
+    fn remove_clean(&mut self, pfn: Pfn, sc: &ScanControl) -> Fate {
+        let shadow = self.mm.workingset_eviction(pfn, sc.memcg);
+        self.mm.delete_from_page_cache(pfn, shadow);
+        Fate::Free
     }
 
     /// `page_check_dirty_writeback` from 3.11 on; before, only the dirty pages that reach step 6 count, there.
@@ -146,10 +152,16 @@ impl World {
         // A page that its file system leaves dirty counts as written, too.
         self.mm.stat.nr_vmscan_write += 1;
         self.trace_writepage(pfn, writepage_flags(RECLAIM_WB_FILE, sc));
-        if !writes {
+        // Nor does its file system write a page that the journal is writing.
+        if !writes || self.mm.pages[pfn].has(flag::BUFFERS_LOCKED) {
             return Fate::Keep;
         }
+        if self.mm.is_written_by_journal(pfn) {
+            self.write_nothing(pfn);
+            return self.remove_clean(pfn, sc);
+        }
         self.mm.begin_page_writeback(pfn);
+        self.mm.stat.pgpgout += PAGE_SIZE / 1024;
         self.mm.pages[pfn].set(flag::RECLAIM);
         Fate::Write
     }

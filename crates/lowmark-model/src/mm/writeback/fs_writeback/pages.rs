@@ -2,15 +2,17 @@
 //!
 //! 1. Dirty pages are taken in order of their offset, from where the last turn stopped, and once round.
 //! 2. One that has no place yet gets it together with all dirty pages behind it that have none either.
-//! 3. A page that is under writeback already is left alone, or with data integrity waited for.
+//! 3. A page that is under writeback already, or that a journal is writing, is left alone, or with data integrity waited
+//!    for. One that a journal has written is clean without more ado.
 
 use crate::device::{Dir, Io};
-use crate::fs::Request;
+use crate::fs::{Request, jbd};
 use crate::ids::InodeId;
 use crate::mm::io;
 use crate::mm::types::{Pfn, Tag, flag};
 use crate::nfs::{How, nfs_commit_and_wait};
 use crate::world::{Sys, World};
+use lowmark_spec::machine::PAGE_SIZE;
 
 /// Pages of a file, the last one included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +39,8 @@ enum Stopped {
     Batch,
     /// The current task waits for a free request for this page.
     Blocked(Io),
-    /// With data integrity this page is waited for.
-    Wait(Pfn),
+    /// With data integrity this page is waited for, while it has the flags.
+    Wait(Pfn, u16),
 }
 
 /// `do_writepages`: up to `left` pages of the range. With `sync` those that are dirty now, however many
@@ -90,7 +92,7 @@ pub(crate) async fn writepages(
                 sys.suspend().await;
                 io::submit(sys, io).await;
             }
-            Stopped::Wait(pfn) => io::wait_on_page(sys, pfn, flag::WRITEBACK).await,
+            Stopped::Wait(pfn, flags) => io::wait_on_page(sys, pfn, flags).await,
         }
         sys.charge_kernel((before - *left) * sys.costs.file_page_ns)
             .await;
@@ -132,12 +134,21 @@ impl World {
             else {
                 return Stopped::Done;
             };
-            if self.mm.pages[pfn].has(flag::WRITEBACK) {
+            let busy = [flag::WRITEBACK, flag::BUFFERS_LOCKED];
+            let mut busy = busy.into_iter();
+            if let Some(flags) = busy.find(|&flags| self.mm.pages[pfn].has(flags)) {
                 if sync {
                     *at = index;
-                    return Stopped::Wait(pfn);
+                    return Stopped::Wait(pfn, flags);
                 }
                 *at = index + 1;
+                continue;
+            }
+            if self.mm.is_written_by_journal(pfn) {
+                self.write_nothing(pfn);
+                *at = index + 1;
+                *left -= 1;
+                batch -= 1;
                 continue;
             }
             let Some(position) = self.place_of(inode, index) else {
@@ -146,6 +157,7 @@ impl World {
             };
             let device = self.mm.inodes[inode].device;
             self.mm.begin_page_writeback(pfn);
+            self.mm.stat.pgpgout += PAGE_SIZE / 1024;
             *at = index + 1;
             *left -= 1;
             batch -= 1;
@@ -219,6 +231,7 @@ pub(crate) async fn fsync_range(sys: &Sys, inode: InodeId, range: Range) {
     writepages(sys, inode, range, &mut u64::MAX.clone(), true).await;
     wait_on_writeback(sys, inode, range).await;
     nfs_commit_and_wait(sys, inode).await;
+    jbd::commit_and_wait(sys, inode).await;
     let world = &mut *sys.world();
     let file = &world.mm.inodes[inode];
     let clean = file.pages.tagged(Tag::Dirty) == 0 && file.commit_info.pages().len() == 0;

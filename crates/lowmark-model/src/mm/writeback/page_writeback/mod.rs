@@ -119,18 +119,26 @@ impl Mm {
         *writeback = writeback.wrapping_add_signed(change);
     }
 
+    /// Whether a journal has written what is in a dirty page. A store through a mapping after that would not be known of before
+    /// the page is written back (`page_mkclean`): a page that is mapped is written again.
+    pub(crate) fn is_written_by_journal(&self, pfn: Pfn) -> bool {
+        let page = &self.pages[pfn];
+        page.has(flag::BUFFERS_CLEAN) && !page.has(flag::BUFFERS_LOCKED) && !page.is_mapped()
+    }
+
     /// `clear_page_dirty_for_io` and `set_page_writeback`: the page is taken for writing, and stores to it
     /// fault again.
     pub(crate) fn begin_page_writeback(&mut self, pfn: Pfn) {
         let page = self.pages[pfn];
-        debug_assert!(page.has(flag::DIRTY) && !page.has(flag::WRITEBACK));
+        debug_assert!(page.has(flag::DIRTY));
+        debug_assert!(!page.has_any(flag::WRITEBACK | flag::BUFFERS_LOCKED));
         if page.is_mapped() {
             // page_mkclean
             self.for_each_file_pte(pfn, page, |pte| pte.mkclean());
         }
         let (inode, index) = self.file_of(&page);
         self.count_writeback_in_zone(pfn, 1);
-        self.pages[pfn].clear(flag::DIRTY);
+        self.pages[pfn].clear(flag::DIRTY | flag::BUFFERS_CLEAN);
         self.pages[pfn].set(flag::WRITEBACK);
         let file = &mut self.inodes[inode];
         file.pages.clear_tag(index, Tag::Dirty);
@@ -146,7 +154,6 @@ impl Mm {
         bdi.writeback_inodes += u64::from(first);
         bdi.reclaimable -= 1;
         bdi.writeback += 1;
-        self.stat.pgpgout += lowmark_spec::machine::PAGE_SIZE / 1024;
     }
 }
 
@@ -160,6 +167,7 @@ impl World {
     /// file system has no room for it.
     pub(crate) fn set_page_dirty(&mut self, pfn: Pfn) -> Option<Nanos> {
         if self.mm.pages[pfn].has(flag::DIRTY) {
+            self.mm.pages[pfn].clear(flag::BUFFERS_CLEAN);
             return Some(0);
         }
         self.mm.split_folio(pfn);
@@ -187,6 +195,10 @@ impl World {
         bdi.reclaimable += 1;
         bdi.dirtied += 1;
         self.count_dirtied(device);
+        let fs = self.mm.inodes[inode].fs;
+        if !placed && self.mounts.get(fs).allocates_at_once() {
+            self.place_of(inode, index);
+        }
         Some(self.mark_inode_dirty(inode))
     }
 
@@ -275,6 +287,7 @@ impl World {
         if !self.mm.pages[pfn].test_and_clear(flag::DIRTY) {
             return;
         }
+        self.mm.pages[pfn].clear(flag::BUFFERS_CLEAN);
         let (inode, index) = self.mm.file_of(&self.mm.pages[pfn]);
         let file = &mut self.mm.inodes[inode];
         if file.extents.find(index).is_none() {
