@@ -1,5 +1,5 @@
-//! The journal of ext3: what it writes and when, whom that spares a write, and with every invariant checked as it
-//! goes.
+//! The journal of ext3: what it writes and when, which writes that spares, and with every invariant checked while a
+//! run goes on.
 
 mod common;
 

@@ -233,7 +233,7 @@ impl Memcontrol {
         }
     }
 
-    /// A page no longer is.
+    /// A page is no longer being written.
     #[inline]
     pub(super) fn uncount_writeback(&mut self, pfn: Pfn) {
         if let Some(group) = self.group_of(pfn) {

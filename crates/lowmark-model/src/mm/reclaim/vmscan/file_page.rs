@@ -152,7 +152,7 @@ impl World {
         // A page that its file system leaves dirty counts as written, too.
         self.mm.stat.nr_vmscan_write += 1;
         self.trace_writepage(pfn, writepage_flags(RECLAIM_WB_FILE, sc));
-        // Nor does its file system write a page that the journal is writing.
+        // Nor is a page written that the journal is writing (trylock_buffer).
         if !writes || self.mm.pages[pfn].has(flag::BUFFERS_LOCKED) {
             return Fate::Keep;
         }
