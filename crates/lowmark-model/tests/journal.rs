@@ -185,7 +185,7 @@ run = [
 "#;
     for kernel in ["v2.6.36", "v3.2", "v3.3", "v3.10", "v4.2"] {
         for more in ["", "write_errors = { count = 40 }\n"] {
-            record(&scenario(kernel, "ext3", more, body), 7);
+            record(&scenario(kernel, "ext3", more, body), 21);
         }
     }
 }
