@@ -33,7 +33,7 @@ sysctl = {{ dirty_ratio = 90, dirty_background_ratio = 80 }}
     common::scenarios(text).remove(0)
 }
 
-/// A run with all invariants checked after every so many events.
+/// A run in which all invariants are checked after every `check_every` events.
 fn record(scenario: &Scenario, check_every: u64) -> Recording {
     let options = Options {
         events: false,
@@ -60,7 +60,7 @@ fn after(kernel: &str, kind: &str, wait: &str) -> (u64, u64, u64) {
 }
 
 /// A transaction is committed five seconds after it began, in whole seconds. Flushers look every five seconds for what has
-/// been dirty for thirty: they find the pages of ext3 dirty, and nothing to write in them. (From 3.1 on they look sooner, as
+/// been dirty for thirty: they find the pages of ext3 dirty, and nothing to write in them. (From 3.2 on they look sooner, as
 /// a device that has written nothing yet has no share of the background threshold.)
 #[test]
 fn the_journal_writes_data_and_leaves_its_pages_dirty() {
@@ -104,6 +104,28 @@ run = [
     let recording = record(&scenario("v3.0", "ext3", "", &body), 50);
     assert_eq!(recording.counters["pgpgout"], 4 * (PAGES + 100));
     assert_eq!(recording.state["nr_dirty"], PAGES);
+}
+
+/// The transaction is committed at 6 s. fsync(2) began to write the page at 5.5 s, for which the disk takes a second, and a task
+/// wrote to the page again at 5.7 s: the journal waits for the first write and begins a second one.
+#[test]
+fn the_journal_waits_for_a_page_that_others_are_writing() {
+    let body = r#"
+[file.out]
+size = "4K"
+exists = false
+[task.syncer]
+run = [{ sleep = "5500ms" }, { fsync = "out" }]
+[task.writer]
+run = [
+  { append = "out", block = "4K", count = 1 }, { sleep = "5700ms" }, { write = "out", block = "4K", count = 1 },
+  { sleep = "3s" },
+]
+"#;
+    let mut scenario = scenario("v2.6.36", "ext3", "", body);
+    scenario.machine.devices[0].command_write_ns = 1_000_000_000;
+    let recording = record(&scenario, 1);
+    assert_eq!(recording.counters["pgpgout"], 4 * 2);
 }
 
 /// fsync(2) of one file has the data of all files of the transaction written.

@@ -8,20 +8,20 @@
 //!    page dirty.
 //!
 //! Simplified: a transaction has no metadata, so it has no blocks in the journal and no commit record, takes no room of the
-//! journal, and never keeps a writer waiting. Data that is written again while its transaction commits stays in that one.
+//! journal, and never keeps a writer waiting. A page that is written to while its transaction commits is written with that
+//! transaction, unless the device has the page already: then the page belongs to the next.
 
 use crate::device::{Dir, Io};
 use crate::ids::InodeId;
 use crate::mm::io;
 use crate::mm::types::{Pfn, flag};
+use crate::mm::writeback::fs_writeback::BATCH;
 use crate::time::{Nanos, SECOND, WaitQueue};
 use crate::world::{Interrupt, Sys, SysRef, World};
 use lowmark_spec::machine::PAGE_SIZE;
 
 /// How long a transaction runs (`JBD_DEFAULT_MAX_COMMIT_AGE`).
 const COMMIT_AGE: Nanos = 5 * SECOND;
-/// Pages submitted before their CPU time is spent.
-const BATCH: u64 = 64;
 
 /// A page of a file.
 type DataPage = (InodeId, u32);
@@ -45,8 +45,16 @@ pub(crate) struct Journal {
     waiting: WaitQueue,
 }
 
+/// What the journal waits for while it gives the device the data of a transaction.
+enum Wait {
+    /// A free request for this page.
+    Request(Io),
+    /// The end of an earlier write of this page, while the page has the flag.
+    Write(Pfn, u16),
+}
+
 impl Journal {
-    /// The running transaction, if it is to be committed now; the next one begins with what is written next.
+    /// Ends the running transaction if it is to be committed now, and returns its data. The next write begins another.
     fn take_due(&mut self, now: Nanos) -> Option<Vec<DataPage>> {
         let expires = self.expires?;
         if now < expires && !self.requested {
@@ -94,32 +102,37 @@ impl World {
         data
     }
 
-    /// `journal_submit_data_buffers`: gives the device data from `at` on. How many pages those were, and the one for which
-    /// the current task waits for a free request.
-    fn submit_data(&mut self, data: &[DataPage], at: &mut usize) -> (u64, Option<Io>) {
+    /// `journal_submit_data_buffers`: gives the device data from `at` on. The number of pages that it got, and what the
+    /// journal waits for before it goes on.
+    fn submit_data(&mut self, data: &[DataPage], at: &mut usize) -> (u64, Option<Wait>) {
         let mut submitted = 0;
         while submitted < BATCH
-            && let Some(&(inode, index)) = data.get(*at)
+            && let Some(&page) = data.get(*at)
         {
+            // lock_buffer: a task has written to the page since a flusher took it.
+            if let Some((pfn, flags)) = self.data_under_way(page)
+                && self.mm.pages[pfn].has_dirty_buffers()
+            {
+                return (submitted, Some(Wait::Write(pfn, flags)));
+            }
             *at += 1;
-            let Some(io) = self.data_to_write(inode, index) else {
+            let Some(io) = self.data_to_write(page) else {
                 continue;
             };
             submitted += 1;
             if let Some(io) = self.try_submit(io) {
-                return (submitted, Some(io));
+                return (submitted, Some(Wait::Request(io)));
             }
         }
         (submitted, None)
     }
 
-    /// The write of a page of a transaction, if the page still has what the journal is to write.
-    fn data_to_write(&mut self, inode: InodeId, index: u32) -> Option<Io> {
+    /// The write of a page of a transaction; none: the page is clean, or is gone.
+    fn data_to_write(&mut self, (inode, index): DataPage) -> Option<Io> {
         let file = &self.mm.inodes[inode];
         let pfn = file.pages.page(index)?;
         let page = &mut self.mm.pages[pfn];
-        let elsewhere = flag::LOCKED | flag::WRITEBACK | flag::BUFFERS_LOCKED | flag::BUFFERS_CLEAN;
-        if !page.has(flag::DIRTY) || page.has_any(elsewhere) {
+        if !page.has_dirty_buffers() {
             return None;
         }
         let position = file.extents.find(index)?;
@@ -136,7 +149,7 @@ impl World {
         })
     }
 
-    /// `end_buffer_write_sync`: the device has what the journal gave it of a page, or did not take it.
+    /// `end_buffer_write_sync`: the journal's write of a page is over; the device has the page, or refused it.
     pub(crate) fn end_data_write(&mut self, pfn: Pfn, failed: bool) {
         self.mm.pages[pfn].clear(flag::BUFFERS_LOCKED);
         if failed {
@@ -144,13 +157,11 @@ impl World {
         }
     }
 
-    /// What is being written of a page, by the journal or by others.
+    /// The frame of a page of a transaction that the journal or a flusher is writing, and the flag of that write.
     fn data_under_way(&self, (inode, index): DataPage) -> Option<(Pfn, u16)> {
         let pfn = self.mm.inodes[inode].pages.page(index)?;
-        let page = &self.mm.pages[pfn];
-        let flags = [flag::BUFFERS_LOCKED, flag::WRITEBACK];
-        let busy = flags.into_iter().find(|&flags| page.has(flags));
-        busy.map(|flags| (pfn, flags))
+        let flags = self.mm.pages[pfn].write_under_way()?;
+        Some((pfn, flags))
     }
 }
 
@@ -170,10 +181,14 @@ async fn commit_transaction(sys: &Sys, fs: usize, data: &[DataPage]) {
     sys.start_plug();
     let mut at = 0;
     while at < data.len() {
-        let (submitted, blocked) = sys.world().submit_data(data, &mut at);
-        if let Some(io) = blocked {
-            sys.suspend().await;
-            io::submit(sys, io).await;
+        let (submitted, wait) = sys.world().submit_data(data, &mut at);
+        match wait {
+            None => {}
+            Some(Wait::Request(io)) => {
+                sys.suspend().await;
+                io::submit(sys, io).await;
+            }
+            Some(Wait::Write(pfn, flags)) => io::wait_on_page(sys, pfn, flags).await,
         }
         sys.charge_kernel(submitted * sys.costs.file_page_ns).await;
     }

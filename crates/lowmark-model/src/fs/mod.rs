@@ -1,7 +1,7 @@
 //! File systems: where files land on their devices.
 //!
 //! XFS and ext4 allocate late: a page gets its place when it is written back, together with all pages around it
-//! that wait for one (delayed allocation). ext3 gives it its place as it is written to. They differ in what they put where:
+//! that wait for one (delayed allocation). In ext3, write(2) gives a page its place. File systems differ in what they put where:
 //!
 //! - XFS has four allocation groups on a disk and more on striped ones, and the files of a directory begin in its group. An extending write
 //!   asks for as much again as the file has, up to 8 GiB (`xfs_iomap_prealloc_size`, 055388a3188f, 2.6.38);
@@ -13,7 +13,7 @@
 //!   all begin in the first. A file has a window of reserved blocks ahead, 8 at first, which doubles as the file grows, to
 //!   1,024 at most (`ext3_alloc_new_reservation`); it is given up when the file is closed.
 //!
-//! Metadata has no place of its own and costs no I/O. The journal of ext3 is there for what it does with data ([`jbd`]).
+//! Metadata has no place of its own and costs no I/O. The journal of ext3 writes data alone ([`jbd`]).
 
 mod extents;
 pub(crate) mod jbd;

@@ -39,8 +39,7 @@ pub(crate) mod flag {
     pub(crate) const ANON: u16 = 1 << 11;
     /// First page of a free block on the list of a CPU.
     pub(crate) const PCP: u16 = 1 << 12;
-    /// Of a dirty page: its file system's journal has given what is in it to the device, so that nothing of it is left to
-    /// be written (no buffer of it has BH_Dirty).
+    /// No buffer of a dirty page has BH_Dirty: the journal has given all that is in the page to the device.
     pub(crate) const BUFFERS_CLEAN: u16 = 1 << 13;
     /// BH_Lock of its buffers: the journal's write of a dirty page is under way.
     pub(crate) const BUFFERS_LOCKED: u16 = 1 << 14;

@@ -325,7 +325,7 @@ fn filesystems(
         } else {
             let index =
                 |scope: &Scope<'_>, node: &Node| device::index(scope, node, &machine.devices);
-            // One that is there already stays where it is.
+            // A file system that the machine has already stays on its device.
             let mut known = machine.filesystems.iter();
             let known = known.find(|known| known.name == entry.key);
             match (

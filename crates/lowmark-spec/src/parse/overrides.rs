@@ -75,7 +75,7 @@ enum Target<'t> {
     Param(&'t str),
     Let(&'t str),
     Machine(&'t str),
-    /// What [`PARTS`] names so, one of them, and its field.
+    /// A device or file system: which of the two, its name, and the field.
     Part(&'static str, &'t str, &'t str),
     Sysctl(String),
 }

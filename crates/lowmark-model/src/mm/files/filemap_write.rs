@@ -153,8 +153,7 @@ impl World {
                     break;
                 }
             };
-            let page = &self.mm.pages[pfn];
-            let joins = !page.has(flag::DIRTY) || page.has(flag::BUFFERS_CLEAN);
+            let joins = !self.mm.pages[pfn].has_dirty_buffers();
             let Some(locked) = self.set_page_dirty(pfn) else {
                 stopped = Stopped::NoSpace;
                 break;

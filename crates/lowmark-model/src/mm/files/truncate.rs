@@ -52,8 +52,8 @@ impl World {
             let pfn = self.mm.inodes[inode].pages.page(index)?;
             *from = index;
             let head = self.mm.pages.head(pfn);
-            let busy = flag::LOCKED | flag::WRITEBACK | flag::BUFFERS_LOCKED;
-            if self.mm.pages[head].has_any(busy) {
+            let page = &self.mm.pages[head];
+            if page.has(flag::LOCKED) || page.write_under_way().is_some() {
                 return Some(head);
             }
             self.mm.split_folio(head);
@@ -111,11 +111,8 @@ async fn truncate_inode_pages(sys: &Sys, inode: InodeId, start: u32) {
             break;
         };
         let flags = {
-            let world = sys.world();
-            let busy = [flag::LOCKED, flag::WRITEBACK, flag::BUFFERS_LOCKED];
-            let mut busy = busy.into_iter();
-            busy.find(|&flags| world.mm.pages[pfn].has(flags))
-                .unwrap_or(flag::LOCKED)
+            let page = sys.world().mm.pages[pfn];
+            page.write_under_way().unwrap_or(flag::LOCKED)
         };
         io::wait_on_page(sys, pfn, flags).await;
     }

@@ -108,6 +108,19 @@ impl Page {
         self.has(flag::ANON)
     }
 
+    /// Whether something in the page has yet to be given to the device (BH_Dirty).
+    #[inline]
+    pub(crate) fn has_dirty_buffers(&self) -> bool {
+        self.has(flag::DIRTY) && !self.has(flag::BUFFERS_CLEAN)
+    }
+
+    /// The flag of a write of the page that is under way, by writeback or by a journal.
+    #[inline]
+    pub(crate) fn write_under_way(&self) -> Option<u16> {
+        let flags = [flag::WRITEBACK, flag::BUFFERS_LOCKED];
+        flags.into_iter().find(|&flags| self.has(flags))
+    }
+
     /// `page_mapped`
     #[inline]
     pub(crate) fn is_mapped(&self) -> bool {

@@ -35,9 +35,9 @@ impl World {
         }
     }
 
-    /// A dirty page is written that has nothing left to write (`__block_write_full_page`, by which no buffer is dirty).
+    /// `__block_write_full_page` of a dirty page none of whose buffers is dirty: the page is clean, without I/O.
     pub(crate) fn write_nothing(&mut self, pfn: Pfn) {
-        self.mm.begin_page_writeback(pfn);
+        self.mm.set_page_writeback(pfn);
         self.mm.nr_writeback -= 1;
         self.end_page_writeback(pfn, false);
         self.wake_page(pfn);

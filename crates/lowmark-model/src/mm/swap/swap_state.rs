@@ -105,7 +105,7 @@ impl World {
         true
     }
 
-    /// A page, or a huge page of so many, is the swap cache's from now on, with its slots from this one on.
+    /// Adds a page, or the `pages` of a huge page, to the swap cache, in slots that begin with `first`.
     #[inline(always)]
     fn enter_swap_cache(&mut self, head: Pfn, first: u32, pages: u32) {
         self.mm.pages[head].set(flag::SWAPCACHE | flag::DIRTY);

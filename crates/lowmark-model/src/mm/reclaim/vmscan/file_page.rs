@@ -11,7 +11,6 @@ use crate::mm::Mm;
 use crate::mm::types::{Pfn, UNMAPPED, flag};
 use crate::world::World;
 use lowmark_record::event::RECLAIM_WB_FILE;
-use lowmark_spec::machine::PAGE_SIZE;
 
 impl Mm {
     /// A dirty page that this reclaimer does not write: it is marked, so that the end of its writeback moves
@@ -152,7 +151,7 @@ impl World {
         // A page that its file system leaves dirty counts as written, too.
         self.mm.stat.nr_vmscan_write += 1;
         self.trace_writepage(pfn, writepage_flags(RECLAIM_WB_FILE, sc));
-        // Nor is a page written that the journal is writing (trylock_buffer).
+        // A page that the journal is writing stays dirty, too (trylock_buffer).
         if !writes || self.mm.pages[pfn].has(flag::BUFFERS_LOCKED) {
             return Fate::Keep;
         }
@@ -161,7 +160,6 @@ impl World {
             return self.remove_clean(pfn, sc);
         }
         self.mm.begin_page_writeback(pfn);
-        self.mm.stat.pgpgout += PAGE_SIZE / 1024;
         self.mm.pages[pfn].set(flag::RECLAIM);
         Fate::Write
     }

@@ -12,7 +12,7 @@ mod list_lock;
 mod pages;
 
 pub(crate) use list_lock::ListLocks;
-pub(crate) use pages::{Range, fsync_range, wait_on_writeback, writepages};
+pub(crate) use pages::{BATCH, Range, fsync_range, wait_on_writeback, writepages};
 
 use crate::ids::{InodeId, MemcgId, WbId};
 use crate::kernel::{ListLock, SyncErrors, WritebackSlice};

@@ -3,7 +3,7 @@
 //! 1. Dirty pages are taken in order of their offset, from where the last turn stopped, and once round.
 //! 2. One that has no place yet gets it together with all dirty pages behind it that have none either.
 //! 3. A page that is under writeback already, or that a journal is writing, is left alone, or with data integrity waited
-//!    for. One that a journal has written is clean without more ado.
+//!    for. A page that a journal has written is clean at once, without I/O.
 
 use crate::device::{Dir, Io};
 use crate::fs::{Request, jbd};
@@ -12,7 +12,6 @@ use crate::mm::io;
 use crate::mm::types::{Pfn, Tag, flag};
 use crate::nfs::{How, nfs_commit_and_wait};
 use crate::world::{Sys, World};
-use lowmark_spec::machine::PAGE_SIZE;
 
 /// Pages of a file, the last one included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +28,7 @@ impl Range {
 }
 
 /// Pages submitted before their CPU time is spent.
-const BATCH: u64 = 64;
+pub(crate) const BATCH: u64 = 64;
 
 /// Where writing stops for a moment.
 enum Stopped {
@@ -134,9 +133,7 @@ impl World {
             else {
                 return Stopped::Done;
             };
-            let busy = [flag::WRITEBACK, flag::BUFFERS_LOCKED];
-            let mut busy = busy.into_iter();
-            if let Some(flags) = busy.find(|&flags| self.mm.pages[pfn].has(flags)) {
+            if let Some(flags) = self.mm.pages[pfn].write_under_way() {
                 if sync {
                     *at = index;
                     return Stopped::Wait(pfn, flags);
@@ -157,7 +154,6 @@ impl World {
             };
             let device = self.mm.inodes[inode].device;
             self.mm.begin_page_writeback(pfn);
-            self.mm.stat.pgpgout += PAGE_SIZE / 1024;
             *at = index + 1;
             *left -= 1;
             batch -= 1;

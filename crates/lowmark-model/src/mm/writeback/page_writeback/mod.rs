@@ -29,6 +29,7 @@ use crate::mm::types::{Pfn, Tag, flag};
 use crate::mm::writeback::backing_dev::Listed;
 use crate::time::{Nanos, TaskId};
 use crate::world::{Interrupt, World};
+use lowmark_spec::machine::PAGE_SIZE;
 
 /// What a task has dirtied (`struct task_struct`).
 #[derive(Debug, Clone, Copy)]
@@ -103,8 +104,8 @@ impl Mm {
         *dirty = dirty.wrapping_add_signed(change);
     }
 
-    /// Pages that were not counted as dirty are on their way to a device, or pages are no more: those under writeback
-    /// count as both.
+    /// Adds `change` to the zone's counts of dirty pages and of pages under writeback: a page that is being written counts in
+    /// both.
     #[inline]
     pub(in crate::mm) fn count_written_in_zone(&mut self, zone: ZoneId, change: i64) {
         let zone = &mut self.zones[zone];
@@ -119,16 +120,22 @@ impl Mm {
         *writeback = writeback.wrapping_add_signed(change);
     }
 
-    /// Whether a journal has written what is in a dirty page. A store through a mapping after that would not be known of before
-    /// the page is written back (`page_mkclean`): a page that is mapped is written again.
+    /// Whether a journal has written all that is in a dirty page. The kernel learns of later stores through a mapping when it
+    /// takes the page for writing (`page_mkclean`); here a page that is mapped is written again.
     pub(crate) fn is_written_by_journal(&self, pfn: Pfn) -> bool {
         let page = &self.pages[pfn];
         page.has(flag::BUFFERS_CLEAN) && !page.has(flag::BUFFERS_LOCKED) && !page.is_mapped()
     }
 
+    /// A page is taken for writing, and is on its way to its device.
+    pub(crate) fn begin_page_writeback(&mut self, pfn: Pfn) {
+        self.set_page_writeback(pfn);
+        self.stat.pgpgout += PAGE_SIZE / 1024;
+    }
+
     /// `clear_page_dirty_for_io` and `set_page_writeback`: the page is taken for writing, and stores to it
     /// fault again.
-    pub(crate) fn begin_page_writeback(&mut self, pfn: Pfn) {
+    pub(crate) fn set_page_writeback(&mut self, pfn: Pfn) {
         let page = self.pages[pfn];
         debug_assert!(page.has(flag::DIRTY));
         debug_assert!(!page.has_any(flag::WRITEBACK | flag::BUFFERS_LOCKED));
