@@ -1,6 +1,7 @@
 //! Invariants that hold between any two events.
 
 mod files;
+mod generations;
 mod held;
 mod huge_pages;
 mod objects;
@@ -85,20 +86,25 @@ fn free_on(mm: &Mm, zone: ZoneId, list: MigrateType, order: usize, area: &FreeLi
 fn lists_hold_what_they_say(mm: &Mm) {
     let mut on_lists = 0u64;
     for (index, lists) in mm.lruvecs.iter_enumerated() {
+        generations::check(mm, lists);
         for lru in Lru::EVICTABLE {
             let mut length = 0;
-            for pfn in lists.iter(&mm.chunks, lru) {
+            for pfn in lists.iter(&mm.chunks, &mm.pages, lru) {
                 let page = &mm.pages[pfn];
                 assert!(
                     page.has(flag::LRU),
                     "a page on an LRU list is not marked so"
                 );
                 assert!(!page.has(flag::BUDDY), "a free page is on an LRU list");
-                assert_eq!(
-                    mm.page_lru(pfn),
-                    lru,
-                    "a page is on a list that its flags deny"
-                );
+                if lists.generations().is_some() {
+                    generations::check_page(mm, lists, pfn, lru);
+                } else {
+                    assert_eq!(
+                        mm.page_lru(pfn),
+                        lru,
+                        "a page is on a list that its flags deny"
+                    );
+                }
                 assert_eq!(mm.lruvec_of(pfn), index, "a page is on another's lists");
                 assert_eq!(
                     mm.pages.head(pfn),

@@ -1,6 +1,6 @@
 //! Identities that reclaim obeys: what a trace adds up to is what the kernel counted meanwhile.
 //!
-//! They hold to the page on kernels with the classic LRU (43 of 44 captures of 6.1 to 7.2), so a
+//! They hold to the page (43 of 44 captures of 6.1 to 7.2 with the classic LRU, and those with generations), so a
 //! recording in which one does not has lost events, or comes of a model that is wrong.
 
 use crate::vmstat::Deltas;
@@ -42,11 +42,19 @@ pub struct Sums {
     /// Pages of batches that are under way.
     begun: BTreeMap<u32, u64>,
     scanned: [u64; 3],
+    /// Pages taken off lists, and those that generations have moved to others meanwhile.
+    taken: [u64; 3],
+    sorted: u64,
+    /// The most pages that a batch was to take.
+    largest_request: u64,
     reclaimed: [u64; 3],
     direct_begins: u64,
     memcg_begins: u64,
     writes: u64,
 }
+
+/// The most pages that are taken off an inactive list together (`SWAP_CLUSTER_MAX`).
+const CLASSIC_BATCH: u64 = 32;
 
 const KSWAPD: usize = 0;
 const DIRECT: usize = 1;
@@ -85,6 +93,11 @@ impl Sums {
         self.actors.get(task as usize).copied().unwrap_or(DIRECT)
     }
 
+    /// Whether pages stood in generations, as far as the trace tells: batches of the classic LRU are of 32 pages at most.
+    fn shows_generations(&self) -> bool {
+        self.largest_request > CLASSIC_BATCH
+    }
+
     /// Pages scanned, with those of batches that the end found under way: pages are counted when they are isolated,
     /// and nothing else is known of such a batch.
     fn scanned(&self) -> [u64; 3] {
@@ -102,9 +115,14 @@ impl Sink for Sums {
         self.any = true;
         match event.kind {
             Kind::LruIsolate if event.get(Field::Lru).is_some_and(is_inactive) => {
-                self.actor(event.task, tables);
-                let scanned = event.get(Field::NrScanned).unwrap_or(0);
+                let actor = self.actor(event.task, tables);
+                let field = |field| event.get(field).unwrap_or(0);
+                let (scanned, taken) = (field(Field::NrScanned), field(Field::NrTaken));
                 self.begun.insert(event.task, scanned);
+                self.taken[actor] += taken;
+                let gone_past = scanned.saturating_sub(taken);
+                self.sorted += gone_past.saturating_sub(field(Field::NrSkipped));
+                self.largest_request = self.largest_request.max(field(Field::NrRequested));
             }
             Kind::LruShrinkInactive => {
                 let actor = self.actor(event.task, tables);
@@ -122,8 +140,10 @@ impl Sink for Sums {
 
 /// The identities of a recording; none if it holds no events of reclaim.
 ///
-/// Left out is what the recording cannot say: scans under the multi-generational LRU, whose trace reports
-/// a batch again that it tries again; reclaim by tasks where a memory cgroup was reclaimed from, which
+/// Where pages stand in generations (`lru_gen`), what is taken off their lists counts as scanned, and what is moved between
+/// them as `pgrefill`: the trace of reclaimed batches tells those again that are tried again.
+///
+/// Left out is what the recording cannot say: reclaim by tasks where a memory cgroup was reclaimed from, which
 /// counters of the system leave out.
 pub fn identities(recording: &Recording) -> Vec<Identity> {
     identities_of(recording, &Sums::of(recording))
@@ -134,7 +154,12 @@ pub fn identities_of(recording: &Recording, sums: &Sums) -> Vec<Identity> {
     if !sums.any {
         return Vec::new();
     }
-    let scanned = sums.scanned();
+    let generations = lru_gen(recording).is_some() || sums.shows_generations();
+    let scanned = if generations {
+        sums.taken
+    } else {
+        sums.scanned()
+    };
     let counters = Deltas::new(&recording.counters);
     let mut identities = Vec::new();
     let mut add = |name, trace, counters: Option<u64>, slack| {
@@ -154,18 +179,20 @@ pub fn identities_of(recording: &Recording, sums: &Sums) -> Vec<Identity> {
     };
     let all = |sums: [u64; 3]| sums.iter().sum::<u64>();
     let by_tasks = sums.memcg_begins == 0;
-    if !lru_gen(recording) {
-        add("pages scanned", all(scanned), total("pgscan"), 0);
-        add(
-            "pages scanned by kswapd",
-            scanned[KSWAPD],
-            counters.zones("pgscan_kswapd"),
-            0,
-        );
-        if by_tasks {
-            let direct = counters.zones("pgscan_direct");
-            add("pages scanned directly", scanned[DIRECT], direct, 0);
-        }
+    add("pages scanned", all(scanned), total("pgscan"), 0);
+    add(
+        "pages scanned by kswapd",
+        scanned[KSWAPD],
+        counters.zones("pgscan_kswapd"),
+        0,
+    );
+    if by_tasks {
+        let direct = counters.zones("pgscan_direct");
+        add("pages scanned directly", scanned[DIRECT], direct, 0);
+    }
+    if generations {
+        let moved = counters.zones("pgrefill");
+        add("pages moved between generations", sums.sorted, moved, 0);
     }
     // Up to 3.3 `pgsteal_<zone>` counts both, and kswapd's share is apart.
     if let Some(kswapd) = counters.kswapd_steal() {
@@ -199,13 +226,12 @@ pub fn identities_of(recording: &Recording, sums: &Sums) -> Vec<Identity> {
     identities
 }
 
-/// Whether the kernel of a recording ran with the multi-generational LRU.
-pub fn lru_gen(recording: &Recording) -> bool {
+/// `lru_gen.enabled` of the kernel of a recording, if pages stood in generations.
+pub fn lru_gen(recording: &Recording) -> Option<u64> {
     const FILE: &str = "sys/kernel/mm/lru_gen/enabled";
-    let system = recording.system.as_deref();
-    let enabled = system.and_then(|system| system.before.get(FILE));
-    let bits = enabled.map(|text| text.trim().trim_start_matches("0x"));
-    bits.is_some_and(|bits| bits.chars().any(|digit| digit != '0'))
+    let enabled = recording.system.as_deref()?.before.get(FILE)?;
+    let bits = u64::from_str_radix(enabled.trim().trim_start_matches("0x"), 16).ok()?;
+    Some(bits).filter(|&bits| bits != 0)
 }
 
 #[cfg(test)]
@@ -297,17 +323,49 @@ mod tests {
         assert_eq!(broken(&recording), Vec::<&str>::new());
     }
 
+    /// A batch that is tried again is told twice; what was taken off the lists tells what was scanned.
     #[test]
-    fn what_cannot_be_said_is_left_out() {
+    fn generations_have_identities_of_their_own() {
         let mut recording = recording();
+        let isolate = |task, requested| {
+            let fields = [
+                (Field::Lru, 0),
+                (Field::NrRequested, requested),
+                (Field::NrScanned, 50),
+                (Field::NrSkipped, 7),
+                (Field::NrTaken, 32),
+            ];
+            Event::new(Kind::LruIsolate, 1, 0, task).with(&fields)
+        };
+        let shrink = |task| {
+            Event::new(Kind::LruShrinkInactive, 1, 0, task)
+                .with(&[(Field::NrScanned, 50), (Field::NrReclaimed, 0)])
+        };
+        recording.counters.insert("pgrefill".into(), 22);
+        let told: Vec<Event> = recording.events.iter().collect();
+        for requested in [32, 4096] {
+            let mut events = told.clone();
+            events.extend([isolate(0, requested), isolate(1, requested)]);
+            events.extend([shrink(0), shrink(1)]);
+            recording.events = EventLog::of(Names::default(), &events);
+            let scans = broken(&recording).len();
+            assert_eq!(scans, if requested == 32 { 3 } else { 0 });
+        }
+        // Kernels say it themselves.
         let mut system = System::default();
         let file = "sys/kernel/mm/lru_gen/enabled".to_owned();
         system.before.insert(file.clone(), "0x0000\n".into());
         recording.system = Some(Box::new(system.clone()));
-        assert_eq!(identities(&recording).len(), 8);
+        assert_eq!(lru_gen(&recording), None);
         system.before.insert(file, "0x0007\n".into());
         recording.system = Some(Box::new(system));
-        assert_eq!(identities(&recording).len(), 5);
+        assert_eq!(lru_gen(&recording), Some(7));
+        assert_eq!(identities(&recording).len(), 9);
+    }
+
+    #[test]
+    fn nothing_is_said_of_a_recording_without_events() {
+        let mut recording = recording();
         recording.events = EventLog::default();
         assert!(identities(&recording).is_empty());
     }

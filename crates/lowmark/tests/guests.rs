@@ -190,7 +190,6 @@ fn twins_are_refused_where_they_would_mislead() {
         ];
         place.lowmark(&[&args[..], more].concat())
     };
-    twin(&["--set", "lru_gen.enabled=7"]).error(&["no multi-generational LRU"]);
     let image = std::fs::read(place.path("bzImage")).expect("an image");
     let other = String::from_utf8_lossy(&image).replace("6.18-test", "9.99-test");
     place.write("bzImage", &other);

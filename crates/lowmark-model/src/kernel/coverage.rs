@@ -141,10 +141,10 @@ const fn absent(
 /// Parts of the kernel that the model has for no version.
 pub const ABSENT: &[Subject] = &[
     absent(
-        "lru_gen",
+        "lru_gen_min_ttl",
         v(6, 1),
         None,
-        "Multi-generational LRU lists (ac35a4902374), where they are switched on. The model has active and inactive lists.",
+        "`min_ttl_ms` of generations of pages: the kernel kills a process rather than take pages that are younger (1332a809d95a).",
     ),
     absent(
         "cgroup_v1",

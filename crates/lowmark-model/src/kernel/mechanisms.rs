@@ -8,6 +8,7 @@ mod blocks;
 mod files;
 mod huge;
 mod kswapd;
+mod lru_gen;
 mod memcg;
 mod nfs;
 mod reclaim;
@@ -24,6 +25,7 @@ use blocks::blocks;
 use files::files;
 use huge::huge;
 use kswapd::kswapd;
+use lru_gen::lru_gen;
 use memcg::memcg;
 use nfs::nfs;
 use reclaim::reclaim;
@@ -34,4 +36,4 @@ use writeback::writeback;
 use zones::zones;
 
 // Each part hands what there is so far, with its own behind it, to the next.
-swap! { huge reclaim memcg shrinker kswapd zones blocks block writeback files nfs sched mechanisms; }
+swap! { huge reclaim lru_gen memcg shrinker kswapd zones blocks block writeback files nfs sched mechanisms; }

@@ -20,6 +20,7 @@ mod error;
 mod free_page_history;
 mod history;
 mod huge_page_history;
+mod lru_gen_history;
 mod lumpy_history;
 pub mod mechanisms;
 mod recent_history;
@@ -49,6 +50,16 @@ pub struct Kernel {
     pub coverage: Coverage,
     /// Its settings.
     pub sysctl: Sysctl,
+}
+
+/// The first version that has generations of pages, by commit ac35a4902374.
+const LRU_GEN: Version = v(6, 1);
+
+impl Kernel {
+    /// Whether pages stand in generations, not on active and inactive lists.
+    pub(crate) fn has_generations(&self) -> bool {
+        self.version >= LRU_GEN && self.sysctl.lru_gen & 1 != 0
+    }
 }
 
 #[cfg(test)]

@@ -46,6 +46,9 @@ pub struct Sysctl {
     pub dirty_expire_centisecs: u64,
     /// Huge pages.
     pub thp: Thp,
+    /// Generations of pages (since 6.1), a sum: 1 for generations, 2 for walks of page tables, 4 for the young bits of what is
+    /// above tables; 0 for active and inactive lists.
+    pub lru_gen: u64,
 }
 
 impl Default for Sysctl {
@@ -67,6 +70,7 @@ impl Default for Sysctl {
             dirty_writeback_centisecs: 500,
             dirty_expire_centisecs: 3000,
             thp: Thp::default(),
+            lru_gen: 0,
         }
     }
 }
@@ -78,7 +82,7 @@ const FAVOURS_FILES: Version = v(5, 8);
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// Its name under `/proc/sys/vm`, where `page_cluster` alone is written with a dash; with `thp.` or `khugepaged.`
-    /// before it one under `/sys/kernel/mm/transparent_hugepage`.
+    /// before it one under `/sys/kernel/mm/transparent_hugepage`, with `lru_gen.` under `/sys/kernel/mm/lru_gen`.
     pub name: &'static str,
     /// Smallest value.
     pub min: u64,
@@ -179,6 +183,9 @@ settings! {
     "khugepaged.alloc_sleep_millisecs", 0, u32::MAX as u64, Some(THP),
         "time that khugepaged waits after an allocation failed, ms",
         |s| Some(s.thp.alloc_sleep_millisecs), |s, n| s.thp.alloc_sleep_millisecs = n;
+    "lru_gen.enabled", 0, 7, Some(v(6, 1)),
+        "generations of pages in place of active and inactive lists, a sum: 1 for them, 2 for walks of page tables, 4 for young bits above tables; the default of kernels built without LRU_GEN_ENABLED",
+        |s| Some(s.lru_gen), |s, n| s.lru_gen = n;
     "khugepaged.max_ptes_none", 0, 511, Some(THP),
         "pages of a block that may be missing when khugepaged makes it huge",
         |s| Some(s.thp.max_ptes_none), |s, n| s.thp.max_ptes_none = n;
@@ -194,7 +201,13 @@ impl Kernel {
     /// Whether a setting can be written while tasks run, as far as the model goes: it reads the others when the kernel
     /// boots.
     pub(crate) fn changes_while_running(name: &str) -> bool {
-        !["thp.enabled", "thp.defrag", "thp.use_zero_page"].contains(&name)
+        const AT_BOOT: [&str; 4] = [
+            "thp.enabled",
+            "thp.defrag",
+            "thp.use_zero_page",
+            "lru_gen.enabled",
+        ];
+        !AT_BOOT.contains(&name)
     }
 
     /// Whether the kernel takes a value for a setting.

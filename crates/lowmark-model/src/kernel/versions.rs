@@ -9,6 +9,7 @@ use super::early_history::BEFORE_4_8;
 use super::free_page_history::FREE_PAGES;
 use super::history::BEFORE_6_6;
 use super::huge_page_history::HUGE_PAGES;
+use super::lru_gen_history::LRU_GEN;
 use super::lumpy_history::LUMPY;
 use super::mechanisms::*;
 use super::recent_history::SINCE_6_6;
@@ -16,8 +17,9 @@ use super::shrinker_history::SHRINKERS;
 use std::sync::OnceLock;
 
 /// Every change between the oldest and the newest kernel of the model, in parts that are sorted by version each.
-const PARTS: [&[Change]; 9] = [
+const PARTS: [&[Change]; 10] = [
     BEFORE_4_8, BEFORE_6_6, SINCE_6_6, LUMPY, FREE_PAGES, SHRINKERS, HUGE_PAGES, BLOCKS, ADVICE,
+    LRU_GEN,
 ];
 
 const CHANGES: usize = {
@@ -121,6 +123,11 @@ pub(super) const STABLE: &[(&str, Version)] = &[
     ("free-pages-of-empty-zones", v(6, 1)),
     ("free-pages-of-empty-zones", v(6, 6)),
     ("free-pages-of-empty-zones", v(6, 12)),
+    ("gen-protect-page-cache", v(6, 1)),
+    ("gen-protect-page-cache", v(6, 6)),
+    ("gen-count-refaults", v(6, 6)),
+    ("gen-stop-at-high", v(6, 6)),
+    ("gen-wake-flusher", v(6, 12)),
 ];
 
 /// The mechanisms that a change alters in the kernel before it.

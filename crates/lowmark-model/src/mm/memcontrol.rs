@@ -34,7 +34,7 @@ pub(crate) use walk::Walk;
 
 use crate::kernel::EmptyZone;
 use crate::mm::Mm;
-use crate::mm::alloc::mmzone::Zone;
+use crate::mm::alloc::mmzone::{Lruvec, Zone};
 use crate::mm::types::{Gfp, Lru, Pfn};
 use crate::time::TaskId;
 use crate::world::World;
@@ -298,7 +298,11 @@ impl Mm {
             pages: 0,
         };
         for _ in 0..specs.len() * self.sets {
-            self.lruvecs.push(Default::default());
+            let mut lists = Lruvec::default();
+            if self.kernel.has_generations() {
+                lists.switch_to_generations(self.kernel.mechanisms.lru_gen);
+            }
+            self.lruvecs.push(lists);
         }
         let soft = if specs.iter().any(|spec| spec.soft.is_some()) {
             soft::SoftLimits::new(groups.len(), self.nodes.len(), cpus)

@@ -127,12 +127,19 @@ impl Mm {
         let Built {
             zones,
             nodes,
-            lruvecs,
+            mut lruvecs,
             min_free_kbytes,
         } = layout.build(&kernel);
         let end = |zone: &Zone| zone.start + zone.spanned as Pfn;
         let starts: Vec<Pfn> = zones.iter().skip(1).map(|zone| zone.start).collect();
-        let pages = Pages::new(zones.last().map_or(0, end), &starts);
+        let mut pages = Pages::new(zones.last().map_or(0, end), &starts);
+        if kernel.has_generations() {
+            pages.make_generations();
+            let rules = kernel.mechanisms.lru_gen;
+            lruvecs
+                .iter_mut()
+                .for_each(|lists| lists.switch_to_generations(rules));
+        }
         let shrinkers = Shrinkers::new(machine, &kernel, nodes.len());
         let high = zones.iter().any(|zone| zone.kind == ZoneType::High);
         let huge = HugeMemory::new(&kernel, layout.thp, pages.len(), nodes.len());

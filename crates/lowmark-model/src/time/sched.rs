@@ -88,6 +88,8 @@ pub(crate) struct Task {
     timed_out: bool,
     /// Whose memory it sees; a kernel thread nobody's.
     mm: Option<u32>,
+    /// It resolves a fault in a region whose references count (`in_lru_fault`).
+    in_lru_fault: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -293,6 +295,7 @@ impl Sched {
             sleep: 0,
             timed_out: false,
             mm: None,
+            in_lru_fault: false,
         });
         self.live += u32::from(!kthread);
         self.fair.add(weight);
@@ -394,6 +397,16 @@ impl Sched {
     pub(crate) fn kill(&mut self, id: TaskId) {
         self.tasks[id.index()].killed = true;
         self.wake(id);
+    }
+
+    /// Whether the current task resolves a fault in a region whose references count (`lru_gen_in_fault`).
+    pub(crate) fn in_lru_fault(&self) -> bool {
+        self.tasks[self.current.index()].in_lru_fault
+    }
+
+    /// `lru_gen_enter_fault`, `lru_gen_exit_fault`
+    pub(crate) fn set_in_lru_fault(&mut self, on: bool) {
+        self.tasks[self.current.index()].in_lru_fault = on;
     }
 
     /// Whether SIGKILL is pending for the current task.

@@ -72,8 +72,6 @@ pub struct GuestOptions {
     pub qemu: Option<PathBuf>,
     /// The runner, if not the one that is found.
     pub runner: Option<PathBuf>,
-    /// Multi-generational LRU on: off by default, since the classic LRU is what there is a model of.
-    pub lru_gen: bool,
     /// Speed of the disks.
     pub bandwidth: Bandwidth,
     /// Time between two looks at `/proc/vmstat`.
@@ -83,6 +81,9 @@ pub struct GuestOptions {
     /// Directory for the guest's disks; none for the system's.
     pub scratch: Option<PathBuf>,
 }
+
+/// Whether pages stand in generations.
+const LRU_GEN: &str = "lru_gen.enabled";
 
 /// Ring buffer of each CPU: enough for the busiest of the captures that were made, a small part of the
 /// smallest guest.
@@ -109,7 +110,6 @@ impl GuestOptions {
             accel: None,
             qemu: None,
             runner: None,
-            lru_gen: false,
             bandwidth: Bandwidth::default(),
             interval: Duration::from_millis(250),
             append: Vec::new(),
@@ -241,7 +241,7 @@ fn job(
         modules: names.collect(),
         swap,
         mounts,
-        settings: settings(scenario, options),
+        settings: settings(scenario),
         events: trace.map_or(Vec::new(), |trace| trace.events.clone()),
         buffer_kb: trace.map_or(BUFFER_KB, |trace| trace.buffer_kb),
         interval_ms: u64::try_from(options.interval.as_millis()).unwrap_or(u64::MAX),
@@ -408,13 +408,17 @@ pub fn check(scenario: &Scenario) -> Result<(), GuestError> {
 const PARTS_OF_THE_MODEL: &str = "model.";
 
 /// What is written into `/proc/sys/vm` and the like, in this order.
-fn settings(scenario: &Scenario, options: &GuestOptions) -> Vec<Setting> {
-    let mut settings = vec![Setting {
-        name: "lru_gen.enabled".into(),
-        value: if options.lru_gen { "7" } else { "0" }.into(),
-        // A kernel without it has the classic LRU; with it asked for, it must be there.
-        optional: !options.lru_gen,
-    }];
+fn settings(scenario: &Scenario) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    // Pages stand where they do on the model unless the workload says otherwise; a kernel without the setting has no
+    // generations.
+    if !scenario.kernel.sysctl.contains_key(LRU_GEN) {
+        settings.push(Setting {
+            name: LRU_GEN.into(),
+            value: "0".into(),
+            optional: true,
+        });
+    }
     // What the model is to have of the kernel, the kernel has.
     // `thp.enabled` raises `min_free_kbytes`: one that is set is written after it.
     let of_thp = |name: &str| name.starts_with("thp.");

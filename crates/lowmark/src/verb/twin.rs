@@ -30,10 +30,8 @@ use std::path::PathBuf;
 
 /// Runs of the kernel unless --repeat is given.
 const REPEATS: u64 = 5;
-/// The setting that switches the multi-generational LRU.
+/// The setting that has pages stand in generations.
 const LRU_GEN: &str = "lru_gen.enabled";
-/// Why that cannot be compared.
-const NO_LRU_GEN: &str = "the model has no multi-generational LRU: its counters would be compared with those of another design";
 
 /// Runs a workload on a real kernel and on the model, and says how far they are apart
 #[derive(Debug, clap::Args)]
@@ -213,13 +211,6 @@ fn planned(args: &Args, load: &Load, several: bool) -> miette::Result<Planned> {
         }
     }
     for run in &planned {
-        let setting = run.scenario.kernel.sysctl.get(LRU_GEN);
-        if setting.is_some_and(|value| !matches!(value.as_str(), "0" | "n" | "N")) {
-            return Err(miette!(
-                help = "leave lru_gen.enabled away: guests have the classic LRU then",
-                "{NO_LRU_GEN}"
-            ));
-        }
         lowmark_model::check(&for_model(run)).map_err(|refusal| {
             miette!(
                 help = "`lowmark list kernels` says which kernels the model has",
@@ -246,8 +237,7 @@ fn repeated(run: &Run, repeats: u64) -> Vec<Run> {
         .collect()
 }
 
-/// What the model is asked for: the kernel by its version, with what the stable kernel that ran took over from later ones, and
-/// without the setting that guests alone have.
+/// What the model is asked for: the kernel by its version, with what the stable kernel that ran took over from later ones.
 fn for_model(run: &Run) -> Scenario {
     let mut scenario = run.scenario.clone();
     let (text, version) = match &run.guest {
@@ -261,13 +251,11 @@ fn for_model(run: &Run) -> Scenario {
         ),
     };
     scenario.machine = scenario.machine.under_kernel(&text);
-    let mut sysctl = scenario.kernel.sysctl.clone();
-    sysctl.remove(LRU_GEN);
     scenario.kernel = KernelSpec {
         text,
         version,
         toggles: scenario.kernel.toggles.clone(),
-        sysctl,
+        sysctl: scenario.kernel.sysctl.clone(),
     };
     scenario
 }
@@ -275,12 +263,10 @@ fn for_model(run: &Run) -> Scenario {
 /// The run of the model on the machine that a run of the kernel saw.
 fn model(run: &Run, repeat: u64, kernel: &Recording) -> miette::Result<Run> {
     let mut scenario = for_model(run);
-    if lru_gen(kernel) {
-        return Err(miette!(
-            help = "switch it off in the kernel's command line or configuration",
-            "{}: {NO_LRU_GEN}",
-            run.name
-        ));
+    // Whether pages stand in generations is the configuration's where nobody has set it.
+    if let Some(enabled) = lru_gen(kernel) {
+        let setting = scenario.kernel.sysctl.entry(LRU_GEN.into());
+        setting.or_insert_with(|| enabled.to_string());
     }
     if let Some(system) = kernel.system.as_deref() {
         scenario.machine = zoneinfo::observed(&scenario.machine, system);

@@ -163,7 +163,8 @@ fn stable_kernels_have_what_they_took_over() {
         [
             "one-counter-of-tags",
             "free-inode-at-once",
-            "free-pages-of-empty-zones"
+            "free-pages-of-empty-zones",
+            "gen-protect-page-cache"
         ]
     );
 }

@@ -398,6 +398,7 @@ fn build_node(zones: &TiSlice<ZoneId, Zone>, node: NodeId, nodes: usize) -> Node
     }
 }
 
+pub(crate) mod lru_gen;
 mod lruvec;
 mod pageblocks;
 mod state;

@@ -146,6 +146,7 @@ impl Mm {
         let page = &mut self.pages[pfn];
         debug_assert!(!page.has(flag::LRU) && !page.is_mapped());
         page.reset();
+        self.pages.forget_generation(pfn);
         self.uncharge(pfn);
         self.stat.pgfree += 1;
         self.free_to_pcp(pfn, 0);

@@ -207,7 +207,7 @@ impl Mm {
             }
         }
         pfn = pfn.min(end);
-        let isolated = self.pages_of(&cc.migratepages[before..]);
+        let isolated = self.pages.count_pages(&cc.migratepages[before..]);
         self.note_scanned_block(cc, low, pfn == end, isolated, marked);
         cc.total_migrate_scanned += scanned;
         cc.migrate_pfn = pfn;
@@ -217,7 +217,8 @@ impl Mm {
 
     /// As many pages are isolated as move together, and no more of the pageblock is needed.
     fn is_enough(&self, cc: &CompactControl) -> bool {
-        !cc.finish_pageblock && self.pages_of(&cc.migratepages) >= COMPACT_CLUSTER_MAX as u64
+        !cc.finish_pageblock
+            && self.pages.count_pages(&cc.migratepages) >= COMPACT_CLUSTER_MAX as u64
     }
 
     /// What is known of a pageblock that has been scanned from a frame on, to its end or not.

@@ -238,7 +238,7 @@ impl World {
     fn compact_round(&mut self, cc: &mut CompactControl) -> (Round, u64) {
         let before = (cc.total_migrate_scanned + cc.total_free_scanned, cc.moved);
         let isolated = self.mm.isolate_migratepages(cc);
-        let taken = self.mm.pages_of(&cc.migratepages);
+        let taken = self.mm.pages.count_pages(&cc.migratepages);
         if let Some((range, scanned)) = isolated {
             self.trace_isolated(range, scanned, taken);
         }
@@ -285,15 +285,9 @@ impl CompactControl {
 }
 
 impl Mm {
-    /// Pages of folios.
-    fn pages_of(&self, heads: &[Pfn]) -> u64 {
-        let pages = heads.iter().map(|&head| self.pages[head].folio_nr_pages());
-        pages.sum()
-    }
-
     /// `migrate_pages`: the pages that were found last go first. Those that cannot move go back to their lists.
     fn migrate_isolated(&mut self, cc: &mut CompactControl) -> Round {
-        let wanted = self.pages_of(&cc.migratepages) as usize;
+        let wanted = self.pages.count_pages(&cc.migratepages) as usize;
         let (mut left, mut unmovable) = (0, 0);
         let mut no_room = false;
         let mut heads = std::mem::take(&mut cc.migratepages);

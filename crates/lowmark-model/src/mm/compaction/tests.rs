@@ -114,7 +114,9 @@ fn pages_move_together_and_stay_whose_they_are() {
         assert_eq!(moved.len() as u64, world.mm.stat.pgmigrate_success);
         assert!(moved.len() >= 100 && moved.iter().all(|(from, to)| from < to));
         let lists = &world.mm.lruvecs[LruvecId::from(0)];
-        let list: Vec<Pfn> = lists.iter(&world.mm.chunks, Lru::InactiveAnon).collect();
+        let list: Vec<Pfn> = lists
+            .iter(&world.mm.chunks, &world.mm.pages, Lru::InactiveAnon)
+            .collect();
         let newest = &list[list.len() - moved.len()..];
         assert!(moved.iter().all(|(_, to)| newest.contains(to)), "{version}");
         invariants::check(world);

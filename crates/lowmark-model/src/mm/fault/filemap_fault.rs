@@ -237,7 +237,7 @@ impl World {
         if self.mm.kernel.mechanisms.reclaim.new_anon == NewAnon::Active {
             self.mm.pages[copy].set(flag::ACTIVE);
         }
-        self.mm.lru_add(copy);
+        self.folio_add_lru(copy);
         Step::Done {
             cost: self.memory_time(self.costs.copy_page_ns),
         }

@@ -149,6 +149,7 @@ pub(crate) async fn handle_mm_fault(
     let mut replay = false;
     let mut dirtied = false;
     sys.down_read(space).await;
+    sys.world().enter_lru_fault(vma, index);
     let result = loop {
         let step = match begun.take() {
             Some(step) => step,
@@ -221,7 +222,11 @@ pub(crate) async fn handle_mm_fault(
             }
         }
     };
-    sys.world().mm.free_brought(brought);
+    {
+        let mut world = sys.world();
+        world.mm.free_brought(brought);
+        world.exit_lru_fault();
+    }
     sys.up_read(space);
     if dirtied {
         Box::pin(page_writeback::balance_dirty_pages_ratelimited(sys)).await;
@@ -312,7 +317,10 @@ impl World {
         if !self.spaces[space].is_open() {
             return Tried::Sleeps(None);
         }
-        match self.advance_fault(vma, index, write, false, &mut Brought::default()) {
+        self.enter_lru_fault(vma, index);
+        let step = self.advance_fault(vma, index, write, false, &mut Brought::default());
+        self.exit_lru_fault();
+        match step {
             Step::Done { cost } => Tried::Done(cost + self.count_fault(false)),
             step => Tried::Sleeps(Some(step)),
         }
@@ -407,7 +415,7 @@ impl World {
         if self.mm.kernel.mechanisms.reclaim.new_anon == NewAnon::Active {
             self.mm.pages[pfn].set(flag::ACTIVE);
         }
-        self.mm.lru_add(pfn);
+        self.folio_add_lru(pfn);
         Step::Done {
             cost: self.memory_time(self.costs.zero_page_ns),
         }
@@ -484,7 +492,7 @@ impl World {
                 self.add_shmem_entry(inode, index, pfn);
                 self.mm.add_to_shmem(inode, index, pfn);
                 self.mm.pages[pfn].set(flag::SWAPBACKED);
-                self.mm.lru_add(pfn);
+                self.folio_add_lru(pfn);
                 cost = self.memory_time(self.costs.zero_page_ns);
                 pfn
             }

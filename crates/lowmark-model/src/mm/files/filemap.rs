@@ -47,10 +47,16 @@ impl OpenFile {
 }
 
 impl Mm {
-    /// `mark_page_accessed`: a second access of an inactive folio makes it active.
+    /// `mark_page_accessed`: a second access of an inactive folio makes it active; where pages stand in generations,
+    /// accesses are counted.
     #[inline]
     pub(crate) fn mark_page_accessed(&mut self, pfn: Pfn) {
         let pfn = self.pages.head(pfn);
+        if self.kernel.has_generations() {
+            self.pages
+                .inc_refs(pfn, self.kernel.mechanisms.lru_gen.gen_refault);
+            return;
+        }
         let page = &mut self.pages[pfn];
         if !page.has(flag::REFERENCED) {
             page.set(flag::REFERENCED);
@@ -86,9 +92,9 @@ impl World {
             shadow = left.or(shadow);
         }
         if let Some(shadow) = shadow {
-            self.mm.workingset_refault(head, shadow);
+            self.refault(head, shadow);
         }
-        self.mm.lru_add(head);
+        self.folio_add_lru(head);
         true
     }
 
@@ -154,18 +160,6 @@ impl Mm {
                 self.free_object(Cache::RadixTreeNode, object);
             }
         }
-    }
-
-    /// `activate_page`: to the head of the active list.
-    fn activate_page(&mut self, pfn: Pfn) {
-        let file = self.page_lru(pfn).is_file();
-        self.lru_del(pfn);
-        self.pages[pfn].set(flag::ACTIVE);
-        self.lru_add(pfn);
-        let pages = self.pages[pfn].folio_nr_pages();
-        self.stat.pgactivate += pages;
-        let lruvec = self.lruvec_of(pfn);
-        self.lruvecs[lruvec].note_activation(file, pages);
     }
 
     /// `readpage` of a page that has just entered the page cache: the read that it needs, for which it is

@@ -37,6 +37,11 @@ impl Pages {
         head..head + self[head].folio_nr_pages() as Pfn
     }
 
+    /// Pages of folios with these heads.
+    pub(in crate::mm) fn count_pages(&self, heads: &[Pfn]) -> u64 {
+        heads.iter().map(|&head| self[head].folio_nr_pages()).sum()
+    }
+
     /// A block that has just been allocated becomes a folio (`prep_compound_page`).
     pub(in crate::mm) fn make_folio(&mut self, head: Pfn, order: usize) {
         for pfn in head..head + (1 << order) {
@@ -127,6 +132,7 @@ impl Mm {
         if self.is_huge(head) {
             self.forget_huge_page(head);
         }
+        self.pages.forget_generation(head);
         for pfn in self.pages.folio(head) {
             debug_assert!(!self.pages[pfn].has(flag::LRU) && !self.pages[pfn].is_mapped());
             self.pages[pfn].reset();

@@ -2,6 +2,7 @@
 //! frames, page table entries.
 
 pub(crate) mod folio;
+pub(crate) mod generation;
 pub(crate) mod lru_list;
 pub(crate) mod mapping;
 pub(crate) mod page;

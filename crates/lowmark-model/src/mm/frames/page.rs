@@ -1,6 +1,7 @@
 //! `struct page`, 16 bytes, and doubly linked lists of free blocks.
 
 use crate::ids::ZoneId;
+use crate::mm::frames::generation::Generation;
 use crate::mm::frames::pte::MAX_PAYLOAD;
 use crate::mm::types::{Lru, MigrateType, NONE, Pfn, UNMAPPED, flag};
 use std::ops::{Index, IndexMut};
@@ -173,6 +174,8 @@ pub(crate) struct Pages {
     pages: Vec<Page>,
     /// The first frame of each zone but the lowest.
     zone_starts: Vec<Pfn>,
+    /// Of each frame what generations know of it; empty where they are off.
+    generations: Vec<Generation>,
 }
 
 impl Pages {
@@ -188,6 +191,31 @@ impl Pages {
         Pages {
             pages: vec![page; count as usize],
             zone_starts: zone_starts.to_vec(),
+            generations: Vec::new(),
+        }
+    }
+
+    /// Pages stand in generations from now on; none is on a list yet.
+    pub(in crate::mm) fn make_generations(&mut self) {
+        self.generations = vec![Generation::default(); self.pages.len()];
+    }
+
+    /// Where a page stands among the generations, which are on.
+    #[inline]
+    pub(crate) fn generation(&self, pfn: Pfn) -> Generation {
+        self.generations[pfn as usize]
+    }
+
+    #[inline]
+    pub(crate) fn generation_mut(&mut self, pfn: Pfn) -> &mut Generation {
+        &mut self.generations[pfn as usize]
+    }
+
+    /// Nobody uses a frame any more: what generations knew of it is forgotten.
+    #[inline]
+    pub(in crate::mm) fn forget_generation(&mut self, pfn: Pfn) {
+        if let Some(generation) = self.generations.get_mut(pfn as usize) {
+            *generation = Generation::default();
         }
     }
 

@@ -134,6 +134,9 @@ impl World {
         let Some((head, table)) = self.take_huge(vma, index, brought) else {
             return Some(Step::AllocateHuge);
         };
+        if self.in_lru_fault() {
+            self.mm.pages[head].set(flag::ACTIVE);
+        }
         self.mm.map_huge_anon((vma, index, write), head, table);
         self.mm.stat.thp_fault_alloc += 1;
         Some(Step::Done {

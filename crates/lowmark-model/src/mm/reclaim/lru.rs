@@ -4,6 +4,7 @@
 use crate::ids::{LruvecId, MemcgId};
 use crate::mm::Mm;
 use crate::mm::types::{Lru, Pfn, ZoneType, flag};
+use crate::world::World;
 
 impl Mm {
     /// Type of the zone that a frame lies in.
@@ -33,7 +34,7 @@ impl Mm {
     #[inline]
     pub(crate) fn lru_add(&mut self, pfn: Pfn) {
         let (lruvec, kind) = self.place_of(pfn);
-        self.lruvecs[lruvec].add(&mut self.chunks, &mut self.pages[pfn], pfn, kind);
+        self.lruvecs[lruvec].add(&mut self.chunks, &mut self.pages, pfn, kind);
     }
 
     /// [`lru_add`](Self::lru_add) of pages of one list set.
@@ -41,8 +42,20 @@ impl Mm {
         let lists = &mut self.lruvecs[lruvec];
         for &pfn in batch {
             let kind = self.zones[self.pages.zone(pfn)].kind;
-            lists.add(&mut self.chunks, &mut self.pages[pfn], pfn, kind);
+            lists.add(&mut self.chunks, &mut self.pages, pfn, kind);
         }
+    }
+
+    /// `activate_page`: to the head of the active list, or of the youngest generation.
+    pub(in crate::mm) fn activate_page(&mut self, pfn: Pfn) {
+        let file = self.page_lru(pfn).is_file();
+        self.lru_del(pfn);
+        self.pages[pfn].set(flag::ACTIVE);
+        self.lru_add(pfn);
+        let pages = self.pages[pfn].folio_nr_pages();
+        self.stat.pgactivate += pages;
+        let lruvec = self.lruvec_of(pfn);
+        self.lruvecs[lruvec].note_activation(file, pages);
     }
 
     /// Off its list.
@@ -72,5 +85,39 @@ impl Mm {
             self.lru_del(pfn);
         }
         self.free_folio(pfn);
+    }
+}
+
+impl World {
+    /// `folio_add_lru` of a page that is new: one that a fault has brought counts as used, where pages stand in generations.
+    #[inline]
+    pub(in crate::mm) fn folio_add_lru(&mut self, pfn: Pfn) {
+        if self.in_lru_fault() {
+            self.mm.pages[pfn].set(flag::ACTIVE);
+        }
+        self.mm.lru_add(pfn);
+    }
+
+    /// Whether the current task resolves a fault in a region whose references count; known where pages stand in generations.
+    #[inline]
+    pub(in crate::mm) fn in_lru_fault(&self) -> bool {
+        self.mm.kernel.has_generations() && self.sched.in_lru_fault()
+    }
+
+    /// `lru_gen_enter_fault`: the current task begins to resolve a fault.
+    #[inline]
+    pub(in crate::mm) fn enter_lru_fault(&mut self, vma: u32, index: u32) {
+        if self.mm.kernel.has_generations() {
+            let recency = self.mm.vmas[vma as usize].parts.at(index).recency;
+            self.sched.set_in_lru_fault(recency);
+        }
+    }
+
+    /// `lru_gen_exit_fault`
+    #[inline]
+    pub(in crate::mm) fn exit_lru_fault(&mut self) {
+        if self.mm.kernel.has_generations() {
+            self.sched.set_in_lru_fault(false);
+        }
     }
 }

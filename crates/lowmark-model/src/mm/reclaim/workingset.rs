@@ -7,12 +7,22 @@
 //!    page starts active.
 //!
 //! A file page leaves its shadow in the page cache, an anonymous or shmem one in its swap slot.
+//!
+//! Where pages stand in generations, the time is the number of the generation that a page was taken from, and what comes back
+//! is counted by tier.
 
 use crate::ids::{LruvecId, MemcgId};
-use crate::kernel::Workingset;
+use crate::kernel::{GenEntry, GenRefault, GenRefaultCount, Workingset};
 use crate::mm::Mm;
+use crate::mm::alloc::mmzone::lru_gen::MAX_NR_GENS;
+use crate::mm::frames::generation::{REFS_MAX, tier_of};
 use crate::mm::frames::shadow::{AGE_MASK, Shadow};
 use crate::mm::types::{Lru, Pfn, flag};
+use crate::world::World;
+
+/// Bits of a shadow's time that say how often its page had been accessed (`LRU_REFS_WIDTH`).
+const REFS_WIDTH: u32 = 2;
+const REFS_MASK: u32 = (1 << REFS_WIDTH) - 1;
 
 impl Mm {
     /// `workingset_age_nonresident`
@@ -28,6 +38,9 @@ impl Mm {
     /// `workingset_eviction`: what to leave in the place of a page that reclaim evicts for a group; nothing
     /// if the kernel does not remember its kind.
     pub(crate) fn workingset_eviction(&mut self, pfn: Pfn, memcg: MemcgId) -> Option<Shadow> {
+        if self.kernel.has_generations() {
+            return Some(self.lru_gen_eviction(pfn));
+        }
         let page = self.pages[pfn];
         let remembered = match self.kernel.mechanisms.reclaim.workingset {
             Workingset::Off => false,
@@ -86,6 +99,93 @@ impl Mm {
         }
     }
 
+    /// `lru_gen_eviction`: the generation that the page was taken from, and how often it had been accessed.
+    fn lru_gen_eviction(&mut self, pfn: Pfn) -> Shadow {
+        let rule = self.kernel.mechanisms.lru_gen.gen_refault;
+        let page = self.pages[pfn];
+        let kind = usize::from(!page.has(flag::SWAPBACKED));
+        let (refs, tier) = (
+            self.pages.lru_refs(pfn, rule),
+            self.pages.lru_tier(pfn, rule),
+        );
+        let lruvec = self.lruvec_of(pfn);
+        let mut token = refs.saturating_sub(1);
+        if let Some(gens) = self.lruvecs[lruvec].generations_mut() {
+            token |= gens.min_seq[kind] << REFS_WIDTH;
+            gens.tiers[kind].evicted[tier] += page.folio_nr_pages();
+        }
+        let workingset = match rule {
+            GenRefault::Oldest => refs > 0,
+            GenRefault::Window => page.has(flag::WORKINGSET),
+        };
+        Shadow::pack(lruvec, token as u32 & AGE_MASK, workingset)
+    }
+
+    /// `lru_gen_refault`: a page comes back; if it was taken too early, that counts in its tier. It is about to be put on a
+    /// list, by a fault or not.
+    fn lru_gen_refault(&mut self, pfn: Pfn, shadow: Shadow, in_fault: bool) {
+        let rules = self.kernel.mechanisms.lru_gen;
+        let page = self.pages[pfn];
+        let kind = usize::from(!page.has(flag::SWAPBACKED));
+        let pages = page.folio_nr_pages();
+        let lruvec = self.lruvec_of(pfn);
+        let Some(gens) = self.lruvecs[lruvec].generations_mut() else {
+            return;
+        };
+        if lruvec != shadow.lruvec() {
+            return;
+        }
+        let (seq, low) = (shadow.age() >> REFS_WIDTH, shadow.age() & REFS_MASK);
+        let since = |seq_now: u64| (seq_now as u32).wrapping_sub(seq) & AGE_MASK >> REFS_WIDTH;
+        let recent = match rules.gen_refault {
+            GenRefault::Oldest => since(gens.min_seq[kind]) == 0,
+            GenRefault::Window => since(gens.max_seq) < MAX_NR_GENS as u32,
+        };
+        let workingset = shadow.was_active();
+        let refs = match rules.gen_refault {
+            GenRefault::Oldest => u64::from(low) + u64::from(workingset),
+            GenRefault::Window => u64::from(low) + 1,
+        };
+        if recent {
+            gens.tiers[kind].refaulted[tier_of(refs, workingset, rules.gen_refault)] += pages;
+        }
+        let often = match rules.gen_entry {
+            GenEntry::Oldest => u64::from(REFS_MAX) + 1,
+            _ => u64::from(REFS_MAX),
+        };
+        let restored = recent
+            && match rules.gen_refault {
+                GenRefault::Oldest => in_fault || refs >= often,
+                GenRefault::Window => workingset,
+            };
+        if restored {
+            self.pages[pfn].set(flag::WORKINGSET);
+        }
+        let bits = match (rules.gen_refault, rules.gen_entry) {
+            (GenRefault::Oldest, GenEntry::Oldest) => None,
+            (GenRefault::Oldest, _) => restored.then_some(REFS_MAX),
+            (GenRefault::Window, _) => (recent && !restored).then_some(low as u8),
+        };
+        if let Some(bits) = bits {
+            self.pages.generation_mut(pfn).set_refs(bits);
+        }
+        let counts_all = rules.gen_refault_count == GenRefaultCount::All;
+        let activated = match rules.gen_refault {
+            GenRefault::Oldest => recent && counts_all,
+            GenRefault::Window => recent && in_fault,
+        };
+        let counted =
+            [recent || counts_all, activated, restored].map(|on| if on { pages } else { 0 });
+        self.stat.workingset_refault[kind] += counted[0];
+        self.stat.workingset_activate[kind] += counted[1];
+        self.stat.workingset_restore[kind] += counted[2];
+        if let Some(counts) = self.memcg_counts(lruvec) {
+            counts.refault[kind] += counted[0];
+            counts.activate[kind] += counted[1];
+            counts.restore[kind] += counted[2];
+        }
+    }
+
     /// Pages that one coming back would have to displace: there is no point in activating what could not
     /// stay even if they all went.
     fn competing_pages(&self, lruvec: LruvecId, file: bool) -> u64 {
@@ -116,6 +216,19 @@ impl Mm {
     pub(crate) fn age_by_put_back(&mut self, lruvec: LruvecId, active: u64) {
         if self.kernel.mechanisms.reclaim.workingset == Workingset::All {
             self.age_nonresident(lruvec, active);
+        }
+    }
+}
+
+impl World {
+    /// A page comes back into the place of its shadow ([`Mm::workingset_refault`]).
+    #[inline]
+    pub(in crate::mm) fn refault(&mut self, pfn: Pfn, shadow: Shadow) {
+        if self.mm.kernel.has_generations() {
+            let in_fault = self.in_lru_fault();
+            self.mm.lru_gen_refault(pfn, shadow, in_fault);
+        } else {
+            self.mm.workingset_refault(pfn, shadow);
         }
     }
 }

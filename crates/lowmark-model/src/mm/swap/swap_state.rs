@@ -264,9 +264,9 @@ impl World {
         let shadow = self.mm.swap.take_shadow(slot);
         self.mm.swap.set_cached(slot, pfn);
         if let Some(shadow) = shadow {
-            self.mm.workingset_refault(pfn, shadow);
+            self.refault(pfn, shadow);
         }
         self.settle_swap_cache(pfn);
-        self.mm.lru_add(pfn);
+        self.folio_add_lru(pfn);
     }
 }

@@ -5,6 +5,8 @@
 //! a policy in its own way, in a file of the policy's name under `reclaim/vmscan/`.
 
 use super::LruvecCounts;
+use super::lru_gen::Generations;
+use crate::kernel::LruGen;
 use crate::mm::frames::lru_list::{Chunks, LruList};
 use crate::mm::frames::page::{Page, Pages};
 use crate::mm::types::{ByZone, Lru, MAX_NR_ZONES, Pfn, ZoneType, flag};
@@ -37,11 +39,13 @@ pub(crate) struct Lruvec {
     pub(crate) congested: bool,
 }
 
-/// How pages are ordered. Generations (`lru_gen`) will be another one.
+/// How pages are ordered.
 #[derive(Debug)]
 enum Policy {
     /// An active and an inactive list, of anonymous pages and of those of files.
     Classic(Classic),
+    /// Generations of both kinds (`lru_gen`).
+    Generations(Box<Generations>),
 }
 
 impl Default for Policy {
@@ -80,24 +84,44 @@ impl Classic {
 }
 
 impl Lruvec {
-    /// The lists as active and inactive ones.
+    /// The pages stand in generations from now on; there are none yet.
+    pub(in crate::mm) fn switch_to_generations(&mut self, rules: LruGen) {
+        self.policy = Policy::Generations(Box::new(Generations::new(rules)));
+    }
+
+    /// The pages as generations, where they stand in such.
+    #[inline]
+    pub(crate) fn generations(&self) -> Option<&Generations> {
+        match &self.policy {
+            Policy::Classic(_) => None,
+            Policy::Generations(generations) => Some(generations),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn generations_mut(&mut self) -> Option<&mut Generations> {
+        match &mut self.policy {
+            Policy::Classic(_) => None,
+            Policy::Generations(generations) => Some(generations),
+        }
+    }
+
+    /// The lists as active and inactive ones, which reclaim goes through that does not know of generations.
     #[inline]
     pub(crate) fn classic(&mut self) -> &mut Classic {
-        let Policy::Classic(classic) = &mut self.policy;
-        classic
+        match &mut self.policy {
+            Policy::Classic(classic) => classic,
+            Policy::Generations(_) => unreachable!("generations have a reclaim of their own"),
+        }
     }
 
     /// Pages of a kind, anon or file, were activated outside of reclaim (`update_page_reclaim_stat`).
     pub(crate) fn note_activation(&mut self, file: bool, pages: u64) {
         match &mut self.policy {
             Policy::Classic(classic) => classic.note_activation(file, pages),
+            // What comes back alone says how the kinds share reclaim.
+            Policy::Generations(_) => {}
         }
-    }
-
-    #[inline]
-    fn list(&self, lru: Lru) -> &LruList {
-        let Policy::Classic(classic) = &self.policy;
-        &classic.lists[lru as usize]
     }
 
     #[inline]
@@ -105,10 +129,15 @@ impl Lruvec {
         &mut self.classic().lists[lru as usize]
     }
 
-    /// Pages on a list.
+    /// Pages on a list; of generations, those that count as on it.
     #[inline]
     pub(crate) fn len(&self, lru: Lru) -> u64 {
-        self.list(lru).len() + self.tails[lru as usize]
+        match &self.policy {
+            Policy::Classic(classic) => {
+                classic.lists[lru as usize].len() + self.tails[lru as usize]
+            }
+            Policy::Generations(_) => self.len_up_to(ZoneType::High, lru),
+        }
     }
 
     /// Whether any large folio is on a list.
@@ -140,29 +169,61 @@ impl Lruvec {
         reclaimable(swap, |lru| self.zone_len(kind, lru))
     }
 
-    /// What is on a list: pages and heads of folios, the oldest first.
+    /// What is on a list: pages and heads of folios, the oldest first; of generations, what counts as on it.
     pub(crate) fn iter<'a>(
         &self,
         chunks: &'a Chunks,
+        pages: &'a Pages,
         lru: Lru,
     ) -> impl Iterator<Item = Pfn> + use<'a> {
-        self.list(lru).iter(chunks)
+        let (classic, generations) = match &self.policy {
+            Policy::Classic(classic) => (Some(classic.lists[lru as usize].iter(chunks)), None),
+            Policy::Generations(gens) => (None, Some(gens.iter(chunks, pages, lru))),
+        };
+        let classic = classic.into_iter().flatten();
+        classic.chain(generations.into_iter().flatten())
     }
 
     /// What [`take_tail`](Self::take_tail) will take next, as far as it is known at once.
     pub(crate) fn next_at_tail<'a>(&self, chunks: &'a Chunks, lru: Lru, want: u64) -> &'a [Pfn] {
-        self.list(lru).tail_places(chunks, want as usize)
+        match &self.policy {
+            Policy::Classic(classic) => {
+                classic.lists[lru as usize].tail_places(chunks, want as usize)
+            }
+            Policy::Generations(_) => &[],
+        }
     }
 
     /// A page goes to the head of the list that its flags say, or with it the folio that it is the head of
     /// (`lruvec_add_folio`); `kind` is the type of its zone.
     #[inline(always)]
-    pub(crate) fn add(&mut self, chunks: &mut Chunks, page: &mut Page, pfn: Pfn, kind: ZoneType) {
+    pub(crate) fn add(&mut self, chunks: &mut Chunks, pages: &mut Pages, pfn: Pfn, kind: ZoneType) {
+        let page = &mut pages[pfn];
         debug_assert!(!page.has_any(flag::LRU) && !page.has(flag::BUDDY));
         page.set(flag::LRU);
-        let lru = page.lru();
-        self.count_in(page, kind, lru);
-        page.position = self.list_mut(lru).push_head(chunks, pfn);
+        if let Policy::Classic(classic) = &mut self.policy {
+            let lru = page.lru();
+            page.position = classic.lists[lru as usize].push_head(chunks, pfn);
+            let page = *page;
+            self.count_in(&page, kind, lru);
+        } else {
+            self.add_to_generation(chunks, pages, (pfn, kind), false);
+        }
+    }
+
+    #[cold]
+    fn add_to_generation(
+        &mut self,
+        chunks: &mut Chunks,
+        pages: &mut Pages,
+        page: (Pfn, ZoneType),
+        reclaiming: bool,
+    ) {
+        if let Some(gens) = self.generations_mut() {
+            let lru = gens.add(chunks, pages, page, reclaiming);
+            let count = pages[page.0].folio_nr_pages();
+            self.count(page.1, lru, |pages| *pages += count);
+        }
     }
 
     /// A page leaves its list (`lruvec_del_folio`).
@@ -177,12 +238,32 @@ impl Lruvec {
         let page = &mut pages[pfn];
         debug_assert!(page.has(flag::LRU), "a page that is on no list leaves it");
         page.clear(flag::LRU);
-        let lru = page.lru();
-        self.count_out(page, kind, lru);
-        self.remove(chunks, pages, pfn, lru);
+        if matches!(self.policy, Policy::Classic(_)) {
+            let lru = page.lru();
+            let page = *page;
+            self.count_out(&page, kind, lru);
+            self.remove(chunks, pages, pfn, lru);
+        } else {
+            self.delete_from_generation(chunks, pages, (pfn, kind));
+        }
     }
 
-    /// A page goes to the tail of the inactive list, where reclaim finds it first (`lruvec_add_folio_tail`).
+    #[cold]
+    fn delete_from_generation(
+        &mut self,
+        chunks: &mut Chunks,
+        pages: &mut Pages,
+        page: (Pfn, ZoneType),
+    ) {
+        if let Some(gens) = self.generations_mut() {
+            let lru = gens.delete(chunks, pages, page);
+            let count = pages[page.0].folio_nr_pages();
+            self.count(page.1, lru, |pages| *pages -= count);
+        }
+    }
+
+    /// A page goes to the tail of the inactive list, or of the oldest generation, where reclaim finds it first
+    /// (`lruvec_add_folio_tail`).
     #[inline(always)]
     pub(crate) fn rotate(
         &mut self,
@@ -191,6 +272,12 @@ impl Lruvec {
         pfn: Pfn,
         kind: ZoneType,
     ) {
+        if matches!(self.policy, Policy::Generations(_)) {
+            self.delete_from_generation(chunks, pages, (pfn, kind));
+            pages[pfn].clear(flag::ACTIVE);
+            self.add_to_generation(chunks, pages, (pfn, kind), true);
+            return;
+        }
         let page = &mut pages[pfn];
         let from = page.lru();
         page.clear(flag::ACTIVE);
@@ -246,6 +333,11 @@ impl Lruvec {
             on_list[lru as usize] -= taken;
         }
         self.tails[lru as usize] -= tails;
+    }
+
+    /// Changes how many pages count as on a list.
+    pub(super) fn count(&mut self, zone: ZoneType, lru: Lru, change: impl FnOnce(&mut u64)) {
+        change(&mut self.zone_pages[zone as usize][lru as usize]);
     }
 
     #[inline]

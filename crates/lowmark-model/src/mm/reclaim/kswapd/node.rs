@@ -10,6 +10,7 @@ use super::{Request, age_active_anon, scan_control, shrink_node};
 use crate::ids::{NodeId, ZoneId};
 use crate::mm::Mm;
 use crate::mm::compaction::compact_gap;
+use crate::mm::reclaim::vmscan::age_node;
 use crate::mm::reclaim::vmscan::{DEF_PRIORITY, Target, soft_limit_reclaim};
 use crate::mm::types::{Mark, PAGEBLOCK_ORDER, SWAP_CLUSTER_MAX};
 use crate::world::Sys;
@@ -46,8 +47,10 @@ pub(super) async fn balance_node(sys: &Sys, node: NodeId, request: Request) -> R
         let deepest = boost > 0 && sc.priority == DEF_PRIORITY - 2;
         sc.nr_scanned = 0;
         let before = sc.nr_reclaimed;
-        let due = sys.world().mm.due_for_ageing(target, &sc);
-        if due {
+        let generations = sys.world().mm.kernel.has_generations();
+        if generations {
+            age_node(sys, target, &mut sc).await;
+        } else if sys.world().mm.due_for_ageing(target, &sc) {
             age_active_anon(sys, target, &sc).await;
         }
         let soft = soft_limit_reclaim(sys, target, &sc).await;
@@ -65,7 +68,7 @@ pub(super) async fn balance_node(sys: &Sys, node: NodeId, request: Request) -> R
             break;
         }
         if sc.nr_scanned < sc.nr_to_reclaim && !deepest || reclaimed == 0 {
-            sc.priority -= 1;
+            sc.priority = sc.priority.saturating_sub(1);
         }
     }
     {

@@ -72,7 +72,9 @@ impl World {
         }
         self.count_file_page(pfn, outcome);
         // PAGEREF_RECLAIM_CLEAN: it was used, long enough ago for a clean page.
-        let marked = self.mm.pages[pfn].has(flag::REFERENCED) && !sc.mode.is_lumpy();
+        let marked = self.mm.pages[pfn].has(flag::REFERENCED)
+            && !sc.mode.is_lumpy()
+            && !self.mm.counts_looks();
         if let Some(fate) = self.mm.check_references(pfn, sc) {
             outcome.note_kept(&fate, self.mm.pages[pfn].folio_nr_pages());
             return fate;

@@ -7,8 +7,7 @@
 //! 4. From 6.11 on a direct reclaimer that has enough leaves the other groups to the next one. If it finds nothing, it goes
 //!    through all of them once before it gives up.
 
-use super::classic::shrink_lruvec;
-use super::{ScanControl, Target, slab};
+use super::{ScanControl, Target, shrink_lruvec, slab};
 use crate::ids::MemcgId;
 use crate::kernel::{MemcgWalk, ScanControlTime};
 use crate::mm::Mm;

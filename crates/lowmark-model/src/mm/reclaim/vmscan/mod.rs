@@ -6,10 +6,12 @@
 //!    list, inactive ones are decided upon one by one ([`page_list`]).
 //! 3. Everything that can sleep is an `.await`; between two batches others run.
 
+mod account;
 mod classic;
 mod congestion;
 mod file_page;
 mod huge_page;
+mod lru_gen;
 mod lumpy;
 mod memcg;
 mod node;
@@ -22,6 +24,7 @@ mod throttle;
 
 use crate::ids::{LruvecId, MemcgId, NodeId, ZoneId};
 pub(crate) use classic::age_active_anon;
+pub(crate) use lru_gen::age_node;
 pub(super) use node::low_or_percent;
 pub(crate) use node::shrink_node;
 pub(crate) use reclaim_pages::reclaim_pages;
@@ -77,6 +80,8 @@ pub(crate) struct ScanControl {
     groups: memcg::Groups,
     /// How it goes about a block.
     mode: lumpy::Mode,
+    /// What it knows of generations.
+    gens: lru_gen::State,
     /// What has been decided for the pass over the node.
     plan: node::Plan,
     /// What the pass over the node has found.
@@ -108,6 +113,7 @@ impl ScanControl {
             gfp: Gfp::kernel(NodeId::FIRST),
             groups: Default::default(),
             mode: Default::default(),
+            gens: Default::default(),
             plan: Default::default(),
             found: Default::default(),
         }
@@ -151,6 +157,16 @@ impl Mm {
             }
         }
         targets
+    }
+}
+
+/// Takes pages from lists in the way of their policy (`shrink_lruvec`).
+async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {
+    let generations = sys.world().mm.kernel.has_generations();
+    if generations {
+        lru_gen::shrink_lruvec(sys, target, sc).await;
+    } else {
+        classic::shrink_lruvec(sys, target, sc).await;
     }
 }
 

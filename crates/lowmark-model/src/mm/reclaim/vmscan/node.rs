@@ -6,7 +6,7 @@
 //! 3. From 5.16 on what was found decides whether the reclaimer has to wait.
 
 use super::page_list::Outcome;
-use super::{ScanControl, Target, memcg, throttle};
+use super::{ScanControl, Target, lru_gen, memcg, throttle};
 use crate::ids::{MemcgId, ZoneId};
 use crate::kernel::{
     BlockReclaim, CompactSuitable, HopelessNode, LruUnit, RefaultDeactivation, ScanControlTime,
@@ -82,6 +82,11 @@ impl Found {
 
 /// Passes at the current priority: another one as long as compaction lacks room for a block that is wanted.
 pub(crate) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl) {
+    let alone = sys.world().mm.passes_alone(sc);
+    if alone {
+        lru_gen::shrink_node(sys, target, sc).await;
+        return;
+    }
     loop {
         let (reclaimed, scanned) = (sc.nr_reclaimed, sc.nr_scanned);
         shrink_node_once(sys, target, sc).await;
@@ -233,8 +238,11 @@ impl Mm {
         self.tree_len(root, Lru::InactiveFile) + anon
     }
 
-    /// `prepare_scan_control`, `prepare_scan_count`
+    /// `prepare_scan_control`, `prepare_scan_count`: generations need none of it.
     fn prepare_scan_control(&self, target: Target, sc: &mut ScanControl) {
+        if self.kernel.has_generations() {
+            return;
+        }
         for file in [false, true] {
             let due = || self.refaulted(target, file) || self.inactive_is_low(target, file, sc);
             sc.plan.deactivate[usize::from(file)] = sc.plan.forced || due();
@@ -271,7 +279,7 @@ impl Mm {
     }
 
     /// Something was reclaimed: the node is worth kswapd's while again.
-    fn node_made_progress(&mut self, target: Target) {
+    pub(super) fn node_made_progress(&mut self, target: Target) {
         let by_failures = self.kernel.mechanisms.kswapd.hopeless_node == HopelessNode::Failures;
         if by_failures && self.kernel.mechanisms.reclaim.lru_unit == LruUnit::Node {
             let node = self.zones[target.zone].node;

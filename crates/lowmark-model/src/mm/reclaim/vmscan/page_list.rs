@@ -12,8 +12,8 @@
 use super::{Batch, ScanControl};
 use crate::device::Io;
 use crate::kernel::{
-    ExecutableReferences, Lazyfree, PageReferences, RmapLock, RotatingSwap, SharedReferences,
-    SwapSlots, TailWriteback, ThpScan,
+    ExecutableReferences, GenRefault, Lazyfree, PageReferences, RmapLock, RotatingSwap,
+    SharedReferences, SwapSlots, TailWriteback, ThpScan,
 };
 use crate::mm::Mm;
 use crate::mm::fault::rmap::References;
@@ -196,7 +196,18 @@ impl Mm {
         {
             return Some(Fate::Keep);
         }
-        let References { young, executable } = self.page_referenced(pfn);
+        let References { young, executable } = if self.kernel.has_generations() {
+            self.referenced_around(pfn, sc.gens.walks())
+        } else {
+            self.page_referenced(pfn)
+        };
+        if self.counts_looks() {
+            return match young {
+                0 => None,
+                _ if self.pages.note_used(pfn, GenRefault::Window) => Some(Fate::Activate),
+                _ => Some(Fate::Keep),
+            };
+        }
         let page = &mut self.pages[pfn];
         let referenced = page.test_and_clear(flag::REFERENCED);
         if young == 0 || sc.mode.is_lumpy() {

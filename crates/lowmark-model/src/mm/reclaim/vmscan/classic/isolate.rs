@@ -11,10 +11,6 @@ use lowmark_record::{Field, Kind, Release};
 /// Pages that isolation passes by in one go, at most (6.14).
 const SWAP_CLUSTER_MAX_SKIPPED: usize = (SWAP_CLUSTER_MAX as usize) << 10;
 
-/// A page that isolation goes past is moved within the list, without a look at who uses it: 0.1 to 0.5 us in guests
-/// of 6.18 where one that is scanned and kept takes 2.1 us.
-const SKIPPED_FOR_ONE_SCANNED: u64 = 6;
-
 /// What isolation came to.
 pub(super) struct Isolated {
     /// Pages looked at, as they are counted.
@@ -152,12 +148,6 @@ impl Mm {
 }
 
 impl World {
-    /// Keeps a batch's memory for the next one.
-    pub(super) fn recycle(&mut self, mut batch: Batch) {
-        batch.clear();
-        self.batches.push(batch);
-    }
-
     /// `isolate_lru_pages`: takes `want` pages off the tail into `batch`, or as many more as the last folio has;
     /// pages of zones that do not help are set aside at the head.
     pub(super) fn isolate(
@@ -223,11 +213,6 @@ impl World {
             taken,
             by_kind,
         }
-    }
-
-    /// CPU time of going past pages, ns.
-    pub(super) fn skip_cost(&self, skipped: u64) -> u64 {
-        skipped * self.costs.reclaim_clean_ns() / SKIPPED_FOR_ONE_SCANNED
     }
 }
 

@@ -5,6 +5,7 @@ mod blocks;
 mod isolate;
 mod scan_count;
 
+use super::account::{reclaim_flags, trace_shrink_inactive};
 use super::{Batch, DEF_PRIORITY, ScanControl, Target, lumpy, page_list, throttle};
 use crate::kernel::{
     BatchStall, IsolatedWait, ReclaimPlug, ScanBalance, ScanControlTime, ScanTarget,
@@ -16,9 +17,6 @@ use crate::mm::writeback::page_writeback::throttle_vm_writeout;
 use crate::time::SECOND;
 use crate::world::Sys;
 use isolate::Isolated;
-use lowmark_record::event::{
-    RECLAIM_WB_ANON, RECLAIM_WB_ASYNC, RECLAIM_WB_FILE, RECLAIM_WB_MIXED, RECLAIM_WB_SYNC,
-};
 use lowmark_record::{Field, Kind};
 
 /// Scans the share of each list that the priority says, the four lists in turns of 32 pages.
@@ -257,42 +255,6 @@ async fn wait_for_isolated(sys: &Sys, target: Target, lru: Lru, sc: &mut ScanCon
     true
 }
 
-impl Mm {
-    /// Counts pages of an inactive list that were scanned.
-    fn count_scanned(&mut self, target: Target, lru: Lru, pages: u64, sc: &ScanControl) {
-        let zone = self.zones[target.zone].kind as usize;
-        if !sc.cgroup_reclaim() {
-            let by = if sc.kswapd {
-                &mut self.stat.pgscan_kswapd
-            } else {
-                &mut self.stat.pgscan_direct
-            };
-            by[zone] += pages;
-        }
-        self.stat.pgscan_kind[usize::from(lru.is_file())] += pages;
-        if let Some(counts) = self.memcg_counts(target.lruvec) {
-            counts.pgscan[sc.reclaimer() as usize] += pages;
-        }
-    }
-
-    /// Counts pages of an inactive list that were reclaimed.
-    fn count_reclaimed(&mut self, target: Target, lru: Lru, pages: u64, sc: &ScanControl) {
-        let zone = self.zones[target.zone].kind as usize;
-        if !sc.cgroup_reclaim() {
-            let by = if sc.kswapd {
-                &mut self.stat.pgsteal_kswapd
-            } else {
-                &mut self.stat.pgsteal_direct
-            };
-            by[zone] += pages;
-        }
-        self.stat.pgsteal_kind[usize::from(lru.is_file())] += pages;
-        if let Some(counts) = self.memcg_counts(target.lruvec) {
-            counts.pgsteal[sc.reclaimer() as usize] += pages;
-        }
-    }
-}
-
 /// Takes a batch off the inactive tail, reclaims what it can, puts the rest back at the head.
 async fn shrink_inactive_list(
     sys: &Sys,
@@ -354,37 +316,6 @@ async fn shrink_inactive_list(
     trace_shrink_inactive(sys, target, lru, scanned, &outcome, sc);
 }
 
-/// `trace_mm_vmscan_lru_shrink_inactive`, when the wait that a batch was cause of is over.
-fn trace_shrink_inactive(
-    sys: &Sys,
-    target: Target,
-    lru: Lru,
-    scanned: u64,
-    outcome: &page_list::Outcome,
-    sc: &ScanControl,
-) {
-    sys.world().trace(Kind::LruShrinkInactive, |world| {
-        vec![
-            (Field::Nid, world.mm.zones[target.zone].node.into()),
-            (Field::Zid, world.mm.zones[target.zone].kind as u64),
-            (Field::NrScanned, scanned),
-            (Field::NrReclaimed, outcome.reclaimed),
-            (Field::NrDirty, outcome.dirty),
-            (Field::NrWriteback, outcome.writeback),
-            (Field::NrCongested, outcome.congested),
-            (Field::NrImmediate, outcome.immediate),
-            (Field::NrActivate, outcome.activated.iter().sum()),
-            (Field::NrActivateAnon, outcome.activated[0]),
-            (Field::NrActivateFile, outcome.activated[1]),
-            (Field::NrRefKeep, outcome.ref_keep),
-            // A page is decided upon at once: nobody maps it again between the look at its references and its unmapping.
-            (Field::NrUnmapFail, 0),
-            (Field::Priority, u64::from(sc.priority)),
-            (Field::Flags, reclaim_flags(lru, sc.mode.is_sync())),
-        ]
-    });
-}
-
 /// What a reclaimer does about finding mostly pages under writeback.
 async fn stall_on_writeback(
     sys: &Sys,
@@ -425,17 +356,4 @@ async fn stall_on_writeback(
             }
         }
     }
-}
-
-/// `trace_shrink_flags`: a batch that was gone through twice may be of both kinds.
-fn reclaim_flags(lru: Lru, sync: bool) -> u64 {
-    if sync {
-        return RECLAIM_WB_MIXED | RECLAIM_WB_SYNC;
-    }
-    let kind = if lru.is_file() {
-        RECLAIM_WB_FILE
-    } else {
-        RECLAIM_WB_ANON
-    };
-    kind | RECLAIM_WB_ASYNC
 }

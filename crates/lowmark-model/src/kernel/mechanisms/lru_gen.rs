@@ -1,0 +1,115 @@
+//! Generations of pages (`lru_gen`), where they are switched on.
+
+macro_rules! lru_gen {
+    ($next:ident $($others:ident)*; $($before:tt)*) => {
+        $next! { $($others)*;
+            $($before)*
+            /// Generations of pages (`lru_gen`), where `lru_gen.enabled` is set.
+            lru_gen: LruGen {
+                /// How a pass over a node goes, and who makes a new generation (`lru_gen_shrink_lruvec`, `lru_gen_age_node`).
+                gen_pass: GenPass {
+                    /// By way of the pass over active and inactive lists. kswapd makes a new generation before a pass, a
+                    /// direct reclaimer in the course of one. It goes on until enough is free above the watermarks, from
+                    /// priority 10 on.
+                    Fair = "fair",
+                    /// On its own, until the pass has freed what it is for. The reclaimer that finds too few old pages makes
+                    /// a new generation and leaves the lists.
+                    Target = "target",
+                    /// The same, and kswapd also ends it when every zone has 64 pages more than its high watermark.
+                    TargetOrHigh = "target-or-high",
+                }
+                /// At which priority kswapd begins (`set_initial_priority`).
+                gen_priority: GenPriority {
+                    /// At 12.
+                    Default = "default",
+                    /// At the one at which a pass would free what it is for, if inactive pages go and others stay.
+                    Estimated = "estimated" needs(lru_gen.gen_pass = GenPass::Target | GenPass::TargetOrHigh),
+                    /// The same, but at 6 at most as deep.
+                    Capped = "capped" needs(lru_gen.gen_pass = GenPass::Target | GenPass::TargetOrHigh),
+                }
+                /// To which generation a page of a file is added that is read, and one that comes back from swap
+                /// (`lru_gen_add_folio`).
+                gen_entry: GenEntry {
+                    /// The oldest.
+                    Oldest = "oldest",
+                    /// The second oldest, if there are four. Pages that were read five times are never taken before they
+                    /// have become one generation younger (`lru_gen_refault`, `sort_folio`).
+                    SecondOldest = "second-oldest",
+                    /// The oldest; the second oldest if it had been in use before it was evicted. Pages of a fault are added
+                    /// to the second youngest, to the youngest under that condition.
+                    Workingset = "workingset" needs(lru_gen.gen_refault = GenRefault::Window, lru_gen.gen_looks = GenLooks::Two),
+                }
+                /// How often a page has to be found used in page tables to become young (`folio_update_gen`,
+                /// `lru_gen_set_refs`).
+                gen_looks: GenLooks {
+                    /// Once.
+                    One = "one",
+                    /// Twice: the first time it is marked as referenced.
+                    Two = "two" needs(lru_gen.gen_refault = GenRefault::Window, lru_gen.gen_entry = GenEntry::Workingset),
+                }
+                /// Which pages that come back count as taken too early, and what is remembered of them (`lru_gen_refault`).
+                gen_refault: GenRefault {
+                    /// Those taken from the generation that is still the oldest.
+                    Oldest = "oldest",
+                    /// Those taken less than four generations ago. Accesses by read(2) and write(2) beyond the fourth mark a
+                    /// page as in use.
+                    Window = "window" needs(lru_gen.gen_looks = GenLooks::Two, lru_gen.gen_entry = GenEntry::Workingset),
+                }
+                /// When pages that come back are counted (`workingset_refault`, `workingset_activate`).
+                gen_refault_count: GenRefaultCount {
+                    /// When they were taken too early. Activated are those that are kept because they were read twice.
+                    Recent = "recent",
+                    /// Always. Activated are those that were taken too early.
+                    All = "all",
+                }
+                /// When there are too few old pages (`should_run_aging`).
+                gen_ageing: GenAgeing {
+                    /// When there are three generations and the youngest has more than half of the pages, or the oldest less
+                    /// than a quarter.
+                    Spread = "spread",
+                    /// When there are three generations.
+                    Count = "count" needs(lru_gen.gen_pass = GenPass::Target | GenPass::TargetOrHigh),
+                }
+                /// Whether the oldest generations of anonymous pages and of pages of files go together
+                /// (`try_to_inc_min_seq`).
+                gen_min_seq: GenMinSeq {
+                    /// That of anonymous pages is never younger, and of both the older one is taken first.
+                    Lockstep = "lockstep",
+                    /// They are independent.
+                    Free = "free" needs(lru_gen.gen_type = GenType::AllTiers),
+                }
+                /// By what anonymous pages and pages of files are compared (`get_type_to_scan`, `get_tier_idx`).
+                gen_type: GenType {
+                    /// By how many pages came back that were read once at most. Pages that were read more often are kept if
+                    /// more than half as many of them came back.
+                    FirstTier = "first-tier",
+                    /// By how many came back at all. Two thirds take the place of the half.
+                    AllTiers = "all-tiers",
+                }
+                /// Whether the flushers are woken when the oldest pages of files are dirty (`try_to_shrink_lruvec`).
+                gen_flusher: GenFlusher {
+                    /// No.
+                    Never = "never",
+                    /// When all were that a pass over the node has met.
+                    Summed = "summed",
+                }
+                /// Whether batches are traced (`mm_vmscan_lru_isolate`, `mm_vmscan_lru_shrink_inactive`).
+                gen_events: GenEvents {
+                    /// No.
+                    None = "none",
+                    /// Yes.
+                    Batches = "batches",
+                }
+                /// Pages that are looked at in one go (`scan_folios`).
+                gen_batch: GenBatch {
+                    /// Up to 4,096.
+                    Fixed = "fixed",
+                    /// As many as the priority says, up to 4,096.
+                    Asked = "asked",
+                }
+            }
+        }
+    };
+}
+
+pub(super) use lru_gen;
