@@ -35,6 +35,11 @@ impl Boot {
         }
     }
 
+    /// Its number; 0 is the machine as it is described.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     fn stream(&self, what: &str) -> Option<Stream> {
         (self.number > 0).then(|| Stream::new(self.number, what, 0))
     }

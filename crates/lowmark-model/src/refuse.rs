@@ -1,6 +1,6 @@
 //! Scenarios that the model rejects before it runs them.
 
-use crate::kernel::{GenPass, Kernel, KernelError, Strictlimit, Version};
+use crate::kernel::{Kernel, KernelError, Strictlimit, Version};
 use crate::mm::files::inode::MAX_FILE_PAGES;
 use crate::mm::frames::pte::MAX_PAYLOAD;
 use crate::mm::frames::shadow::LRUVECS_MAX;
@@ -320,12 +320,6 @@ fn cgroups(scenario: &Scenario, kernel: &Kernel) -> Result<(), Refusal> {
     if !kernel.coverage.memory_cgroups {
         return refuse(format!(
             "the model has memory cgroups from v6.0 on, not in {}; use --kernel v6.1",
-            scenario.kernel.text
-        ));
-    }
-    if kernel.has_generations() && kernel.mechanisms.lru_gen.gen_pass != GenPass::Fair {
-        return refuse(format!(
-            "the model does not have the order in which {} goes through groups with lru_gen.enabled (from v6.3 on); use v6.1, or leave lru_gen.enabled away",
             scenario.kernel.text
         ));
     }

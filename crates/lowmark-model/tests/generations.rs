@@ -106,11 +106,58 @@ fn a_mixed_load_holds_what_holds_between_any_two_events() {
     }
 }
 
-/// A mapped file of four times the RAM, read once. On active and inactive lists each page is looked at twice before it goes, as it
-/// was used. A walk of page tables finds all of them used at once; from 6.14 on a page that no walk has found used yet is still
-/// looked at twice.
+/// Groups at their limits, one of them protected, beside tasks of the root, on a machine that is short of memory.
+const GROUPS: &str = r#"
+[cgroup.box]
+max = "16M"
+[cgroup.spared]
+low = "12M"
+[cgroup.small]
+[file.read]
+size = "64M"
+[task.anon]
+cgroup = "box"
+run = [
+  { map = "m", kind = "anon-private", size = "20M" },
+  { repeat = 60, do = [{ touch = "m", access = "write", order = "random", count = 300 }, { sleep = "10ms" }] },
+]
+[task.kept]
+cgroup = "spared"
+run = [
+  { map = "m", kind = "anon-private", size = "10M" },
+  { touch = "m", access = "write" },
+  { repeat = 40, do = [{ touch = "m", access = "read" }, { sleep = "20ms" }] },
+]
+[task.little]
+cgroup = "small"
+run = [
+  { map = "m", kind = "anon-private", size = "256K" },
+  { repeat = 20, do = [{ touch = "m", access = "write" }, { sleep = "20ms" }] },
+]
+[task.reader]
+processes = 2
+run = [
+  { map = "m", kind = "anon-private", size = "14M" },
+  { repeat = 60, do = [{ touch = "m", access = "write", order = "random", count = 200 }, { sleep = "10ms" }] },
+  { read = "read" },
+]
+"#;
+
 #[test]
-fn a_mapped_stream_is_scanned_once_not_twice() {
+fn groups_are_gone_through_in_an_order_of_their_own() {
+    for release in ["v6.1", "v6.3", "v6.6", "v6.12", "v6.18"] {
+        let kernel = format!("{release},lru_gen.enabled=7");
+        let run = run(&kernel, GROUPS, 3_000);
+        assert!(counter(&run, "pgsteal_kswapd") > 1_000, "{kernel}");
+        assert!(counter(&run, "pswpin") > 0, "{kernel}");
+    }
+}
+
+/// A mapped file of four times the RAM, read once; scans for each page that goes. On active and inactive lists a page is looked
+/// at twice, as it was used. Guests with generations scan 1.8 and 2.0 pages on 6.1 and 6.12, as pages beside one that is found
+/// used are kept, and 1.1 to 1.3 on 6.18, where they are not.
+#[test]
+fn a_mapped_stream_is_scanned_less_often_from_6_14_on() {
     let load = r#"
 [file.stream]
 size = "256M"
@@ -126,12 +173,16 @@ run = [
         assert!(stolen > 40_000, "{kernel}");
         counter(&run, "pgscan_file") * 100 / stolen
     };
-    for (version, at_most) in [("v6.12", 110), ("v6.18", 170)] {
+    for (version, expected) in [
+        ("v6.1", 150..=210),
+        ("v6.12", 150..=210),
+        ("v6.18", 100..=170),
+    ] {
         let classic = scans(version);
         let generations = scans(&format!("{version},lru_gen.enabled=7"));
         assert!(classic >= 190, "{version}: {classic} %");
         assert!(
-            (100..=at_most).contains(&generations),
+            expected.contains(&generations),
             "{version}: {generations} %"
         );
     }
@@ -167,7 +218,7 @@ parties = 2
 /// ends, and what holds between any two events holds. Most of them change what the load comes to.
 #[test]
 fn every_switch_alone_is_refused_or_works() {
-    for (version, works) in [("v6.1", 8), ("v6.12", 10), ("v6.18", 9)] {
+    for (version, works) in [("v6.1", 10), ("v6.12", 12), ("v6.18", 10)] {
         let base = format!("{version},lru_gen.enabled=7");
         let own = run(&base, MIXED, 20_000).counters;
         let has = at(Version::known(version).expect("a release")).settings();

@@ -43,6 +43,15 @@ pub(super) const LRU_GEN: &[Change] = &[
         },
     },
     Change {
+        name: "gen-small-groups",
+        version: v(6, 7),
+        commit: "4376807bf2d5",
+        summary: "lru_gen: memory cgroups that are small are tried before they are passed over",
+        effect: |m| {
+            m.lru_gen.gen_group = GenGroup::SizeLast;
+        },
+    },
+    Change {
         name: "gen-events",
         version: v(6, 8),
         commit: "8c2214fc9a47",
@@ -58,6 +67,15 @@ pub(super) const LRU_GEN: &[Change] = &[
         summary: "lru_gen: kswapd begins no deeper than at priority 6, so that caches are not shrunk too much",
         effect: |m| {
             m.lru_gen.gen_priority = GenPriority::Capped;
+        },
+    },
+    Change {
+        name: "gen-own-entry-apart",
+        version: v(6, 12),
+        commit: "1d4832becdc2",
+        summary: "lru_gen: a page that is isolated and found used is kept, not activated",
+        effect: |m| {
+            m.lru_gen.gen_own_entry = GenOwnEntry::Apart;
         },
     },
     Change {
@@ -103,7 +121,7 @@ pub(super) const LRU_GEN: &[Change] = &[
         name: "gen-batch-as-asked",
         version: v(6, 17),
         commit: "af827e090489",
-        summary: "lru_gen: a batch looks at no more pages than the priority asks for",
+        summary: "lru_gen: a batch looks at no more pages than the priority asks for, and at fewer of a group that is partly protected",
         effect: |m| {
             m.lru_gen.gen_batch = GenBatch::Asked;
         },

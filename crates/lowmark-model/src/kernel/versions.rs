@@ -127,6 +127,7 @@ pub(super) const STABLE: &[(&str, Version)] = &[
     ("gen-protect-page-cache", v(6, 6)),
     ("gen-count-refaults", v(6, 6)),
     ("gen-stop-at-high", v(6, 6)),
+    ("gen-small-groups", v(6, 6)),
     ("gen-wake-flusher", v(6, 12)),
 ];
 

@@ -44,6 +44,7 @@ pub(crate) fn start(sys: &SysRef, scenario: &Scenario, boot: &Boot) {
             .mm
             .make_cgroups(&workload.cgroups, recursive, machine.cpus);
         world.mm.make_group_wbs(&machine.devices);
+        world.mm.make_group_lrus(boot.number());
     }
     if !(workload.files.is_empty() && workload.filesets.is_empty()) {
         let devices = sys.world().mounts.devices();

@@ -18,6 +18,14 @@ macro_rules! lru_gen {
                     /// The same, and kswapd also ends it when every zone has 64 pages more than its high watermark.
                     TargetOrHigh = "target-or-high",
                 }
+                /// What becomes of a memory cgroup that has too few pages for a share of them to be worth the while
+                /// (`shrink_one`).
+                gen_group: GenGroup {
+                    /// It is passed over.
+                    SizeFirst = "size-first",
+                    /// It is tried, and comes later next time.
+                    SizeLast = "size-last",
+                }
                 /// At which priority kswapd begins (`set_initial_priority`).
                 gen_priority: GenPriority {
                     /// At 12.
@@ -45,7 +53,14 @@ macro_rules! lru_gen {
                     /// Once.
                     One = "one",
                     /// Twice: the first time it is marked as referenced.
-                    Two = "two" needs(lru_gen.gen_refault = GenRefault::Window, lru_gen.gen_entry = GenEntry::Workingset),
+                    Two = "two" needs(lru_gen.gen_own_entry = GenOwnEntry::Apart, lru_gen.gen_refault = GenRefault::Window, lru_gen.gen_entry = GenEntry::Workingset),
+                }
+                /// How a look around treats the entry of the page that reclaim asked about (`lru_gen_look_around`).
+                gen_own_entry: GenOwnEntry {
+                    /// Like those beside it: the page is marked as referenced, so that it is activated.
+                    Marked = "marked",
+                    /// Apart from them, so that the page is kept.
+                    Apart = "apart",
                 }
                 /// Which pages that come back count as taken too early, and what is remembered of them (`lru_gen_refault`).
                 gen_refault: GenRefault {
@@ -100,11 +115,11 @@ macro_rules! lru_gen {
                     /// Yes.
                     Batches = "batches",
                 }
-                /// Pages that are looked at in one go (`scan_folios`).
+                /// Pages that are looked at in one go (`scan_folios`), and what memory cgroups are spared (`get_nr_to_scan`).
                 gen_batch: GenBatch {
-                    /// Up to 4,096.
+                    /// Up to 4,096. A group is spared as a whole or not at all.
                     Fixed = "fixed",
-                    /// As many as the priority says, up to 4,096.
+                    /// As many as the priority says, up to 4,096. Of a group that is partly protected fewer pages are looked at.
                     Asked = "asked",
                 }
             }

@@ -7,6 +7,7 @@ use crate::mm::alloc::pcp::Pcp;
 use crate::mm::frames::page::FreeList;
 use crate::mm::types::{BlockOrders, MAX_NR_ZONES, MAX_ORDER, Mark, MigrateType, Pfn, ZoneType};
 use lowmark_spec::machine::{Arch, Fragments, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
+use lru_gen::GroupLru;
 use typed_index_collections::{TiSlice, TiVec};
 
 /// A zone.
@@ -120,6 +121,8 @@ pub(crate) struct Node {
     pub(crate) throttled: Throttled,
     /// Those that wait to reclaim directly (`pfmemalloc_wait`).
     pub(crate) pfmemalloc_wait: crate::time::WaitQueue,
+    /// Memory cgroups, where pages stand in generations (`memcg_lru`).
+    pub(crate) groups: Option<GroupLru>,
 }
 
 /// Where the zones of a machine lie.
@@ -393,6 +396,7 @@ fn build_node(zones: &TiSlice<ZoneId, Zone>, node: NodeId, nodes: usize) -> Node
         zonelist,
         kswapd: Default::default(),
         kcompactd: Default::default(),
+        groups: None,
         throttled: Default::default(),
         pfmemalloc_wait: Default::default(),
     }

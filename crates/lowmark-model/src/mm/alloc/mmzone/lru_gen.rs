@@ -9,6 +9,7 @@
 //!
 //! What each page knows is in `frames/generation.rs`.
 
+mod groups;
 mod tiers;
 
 use super::lruvec::Lruvec;
@@ -17,6 +18,7 @@ use crate::mm::frames::generation::{MAX_NR_TIERS, tier_of};
 use crate::mm::frames::lru_list::{Chunks, LruList};
 use crate::mm::frames::page::{Page, Pages};
 use crate::mm::types::{Lru, MAX_NR_ZONES, Pfn, ZoneType, flag};
+pub(crate) use groups::{GroupLru, Move};
 use std::collections::BTreeSet;
 pub(crate) use tiers::Tiers;
 

@@ -411,6 +411,9 @@ impl World {
 
     #[inline]
     fn shrink_page(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
+        if self.mm.was_found_used(pfn, sc) {
+            return Fate::Keep;
+        }
         let page = self.mm.pages[pfn];
         if self.mm.is_huge(pfn) {
             return self.shrink_huge_page(pfn, sc, outcome);

@@ -10,7 +10,7 @@
 
 use super::{Next, Pass, ScanControl, Target};
 use crate::ids::LruvecId;
-use crate::kernel::{GenAgeing, GenPass};
+use crate::kernel::{GenAgeing, GenBatch, GenPass};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::lru_gen::{Generations, MIN_NR_GENS};
 use crate::mm::reclaim::vmscan::DEF_PRIORITY;
@@ -24,7 +24,7 @@ pub(super) struct Ages {
     /// There are two generations left of a kind that could be taken: nothing can be until there is a new one.
     pub(super) stuck: bool,
     /// Pages that could be taken, whatever their age.
-    pub(super) pages: u64,
+    pub(super) all: u64,
 }
 
 /// `should_run_aging`
@@ -53,7 +53,11 @@ pub(super) fn ages(gens: &Generations, swap: bool, rule: GenAgeing) -> Ages {
                 GenAgeing::Spread => uneven(),
                 GenAgeing::Count => true,
             };
-    Ages { due, stuck, pages }
+    Ages {
+        due,
+        stuck,
+        all: pages,
+    }
 }
 
 impl Mm {
@@ -61,7 +65,7 @@ impl Mm {
         let none = Ages {
             due: false,
             stuck: false,
-            pages: 0,
+            all: 0,
         };
         let rule = self.kernel.mechanisms.lru_gen.gen_ageing;
         let gens = self.lruvecs[lruvec].generations();
@@ -81,9 +85,13 @@ pub(super) async fn next(
     let (ages, pages, fair) = {
         let mm = &sys.world().mm;
         let ages = mm.ages(target.lruvec, swappiness > 0);
+        let rules = mm.kernel.mechanisms.lru_gen;
         let memcg = mm.lruvec_memcg(target.lruvec);
-        let fair = mm.kernel.mechanisms.lru_gen.gen_pass == GenPass::Fair;
-        (ages, mm.unprotected(memcg, ages.pages, sc), fair)
+        let pages = match rules.gen_batch {
+            GenBatch::Fixed => ages.all,
+            GenBatch::Asked => mm.unprotected(memcg, ages.all, sc),
+        };
+        (ages, pages, rules.gen_pass == GenPass::Fair)
     };
     pass.short_of_old = ages.due;
     let share = pages >> sc.priority;

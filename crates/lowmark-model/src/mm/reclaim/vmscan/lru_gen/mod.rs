@@ -12,16 +12,16 @@
 
 mod ageing;
 mod evict;
+mod groups;
 #[cfg(test)]
 mod tests;
 mod walk;
 
-use super::memcg::shrink_node_memcgs;
 use super::{DEF_PRIORITY, ScanControl, Target};
 use crate::kernel::{GenFlusher, GenLooks, GenPass, GenPriority, ReclaimPlug};
 use crate::mm::Mm;
 use crate::mm::compaction::compact_gap;
-use crate::mm::types::{Lru, Mark};
+use crate::mm::types::{Lru, Mark, Pfn, flag};
 use crate::world::Sys;
 
 /// Pages that are isolated together (`MIN_LRU_BATCH`).
@@ -60,6 +60,18 @@ impl Mm {
     /// Whether a page is young when it is found used for the second time, and marks of accesses by read(2) do not count as that.
     pub(super) fn counts_looks(&self) -> bool {
         self.kernel.has_generations() && self.kernel.mechanisms.lru_gen.gen_looks == GenLooks::Two
+    }
+
+    /// Whether a page has been found used since it was isolated, by a look around an entry beside its own. To 6.13 it is kept
+    /// then, and nothing counts that (`shrink_folio_list`); from 6.14 on such entries are left alone.
+    #[inline]
+    pub(super) fn was_found_used(&self, pfn: Pfn, sc: &ScanControl) -> bool {
+        self.kernel.has_generations()
+            && !self.counts_looks()
+            && !sc.ignore_references
+            && self.pages[pfn].has(flag::REFERENCED)
+            && !self.pages[pfn].has(flag::LOCKED)
+            && self.is_folio_mapped(pfn)
     }
 
     /// Weight of anonymous pages against pages of files; 0 if they cannot be taken (`get_swappiness`).
@@ -191,7 +203,7 @@ pub(super) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl)
         sc.nr_reclaimed = 0;
     }
     let plug = starts_plug(sys);
-    shrink_node_memcgs(sys, target, sc).await;
+    groups::shrink_many(sys, target, sc).await;
     if plug {
         sys.finish_plug();
     }
@@ -219,21 +231,25 @@ pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
         sc.gens.walks = sc.kswapd;
     }
     let plug = !alone && starts_plug(sys);
-    try_to_shrink_lruvec(sys, target, sc).await;
+    let aged = try_to_shrink_lruvec(sys, target, sc).await;
+    if aged {
+        sys.world().mm.group_has_aged(target);
+    }
     if plug {
         sys.finish_plug();
     }
 }
 
-async fn try_to_shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {
+/// True: the lists were left as a new generation was made.
+async fn try_to_shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) -> bool {
     let before = sc.nr_reclaimed;
     let mut pass = Pass::default();
-    let mut nothing_left = false;
+    let (mut nothing_left, mut aged) = (false, false);
     loop {
         let swappiness = sys.world().mm.gen_swappiness(target, sc);
         let next = ageing::next(sys, target, swappiness, &mut pass, sc).await;
         let Next::Scan(whole) = next else {
-            nothing_left = true;
+            (nothing_left, aged) = (true, next == Next::Aged);
             break;
         };
         let scanned = evict::evict_folios(sys, target, (whole, swappiness), &mut pass, sc).await;
@@ -258,6 +274,7 @@ async fn try_to_shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {
     if wakes && sc.found.unqueued > 0 && sc.found.unqueued == sc.found.file_taken {
         world.wakeup_flusher_threads(None);
     }
+    aged
 }
 
 /// `lru_gen_age_node`: what kswapd does before each of its passes over a node.

@@ -12,8 +12,8 @@ use crate::world::World;
 fn due(rule: GenAgeing, sizes: &[u64]) -> (bool, bool, u64) {
     let rules = crate::kernel::Kernel::named("v6.12").mechanisms.lru_gen;
     let gens = Generations::of_sizes(rules, sizes);
-    let Ages { due, stuck, pages } = ages(&gens, true, rule);
-    (due, stuck, pages)
+    let Ages { due, stuck, all } = ages(&gens, true, rule);
+    (due, stuck, all)
 }
 
 /// Worked out by hand from `should_run_aging`.

@@ -6,15 +6,16 @@
 //!    goes through as a whole.
 //! 2. A look around does the same with up to 64 entries. A reclaimer that has no memory to note what it finds moves the pages
 //!    at once (`folio_activate`).
-//! 3. Up to 6.13 an entry of a page that is isolated loses its young bit, and the page is marked as referenced. From 6.14 on
-//!    such entries are left alone.
+//! 3. Up to 6.13 an entry of a page that is isolated loses its young bit, and the page is marked as referenced, so that
+//!    reclaim keeps it. From 6.14 on such entries are left alone. The page whose entry was found is treated like its neighbours
+//!    to 6.11, so that it is activated; from 6.12 on it is kept.
 //!
 //! Simplified: a walk takes place at one moment, and its time is spent after it. Kernels have a Bloom filter, which says yes to
 //! a few tables more. Processes that have not run since the last walk are not told apart; none of their entries is young.
 
 use super::MIN_LRU_BATCH;
 use crate::ids::LruvecId;
-use crate::kernel::GenRefault;
+use crate::kernel::{GenOwnEntry, GenRefault};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::lru_gen::Filter;
 use crate::mm::fault::rmap::References;
@@ -233,11 +234,11 @@ impl Mm {
 
     /// `lru_gen_look_around` an entry of an isolated page that is young.
     fn look_around(&mut self, own: Pfn, (vma, index): (u32, u32), walks: bool) {
-        let rule = self.kernel.mechanisms.lru_gen.gen_refault;
+        let rules = self.kernel.mechanisms.lru_gen;
         let lruvec = self.place_of(own).0;
         let window = window(self.vmas[vma as usize].vma_around(index), index);
         let mut young = 0;
-        if rule == GenRefault::Window {
+        if rules.gen_own_entry == GenOwnEntry::Apart {
             self.vmas[vma as usize].ptes[index as usize].test_and_clear_young();
             young += 1;
         }
