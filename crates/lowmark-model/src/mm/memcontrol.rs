@@ -299,7 +299,7 @@ impl Mm {
         };
         for _ in 0..specs.len() * self.sets {
             let mut lists = Lruvec::default();
-            if self.kernel.has_generations() {
+            if self.lru_gen {
                 lists.switch_to_generations(self.kernel.mechanisms.lru_gen);
             }
             self.lruvecs.push(lists);

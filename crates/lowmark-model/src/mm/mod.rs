@@ -46,6 +46,8 @@ pub(crate) struct Mm {
     pub(crate) kernel: Kernel,
     /// The machine's architecture.
     pub(crate) arch: Arch,
+    /// Pages stand in generations, not on active and inactive lists (`lru_gen_enabled`).
+    pub(crate) lru_gen: bool,
     /// Every frame (`mem_map`).
     pub(crate) pages: Pages,
     /// Zones of all nodes, node by node, lowest first.
@@ -145,6 +147,7 @@ impl Mm {
         let huge = HugeMemory::new(&kernel, layout.thp, pages.len(), nodes.len());
         let mut mm = Mm {
             arch: machine.arch,
+            lru_gen: kernel.has_generations(),
             pages,
             zones,
             nodes,

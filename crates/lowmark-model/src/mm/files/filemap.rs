@@ -52,7 +52,7 @@ impl Mm {
     #[inline]
     pub(crate) fn mark_page_accessed(&mut self, pfn: Pfn) {
         let pfn = self.pages.head(pfn);
-        if self.kernel.has_generations() {
+        if self.lru_gen {
             self.pages
                 .inc_refs(pfn, self.kernel.mechanisms.lru_gen.gen_refault);
             return;

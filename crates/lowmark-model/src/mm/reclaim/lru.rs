@@ -101,13 +101,13 @@ impl World {
     /// Whether the current task resolves a fault in a region whose references count; known where pages stand in generations.
     #[inline]
     pub(in crate::mm) fn in_lru_fault(&self) -> bool {
-        self.mm.kernel.has_generations() && self.sched.in_lru_fault()
+        self.mm.lru_gen && self.sched.in_lru_fault()
     }
 
     /// `lru_gen_enter_fault`: the current task begins to resolve a fault.
     #[inline]
     pub(in crate::mm) fn enter_lru_fault(&mut self, vma: u32, index: u32) {
-        if self.mm.kernel.has_generations() {
+        if self.mm.lru_gen {
             let recency = self.mm.vmas[vma as usize].parts.at(index).recency;
             self.sched.set_in_lru_fault(recency);
         }
@@ -116,7 +116,7 @@ impl World {
     /// `lru_gen_exit_fault`
     #[inline]
     pub(in crate::mm) fn exit_lru_fault(&mut self) {
-        if self.mm.kernel.has_generations() {
+        if self.mm.lru_gen {
             self.sched.set_in_lru_fault(false);
         }
     }

@@ -38,7 +38,7 @@ impl Mm {
     /// `workingset_eviction`: what to leave in the place of a page that reclaim evicts for a group; nothing
     /// if the kernel does not remember its kind.
     pub(crate) fn workingset_eviction(&mut self, pfn: Pfn, memcg: MemcgId) -> Option<Shadow> {
-        if self.kernel.has_generations() {
+        if self.lru_gen {
             return Some(self.lru_gen_eviction(pfn));
         }
         let page = self.pages[pfn];
@@ -224,7 +224,7 @@ impl World {
     /// A page comes back into the place of its shadow ([`Mm::workingset_refault`]).
     #[inline]
     pub(in crate::mm) fn refault(&mut self, pfn: Pfn, shadow: Shadow) {
-        if self.mm.kernel.has_generations() {
+        if self.mm.lru_gen {
             let in_fault = self.in_lru_fault();
             self.mm.lru_gen_refault(pfn, shadow, in_fault);
         } else {

@@ -47,7 +47,7 @@ pub(super) async fn balance_node(sys: &Sys, node: NodeId, request: Request) -> R
         let deepest = boost > 0 && sc.priority == DEF_PRIORITY - 2;
         sc.nr_scanned = 0;
         let before = sc.nr_reclaimed;
-        let generations = sys.world().mm.kernel.has_generations();
+        let generations = sys.world().mm.lru_gen;
         if generations {
             age_node(sys, target, &mut sc).await;
         } else if sys.world().mm.due_for_ageing(target, &sc) {

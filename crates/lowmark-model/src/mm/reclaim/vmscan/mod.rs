@@ -162,7 +162,7 @@ impl Mm {
 
 /// Takes pages from lists in the way of their policy (`shrink_lruvec`).
 async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanControl) {
-    let generations = sys.world().mm.kernel.has_generations();
+    let generations = sys.world().mm.lru_gen;
     if generations {
         lru_gen::shrink_lruvec(sys, target, sc).await;
     } else {

@@ -240,7 +240,7 @@ impl Mm {
 
     /// `prepare_scan_control`, `prepare_scan_count`: generations need none of it.
     fn prepare_scan_control(&self, target: Target, sc: &mut ScanControl) {
-        if self.kernel.has_generations() {
+        if self.lru_gen {
             return;
         }
         for file in [false, true] {

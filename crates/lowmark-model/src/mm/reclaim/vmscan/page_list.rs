@@ -196,18 +196,15 @@ impl Mm {
         {
             return Some(Fate::Keep);
         }
-        let References { young, executable } = if self.kernel.has_generations() {
-            self.referenced_around(pfn, sc.gens.walks())
+        let References { young, executable } = if self.lru_gen {
+            let references = self.referenced_around(pfn, sc.gens.walks());
+            if self.counts_looks() {
+                return self.look(pfn, references);
+            }
+            references
         } else {
             self.page_referenced(pfn)
         };
-        if self.counts_looks() {
-            return match young {
-                0 => None,
-                _ if self.pages.note_used(pfn, GenRefault::Window) => Some(Fate::Activate),
-                _ => Some(Fate::Keep),
-            };
-        }
         let page = &mut self.pages[pfn];
         let referenced = page.test_and_clear(flag::REFERENCED);
         if young == 0 || sc.mode.is_lumpy() {
@@ -228,6 +225,16 @@ impl Mm {
         }
         page.set(flag::REFERENCED);
         Some(Fate::Keep)
+    }
+
+    /// What becomes of a page of a generation that was found with these references, where the second look counts.
+    #[cold]
+    fn look(&mut self, pfn: Pfn, references: References) -> Option<Fate> {
+        match references.young {
+            0 => None,
+            _ if self.pages.note_used(pfn, GenRefault::Window) => Some(Fate::Activate),
+            _ => Some(Fate::Keep),
+        }
     }
 
     /// `__remove_mapping` of a clean page.

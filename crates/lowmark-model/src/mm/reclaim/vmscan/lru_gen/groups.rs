@@ -13,7 +13,7 @@ use crate::world::Sys;
 impl Mm {
     /// Groups stand in the order in which they have been made; what is random is that of a boot.
     pub(crate) fn make_group_lrus(&mut self, boot: u64) {
-        if self.kernel.has_generations() {
+        if self.lru_gen {
             let groups = self.memcontrol.len();
             for (node, number) in self.nodes.iter_mut().zip(0..) {
                 node.groups = Some(GroupLru::new(groups, boot, number));

@@ -52,21 +52,21 @@ impl Mm {
     /// Whether a pass over a node for the sake of the machine is one over generations alone; up to 6.2 it goes by way of that over active
     /// and inactive lists.
     pub(super) fn passes_alone(&self, sc: &ScanControl) -> bool {
-        self.kernel.has_generations()
+        self.lru_gen
             && !sc.cgroup_reclaim()
             && self.kernel.mechanisms.lru_gen.gen_pass != GenPass::Fair
     }
 
     /// Whether a page is young when it is found used for the second time, and marks of accesses by read(2) do not count as that.
     pub(super) fn counts_looks(&self) -> bool {
-        self.kernel.has_generations() && self.kernel.mechanisms.lru_gen.gen_looks == GenLooks::Two
+        self.lru_gen && self.kernel.mechanisms.lru_gen.gen_looks == GenLooks::Two
     }
 
     /// Whether a page has been found used since it was isolated, by a look around an entry beside its own. To 6.13 it is kept
     /// then, and nothing counts that (`shrink_folio_list`); from 6.14 on such entries are left alone.
     #[inline]
     pub(super) fn was_found_used(&self, pfn: Pfn, sc: &ScanControl) -> bool {
-        self.kernel.has_generations()
+        self.lru_gen
             && !self.counts_looks()
             && !sc.ignore_references
             && self.pages[pfn].has(flag::REFERENCED)

@@ -162,6 +162,7 @@ impl Mm {
     }
 
     /// `folio_referenced` of an isolated page, with a look around each young entry. A reclaimer that `walks` notes what it finds.
+    #[cold]
     pub(in crate::mm::reclaim::vmscan) fn referenced_around(
         &mut self,
         head: Pfn,
