@@ -101,6 +101,13 @@ macro_rules! lru_gen {
                     /// By how many came back at all. Two thirds take the place of the half.
                     AllTiers = "all-tiers",
                 }
+                /// What becomes of pages in the oldest generation that have to be written or are being written (`sort_folio`).
+                gen_dirty: GenDirty {
+                    /// They are not taken, and become a generation younger.
+                    Sorted = "sorted",
+                    /// They are taken, and treated as on an inactive list. Posted for 7.2 in April 2026, and in Debian's 6.12.117.
+                    Taken = "taken",
+                }
                 /// Whether the flushers are woken when the oldest pages of files are dirty (`try_to_shrink_lruvec`).
                 gen_flusher: GenFlusher {
                     /// No.

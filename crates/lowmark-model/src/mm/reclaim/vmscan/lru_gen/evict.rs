@@ -13,7 +13,7 @@
 use super::{MAX_LRU_BATCH, MIN_LRU_BATCH, Pass, ScanControl, Target};
 use crate::ids::LruvecId;
 use crate::kernel::{
-    GenBatch, GenEvents, GenFlusher, GenMinSeq, GenPass, GenRefault, GenRefaultCount,
+    GenBatch, GenDirty, GenEvents, GenFlusher, GenMinSeq, GenPass, GenRefault, GenRefaultCount,
 };
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::lru_gen::{End, Generations, MIN_NR_GENS, Tiers};
@@ -325,7 +325,8 @@ impl Mm {
         }
         let writeback = flags.has(flag::WRITEBACK);
         let dirty_file = flags.has(flag::DIRTY) && !flags.has(flag::SWAPBACKED);
-        if writeback || dirty_file || old_rules && flags.has(flag::LOCKED) {
+        let waits = writeback || dirty_file || old_rules && flags.has(flag::LOCKED);
+        if waits && rules.gen_dirty == GenDirty::Sorted {
             lists.make_younger(&mut self.pages, page, true);
             if dirty_file && rules.gen_flusher == GenFlusher::Summed {
                 sc.found.file_taken += pages;
@@ -339,12 +340,14 @@ impl Mm {
         if needs_io && !(may_write && sc.gfp.has(gfp::IO)) {
             return Sorted::Stays;
         }
-        self.prepare_for_reclaim(pfn, old_rules);
+        self.prepare_for_reclaim(pfn);
         Sorted::Isolated
     }
 
     /// What an isolated page forgets of its accesses.
-    fn prepare_for_reclaim(&mut self, pfn: Pfn, old_rules: bool) {
+    fn prepare_for_reclaim(&mut self, pfn: Pfn) {
+        let rules = self.kernel.mechanisms.lru_gen;
+        let old_rules = rules.gen_refault == GenRefault::Oldest;
         if !self.pages[pfn].has(flag::REFERENCED) {
             self.pages.generation_mut(pfn).set_refs(0);
             if old_rules {
@@ -354,7 +357,10 @@ impl Mm {
         if old_rules {
             self.pages[pfn].clear(flag::REFERENCED);
         }
-        self.pages[pfn].clear(flag::RECLAIM);
+        // What is under writeback is to be known again.
+        if rules.gen_dirty == GenDirty::Sorted {
+            self.pages[pfn].clear(flag::RECLAIM);
+        }
     }
 
     /// Pages have been isolated, after so many were looked at: generations that are empty are given up. Pages looked at as they count
