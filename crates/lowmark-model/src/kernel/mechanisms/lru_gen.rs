@@ -105,7 +105,7 @@ macro_rules! lru_gen {
                 gen_dirty: GenDirty {
                     /// They are not taken, and become a generation younger.
                     Sorted = "sorted",
-                    /// They are taken, and treated as on an inactive list. Posted for 7.2 in April 2026, and in Debian's 6.12.117.
+                    /// They are taken, and treated as on an inactive list (75d4c3f5fb98, 7.2; also in Debian's 6.12.117).
                     Taken = "taken",
                 }
                 /// Whether the flushers are woken when the oldest pages of files are dirty (`try_to_shrink_lruvec`).
