@@ -105,6 +105,9 @@ impl World {
             let of_slab = of_slab.into_iter();
             counters.extend(of_slab.map(|(name, value)| (name.to_owned(), value)));
         }
+        if self.mm.lru_gen {
+            counters.insert("lru_gen/max_seq".into(), self.mm.generations_made());
+        }
         counters
     }
 

@@ -25,6 +25,6 @@ fn every_subject_is_told_once() {
     // The model has them from 5.0 on, and kernels always.
     assert!(page.contains("| `swap_bios` | no | no | no | no | no | yes | yes | yes | yes |"));
     // Generations came with 6.1: only the last columns.
-    let line = "| `lru_gen` |  |  |  |  |  |  | no | no | no |";
+    let line = "| `lru_gen_min_ttl` |  |  |  |  |  |  | no | no | no |";
     assert!(page.contains(line), "{page}");
 }

@@ -216,6 +216,12 @@ fn scenario() -> impl Strategy<Value = Scenario> {
                     .kernel
                     .sysctl
                     .insert("page_cluster".into(), cluster.to_string());
+                // Before 6.1 that does nothing.
+                let lru_gen = ["0", "1", "7", "7"][(seed >> 32) as usize % 4];
+                scenario
+                    .kernel
+                    .sysctl
+                    .insert("lru_gen.enabled".into(), lru_gen.into());
                 if scenario.machine.thp {
                     // A small machine has none unless they are asked for.
                     let sysctl = &mut scenario.kernel.sysctl;

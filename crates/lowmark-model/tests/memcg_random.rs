@@ -11,8 +11,18 @@ use lowmark_spec::random::Stream;
 /// Loads.
 const LOADS: u64 = 30;
 
-/// Versions with different rules for walks, targets and batches.
-const VERSIONS: [&str; 5] = ["v6.1", "v6.5", "v6.7", "v6.11", "v6.18"];
+/// Versions with different rules for walks, targets and batches, and for generations.
+const VERSIONS: [&str; 9] = [
+    "v6.1",
+    "v6.5",
+    "v6.7",
+    "v6.11",
+    "v6.18",
+    "v6.1,lru_gen.enabled=7",
+    "v6.5,lru_gen.enabled=7",
+    "v6.12,lru_gen.enabled=7",
+    "v6.18,lru_gen.enabled=7",
+];
 
 /// A field, or nothing.
 fn maybe(name: &str, kib: [u64; 2], stream: &mut Stream) -> String {

@@ -17,6 +17,7 @@ mod disks;
 mod elf;
 mod error;
 mod events;
+pub(crate) mod generations;
 mod initramfs;
 pub mod kernels;
 mod modules;

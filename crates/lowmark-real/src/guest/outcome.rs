@@ -1,6 +1,6 @@
 //! From the lines of a guest to a recording.
 
-use super::{Accel, GuestError, cgroups};
+use super::{Accel, GuestError, cgroups, generations};
 use crate::protocol::{CGROUPS, GuestLine, Said};
 use crate::runner::Line;
 use crate::runner::procfs::parse_vmstat;
@@ -191,6 +191,9 @@ impl Heard {
         let (mut counters, mut state) = counted(&before, after);
         let (of_groups, sizes) = self.of_cgroups(scenario);
         counters.extend(of_groups);
+        if let (Some(before), Some(after)) = (&self.before, &self.after) {
+            counters.extend(generations::counters(before, after));
+        }
         state.extend(sizes);
         let meminfo = self
             .after

@@ -34,7 +34,10 @@ pub(super) fn mount_system() -> io::Result<()> {
     mount_at("proc", "/proc", "proc", "")?;
     mount_at("sysfs", "/sys", "sysfs", "")?;
     mount_at("devtmpfs", "/dev", "devtmpfs", "")?;
-    mount_at("tracefs", "/sys/kernel/tracing", "tracefs", "")
+    mount_at("tracefs", "/sys/kernel/tracing", "tracefs", "")?;
+    // A kernel without it does not tell its generations of pages.
+    let _ = mount_at("debugfs", "/sys/kernel/debug", "debugfs", "");
+    Ok(())
 }
 
 /// Loads modules in order, and gives back the memory in which they lie.

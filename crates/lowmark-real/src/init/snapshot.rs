@@ -1,6 +1,7 @@
 //! What memory management looks like: before, after, and four times a second in between.
 
 use super::{Port, say};
+use crate::guest::generations::FILE as GENERATIONS;
 use crate::kernel_log;
 use crate::protocol::{CGROUPS, GuestLine, KERNEL_LOG, ROTATIONAL};
 use crate::record::Files;
@@ -14,7 +15,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Files of a snapshot; a kernel may not have all of them. `proc/vmstat` is read apart.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "proc/zoneinfo",
     "proc/meminfo",
     "proc/buddyinfo",
@@ -25,6 +26,7 @@ const FILES: [&str; 10] = [
     "proc/pressure/io",
     "proc/pressure/memory",
     ROTATIONAL,
+    GENERATIONS,
 ];
 
 /// Files of a cgroup.

@@ -20,7 +20,7 @@ macro_rules! counters {
 }
 
 /// Reclaim, swap, faults. `pgscan_anon` and so on (5.8) count every reclaim, that of memory cgroups too.
-const RECLAIM: [Definition; 17] = [
+const RECLAIM: [Definition; 18] = [
     sum(
         "pgscan",
         &[
@@ -52,6 +52,8 @@ const RECLAIM: [Definition; 17] = [
     ),
     sum("pgactivate", &[&["pgactivate"]]),
     sum("pgdeactivate", &[&["pgdeactivate"]]),
+    // Generations of pages that were made.
+    sum("lru_gen/max_seq", &[&["lru_gen/max_seq"]]),
     sum("swap_ra", &[&["swap_ra"]]),
     sum("swap_ra_hit", &[&["swap_ra_hit"]]),
 ];

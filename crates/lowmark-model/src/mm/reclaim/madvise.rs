@@ -4,7 +4,7 @@
 //! Pages that others map as well are left alone, and so are those of large folios, which the kernel splits.
 
 use super::vmscan;
-use crate::kernel::Lazyfree;
+use crate::kernel::{GenRefault, Lazyfree};
 use crate::mm::Mm;
 use crate::mm::frames::pte::Pte;
 use crate::mm::types::{Pfn, flag};
@@ -37,14 +37,29 @@ impl Mm {
         Some(pfn)
     }
 
-    /// `deactivate_page`: an active page goes to the inactive head.
+    /// `deactivate_page`: an active page goes to the inactive head; where pages stand in generations, any page enters anew.
     fn deactivate_page(&mut self, pfn: Pfn) {
-        if self.pages[pfn].has(flag::ACTIVE) {
+        if self.lru_gen && self.forget_use(pfn) {
+            return;
+        }
+        if self.lru_gen || self.pages[pfn].has(flag::ACTIVE) {
             self.lru_del(pfn);
             self.pages[pfn].clear(flag::ACTIVE | flag::REFERENCED);
             self.lru_add(pfn);
             self.stat.pgdeactivate += 1;
         }
+    }
+
+    /// `lru_gen_clear_refs`, from 6.14 on: nothing is known of a page's use any more. True: it is in the oldest generation, and stays
+    /// there.
+    fn forget_use(&mut self, pfn: Pfn) -> bool {
+        if self.kernel.mechanisms.lru_gen.gen_refault == GenRefault::Oldest {
+            return false;
+        }
+        self.pages[pfn].clear(flag::REFERENCED | flag::WORKINGSET);
+        self.pages.generation_mut(pfn).set_refs(0);
+        let lists = &self.lruvecs[self.lruvec_of(pfn)];
+        !lists.is_promoted(&self.pages, pfn)
     }
 
     /// MADV_FREE of a range of a private region: what is in swap is given up, what is in memory may be dropped unless it
@@ -174,6 +189,31 @@ mod tests {
         assert!(!world.mm.drop_lazyfree(pages[1]));
         assert!(world.mm.pages[pages[1]].has(flag::SWAPBACKED));
         assert_eq!(world.mm.stat.pglazyfreed, 1);
+    }
+
+    /// Pages in use are in the youngest generation; what is cold enters anew, as a page that has to be written first.
+    #[test]
+    fn cold_pages_of_generations_enter_anew() {
+        for version in ["v6.12", "v6.18"] {
+            let mut world = region(&format!("{version},lru_gen.enabled=7"), 8);
+            for index in 0..8 {
+                let pfn = frame(&world, index).expect("mapped");
+                world.mm.lru_del(pfn);
+                world.mm.pages[pfn].set(flag::ACTIVE | flag::WORKINGSET);
+                world.mm.lru_add(pfn);
+            }
+            world.mm.madvise_cold(0, 2..5);
+            let lists = &world.mm.lruvecs[crate::ids::LruvecId::from(0)];
+            let gens = lists.generations().expect("they are on");
+            let young = |&index: &usize| {
+                let pfn = frame(&world, index).expect("mapped");
+                gens.is_youngest(&world.mm.pages, pfn)
+            };
+            let found: Vec<usize> = (0..8).filter(|index| !young(index)).collect();
+            assert_eq!(found, [2, 3, 4], "{version}");
+            assert_eq!(world.mm.stat.pgdeactivate, 3);
+            crate::invariants::check(&world);
+        }
     }
 
     #[test]

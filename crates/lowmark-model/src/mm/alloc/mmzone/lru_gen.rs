@@ -79,6 +79,11 @@ impl Generations {
         }
     }
 
+    /// Generations that have been made since there were the first four.
+    pub(crate) fn made(&self) -> u64 {
+        self.max_seq - (MIN_NR_GENS + 1)
+    }
+
     /// Generations of anonymous pages or of those of files (`get_nr_gens`).
     pub(crate) fn count(&self, kind: usize) -> u64 {
         self.max_seq - self.min_seq[kind] + 1

@@ -1,4 +1,4 @@
-//! In which order reclaim for the sake of the machine goes through memory cgroups where pages stand in generations
+//! In which order reclaim for want of memory goes through memory cgroups where pages stand in generations
 //! (`struct lru_gen_memcg`, e4dde56cd208, 6.3).
 //!
 //! 1. Groups of a node stand in two generations of eight bins. Reclaim goes through the bins of the old one, from a random one

@@ -61,6 +61,13 @@ pub(super) fn ages(gens: &Generations, swap: bool, rule: GenAgeing) -> Ages {
 }
 
 impl Mm {
+    /// Generations of the root's pages that have been made, of all nodes together.
+    pub(crate) fn generations_made(&self) -> u64 {
+        let root = self.lruvecs.iter().take(self.sets);
+        let made = root.filter_map(|lists| Some(lists.generations()?.made()));
+        made.sum()
+    }
+
     pub(super) fn ages(&self, lruvec: LruvecId, swap: bool) -> Ages {
         let none = Ages {
             due: false,

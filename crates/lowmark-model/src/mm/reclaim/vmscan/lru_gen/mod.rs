@@ -49,8 +49,8 @@ impl State {
 }
 
 impl Mm {
-    /// Whether a pass over a node for the sake of the machine is one over generations alone; up to 6.2 it goes by way of that over active
-    /// and inactive lists.
+    /// Whether a pass over a node for want of memory is one over generations alone; up to 6.2 it goes by way of that over active and
+    /// inactive lists.
     pub(super) fn passes_alone(&self, sc: &ScanControl) -> bool {
         self.lru_gen
             && !sc.cgroup_reclaim()
@@ -111,7 +111,7 @@ impl Mm {
         sc.priority = priority.clamp(deepest, DEF_PRIORITY);
     }
 
-    /// Whether a pass over lists ends as enough has been freed (`should_abort_scan`); before it this many had been.
+    /// Whether a pass over lists ends as enough has been freed (`should_abort_scan`).
     fn gen_pass_ends(&self, target: Target, pass: &Pass, sc: &mut ScanControl) -> bool {
         let rule = self.kernel.mechanisms.lru_gen.gen_pass;
         if rule == GenPass::Fair {
@@ -156,7 +156,7 @@ impl Mm {
         let zones = self.nodes[node].zones.iter().map(|&zone| &self.zones[zone]);
         let mut eligible = zones.filter(|zone| zone.kind <= sc.reclaim_idx);
         let ends = eligible.all(|zone| zone.mark(mark) <= zone.free);
-        // It may be more than what was wanted, or less, and yet be enough for who waits.
+        // Zones above their marks are enough, whether more was freed than the target or less.
         sc.nr_reclaimed += if ends { MIN_LRU_BATCH } else { 0 };
         ends
     }
@@ -186,7 +186,7 @@ enum Next {
     Aged,
 }
 
-/// `lru_gen_shrink_node`: a pass over a node for the sake of the machine (6.3 and later).
+/// `lru_gen_shrink_node`: a pass over a node for want of memory (6.3 and later).
 pub(super) async fn shrink_node(sys: &Sys, target: Target, sc: &mut ScanControl) {
     sc.found = Default::default();
     // Pages of files that need not be written go first anyway; to look for more of them takes long.

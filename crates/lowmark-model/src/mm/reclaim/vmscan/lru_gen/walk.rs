@@ -136,7 +136,7 @@ impl Mm {
         Some(head)
     }
 
-    /// A page was found used by who can note it (`folio_update_gen`).
+    /// A reclaimer that has memory to note it has found a page used (`folio_update_gen`).
     fn note_walked(&mut self, head: Pfn) {
         if self.pages[head].has(flag::LRU) {
             let (lruvec, zone) = self.place_of(head);
@@ -146,7 +146,7 @@ impl Mm {
         }
     }
 
-    /// A page was found used by who cannot note it, but has to move it.
+    /// A reclaimer without that memory has found a page used, and moves it at once if it is young.
     fn note_looked_at(&mut self, head: Pfn, lruvec: LruvecId) {
         let rule = self.kernel.mechanisms.lru_gen.gen_refault;
         if !self.pages[head].has(flag::LRU) {
