@@ -8,14 +8,14 @@ macro_rules! lru_gen {
             lru_gen: LruGen {
                 /// How a pass over a node goes, and who makes a new generation (`lru_gen_shrink_lruvec`, `lru_gen_age_node`).
                 gen_pass: GenPass {
-                    /// By way of the pass over active and inactive lists. kswapd makes a new generation before a pass, a
-                    /// direct reclaimer in the course of one. It goes on until enough is free above the watermarks, from
-                    /// priority 10 on.
+                    /// A pass goes by way of that over active and inactive lists. kswapd makes a new generation before a pass,
+                    /// a direct reclaimer in the course of one. From priority 10 on a pass ends when the free pages of every
+                    /// zone are above its watermark.
                     Fair = "fair",
-                    /// On its own, until the pass has freed what it is for. The reclaimer that finds too few old pages makes
-                    /// a new generation and leaves the lists.
+                    /// A pass goes over generations alone and ends when it has freed its target. A reclaimer that finds too
+                    /// few old pages makes a new generation and leaves the lists.
                     Target = "target",
-                    /// The same, and kswapd also ends it when every zone has 64 pages more than its high watermark.
+                    /// The same, and kswapd also ends a pass when every zone has 64 pages more than its high watermark.
                     TargetOrHigh = "target-or-high",
                 }
                 /// What becomes of a memory cgroup that has too few pages for a share of them to be worth the while
@@ -30,21 +30,20 @@ macro_rules! lru_gen {
                 gen_priority: GenPriority {
                     /// At 12.
                     Default = "default",
-                    /// At the one at which a pass would free what it is for, if inactive pages go and others stay.
+                    /// At the priority at which a pass would free its target if all inactive pages went and no others.
                     Estimated = "estimated" needs(lru_gen.gen_pass = GenPass::Target | GenPass::TargetOrHigh),
-                    /// The same, but at 6 at most as deep.
+                    /// The same, but no deeper than at 6.
                     Capped = "capped" needs(lru_gen.gen_pass = GenPass::Target | GenPass::TargetOrHigh),
                 }
-                /// To which generation a page of a file is added that is read, and one that comes back from swap
-                /// (`lru_gen_add_folio`).
+                /// Which generation a page enters that is read from a file or comes back from swap (`lru_gen_add_folio`).
                 gen_entry: GenEntry {
                     /// The oldest.
                     Oldest = "oldest",
                     /// The second oldest, if there are four. Pages that were read five times are never taken before they
                     /// have become one generation younger (`lru_gen_refault`, `sort_folio`).
                     SecondOldest = "second-oldest",
-                    /// The oldest; the second oldest if it had been in use before it was evicted. Pages of a fault are added
-                    /// to the second youngest, to the youngest under that condition.
+                    /// The oldest, or the second oldest if the page had been in use before it was evicted. A page that a fault
+                    /// brings enters the second youngest, or the youngest under the same condition.
                     Workingset = "workingset" needs(lru_gen.gen_refault = GenRefault::Window, lru_gen.gen_looks = GenLooks::Two),
                 }
                 /// How often a page has to be found used in page tables to become young (`folio_update_gen`,
@@ -72,9 +71,10 @@ macro_rules! lru_gen {
                 }
                 /// When pages that come back are counted (`workingset_refault`, `workingset_activate`).
                 gen_refault_count: GenRefaultCount {
-                    /// When they were taken too early. Activated are those that are kept because they were read twice.
+                    /// When they were taken too early. `workingset_activate` counts pages that are kept because they were
+                    /// read often.
                     Recent = "recent",
-                    /// Always. Activated are those that were taken too early.
+                    /// Always. `workingset_activate` counts those that were taken too early.
                     All = "all",
                 }
                 /// When there are too few old pages (`should_run_aging`).
@@ -88,17 +88,18 @@ macro_rules! lru_gen {
                 /// Whether the oldest generations of anonymous pages and of pages of files go together
                 /// (`try_to_inc_min_seq`).
                 gen_min_seq: GenMinSeq {
-                    /// That of anonymous pages is never younger, and of both the older one is taken first.
+                    /// The oldest generation of anonymous pages is never younger than that of files, and the kind with the
+                    /// older one is taken first.
                     Lockstep = "lockstep",
                     /// They are independent.
                     Free = "free" needs(lru_gen.gen_type = GenType::AllTiers),
                 }
                 /// By what anonymous pages and pages of files are compared (`get_type_to_scan`, `get_tier_idx`).
                 gen_type: GenType {
-                    /// By how many pages came back that were read once at most. Pages that were read more often are kept if
-                    /// more than half as many of them came back.
+                    /// By what part of the pages came back that were read once at most. Pages that were read more often are
+                    /// kept if more than twice that part of them came back.
                     FirstTier = "first-tier",
-                    /// By how many came back at all. Two thirds take the place of the half.
+                    /// By what part of all pages came back. One and a half takes the place of twice.
                     AllTiers = "all-tiers",
                 }
                 /// What becomes of pages in the oldest generation that have to be written or are being written (`sort_folio`).
@@ -112,7 +113,7 @@ macro_rules! lru_gen {
                 gen_flusher: GenFlusher {
                     /// No.
                     Never = "never",
-                    /// When all were that a pass over the node has met.
+                    /// Yes, when all pages of files that a pass over the node has met were dirty.
                     Summed = "summed",
                 }
                 /// Whether batches are traced (`mm_vmscan_lru_isolate`, `mm_vmscan_lru_shrink_inactive`).

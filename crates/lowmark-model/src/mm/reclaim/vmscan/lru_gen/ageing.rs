@@ -6,7 +6,8 @@
 //! | three | the same | a new one is made; to 6.13 if pages are spread unevenly |
 //! | two | nothing is scanned | a new one is made |
 //!
-//! Who makes one leaves the lists. Up to 6.2 kswapd leaves it to the beginning of its round, and a direct reclaimer goes on.
+//! The reclaimer that makes a new generation leaves the lists. Up to 6.2 kswapd makes it at the beginning of its round, and a
+//! direct reclaimer goes on after it.
 
 use super::{Next, Pass, ScanControl, Target};
 use crate::ids::LruvecId;

@@ -8,7 +8,7 @@
 //!    the oldest generation goes to a young one.
 //! 4. Pages that are left over and are clean and not mapped are tried once more: their writeback may have ended meanwhile.
 //!
-//! Left out: to 6.5 the lists of zones that do not help are passed over as a whole.
+//! Left out: to 6.5 reclaim passes over the lists of zones that do not help as a whole.
 
 use super::{MAX_LRU_BATCH, MIN_LRU_BATCH, Pass, ScanControl, Target};
 use crate::ids::LruvecId;
