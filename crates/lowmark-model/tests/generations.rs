@@ -218,7 +218,7 @@ parties = 2
 /// ends, and what holds between any two events holds. Most of them change what the load comes to.
 #[test]
 fn every_switch_alone_is_refused_or_works() {
-    for (version, works) in [("v6.1", 11), ("v6.12", 13), ("v6.18", 11)] {
+    for (version, works) in [("v6.1", 12), ("v6.12", 14), ("v6.18", 12)] {
         let base = format!("{version},lru_gen.enabled=7");
         let own = run(&base, MIXED, 20_000).counters;
         let has = at(Version::known(version).expect("a release")).settings();

@@ -191,9 +191,7 @@ impl Heard {
         let (mut counters, mut state) = counted(&before, after);
         let (of_groups, sizes) = self.of_cgroups(scenario);
         counters.extend(of_groups);
-        if let (Some(before), Some(after)) = (&self.before, &self.after) {
-            counters.extend(generations::counters(before, after));
-        }
+        counters.extend(self.of_generations());
         state.extend(sizes);
         let meminfo = self
             .after
@@ -256,6 +254,11 @@ impl Heard {
             system: None,
             events: Default::default(),
         })
+    }
+
+    /// The counter of generations of pages, where they stand in such.
+    fn of_generations(&self) -> Option<(String, u64)> {
+        generations::counters(self.before.as_ref()?, self.after.as_ref()?)
     }
 
     /// Counters of the workload's memory cgroups, and what they have at the end.

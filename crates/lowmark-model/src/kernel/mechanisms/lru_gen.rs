@@ -69,6 +69,14 @@ macro_rules! lru_gen {
                     /// page as in use.
                     Window = "window" needs(lru_gen.gen_looks = GenLooks::Two, lru_gen.gen_entry = GenEntry::Workingset),
                 }
+                /// What becomes of the count of a page's accesses when the page enters the youngest generation
+                /// (`lru_gen_add_folio`).
+                gen_active_refs: GenActiveRefs {
+                    /// It stays.
+                    Kept = "kept",
+                    /// It begins anew. Posted to linux-mm by Wei Xu in October 2024, and in Debian's 6.12.117.
+                    Cleared = "cleared",
+                }
                 /// When pages that come back are counted (`workingset_refault`, `workingset_activate`).
                 gen_refault_count: GenRefaultCount {
                     /// When they were taken too early. `workingset_activate` counts pages that are kept because they were

@@ -13,7 +13,7 @@ mod groups;
 mod tiers;
 
 use super::lruvec::Lruvec;
-use crate::kernel::{GenEntry, GenMinSeq, GenRefault, LruGen};
+use crate::kernel::{GenActiveRefs, GenEntry, GenMinSeq, GenRefault, LruGen};
 use crate::mm::frames::generation::{MAX_NR_TIERS, tier_of};
 use crate::mm::frames::lru_list::{Chunks, LruList};
 use crate::mm::frames::page::{Page, Pages};
@@ -163,7 +163,12 @@ impl Generations {
     ) -> Lru {
         let seq = self.seq_of(&pages[pfn], reclaiming);
         let page = &mut pages[pfn];
-        page.clear(flag::ACTIVE);
+        let active = page.test_and_clear(flag::ACTIVE);
+        if active && self.rules.gen_active_refs == GenActiveRefs::Cleared {
+            page.clear(flag::REFERENCED);
+            pages.generation_mut(pfn).set_refs(0);
+        }
+        let page = &pages[pfn];
         let (kind, count) = (kind_of(page), page.folio_nr_pages());
         pages.generation_mut(pfn).set_slot(slot(seq));
         self.pages[slot(seq)][kind][zone as usize] += count;
