@@ -45,7 +45,7 @@ pub(crate) struct Journal {
     waiting: WaitQueue,
 }
 
-/// What the journal waits for while it gives the device the data of a transaction.
+/// The event that keeps the journal from giving the device more data of a transaction.
 enum Wait {
     /// A free request for this page.
     Request(Io),
@@ -102,8 +102,8 @@ impl World {
         data
     }
 
-    /// `journal_submit_data_buffers`: gives the device data from `at` on. The number of pages that it got, and what the
-    /// journal waits for before it goes on.
+    /// `journal_submit_data_buffers`: gives the device data from `at` on. Returns the number of pages that the device got, and the event that the
+    /// journal has to wait for first.
     fn submit_data(&mut self, data: &[DataPage], at: &mut usize) -> (u64, Option<Wait>) {
         let mut submitted = 0;
         while submitted < BATCH

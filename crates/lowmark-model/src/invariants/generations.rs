@@ -1,4 +1,4 @@
-//! What holds of pages that stand in generations.
+//! Invariants of pages that stand in generations.
 
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Lruvec;

@@ -9,7 +9,7 @@ pub(super) const LRU_GEN: &[Change] = &[
         name: "gen-pass-alone",
         version: v(6, 3),
         commit: "e4dde56cd208",
-        summary: "lru_gen: kswapd begins at the priority that it will need; a pass ends when it has freed what it is for",
+        summary: "lru_gen: kswapd begins at the priority that it will need; a pass ends when it has freed its target",
         effect: |m| {
             m.lru_gen.gen_pass = GenPass::Target;
             m.lru_gen.gen_priority = GenPriority::Estimated;

@@ -46,8 +46,8 @@ pub struct Sysctl {
     pub dirty_expire_centisecs: u64,
     /// Huge pages.
     pub thp: Thp,
-    /// Generations of pages (since 6.1), a sum: 1 for generations, 2 for walks of page tables, 4 for the young bits of what is
-    /// above tables; 0 for active and inactive lists.
+    /// Generations of pages (since 6.1): the sum of 1 for generations, 2 for walks of page tables, and 4 for the young bits of
+    /// directories; 0 for active and inactive lists.
     pub lru_gen: u64,
 }
 

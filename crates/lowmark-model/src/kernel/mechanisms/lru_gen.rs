@@ -61,7 +61,7 @@ macro_rules! lru_gen {
                     /// Apart from them, so that the page is kept.
                     Apart = "apart",
                 }
-                /// Which pages that come back count as taken too early, and what is remembered of them (`lru_gen_refault`).
+                /// Which pages that come back count as taken too early (`lru_gen_refault`).
                 gen_refault: GenRefault {
                     /// Those taken from the generation that is still the oldest.
                     Oldest = "oldest",

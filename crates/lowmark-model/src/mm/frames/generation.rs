@@ -66,7 +66,8 @@ impl Generation {
 /// Tiers of pages (`MAX_NR_TIERS`).
 pub(crate) const MAX_NR_TIERS: usize = 4;
 
-/// `lru_tier_from_refs` of a page with so many references, which was in use before it was evicted or has become young since.
+/// The tier of a page with `refs` references (`lru_tier_from_refs`). `workingset`: the page was in use before it was evicted, or
+/// has become young since.
 pub(crate) fn tier_of(refs: u64, workingset: bool, rule: GenRefault) -> usize {
     match rule {
         GenRefault::Oldest => order_base_2(refs + 1),

@@ -3,8 +3,8 @@
 //! 1. Pages stand in two to four generations, numbered from `min_seq` to `max_seq`. Anonymous pages and pages of files share
 //!    `max_seq`; each kind has an oldest generation of its own.
 //! 2. A generation has a list for each kind and zone. Reclaim takes pages from the tail of the oldest.
-//! 3. A page that is used becomes a page of the youngest generation, where page tables tell so while it stays on its list.
-//!    Reclaim moves it when it comes to it.
+//! 3. A page that is used joins the youngest generation. Where page tables tell that it is used the page stays on its old list
+//!    until reclaim comes to it and moves it.
 //! 4. The two youngest generations count as active.
 //!
 //! What each page knows is in `frames/generation.rs`.
@@ -110,7 +110,7 @@ impl Generations {
             .sum()
     }
 
-    /// Whether a page is on a list of a generation that there is, for what holds between any two events.
+    /// Whether the list that a page is on belongs to one of the generations; the invariants ask.
     pub(crate) fn is_on_its_list(&self, pages: &Pages, pfn: Pfn) -> bool {
         let (kind, list) = (kind_of(&pages[pfn]), pages.generation(pfn).list());
         (self.min_seq[kind]..=self.max_seq).any(|seq| slot(seq) == list)
@@ -484,7 +484,7 @@ impl Generations {
 
 #[cfg(test)]
 impl Generations {
-    /// Anonymous pages, so many in each generation from the oldest to the youngest, and as many generations of files.
+    /// Generations for tests: `sizes` are the anonymous pages of each, the oldest first. Files have as many, all of them empty.
     pub(crate) fn of_sizes(rules: LruGen, sizes: &[u64]) -> Generations {
         let mut gens = Generations::new(rules);
         gens.max_seq = 7;

@@ -61,8 +61,8 @@ enum Sorted {
     Isolated,
 }
 
-/// Takes a batch of pages and reclaims it, of a pass that looks at so many in the whole and has this swappiness. Pages looked at, 0 if
-/// there is no point in going on.
+/// Isolates a batch and reclaims it. `whole` is the number of pages that the pass may look at. Returns the pages looked at; 0 ends
+/// the pass.
 pub(super) async fn evict_folios(
     sys: &Sys,
     target: Target,
@@ -120,8 +120,8 @@ pub(super) async fn evict_folios(
 }
 
 impl World {
-    /// `isolate_folios`: pages of one kind, of the other if there are none. Their kind, pages looked at, and those of them that were
-    /// moved or left.
+    /// `isolate_folios`: isolates pages of one kind, or of the other if there are none. Returns the kind, the pages looked at, and
+    /// how many of them were moved or left.
     fn isolate_folios(
         &mut self,
         target: Target,
@@ -228,7 +228,7 @@ impl Mm {
         gens.map_or(0, |gens| gens.tiers[kind].tier_limit(rule))
     }
 
-    /// Looks at pages of a zone, up to so many as are `left`. Pages that stay where they are.
+    /// Looks at up to `left` pages of a zone. Returns the pages that this reclaimer cannot take and leaves where they are.
     fn scan_zone(
         &mut self,
         (target, zone): (Target, ZoneType),
@@ -363,8 +363,8 @@ impl Mm {
         }
     }
 
-    /// Pages have been isolated, after so many were looked at: generations that are empty are given up. Pages looked at as they count
-    /// for the pass; none if there is nothing left to take.
+    /// Gives up generations that isolation has emptied. Returns the pages looked at as the pass counts them; 0 if reclaim needs a new
+    /// generation first.
     fn after_isolation(&mut self, lruvec: LruvecId, scanned: u64, swap: bool) -> u64 {
         let given_up = self.lruvecs[lruvec].give_up_empty(swap);
         if self.ages(lruvec, swap).stuck {
