@@ -254,7 +254,9 @@ fn scenario() -> impl Strategy<Value = Scenario> {
             let kernel = Kernel::resolve(&scenario.kernel);
             !matches!(
                 kernel,
-                Err(KernelError::LeftOut { .. } | KernelError::Needs { .. })
+                Err(KernelError::LeftOut { .. }
+                    | KernelError::WithoutGenerations { .. }
+                    | KernelError::Needs { .. })
             )
         })
 }

@@ -64,8 +64,8 @@ enum Fate {
     Works,
     /// Two variants do not fit together.
     Needs,
-    /// The model leaves out what it is a part of.
-    LeftOut,
+    /// It decides nothing in this kernel.
+    Idle,
 }
 
 /// Runs the load on a version with some things changed: what came of it, and how many pages kswapd reclaimed.
@@ -76,7 +76,9 @@ fn fate(scenario: &Scenario, version: &str, toggles: &[Toggle]) -> Result<(Fate,
     match Kernel::resolve(&scenario.kernel) {
         Ok(_) => {}
         Err(KernelError::Needs { .. }) => return Ok((Fate::Needs, 0)),
-        Err(KernelError::LeftOut { .. }) => return Ok((Fate::LeftOut, 0)),
+        Err(KernelError::LeftOut { .. } | KernelError::WithoutGenerations { .. }) => {
+            return Ok((Fate::Idle, 0));
+        }
         Err(error) => return Err(error.to_string()),
     }
     let options = Options {

@@ -9,7 +9,7 @@
 //! 3. [`ABSENT`] names the parts that the model has for no kernel.
 
 use super::change::{v, v2_6};
-use super::{KernelError, Version};
+use super::{Description, KernelError, Version};
 
 /// A part of the kernel that the model has for some versions or for none.
 #[derive(Debug, Clone, Copy)]
@@ -235,9 +235,8 @@ impl Coverage {
         missing.map(|subject| subject.name).collect()
     }
 
-    /// Why a mechanism decides nothing in this run, if it is a part of what the model leaves out.
-    pub(super) fn leaves_out(&self, mechanism: &str) -> Option<&'static Subject> {
-        let description = super::DESCRIPTIONS.iter().find(|d| d.name == mechanism)?;
+    /// What a mechanism is a part of, if the model leaves that out of this run.
+    pub(super) fn leaves_out(&self, description: &Description) -> Option<&'static Subject> {
         let subject = SWITCHED
             .iter()
             .find(|subject| Some(subject.name) == description.within)?;

@@ -7,7 +7,8 @@
 //!    release with its earlier rows alone is what the history says.
 //! 3. [`Difference::spec`] is the kernel that has some of them, by a name that `--kernel` takes: counted from the first
 //!    kernel or from the second one, whichever says it in fewer words.
-//! 4. Rows that change nothing but what the model leaves out of both kernels are listed apart.
+//! 4. Rows that change nothing but mechanisms that decide nothing in either kernel (`effect.rs`) are listed apart. The name
+//!    of a kernel between the two does not say what decides nothing in it.
 
 use super::versions::{self, Change, HISTORY};
 use super::{DESCRIPTIONS, Kernel, KernelError, Mechanisms, Version};
@@ -69,7 +70,7 @@ struct End {
 
 impl Kernel {
     /// Whether two kernels do the same in the model, whatever they are called: versions themselves decide nothing but
-    /// the names of counters and events, nor do mechanisms that are part of what is left out.
+    /// the names of counters and events, nor do mechanisms that decide nothing in this kernel.
     pub fn works_like(&self, other: &Kernel) -> bool {
         self.coverage == other.coverage
             && self.sysctl == other.sysctl
@@ -79,7 +80,7 @@ impl Kernel {
     fn decides_like(&self, mechanisms: &Mechanisms) -> bool {
         let own = self.mechanisms.settings().into_iter();
         own.zip(mechanisms.settings())
-            .all(|(own, other)| own == other || self.coverage.leaves_out(own.0).is_some())
+            .all(|(own, other)| own == other || self.idle(own.0).is_some())
     }
 }
 
@@ -92,13 +93,9 @@ impl Difference {
     pub fn between(from: &KernelSpec, to: &KernelSpec) -> Result<Difference, KernelError> {
         let kernels = [Kernel::resolve(from)?, Kernel::resolve(to)?];
         let ends = [End::new(from)?, End::new(to)?];
-        let inert = |change: &Change| {
+        let is_idle = |change: &Change| {
             let altered = versions::altered_by(change);
-            let inert_in = |kernel: &Kernel| {
-                let mut names = altered.iter();
-                names.all(|name| kernel.coverage.leaves_out(name).is_some())
-            };
-            !altered.is_empty() && kernels.iter().all(inert_in)
+            kernels.iter().all(|kernel| kernel.is_idle(&altered))
         };
         let (mut alterations, mut left_out) = (gone_variants(&ends), Vec::new());
         let [going, coming] = [(0, 1), (1, 0)].map(|(own, other): (usize, usize)| {
@@ -111,7 +108,7 @@ impl Difference {
         let coming = coming.into_iter().map(|change| (change, true));
         for (change, comes) in rows.chain(coming) {
             let name = change.name;
-            if inert(change) {
+            if is_idle(change) {
                 left_out.push(change)
             } else {
                 alterations.push(Alteration::Row { name, comes })
@@ -152,10 +149,14 @@ impl Difference {
         }
         let parts = self.parts(&taken);
         let mechanisms = parts.mechanisms()?;
-        let inert = |row: &str| self.left_out.iter().any(|change| change.name == row);
-        let mut names = (self.ends.each_ref()).map(|end| parts.named_from(end, &inert));
+        let (mut names, mut refused) = (Vec::new(), None);
+        for end in &self.ends {
+            match parts.named_from(end) {
+                Ok(spec) => names.push(spec),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
         names.sort_by_key(|spec| spec.toggles.len());
-        let mut refused = None;
         for spec in names {
             match Kernel::resolve(&spec) {
                 Ok(kernel) if kernel.decides_like(&mechanisms) => return Ok(spec),
@@ -227,12 +228,26 @@ impl Parts {
     }
 
     /// Its name, counted from the version of one of the two kernels.
-    fn named_from(&self, end: &End, inert: &dyn Fn(&str) -> bool) -> KernelSpec {
-        let gone = (end.released.iter()).filter(|row| !self.rows.contains(row) && !inert(row));
+    ///
+    /// # Errors
+    ///
+    /// When that version does not take the settings.
+    fn named_from(&self, end: &End) -> Result<KernelSpec, KernelError> {
+        let plain = Kernel::resolve(&KernelSpec {
+            text: end.spec.version.clone(),
+            version: end.spec.version.clone(),
+            toggles: Vec::new(),
+            sysctl: self.sysctl.clone(),
+        })?;
+        let is_idle = |row: &str| {
+            versions::change(row).is_ok_and(|row| plain.is_idle(&versions::altered_by(row)))
+        };
+        let gone = (end.released.iter()).filter(|row| !self.rows.contains(row) && !is_idle(row));
         let mut toggles: Vec<Toggle> = gone.map(|row| Toggle::Remove((*row).to_owned())).collect();
-        let come = (self.rows.iter()).filter(|row| !end.released.contains(row) && !inert(row));
+        let come = (self.rows.iter()).filter(|row| !end.released.contains(row) && !is_idle(row));
         toggles.extend(come.map(|row| Toggle::Apply((*row).to_owned())));
-        toggles.extend(self.variants.iter().map(|(mechanism, variant)| {
+        let set = (self.variants.iter()).filter(|(mechanism, _)| !plain.is_idle(&[mechanism]));
+        toggles.extend(set.map(|(mechanism, variant)| {
             let (mechanism, variant) = (mechanism.clone(), variant.clone());
             Toggle::Set { mechanism, variant }
         }));
@@ -249,12 +264,12 @@ impl Parts {
                 text += &format!(",{name}={value}");
             }
         }
-        KernelSpec {
+        Ok(KernelSpec {
             text,
             version: end.spec.version.clone(),
             toggles,
             sysctl: self.sysctl.clone(),
-        }
+        })
     }
 }
 

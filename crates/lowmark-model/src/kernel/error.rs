@@ -116,6 +116,16 @@ pub enum KernelError {
         /// From which version on the model has it.
         modelled: String,
     },
+    /// What was asked for is a mechanism of generations of pages, which this kernel does not use.
+    #[error("{asked} has no effect in {version}: it is about generations of pages, {remedy}")]
+    WithoutGenerations {
+        /// The mechanism or the change.
+        asked: String,
+        /// The kernel that was asked for.
+        version: Version,
+        /// How to get a kernel that uses them.
+        remedy: String,
+    },
     /// What the model leaves out cannot be switched in this way.
     #[error("{0}")]
     Coverage(String),
@@ -127,7 +137,10 @@ pub enum KernelError {
 impl KernelError {
     /// Whether it is about several parts of a specification, each of which may be right without the others.
     pub(super) fn is_of_several(&self) -> bool {
-        use KernelError::{BuiltUpon, LeftOut, Needs};
-        matches!(self, BuiltUpon { .. } | Needs { .. } | LeftOut { .. })
+        use KernelError::{BuiltUpon, LeftOut, Needs, WithoutGenerations};
+        matches!(
+            self,
+            BuiltUpon { .. } | Needs { .. } | LeftOut { .. } | WithoutGenerations { .. }
+        )
     }
 }

@@ -16,6 +16,7 @@ pub mod coverage;
 mod declare;
 pub mod difference;
 mod early_history;
+mod effect;
 mod error;
 mod free_page_history;
 mod history;

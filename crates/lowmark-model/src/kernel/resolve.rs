@@ -1,10 +1,11 @@
 //! From what was asked for to a kernel of the model.
 //!
-//! 1. The version gives the changes of the history, with those that a stable kernel took over, without those that are
+//! 1. Settings are taken first, as some of them say which mechanisms decide anything.
+//! 2. The version gives the changes of the history, with those that a stable kernel took over, without those that are
 //!    taken out.
-//! 2. Changes and variants that are asked for come on top, in the order written.
-//! 3. What no kernel combined is refused, and so is what has no effect because the model leaves out what it belongs to.
-//!    A switch that is accepted does something.
+//! 3. Changes and variants that are asked for come on top, in the order written.
+//! 4. What no kernel combined is refused, and so is what has no effect in this kernel (`effect.rs`). A switch that is
+//!    accepted does something.
 
 use super::coverage::PREFIX;
 use super::versions::{self, Change, HISTORY, STABLE};
@@ -74,14 +75,14 @@ impl Kernel {
         let parsed = Version::parse(&spec.version);
         let (version, stable) = parsed.map_err(at(KernelPart::Version))?;
         let mut kernel = Kernel::released(version);
-        let mut settings = Vec::new();
         for (name, value) in &spec.sysctl {
-            match name.strip_prefix(PREFIX) {
-                Some(subject) => (kernel.coverage)
-                    .ask(subject, value, version)
-                    .map_err(setting(name))?,
-                None => settings.push((name, value)),
-            }
+            let taken = match name.strip_prefix(PREFIX) {
+                Some(subject) => kernel.coverage.ask(subject, value, version),
+                None => {
+                    (kernel.sysctl.set(name, value)).and_then(|()| kernel.sysctl.check(version))
+                }
+            };
+            taken.map_err(setting(name))?;
         }
         kernel.mechanisms = base(version, stable, &spec.toggles)?;
         for (number, toggle) in spec.toggles.iter().enumerate() {
@@ -91,11 +92,6 @@ impl Kernel {
         kernel
             .check_needs()
             .map_err(|error| (with_needs(spec, &error), error))?;
-        for (name, value) in settings {
-            let set = kernel.sysctl.set(name, value);
-            let taken = set.and_then(|()| kernel.sysctl.check(version));
-            taken.map_err(setting(name))?;
-        }
         Ok(kernel)
     }
 
@@ -126,33 +122,15 @@ impl Kernel {
                 }
                 change.apply(&mut self.mechanisms);
             }
-            // Done already.
-            Toggle::Remove(_) => return Ok(()),
+            // The mechanisms are without it already.
+            Toggle::Remove(name) => {
+                return self.check_effect(toggle, &versions::altered_by(find(name)?));
+            }
         }
         let after = self.mechanisms.settings();
         let differ = after.iter().zip(&before).filter(|(a, b)| a != b);
         let altered: Vec<&str> = differ.map(|((name, _), _)| *name).collect();
         self.check_effect(toggle, &altered)
-    }
-
-    /// Something of what was altered is in the model of this kernel.
-    fn check_effect(&self, asked: &Toggle, altered: &[&str]) -> Result<(), KernelError> {
-        let mut subjects = altered.iter().map(|name| self.coverage.leaves_out(name));
-        let Some(Some(subject)) = subjects.next() else {
-            return Ok(());
-        };
-        if subjects.any(|subject| subject.is_none()) {
-            return Ok(());
-        }
-        Err(KernelError::LeftOut {
-            asked: asked.to_string(),
-            version: self.version,
-            subject: subject.name,
-            modelled: match subject.modelled_since {
-                Some(since) if self.version < since => format!("has from {since} on"),
-                _ => format!("has with {PREFIX}{}=on", subject.name),
-            },
-        })
     }
 
     fn check_needs(&self) -> Result<(), KernelError> {

@@ -4,7 +4,7 @@ use super::context::{Context, Stop};
 use super::maps::pages_of;
 use crate::kernel::{VmaRecency, WillneedSwap};
 use crate::mm::fault::filemap_fault::ReadAdvice;
-use crate::mm::fault::memory::{Backing, handle_mm_fault};
+use crate::mm::fault::memory::{Backing, FaultBy, handle_mm_fault};
 use crate::mm::fault::parts::HugeAdvice;
 use crate::mm::files::readahead;
 use crate::mm::reclaim::madvise::madvise_pageout;
@@ -126,7 +126,7 @@ pub(super) async fn populate(
                 ));
             }
         }
-        handle_mm_fault(sys, vma, page, write, None).await?;
+        handle_mm_fault(sys, vma, page, write, None, FaultBy::Task).await?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@
 use super::context::{Context, Stop, unmapped};
 use crate::mm::Mm;
 use crate::mm::fault::fetch::AHEAD;
-use crate::mm::fault::memory::{Step, Tried, handle_mm_fault};
+use crate::mm::fault::memory::{FaultBy, Step, Tried, handle_mm_fault};
 use crate::mm::frames::pte::Pte;
 use crate::time::Mode;
 use crate::world::{Sys, World};
@@ -293,7 +293,7 @@ pub(super) async fn touch(
                 if !passed {
                     sys.suspend().await;
                 }
-                handle_mm_fault(&sys, vma, page, write, begun).await?;
+                handle_mm_fault(&sys, vma, page, write, begun, FaultBy::Task).await?;
             }
         }
         quiet = false;

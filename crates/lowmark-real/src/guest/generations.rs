@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 /// The file, by path without the leading slash.
 pub(crate) const FILE: &str = "sys/kernel/debug/lru_gen";
 
+/// The counter made of it.
+const COUNTER: &str = "lru_gen/max_seq";
+
 /// Numbers of the youngest generations of the root's pages, of all nodes together; none if the text does not say.
 fn youngest(text: &str) -> Option<u64> {
     let mut of_root = false;
@@ -35,16 +38,28 @@ fn youngest(text: &str) -> Option<u64> {
     any.then(|| sum + last.unwrap_or(0))
 }
 
-/// `lru_gen/max_seq`: generations made between two snapshots, where pages stand in such.
-pub(super) fn counters(
+/// `lru_gen/max_seq`: generations made between two snapshots; none where pages do not stand in such.
+///
+/// # Errors
+///
+/// When pages stand in generations, and debugfs does not say how many in the form above: a note for the recording.
+pub(super) fn counter(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
-) -> Option<(String, u64)> {
-    let enabled = before.get("sys/kernel/mm/lru_gen/enabled")?;
-    let bits = enabled.trim().trim_start_matches("0x");
-    let on = bits.chars().any(|digit| digit != '0');
-    let made = youngest(after.get(FILE)?)?.saturating_sub(youngest(before.get(FILE)?)?);
-    on.then(|| ("lru_gen/max_seq".into(), made))
+) -> Result<Option<(String, u64)>, String> {
+    let enabled = before.get("sys/kernel/mm/lru_gen/enabled");
+    let bits = enabled.map_or("0", |text| text.trim().trim_start_matches("0x"));
+    if bits.chars().all(|digit| digit == '0') {
+        return Ok(None);
+    }
+    let of = |snapshot: &BTreeMap<String, String>| youngest(snapshot.get(FILE)?);
+    match (of(before), of(after)) {
+        (Some(before), Some(after)) => Ok(Some((COUNTER.into(), after.saturating_sub(before)))),
+        _ => Err(format!(
+            "pages stand in generations, but /{FILE} does not list those of the root's memory cgroup in the form that is \
+             known: there is no counter {COUNTER}"
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -77,8 +92,13 @@ mod tests {
                 (FILE.to_owned(), text),
             ])
         };
-        let counter = |enabled| counters(&snapshot(enabled, 3), &snapshot(enabled, 10));
-        assert_eq!(counter("0x0007\n"), Some(("lru_gen/max_seq".into(), 7)));
-        assert_eq!(counter("0x0000\n"), None);
+        let of = |enabled| counter(&snapshot(enabled, 3), &snapshot(enabled, 10));
+        assert_eq!(of("0x0007\n"), Ok(Some((COUNTER.into(), 7))));
+        assert_eq!(of("0x0000\n"), Ok(None));
+        assert_eq!(counter(&BTreeMap::new(), &BTreeMap::new()), Ok(None));
+        let mut unknown = snapshot("0x0007\n", 3);
+        unknown.insert(FILE.into(), "memcg 1 / new words\n".into());
+        let note = counter(&snapshot("0x0007\n", 3), &unknown).expect_err("it is not understood");
+        assert!(note.contains(FILE) && note.contains(COUNTER), "{note}");
     }
 }

@@ -191,7 +191,7 @@ impl Heard {
         let (mut counters, mut state) = counted(&before, after);
         let (of_groups, sizes) = self.of_cgroups(scenario);
         counters.extend(of_groups);
-        counters.extend(self.of_generations());
+        counters.extend(self.of_generations().ok().flatten());
         state.extend(sizes);
         let meminfo = self
             .after
@@ -256,9 +256,12 @@ impl Heard {
         })
     }
 
-    /// The counter of generations of pages, where they stand in such.
-    fn of_generations(&self) -> Option<(String, u64)> {
-        generations::counters(self.before.as_ref()?, self.after.as_ref()?)
+    /// The counter of generations of pages, where they stand in such, or why there is none.
+    fn of_generations(&self) -> Result<Option<(String, u64)>, String> {
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) => generations::counter(before, after),
+            _ => Ok(None),
+        }
     }
 
     /// Counters of the workload's memory cgroups, and what they have at the end.
@@ -275,7 +278,12 @@ impl Heard {
             release: self.release.clone(),
             executed_by: accel.name().into(),
             lost_events: None,
-            notes: self.notes.clone(),
+            notes: self
+                .notes
+                .iter()
+                .cloned()
+                .chain(self.of_generations().err())
+                .collect(),
             before: self.before.clone().unwrap_or_default(),
             after: self.after.clone().unwrap_or_default(),
             vmstat: self.looks(is_counter),

@@ -181,7 +181,8 @@ fn section(found: &Found) -> Section<'static> {
         let names = found.left_out.join(", ");
         section.paragraph(
             format!(
-                "Changes of what the model leaves out of both kernels, not counted (`lowmark list coverage`): {names}."
+                "Changes that decide nothing in either kernel, not counted; they are of what the model leaves out (`lowmark list \
+                 coverage`) or of generations of pages that are off (`lru_gen.enabled`): {names}."
             ),
             0,
         );

@@ -161,3 +161,33 @@ fn the_shorter_name_is_chosen() {
         [Ok("v6.1".into()), Ok("v6.18".into())]
     );
 }
+
+/// Rows of generations are differences where one of two kernels has generations, and a kernel between the two that has
+/// none is the same with and without them.
+#[test]
+fn rows_of_generations_count_where_generations_are() {
+    let is_of_generations = |name: &String| name.trim_start_matches('-').starts_with("gen-");
+    let counted = |from, to| {
+        let names = names(&between(from, to));
+        names.iter().filter(|name| is_of_generations(name)).count()
+    };
+    assert_eq!(counted("v6.1", "v6.18"), 0);
+    assert_eq!(counted("v6.1,lru_gen.enabled=2", "v6.18"), 0);
+    let left_out = between("v6.1", "v6.18");
+    let left_out = left_out.left_out().iter().map(|row| row.name.to_owned());
+    let all = left_out.filter(is_of_generations).count();
+    assert_eq!(all, 13);
+    assert_eq!(counted("v6.1,lru_gen.enabled=7", "v6.18"), all);
+
+    let difference = between("v6.1", "v6.18,lru_gen.enabled=7");
+    let names = names(&difference);
+    assert_eq!(names.last().map(String::as_str), Some("lru_gen.enabled=7"));
+    let rows: Vec<bool> = names.iter().map(is_of_generations).collect();
+    assert_eq!(difference.spec(&rows).map(|it| it.text), Ok("v6.1".into()));
+    let both: Vec<bool> = (names.iter())
+        .map(|name| is_of_generations(name) || name == "lru_gen.enabled=7")
+        .collect();
+    let between = difference.spec(&both).expect("a kernel");
+    assert!(between.text.contains("+gen-two-looks"), "{}", between.text);
+    assert!(Kernel::resolve(&between).is_ok());
+}

@@ -92,6 +92,39 @@ fn what_the_model_leaves_out_cannot_be_switched() {
     }
 }
 
+/// Mechanisms of generations decide nothing where pages stand on active and inactive lists.
+#[test]
+fn what_is_about_generations_is_switched_where_they_are() {
+    let with = ("lru_gen.enabled", "7");
+    let without = (with.0, "0");
+    for toggle in [
+        set("gen_pass", "target"),
+        remove("gen-two-looks"),
+        remove("gen-batch-as-asked"),
+    ] {
+        let own = std::slice::from_ref(&toggle);
+        refused(
+            "v6.18",
+            own,
+            &[
+                &toggle.to_string(),
+                "no effect in v6.18",
+                ",lru_gen.enabled=7",
+            ],
+        );
+        assert!(asked("v6.18", own, &[without]).is_err(), "{toggle}");
+        let kernel = asked("v6.18", own, &[with]).expect("generations are on");
+        assert_ne!(
+            kernel.mechanisms,
+            Kernel::released(kernel.version).mechanisms
+        );
+    }
+    let applied = apply("gen-count-refaults");
+    refused("v5.19", &[applied.clone()], &["from v6.1 on"]);
+    refused("v6.1", &[applied], &[",lru_gen.enabled=7"]);
+    refused("v3.6", &[set("gen_pass", "target")], &["from v6.1 on"]);
+}
+
 #[test]
 fn a_change_is_taken_out_with_those_that_build_on_it() {
     let eevdf = remove("eevdf");
@@ -139,7 +172,9 @@ fn every_change_can_be_taken_out_of_the_version_that_brought_it_or_says_why_not(
         match asked(&change.version.to_string(), &toggles, &[]) {
             Ok(kernel) => assert_ne!(kernel.mechanisms, versions::at(change.version)),
             Err(error) => assert!(
-                error.contains("builds on it") || error.contains("works only with"),
+                ["builds on it", "works only with", "has no effect"]
+                    .iter()
+                    .any(|reason| error.contains(reason)),
                 "{error}"
             ),
         }
@@ -218,7 +253,7 @@ fn refusals_are_told_at_once_and_with_their_parts() {
     let toggles = [apply("no-such"), set("plug", "queue"), remove("none")];
     let found = refusals("v3.6", &toggles, &[("swappiness", "150")]);
     let toggle = KernelPart::Toggle;
-    assert_eq!(found, [toggle(2), toggle(0), setting("swappiness")]);
+    assert_eq!(found, [setting("swappiness"), toggle(2), toggle(0)]);
     let node = [set("plug", "task"), set("balance_pgdat", "node")];
     assert_eq!(refusals("v3.6", &node, &[]), [toggle(1)]);
     let misspelt = [set("balance_pgdat", "node"), set("lru_unit", "nod")];

@@ -123,6 +123,15 @@ impl From<OutOfMemory> for FaultError {
     }
 }
 
+/// Who has a page of a region brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FaultBy {
+    /// A task that touched it, or asked for it by madvise(2) (`handle_mm_fault`).
+    Task,
+    /// khugepaged, which calls `do_swap_page`: that is no fault of a task, though a read from swap counts as a major one.
+    Khugepaged,
+}
+
 /// Resolves a fault on page `index` of a region (`handle_mm_fault`).
 ///
 /// `mmap_sem` is held for reading, except while the fault waits for a page. After everything that may
@@ -136,6 +145,7 @@ pub(crate) async fn handle_mm_fault(
     index: u32,
     write: bool,
     begun: Option<Step>,
+    by: FaultBy,
 ) -> Result<(), FaultError> {
     let (space, gfp, memcg) = {
         let world = sys.world();
@@ -149,7 +159,9 @@ pub(crate) async fn handle_mm_fault(
     let mut replay = false;
     let mut dirtied = false;
     sys.down_read(space).await;
-    sys.world().enter_lru_fault(vma, index);
+    if by == FaultBy::Task {
+        sys.world().enter_lru_fault(vma, index);
+    }
     let result = loop {
         let step = match begun.take() {
             Some(step) => step,
@@ -164,7 +176,7 @@ pub(crate) async fn handle_mm_fault(
                     let world = &mut *sys.world();
                     // Somebody else may have brought the page while this fault waited for memory.
                     world.mm.free_brought(std::mem::take(&mut brought));
-                    world.count_fault(major)
+                    world.count_fault(by, major)
                 };
                 sys.charge_kernel(fault + cost).await;
                 break Ok(());
@@ -321,7 +333,7 @@ impl World {
         let step = self.advance_fault(vma, index, write, false, &mut Brought::default());
         self.exit_lru_fault();
         match step {
-            Step::Done { cost } => Tried::Done(cost + self.count_fault(false)),
+            Step::Done { cost } => Tried::Done(cost + self.count_fault(FaultBy::Task, false)),
             step => Tried::Sleeps(Some(step)),
         }
     }
@@ -503,8 +515,8 @@ impl World {
     }
 
     /// Counts a fault; its own cost, without what it did.
-    fn count_fault(&mut self, major: bool) -> u64 {
-        self.mm.stat.pgfault += 1;
+    fn count_fault(&mut self, by: FaultBy, major: bool) -> u64 {
+        self.mm.stat.pgfault += u64::from(by == FaultBy::Task);
         self.mm.stat.pgmajfault += u64::from(major);
         if major {
             self.costs.major_fault_ns

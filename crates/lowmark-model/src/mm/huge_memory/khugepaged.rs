@@ -6,7 +6,7 @@
 use crate::kernel::{NewAnon, ThpReadOnly};
 use crate::mm::Mm;
 use crate::mm::alloc::page_alloc::alloc_pages;
-use crate::mm::fault::memory::{Backing, handle_mm_fault};
+use crate::mm::fault::memory::{Backing, FaultBy, handle_mm_fault};
 use crate::mm::frames::pte::Pte;
 use crate::mm::memcontrol::charge_folio;
 use crate::mm::types::{Gfp, HPAGE_PMD_NR, HPAGE_PMD_ORDER, Pfn, flag};
@@ -291,7 +291,8 @@ async fn swap_in(sys: &Sys, vma: u32, look: &Look) -> &'static str {
         if !is_swapped {
             continue;
         }
-        let fault = Box::pin(handle_mm_fault(sys, vma, index, false, None)).await;
+        let by = FaultBy::Khugepaged;
+        let fault = Box::pin(handle_mm_fault(sys, vma, index, false, None, by)).await;
         if fault.is_err() {
             status = "failed";
             break;
