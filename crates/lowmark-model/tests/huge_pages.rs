@@ -223,6 +223,38 @@ run = [
     }
 }
 
+/// Two blocks of 2 MiB have a hole, at the beginning and in the middle of a region: what is left of them gets single pages, from
+/// faults as from khugepaged, which goes on behind the hole.
+#[test]
+fn a_huge_page_lies_in_one_vma() {
+    let body = |first: &str, last: &str| {
+        format!(
+            r#"
+[task.main]
+run = [
+  {{ map = "m", kind = "anon-private", size = "16M"{first} }},
+  {{ unmap = "m", length = "1M" }},
+  {{ unmap = "m", offset = "9M", length = "1M" }},
+  {{ touch = "m", access = "write", offset = "1M", length = "8M" }},
+  {{ touch = "m", access = "write", offset = "10M" }},
+  {last}
+]
+"#
+        )
+    };
+    let names = ["thp_fault_alloc", "thp_collapse_alloc", "pgfault"];
+    for kernel in ["v3.14", "v4.4", "v6.1", "v6.18"] {
+        let recording = record(kernel, "512M", 1, &body("", ""));
+        assert_eq!(counters(&recording, names), [6, 0, 6 + 512], "{kernel}");
+        let text = format!("{kernel},khugepaged.scan_sleep_millisecs=100");
+        let advised = r#"{ advise = "m", advice = "hugepage" }, { sleep = "2s" },"#;
+        let body = body(r#", advice = "nohugepage""#, advised);
+        let recording = record(&text, "512M", 7, &body);
+        let singles = 14 * 256;
+        assert_eq!(counters(&recording, names), [0, 6, singles], "{kernel}");
+    }
+}
+
 /// Three times 96 MiB in a group of 64 MiB, on swap without clusters: a third has to go each time. As in the capture
 /// `host-thp-memcg-always-96m-64m` of 6.18, all 144 faults get a huge page, and what goes is split. (There a group of version
 /// 1 waits for what it writes, and 77 go.)

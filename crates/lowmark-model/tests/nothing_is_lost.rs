@@ -135,7 +135,12 @@ const WRITERS: [Writer; 12] = [
     Writer {
         name: "stutter",
         // 6.18 reads ahead by up to 8 MiB; on less memory that leaves nothing for others now and then, as in guests.
-        set: &[("probed", "1M"), ("ram", "24M")],
+        set: &[
+            ("probed", "1M"),
+            ("shift", "0"),
+            ("calibrated", "1M"),
+            ("ram", "24M"),
+        ],
         slower: 1,
         check_every: 1000,
         kernels: &KERNELS,

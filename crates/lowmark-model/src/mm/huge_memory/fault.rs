@@ -51,16 +51,18 @@ impl Mm {
         self.vmas[vma as usize].parts.at(index).huge
     }
 
-    /// Whether the 2 MiB around a page may get a huge page: they lie in a private region, which may have some
-    /// (`thp_vma_allowable_order`).
-    fn may_be_huge(&self, vma: u32, index: u32) -> bool {
+    /// Whether the 2 MiB around a page may get a huge page: all of them lie in one VMA of a private region, which may have
+    /// some (`thp_vma_allowable_order`).
+    pub(super) fn may_be_huge(&self, vma: u32, index: u32) -> bool {
         let region = &self.vmas[vma as usize];
-        let inside = first_of_extent(index) + HPAGE_PMD_NR <= region.ptes.len() as u32;
-        region.backing == Backing::Anon && inside && self.may_collapse(vma, index)
+        let (around, part) = region.parts.around(index, region.pages());
+        let first = first_of_extent(index);
+        let inside = around.start <= first && first + HPAGE_PMD_NR <= around.end;
+        region.backing == Backing::Anon && part.mapped && inside && self.allows_huge(vma, index)
     }
 
-    /// Whether a page of a private region may lie in a huge page.
-    pub(super) fn may_collapse(&self, vma: u32, index: u32) -> bool {
+    /// Whether settings and advice let a page of a region lie in a huge page.
+    fn allows_huge(&self, vma: u32, index: u32) -> bool {
         let allowed = match (self.huge.settings.enabled, self.huge_advice(vma, index)) {
             (_, HugeAdvice::NoHuge) | (Enabled::Never, _) => false,
             (Enabled::Always, _) | (Enabled::Madvise, HugeAdvice::Huge) => true,

@@ -89,6 +89,22 @@ pub(crate) async fn khugepaged(sys: SysRef) {
     }
 }
 
+impl Mm {
+    /// The first 2 MiB that begin in the VMA behind that of a page.
+    fn next_vma(&self, vma: u32, index: u32) -> Scanner {
+        let region = &self.vmas[vma as usize];
+        let end = region.vma_around(index).end.next_multiple_of(HPAGE_PMD_NR);
+        if region.backing == Backing::Anon && end + HPAGE_PMD_NR <= region.pages() {
+            Scanner { vma, index: end }
+        } else {
+            Scanner {
+                vma: vma + 1,
+                index: 0,
+            }
+        }
+    }
+}
+
 impl World {
     /// Goes on through the regions, `left` pages at most, to an extent that is to be collapsed, with what was seen of it; the
     /// time that it took.
@@ -101,17 +117,13 @@ impl World {
         let mut found = None;
         while found.is_none() && *left > 0 && *rounds < 2 {
             let Scanner { vma, index } = self.mm.huge.scanner;
-            let Some(region) = self.mm.vmas.get(vma as usize) else {
+            if vma as usize >= self.mm.vmas.len() {
                 self.mm.huge.scanner = Scanner::default();
                 *rounds += 1;
                 continue;
-            };
-            let inside = index + HPAGE_PMD_NR <= region.ptes.len() as u32;
-            if region.backing != Backing::Anon || !inside || !self.mm.may_collapse(vma, index) {
-                self.mm.huge.scanner = Scanner {
-                    vma: vma + 1,
-                    index: 0,
-                };
+            }
+            if !self.mm.may_be_huge(vma, index) {
+                self.mm.huge.scanner = self.mm.next_vma(vma, index);
                 *left -= 1;
                 continue;
             }
