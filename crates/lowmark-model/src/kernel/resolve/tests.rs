@@ -119,9 +119,9 @@ fn what_is_about_generations_is_switched_where_they_are() {
             Kernel::released(kernel.version).mechanisms
         );
     }
-    let applied = apply("gen-count-refaults");
-    refused("v5.19", &[applied.clone()], &["from v6.1 on"]);
-    refused("v6.1", &[applied], &[",lru_gen.enabled=7"]);
+    let applied = [apply("gen-count-refaults")];
+    refused("v5.19", &applied, &["from v6.1 on"]);
+    refused("v6.1", &applied, &[",lru_gen.enabled=7"]);
     refused("v3.6", &[set("gen_pass", "target")], &["from v6.1 on"]);
 }
 
