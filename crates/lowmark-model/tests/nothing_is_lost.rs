@@ -137,7 +137,7 @@ const WRITERS: [Writer; 12] = [
         // 6.18 reads ahead by up to 8 MiB; on less memory that leaves nothing for others now and then, as in guests.
         set: &[
             ("probed", "1M"),
-            ("shift", "0"),
+            ("shift", "4K"),
             ("calibrated", "1M"),
             ("ram", "24M"),
         ],
