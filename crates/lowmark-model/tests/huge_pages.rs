@@ -223,8 +223,8 @@ run = [
     }
 }
 
-/// Two blocks of 2 MiB have a hole, at the beginning and in the middle of a region: what is left of them gets single pages, from
-/// faults as from khugepaged, which goes on behind the hole.
+/// Two blocks of 2 MiB have a hole, at the beginning and in the middle of a region: faults map single pages to the rest of both
+/// blocks, and khugepaged leaves the two alone and goes on behind the hole.
 #[test]
 fn a_huge_page_lies_in_one_vma() {
     let body = |first: &str, last: &str| {

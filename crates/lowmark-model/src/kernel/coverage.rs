@@ -235,7 +235,7 @@ impl Coverage {
         missing.map(|subject| subject.name).collect()
     }
 
-    /// What a mechanism is a part of, if the model leaves that out of this run.
+    /// The subject that a mechanism is a part of, if this run leaves the subject out.
     pub(super) fn leaves_out(&self, description: &Description) -> Option<&'static Subject> {
         let subject = SWITCHED
             .iter()

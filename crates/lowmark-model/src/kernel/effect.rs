@@ -1,8 +1,8 @@
 //! Which mechanisms decide something in a run of a kernel, and why others do not.
 //!
-//! A mechanism decides nothing where the model leaves out what it is a part of ([`Coverage`](super::Coverage)), and those
-//! of generations of pages decide nothing where pages stand on active and inactive lists. What decides nothing cannot be
-//! switched, and is no difference between two kernels.
+//! A mechanism decides nothing where the model leaves out the subject that the mechanism is a part of
+//! ([`Coverage`](super::Coverage)), and mechanisms of generations of pages decide nothing where pages stand on active and
+//! inactive lists. A mechanism that decides nothing cannot be switched, and is no difference between two kernels.
 
 use super::coverage::{PREFIX, Subject};
 use super::{DESCRIPTIONS, Kernel, KernelError, LRU_GEN};
@@ -11,9 +11,9 @@ use lowmark_spec::Toggle;
 /// Why a mechanism decides nothing in a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Idle {
-    /// It is a part of what the model leaves out of this kernel.
+    /// The mechanism is a part of this subject, which the model leaves out of this kernel.
     LeftOut(&'static Subject),
-    /// It is one of generations of pages, which this kernel does not have or which are switched off.
+    /// The mechanism is one of generations of pages, which this kernel does not have or which are switched off.
     WithoutGenerations,
 }
 
@@ -32,7 +32,7 @@ impl Kernel {
         !altered.is_empty() && altered.iter().all(|name| self.idle(name).is_some())
     }
 
-    /// Refuses what was asked for if it altered these mechanisms and all of them decide nothing.
+    /// Refuses a change or variant that was asked for if all mechanisms that the change altered decide nothing.
     pub(super) fn check_effect(&self, asked: &Toggle, altered: &[&str]) -> Result<(), KernelError> {
         let first = altered.first().and_then(|name| self.idle(name));
         let Some(idle) = first.filter(|_| self.is_idle(altered)) else {

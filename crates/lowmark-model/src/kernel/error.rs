@@ -116,7 +116,7 @@ pub enum KernelError {
         /// From which version on the model has it.
         modelled: String,
     },
-    /// What was asked for is a mechanism of generations of pages, which this kernel does not use.
+    /// A mechanism of generations of pages was asked for, and this kernel has no generations.
     #[error("{asked} has no effect in {version}: it is about generations of pages, {remedy}")]
     WithoutGenerations {
         /// The mechanism or the change.

@@ -4,8 +4,8 @@
 //! 2. The version gives the changes of the history, with those that a stable kernel took over, without those that are
 //!    taken out.
 //! 3. Changes and variants that are asked for come on top, in the order written.
-//! 4. What no kernel combined is refused, and so is what has no effect in this kernel (`effect.rs`). A switch that is
-//!    accepted does something.
+//! 4. Variants that no kernel combined are refused, and so are switches without effect in this kernel (`effect.rs`): a
+//!    switch that is accepted does something.
 
 use super::coverage::PREFIX;
 use super::versions::{self, Change, HISTORY, STABLE};

@@ -123,7 +123,7 @@ impl From<OutOfMemory> for FaultError {
     }
 }
 
-/// Who has a page of a region brought.
+/// The caller for whom a page of a region is brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultBy {
     /// A task that touched it, or asked for it by madvise(2) (`handle_mm_fault`).
