@@ -223,6 +223,29 @@ run = [
     }
 }
 
+/// khugepaged brings back the pages of a block that were swapped out before it makes the block huge; no task has faulted
+/// (`do_swap_page`, whose caller `handle_mm_fault` counts faults).
+#[test]
+fn swap_ins_of_khugepaged_are_no_faults_of_a_task() {
+    let body = r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "2M", advice = "nohugepage" },
+  { touch = "m", access = "write" },
+  { advise = "m", advice = "pageout", length = "128K" },
+  { touch = "m", access = "read", offset = "128K" },
+  { advise = "m", advice = "hugepage" },
+  { sleep = "2s" },
+]
+"#;
+    for kernel in ["v5.4", "v6.18", "v6.18,lru_gen.enabled=7"] {
+        let text = format!("{kernel},khugepaged.scan_sleep_millisecs=100");
+        let recording = record(&text, "512M", 1, body);
+        let names = ["thp_collapse_alloc", "pswpout", "pgfault"];
+        assert_eq!(counters(&recording, names), [1, 32, 512], "{kernel}");
+    }
+}
+
 /// Two blocks of 2 MiB have a hole, at the beginning and in the middle of a region: faults map single pages to the rest of both
 /// blocks, and khugepaged leaves the two alone and goes on behind the hole.
 #[test]
