@@ -158,10 +158,12 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
         let worker = world.spawn_worker("kworker/0:1H-kblockd".into(), body);
         world.block.set_kblockd(worker);
     }
-    let journals = sys.world().mounts.with_journal();
-    for fs in journals {
-        let body = Box::pin(fs::jbd::kjournald(sys.clone(), fs));
-        sys.world().spawn("kjournald".into(), true, body);
+    if scenario.workload.has_files() {
+        let journals = sys.world().mounts.with_journal();
+        for fs in journals {
+            let body = Box::pin(fs::jbd::kjournald(sys.clone(), fs));
+            sys.world().spawn("kjournald".into(), true, body);
+        }
     }
     task::start(&sys, scenario, &boot);
     sys.world().start_flushing_stats(scenario.phase);

@@ -152,6 +152,7 @@ impl World {
             None
         });
         let memory = mm.totalram_pages();
+        let metadata = mm.kernel.coverage.metadata;
         let mut world = World {
             sched: Sched::new(
                 machine.cpus,
@@ -166,7 +167,7 @@ impl World {
             .with_memory_streams(machine.memory_streams),
             mm,
             block,
-            mounts: Mounts::new(machine, mechanisms.files.xfs_ahead),
+            mounts: Mounts::new(machine, mechanisms.files.xfs_ahead, metadata),
             nfs: Nfs::new(machine, memory),
             dirtying: Dirtying::new(machine.cpus),
             list_locks: ListLocks::default(),

@@ -1,5 +1,5 @@
 //! Files that are read into large folios: what is the same as with single pages, and what is not. Every invariant is
-//! checked after every event.
+//! checked after every event. Metadata is left out, so that pages read are those of the file.
 
 mod common;
 
@@ -24,7 +24,7 @@ device.sda = {{
 }}
 filesystem.data = {{ kind = "ext4", device = "sda" }}
 [kernel]
-use = ["v6.18", "v6.18,model.read_folios=off"]
+use = ["v6.18,model.metadata=off", "v6.18,model.metadata=off,model.read_folios=off"]
 {body}
 "#
     );

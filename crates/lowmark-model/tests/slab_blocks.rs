@@ -82,7 +82,7 @@ fn a_slab_wakes_and_reclaims_as_the_kernel_says() {
     let [_, reclaims] = for_slabs("v4.4+slab_block=reclaims");
     assert!(reclaims > 0);
     assert_eq!(for_slabs("v4.4+slab_block=nothing"), [0, 0]);
-    assert_eq!(for_slabs("v6.18"), [0, 0]);
+    assert_eq!(for_slabs("v6.18,model.read_folios=off"), [0, 0]);
 }
 
 /// All objects are somebody's at any time, those included that CPUs keep for the trees of files.

@@ -75,24 +75,25 @@ fn four_writers_are_held_back_as_by_6_18() {
         Ok(scenarios) => scenarios.iter().map(figures).collect(),
         Err(error) => panic!("{}", error.render_plain()),
     };
-    for (figure, (what, kernel, percent)) in [
+    for (figure, (what, [least, most], percent)) in [
         // Single runs have 1,766 to 2,186.
-        ("looks", 1_911, 10),
-        ("elapsed ms", 8_757, 5),
-        ("pause ms", 28, 15),
-        ("task_ratelimit", 11_024, 15),
-        ("pages between looks", 32, 0),
-        ("dirty", 4_032, 2),
+        ("looks", [1_911; 2], 10),
+        ("elapsed ms", [8_757; 2], 5),
+        ("pause ms", [28; 2], 15),
+        // The capture's, and the most of other guests.
+        ("task_ratelimit", [11_024, 21_600], 15),
+        ("pages between looks", [32; 2], 0),
+        ("dirty", [4_032; 2], 2),
     ]
     .into_iter()
     .enumerate()
     {
         let all: Vec<u64> = runs.iter().map(|run| run[figure]).collect();
         let model = median(all.clone());
-        let error = model.abs_diff(kernel) * 100 / kernel;
+        let kernel = least * (100 - percent) / 100..=most * (100 + percent) / 100;
         assert!(
-            error <= percent,
-            "{what}: {model}, of the kernel {kernel}; in runs {all:?}"
+            kernel.contains(&model),
+            "{what}: {model}, of the kernel {least} to {most}; in runs {all:?}"
         );
     }
 }

@@ -76,6 +76,8 @@ pub struct Mount {
     pub serial: Option<String>,
     /// What its device may have of the dirty pages: files under `/sys/block/*/bdi`.
     pub bdi: Vec<Setting>,
+    /// It is mounted with `noatime`.
+    pub noatime: bool,
     /// Its disk's I/O scheduler, by the names that kernels have for it.
     pub elevator: Vec<String>,
 }

@@ -116,6 +116,7 @@ pub fn observed(machine: &Machine, system: &System) -> Machine {
     let initmem = initmem(&zones, system);
     machine.initmem = 0;
     machine.occupied = managed.saturating_sub(free) * PAGE_SIZE;
+    machine.buffers = buffers(system).min(machine.occupied);
     machine.zones = zones
         .iter()
         .zip(initmem)
@@ -132,6 +133,20 @@ pub fn observed(machine: &Machine, system: &System) -> Machine {
         })
         .collect();
     machine
+}
+
+/// Bytes of block devices in the page cache; 0 if the kernel does not say.
+fn buffers(system: &System) -> u64 {
+    let text = system.before.get("proc/meminfo").map_or("", String::as_str);
+    let line = text.lines().find_map(|line| line.strip_prefix("Buffers:"));
+    let kib = line.and_then(|rest| {
+        rest.trim()
+            .trim_end_matches(" kB")
+            .trim()
+            .parse::<u64>()
+            .ok()
+    });
+    kib.unwrap_or(0) * 1024
 }
 
 /// Free blocks of a zone's movable pageblocks by order, as `/proc/pagetypeinfo` says; none if it does not. Before each of them

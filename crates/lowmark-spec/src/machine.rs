@@ -104,6 +104,10 @@ pub struct Machine {
     /// Memory pinned by everything that the workload does not describe: slab, page tables, daemons.
     /// Managed pages, allocated at boot, never reclaimable.
     pub occupied: u64,
+    /// The part of `occupied` that is metadata of file systems in the page cache of their devices (`Buffers` of
+    /// `/proc/meminfo`), which reclaim can take: that of the files which exist before the run, as if they had just been made.
+    #[serde(default)]
+    pub buffers: u64,
     /// Zones as a kernel reported them, node by node and lowest first; empty for those that follow from
     /// `arch`, the RAM and `reserved`.
     #[serde(default)]
@@ -295,6 +299,18 @@ pub enum FsKind {
     Tmpfs,
 }
 
+/// Whether reading a file changes its inode: the time of its last access.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Atime {
+    /// The first time since it was last written to (`MNT_RELATIME`, the default since 2.6.30). That the time is older than a
+    /// day is left out.
+    #[default]
+    Relatime,
+    /// Never (`MNT_NOATIME`).
+    Noatime,
+}
+
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSystem {
@@ -304,6 +320,20 @@ pub struct FileSystem {
     pub kind: FsKind,
     /// Index into [`Machine::devices`]; none for tmpfs.
     pub device: Option<usize>,
+    /// Bytes for which ext3 and ext4 have an inode (`mke2fs -i`).
+    #[serde(default = "inode_ratio")]
+    pub inode_ratio: u64,
+    /// Whether reading changes inodes.
+    #[serde(default)]
+    pub atime: Atime,
+}
+
+/// What mke2fs.conf(5) has for `inode_ratio`.
+pub const INODE_RATIO: u64 = 16 << 10;
+
+/// What a recording means that does not say.
+fn inode_ratio() -> u64 {
+    INODE_RATIO
 }
 
 /// CPU time of elementary work, ns. A property of the machine: every workload on it pays the same, and every kernel, unless
@@ -439,6 +469,7 @@ impl Machine {
             reserved: 0,
             initmem: 0,
             occupied: 0,
+            buffers: 0,
             zones: Vec::new(),
             hz: 250,
             thp: false,

@@ -40,6 +40,13 @@ pub struct Workload {
     pub end: End,
 }
 
+impl Workload {
+    /// Whether it works with files.
+    pub fn has_files(&self) -> bool {
+        !(self.files.is_empty() && self.filesets.is_empty())
+    }
+}
+
 /// When a run is over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {

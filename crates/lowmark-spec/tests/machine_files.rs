@@ -1,7 +1,7 @@
 //! A machine that is written as a machine file is read back as it was.
 
 use lowmark_spec::machine::{
-    Arch, Costs, Device, DeviceKind, Driver, Elevator, FileSystem, FsKind, Machine, Node,
+    Arch, Atime, Costs, Device, DeviceKind, Driver, Elevator, FileSystem, FsKind, Machine, Node,
     PAGE_SIZE, Server, SwapArea, WriteErrors, Zone, ZoneKind,
 };
 use lowmark_spec::random::Stream;
@@ -250,6 +250,7 @@ impl Maker {
     fn machine(&mut self) -> Machine {
         let nodes = 1 + self.below(2);
         let mut machine = Machine {
+            buffers: 0,
             name: "made".into(),
             description: self
                 .pick(&["", "one line", "two\nlines: $a", "tab\tand\\"])
@@ -291,6 +292,8 @@ impl Maker {
                 name: format!("{number}"),
                 kind,
                 device,
+                atime: self.pick(&[Atime::Relatime, Atime::Noatime]),
+                inode_ratio: 1 << (10 + self.below(12)),
             });
         }
         if self.coin() {

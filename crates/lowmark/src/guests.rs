@@ -85,6 +85,25 @@ pub(crate) fn stable_version(image: &KernelImage) -> String {
     format!("v{}", image.upstream)
 }
 
+/// The same by what `uname -r` says, of a kernel that is not at hand. Distributions that call a kernel the release itself,
+/// `6.1.0-50-amd64`, build it from a stable one, whose number is not in the name then.
+pub(crate) fn stable_of_release(release: &str) -> Option<String> {
+    let (numbers, rest) = release.split_at(
+        release
+            .find(|c: char| c != '.' && !c.is_ascii_digit())
+            .unwrap_or(release.len()),
+    );
+    let [major, minor, patch] = numbers.split('.').collect::<Vec<_>>().try_into().ok()?;
+    let build = rest
+        .strip_prefix('-')
+        .and_then(|rest| rest.split('-').next());
+    let build: Option<u32> = build.and_then(|build| build.parse().ok());
+    match (patch, build) {
+        ("0", Some(1..)) => Some(format!("v{major}.{minor}.1")),
+        _ => Some(format!("v{numbers}")),
+    }
+}
+
 /// `v6.18`, by what `uname -r` says.
 pub(crate) fn of_release(release: &str) -> String {
     match release.parse::<Release>() {
@@ -159,4 +178,22 @@ pub(crate) fn describe(recording: &Recording) -> Option<String> {
     Some(format!(
         "Linux {release}, executed by {executed_by}{events}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stable_of_release;
+
+    #[test]
+    fn a_release_of_a_distribution_is_a_stable_kernel() {
+        for (release, version) in [
+            ("6.18.15+deb13-cloud-amd64", Some("v6.18.15")),
+            ("6.1.0-50-cloud-amd64", Some("v6.1.1")),
+            ("6.1.0", Some("v6.1.0")),
+            ("6.1.0-rc3", Some("v6.1.0")),
+            ("6.1", None),
+        ] {
+            assert_eq!(stable_of_release(release).as_deref(), version, "{release}");
+        }
+    }
 }

@@ -35,6 +35,7 @@ fn run_in(directory: &Path, end: &str, text: &str) -> (Vec<Line>, bool) {
         modules: Vec::new(),
         swap: Vec::new(),
         mounts: vec![Mount {
+            noatime: true,
             name: "data".into(),
             point: directory.join("data"),
             serial: None,

@@ -13,21 +13,25 @@
 //!   all begin in the first. A file has a window of reserved blocks ahead, 8 at first, which doubles as the file grows, to
 //!   1,024 at most (`ext3_alloc_new_reservation`); it is given up when the file is closed.
 //!
-//! Metadata has no place of its own and costs no I/O. The journal of ext3 writes data alone ([`jbd`]).
+//! What ext3 and ext4 keep besides data is in [`metadata`], and their journals in [`jbd`]. Metadata of XFS has no place of its
+//! own and costs no I/O.
 
 mod extents;
 pub(crate) mod jbd;
+pub(crate) mod metadata;
 mod space;
 mod writepage;
 
 pub(crate) use extents::{Extent, Extents};
 pub(crate) use writepage::Writepage;
 
-use crate::ids::DeviceId;
+use crate::ids::{DeviceId, InodeId};
 use crate::kernel::{WriteFolios, XfsAhead};
 use jbd::Journal;
-use lowmark_spec::machine::{Device, FileSystem, FsKind, Machine, PAGE_SIZE};
+use lowmark_spec::machine::{Atime, Device, FileSystem, FsKind, Machine, PAGE_SIZE};
+use metadata::{Layout, Metadata};
 use space::Space;
+use std::ops::Range;
 
 /// Pages of a block group of ext4.
 const EXT4_GROUP: u64 = (128 << 20) / PAGE_SIZE;
@@ -46,6 +50,8 @@ const XFS_AHEAD_MIN: u64 = (64 << 10) / PAGE_SIZE;
 const EXT4_REQUEST_MAX: u64 = (8 << 20) / PAGE_SIZE;
 /// Least that it rounds up to, pages.
 const EXT4_REQUEST_MIN: u64 = (16 << 10) / PAGE_SIZE;
+/// Blocks of inode tables that are read together (`EXT4_DEF_INODE_READAHEAD_BLKS`).
+const EXT4_INODE_READAHEAD: u32 = 32;
 /// Blocks of the first window of a file of ext3 (`EXT3_DEFAULT_RESERVE_BLOCKS`).
 const EXT3_WINDOW_MIN: u64 = 8;
 /// Blocks of its largest window (`EXT3_MAX_RESERVE_BLOCKS`, 1,027, as far as doubling comes).
@@ -61,7 +67,15 @@ pub(crate) struct Mount {
     /// Pages that are dirty and have no place yet.
     reserved: u64,
     xfs_ahead: XfsAhead,
-    /// The journal that writes data, if it has one.
+    /// Its pages on the device.
+    pages: Range<u64>,
+    /// Where its metadata lies; none if that is left out, or of XFS.
+    layout: Option<Layout>,
+    /// Reading a file changes its inode.
+    pub(crate) atime: Atime,
+    /// Its metadata, once the block device is open.
+    pub(crate) metadata: Option<Metadata>,
+    /// The journal, if it has one that writes anything.
     pub(crate) journal: Option<Journal>,
 }
 
@@ -70,9 +84,10 @@ pub(crate) struct Mount {
 pub(crate) struct Mounts(Vec<Option<Mount>>);
 
 impl Mounts {
-    pub(crate) fn new(machine: &Machine, xfs_ahead: XfsAhead) -> Mounts {
+    /// With metadata where file systems have such in the model, or without.
+    pub(crate) fn new(machine: &Machine, xfs_ahead: XfsAhead, metadata: bool) -> Mounts {
         let mounts = machine.filesystems.iter();
-        let mount = |spec| Mount::new(machine, spec, xfs_ahead);
+        let mount = |spec| Mount::new(machine, spec, xfs_ahead, metadata);
         Mounts(mounts.map(mount).collect())
     }
 
@@ -83,7 +98,16 @@ impl Mounts {
             .expect("files on a file system without device are refused before the run")
     }
 
-    /// The file systems with a journal that writes data.
+    /// The file systems with metadata whose block devices are not open yet.
+    pub(crate) fn to_be_opened(&self) -> Vec<usize> {
+        let mounts = self.0.iter().enumerate();
+        mounts
+            .filter(|(_, mount)| mount.as_ref().is_some_and(|fs| fs.layout.is_some()))
+            .map(|(fs, _)| fs)
+            .collect()
+    }
+
+    /// The file systems with a journal that writes anything.
     pub(crate) fn with_journal(&self) -> Vec<usize> {
         let journal = |fs: &Mount| fs.journal.is_some();
         let mounts = self.0.iter().enumerate();
@@ -119,7 +143,12 @@ fn xfs_groups(device: &Device) -> u64 {
 }
 
 impl Mount {
-    fn new(machine: &Machine, spec: &FileSystem, xfs_ahead: XfsAhead) -> Option<Mount> {
+    fn new(
+        machine: &Machine,
+        spec: &FileSystem,
+        xfs_ahead: XfsAhead,
+        metadata: bool,
+    ) -> Option<Mount> {
         let device = spec.device?;
         let pages = machine.devices[device].size / PAGE_SIZE;
         let group = match spec.kind {
@@ -128,7 +157,7 @@ impl Mount {
             FsKind::Tmpfs => return None,
         };
         // Swap areas on the device are partitions of their own.
-        let mut swap: Vec<(u64, u64)> = machine
+        let mut taken: Vec<(u64, u64)> = machine
             .swap
             .iter()
             .filter(|area| area.device == device)
@@ -139,7 +168,6 @@ impl Mount {
                 )
             })
             .collect();
-        swap.sort_unstable();
         // File systems of one device have equal parts of it.
         let mut on_device = machine
             .filesystems
@@ -148,20 +176,57 @@ impl Mount {
         let count = on_device.clone().count() as u64;
         let number = on_device.position(|fs| fs.name == spec.name).unwrap_or(0) as u64;
         let (mut from, last) = (pages * number / count, pages * (number + 1) / count);
+        let own = from..last;
+        let layout = match spec.kind {
+            FsKind::Ext3 | FsKind::Ext4 if metadata => {
+                Some(Layout::new(spec.kind, own.clone(), spec.inode_ratio))
+            }
+            _ => None,
+        };
+        let of_metadata = layout.iter().flat_map(Layout::taken);
+        taken.extend(of_metadata.map(|(start, length)| (start, start + length)));
+        taken.sort_unstable();
         let mut free = Vec::new();
-        for (start, end) in swap {
+        for (start, end) in taken {
             free.push((from, start.min(last).saturating_sub(from)));
             from = from.max(end);
         }
         free.push((from, last.saturating_sub(from)));
+        let journal = (spec.kind == FsKind::Ext3 || layout.is_some()).then(|| {
+            let log = layout.as_ref().map(Layout::journal);
+            Journal::new(spec.kind == FsKind::Ext3, log)
+        });
         Some(Mount {
             kind: spec.kind,
             device: DeviceId::from(device),
             space: Space::new(&free, pages, group),
             reserved: 0,
             xfs_ahead,
-            journal: (spec.kind == FsKind::Ext3).then(Journal::default),
+            pages: own,
+            layout,
+            atime: spec.atime,
+            metadata: None,
+            journal,
         })
+    }
+
+    /// Its block device is a file from now on, with these pages.
+    pub(crate) fn open_device(&mut self, device: InodeId) -> Range<u64> {
+        let readahead = match self.kind {
+            FsKind::Ext4 => EXT4_INODE_READAHEAD,
+            _ => 1,
+        };
+        let layout = self.layout.take();
+        self.metadata = layout.map(|layout| Metadata::new(device, layout, readahead));
+        self.pages.clone()
+    }
+
+    /// The running transaction of its journal, or the next if there is none, counted from 1 on; 0 if it has no metadata.
+    pub(crate) fn running_transaction(&self) -> u64 {
+        match (&self.metadata, &self.journal) {
+            (Some(_), Some(journal)) => journal.transaction(),
+            _ => 0,
+        }
     }
 
     /// Whether its files are in large folios, as far as the kernel uses them.
@@ -213,6 +278,9 @@ impl Mount {
         let spare = self.space.free().saturating_sub(self.reserved);
         let want = want.min(u64::from(need) + spare);
         let (start, length) = self.space.allocate(request.goal, want)?;
+        if let Some(metadata) = &mut self.metadata {
+            metadata.note_blocks(start, length);
+        }
         Some(Extent {
             page,
             start,
@@ -256,6 +324,9 @@ impl Mount {
     pub(crate) fn release(&mut self, runs: &[(u64, u64)]) {
         for &(start, length) in runs {
             self.space.release(start, length);
+            if let Some(metadata) = self.metadata.as_mut().filter(|_| length > 0) {
+                metadata.note_blocks(start, length);
+            }
         }
     }
 
@@ -284,7 +355,7 @@ pub(crate) struct Request {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lowmark_spec::machine::SwapArea;
+    use lowmark_spec::machine::{Atime, INODE_RATIO, SwapArea};
 
     fn mount(kind: FsKind) -> Mount {
         let mut machine = Machine::small(64 << 20, 0);
@@ -299,9 +370,11 @@ mod tests {
             name: "data".into(),
             kind,
             device: Some(0),
+            inode_ratio: INODE_RATIO,
+            atime: Atime::default(),
         };
         machine.filesystems = vec![spec.clone()];
-        Mount::new(&machine, &spec, XfsAhead::FileSize).unwrap()
+        Mount::new(&machine, &spec, XfsAhead::FileSize, false).unwrap()
     }
 
     fn append(mount: &mut Mount, page: u32, need: u32, goal: u64) -> Extent {

@@ -40,7 +40,7 @@ mod tests {
     use crate::fs::Mounts;
     use crate::kernel::{Kernel, XfsAhead};
     use lowmark_spec::Machine;
-    use lowmark_spec::machine::{Device, FileSystem};
+    use lowmark_spec::machine::{Atime, Device, FileSystem, INODE_RATIO};
 
     /// For a page with and without blocks, brought by kswapd and by a task.
     fn of(kind: FsKind, version: &str) -> [Writepage; 4] {
@@ -50,9 +50,11 @@ mod tests {
             name: "data".into(),
             kind,
             device: Some(0),
+            inode_ratio: INODE_RATIO,
+            atime: Atime::default(),
         }];
         let kernel = Kernel::named(version);
-        let mut mounts = Mounts::new(&machine, XfsAhead::FileSize);
+        let mut mounts = Mounts::new(&machine, XfsAhead::FileSize, false);
         [(true, true), (false, true), (true, false), (false, false)].map(|(blocks, kswapd)| {
             let files = &kernel.mechanisms.files;
             mounts.get(0).writepage(files, blocks, kswapd)

@@ -4,6 +4,7 @@ use crate::ids::{DeviceId, InodeId, MemcgId, WbId};
 use crate::kernel::NfsUnstable;
 use crate::mm::Mm;
 use crate::mm::files::inode::Inode;
+use crate::mm::frames::page::Page;
 use crate::mm::types::{Pfn, Tag, flag};
 use crate::mm::writeback::backing_dev::Listed;
 use crate::world::World;
@@ -15,6 +16,7 @@ pub(super) fn check(world: &World) {
     dirty_pages_are_counted(world);
     groups_count_their_dirty_pages(world);
     unstable_pages_are_kept(world);
+    held_blocks_are_in_memory(world);
     dirty_inodes_are_listed(world);
     places_belong_to_one(world);
 }
@@ -100,6 +102,12 @@ pub(super) fn unstable(mm: &Mm) -> u64 {
     mm.inodes.iter().map(pages).sum()
 }
 
+/// Whether a page belongs to a block device, whose journal also writes pages that are clean.
+fn is_of_device(mm: &Mm, page: &Page) -> bool {
+    let (inode, _) = mm.file_of(page);
+    mm.inodes[inode].is_device
+}
+
 /// Nothing is lost: what became dirty is dirty, on its way, written, or was given up.
 fn dirty_pages_are_counted(world: &World) {
     let mm = &world.mm;
@@ -140,7 +148,7 @@ fn dirty_pages_are_counted(world: &World) {
         }
         let journalled = page.has_any(flag::BUFFERS_CLEAN | flag::BUFFERS_LOCKED);
         assert!(
-            !journalled || page.has(flag::DIRTY),
+            !journalled || page.has(flag::DIRTY) || is_of_device(mm, page),
             "page {pfn}: a journal writes what is dirty"
         );
         // A page that was written to while it is on its way is both.
@@ -178,6 +186,26 @@ fn dirty_pages_are_counted(world: &World) {
         world.mounts.reserved(),
         "room that is kept"
     );
+}
+
+/// What a journal holds of a block device is in memory, and nobody writes it to its place meanwhile.
+fn held_blocks_are_in_memory(world: &World) {
+    let mm = &world.mm;
+    for inode in &mm.inodes {
+        let held = inode
+            .buffers
+            .running
+            .iter()
+            .chain(&inode.buffers.committing);
+        for &block in held {
+            assert!(inode.is_device, "a journal holds blocks of devices");
+            let pfn = inode.pages.page(block);
+            let page = pfn.map(|pfn| &mm.pages[pfn]);
+            let kept =
+                page.is_some_and(|page| !page.has(flag::WRITEBACK) && !page.has_dirty_buffers());
+            assert!(kept, "block {block} is held by a journal: {page:?}");
+        }
+    }
 }
 
 /// A group counts those of its pages that are dirty or being written, and a part of a device the dirty pages of its
@@ -273,7 +301,7 @@ fn dirty_inodes_are_listed(world: &World) {
 /// No place on a device belongs to two files.
 fn places_belong_to_one(world: &World) {
     let mut places: Vec<(DeviceId, u64, u64)> = Vec::new();
-    for inode in &world.mm.inodes {
+    for inode in world.mm.inodes.iter().filter(|inode| !inode.is_device) {
         let device = inode.device;
         places.extend(inode.extents.iter().map(|extent| {
             (

@@ -95,6 +95,10 @@ switched! {
     /// alone, in slabs; directories and what file systems cache besides are a part of `occupied`. Without it files leave
     /// nothing behind but pages.
     shrinkers: OLDEST, Some(OLDEST), Some(OLDEST);
+    /// ext3 and ext4 have their metadata in the page cache of the block device, read it from there, and hold on to what a
+    /// transaction has changed until their journal has it (`fs/ext4`, `fs/jbd2`). Without it metadata takes no memory and costs
+    /// no I/O.
+    metadata: OLDEST, Some(v(5, 0)), Some(OLDEST);
     /// Each page that swap writes or reads needs a bio from a slab, and a task that finds none waits for I/O to end
     /// (`bio_alloc`).
     swap_bios: OLDEST, Some(v(5, 0)), Some(v(5, 0));

@@ -31,6 +31,7 @@ use frames::page::Pages;
 use huge_memory::HugeMemory;
 use lowmark_spec::Machine;
 use lowmark_spec::machine::Arch;
+use lowmark_spec::machine::PAGE_SIZE;
 use memcontrol::Memcontrol;
 use shrinker::Shrinkers;
 use swap::swapfile::Swap;
@@ -113,6 +114,8 @@ pub(crate) struct Mm {
     pub(crate) nr_file_pages: u64,
     /// Pages that are locked in memory.
     pub(crate) nr_unevictable: u64,
+    /// Pages in use from the beginning that are for the page cache of block devices.
+    pub(crate) boot_buffers: Vec<Pfn>,
 }
 
 impl Mm {
@@ -184,11 +187,17 @@ impl Mm {
             nr_eio: 0,
             nr_file_pages: 0,
             nr_unevictable: 0,
+            boot_buffers: Vec::new(),
             kernel,
         };
         mm.free_boot_memory();
-        let occupied = machine.occupied / lowmark_spec::machine::PAGE_SIZE;
-        mm.occupy(occupied, &layout.fragments());
+        let occupied = machine.occupied / PAGE_SIZE;
+        let buffers = if mm.kernel.coverage.metadata {
+            machine.buffers.min(machine.occupied) / PAGE_SIZE
+        } else {
+            0
+        };
+        mm.occupy(occupied, buffers, &layout.fragments());
         mm.keep_for_cpus(&layout.kept());
         mm.stat = VmStat::default();
         mm

@@ -1,6 +1,7 @@
 //! Statements on files.
 
 use super::context::{Context, Stop, missing};
+use crate::fs::metadata::pay;
 use crate::ids::InodeId;
 use crate::mm::files::filemap::{self, OpenFile};
 use crate::mm::files::filemap_write;
@@ -209,7 +210,8 @@ async fn open_or_create(sys: &Sys, file: usize) {
     // It is there when it has been paid for, or before if somebody else was faster.
     sys.charge_kernel(sys.costs.create_ns).await;
     if !exists(sys) {
-        sys.world().create(file);
+        let fs = sys.world().create(file);
+        pay(sys, fs).await;
     }
 }
 

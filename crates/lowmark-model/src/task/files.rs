@@ -1,7 +1,9 @@
 //! The files of a workload: which there are before it begins, and their names.
 
-use crate::fs::{Extents, Request};
-use crate::ids::{InodeId, NameId};
+use crate::fs::metadata::{Folder, Place};
+use crate::fs::{Extent, Extents, Request};
+use crate::ids::{DeviceId, InodeId, NameId};
+use crate::mm::files::buffer::Buffers;
 use crate::mm::files::inode::{Cached, Inode};
 use crate::mm::files::page_tree::PageTree;
 use crate::mm::writeback::backing_dev::InodeWriteback;
@@ -18,7 +20,7 @@ pub(super) type Turn = (usize, u32, &'static str, usize);
 #[derive(Debug, Clone)]
 struct Named {
     fs: usize,
-    directory: u64,
+    directory: Folder,
     /// Size that it has or gets.
     size: u64,
     inode: Option<InodeId>,
@@ -53,6 +55,9 @@ impl Files {
         seed: u64,
     ) -> Files {
         let mut files = Files::default();
+        for fs in world.mounts.to_be_opened() {
+            world.open_block_device(fs);
+        }
         let fs = |name: &str| {
             let mut all = machine.filesystems.iter();
             all.position(|fs| fs.name == name || name.is_empty())
@@ -61,16 +66,16 @@ impl Files {
         for (number, file) in workload.files.iter().enumerate() {
             let mut named = Named {
                 fs: fs(&file.fs),
-                directory: 0,
+                directory: Folder::default(),
                 size: file.size,
                 inode: None,
                 name: None,
             };
             if !file.unlinked {
-                named.name = world.mm.add_name(named.fs);
+                named.name = world.mm.add_name(named.fs, named.directory);
             }
             if file.exists || file.unlinked {
-                let inode = world.new_inode(named.fs, named.directory);
+                let inode = world.new_inode(named.fs, named.directory, named.name);
                 let size = if file.exists { file.size } else { 0 };
                 world.fill(inode, size, file.kind);
                 named.inode = Some(inode);
@@ -87,6 +92,7 @@ impl Files {
         for set in &workload.filesets {
             files.add_set(world, set, fs(&set.fs), seed);
         }
+        world.load_metadata();
         files
     }
 
@@ -99,10 +105,14 @@ impl Files {
         for at in 0..count {
             let size = size_in(set, at, seed);
             // The root has the number 0.
-            let directory = 1 + at / set.files.max(1);
-            let name = world.mm.add_name(fs);
+            let number = at / set.files.max(1);
+            let directory = Folder {
+                number: 1 + number,
+                key: 1 + self.files.len() as u64 - at % set.files.max(1),
+            };
+            let name = world.mm.add_name(fs, directory);
             let inode = set.exists.then(|| {
-                let inode = world.new_inode(fs, directory);
+                let inode = world.new_inode(fs, directory, name);
                 world.fill(inode, size, set.kind);
                 world.mm.d_instantiate(name, inode);
                 inode
@@ -156,41 +166,71 @@ fn size_in(set: &FileSet, at: u64, seed: u64) -> u64 {
     }
 }
 
+/// A file without a name, with nothing in it.
+fn empty(fs: usize, device: DeviceId, home: u64) -> Inode {
+    Inode {
+        name: None,
+        cached: Cached::default(),
+        fs,
+        device,
+        home,
+        size: 0,
+        extents: Extents::default(),
+        pages: PageTree::default(),
+        nodes: Default::default(),
+        mappers: Vec::new(),
+        linked: true,
+        users: 0,
+        writeback: InodeWriteback::default(),
+        commit_info: Default::default(),
+        place: Place::default(),
+        is_device: false,
+        buffers: Buffers::default(),
+        error: Default::default(),
+    }
+}
+
 impl World {
-    /// A file with a name, and nothing in it.
-    fn new_inode(&mut self, fs: usize, directory: u64) -> InodeId {
+    /// A file in a directory, and nothing in it.
+    fn new_inode(&mut self, fs: usize, directory: Folder, name: Option<NameId>) -> InodeId {
         let mount = self.mounts.get(fs);
-        let inode = Inode {
-            name: None,
-            cached: Cached::default(),
-            fs,
-            device: mount.device,
-            home: mount.home(directory),
-            size: 0,
-            extents: Extents::default(),
-            pages: PageTree::default(),
-            nodes: Default::default(),
-            mappers: Vec::new(),
-            linked: true,
-            users: 0,
-            writeback: InodeWriteback::default(),
-            commit_info: Default::default(),
-            error: Default::default(),
-        };
-        self.mm.inodes.push_and_get_key(inode)
+        let home = mount.home(directory.number);
+        let device = mount.device;
+        let inode = self.mm.inodes.push_and_get_key(empty(fs, device, home));
+        let name = name.map_or(0, |name| usize::from(name) as u64);
+        let place = self.mounts.get(fs).add_file(inode, directory, name);
+        self.mm.inodes[inode].place = place;
+        inode
     }
 
-    /// Makes the file of this number.
-    pub(super) fn create(&mut self, file: usize) {
+    /// The block device of a file system, as a file with all of its pages.
+    fn open_block_device(&mut self, fs: usize) {
+        let device = self.mounts.get(fs).device;
+        let inode = self.mm.inodes.push_and_get_key(empty(fs, device, 0));
+        let pages = self.mounts.get(fs).open_device(inode);
+        let file = &mut self.mm.inodes[inode];
+        file.size = pages.end * PAGE_SIZE;
+        (file.users, file.is_device) = (1, true);
+        file.extents.add(Extent {
+            page: pages.start as u32,
+            start: pages.start,
+            length: (pages.end - pages.start) as u32,
+        });
+        file.extents.note_written(pages.end as u32 - 1);
+    }
+
+    /// Makes the file of this number. Its file system.
+    pub(super) fn create(&mut self, file: usize) -> usize {
         let Named {
             fs,
             directory,
             name,
             ..
         } = self.workload.files.files[file];
-        let inode = self.new_inode(fs, directory);
+        let inode = self.new_inode(fs, directory, name);
         self.mm.d_instantiate(name, inode);
         self.workload.files.files[file].inode = Some(inode);
+        fs
     }
 
     /// Gives a new file its size, and unless it is sparse its places, as long as there is room.

@@ -46,7 +46,7 @@ pub(crate) fn start(sys: &SysRef, scenario: &Scenario, boot: &Boot) {
         world.mm.make_group_wbs(&machine.devices);
         world.mm.make_group_lrus(boot.number());
     }
-    if !(workload.files.is_empty() && workload.filesets.is_empty()) {
+    if workload.has_files() {
         let devices = sys.world().mounts.devices();
         let wbs = sys.world().mm.bdis.keys();
         for wb in wbs {

@@ -3,7 +3,7 @@
 use super::GuestError;
 use crate::protocol::{Mount, Setting, SwapDisk};
 use lowmark_spec::Scenario;
-use lowmark_spec::machine::{Device, Elevator, FsKind, PAGE_SIZE};
+use lowmark_spec::machine::{Atime, Device, Elevator, FsKind, PAGE_SIZE};
 use lowmark_spec::workload::SizeDist;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -65,12 +65,8 @@ pub(super) fn bytes_max(scenario: &Scenario) -> u64 {
         .iter()
         .map(|area| area.size)
         .sum::<u64>();
-    let used = uses_files(scenario);
+    let used = scenario.workload.has_files();
     swap.saturating_add(if used { files_bytes(scenario) } else { 0 })
-}
-
-fn uses_files(scenario: &Scenario) -> bool {
-    !(scenario.workload.files.is_empty() && scenario.workload.filesets.is_empty())
 }
 
 fn files_bytes(scenario: &Scenario) -> u64 {
@@ -116,7 +112,7 @@ pub(super) fn make(
             elevator: names(device.elevator),
         });
     }
-    if !uses_files(scenario) {
+    if !scenario.workload.has_files() {
         return Ok(made);
     }
     for (at, file_system) in machine.filesystems.iter().enumerate() {
@@ -129,7 +125,7 @@ pub(super) fn make(
             let path = directory.join(&name);
             let size = files_bytes(scenario).saturating_mul(5) / 4;
             let size = size.saturating_add(SLACK).max(device.size.min(8 << 30));
-            make_ext4(&path, size)?;
+            make_ext4(&path, size, file_system.inode_ratio)?;
             let other = match file_system.kind {
                 FsKind::Xfs => Some("xfs"),
                 FsKind::Ext3 => Some("ext3"),
@@ -153,6 +149,7 @@ pub(super) fn make(
             name: file_system.name.clone(),
             point: Path::new("/fs").join(&file_system.name),
             serial,
+            noatime: file_system.atime == Atime::Noatime,
             bdi: device.map_or_else(Vec::new, |device| shares(&machine.devices[device])),
             elevator: device
                 .map_or_else(Vec::new, |device| names(machine.devices[device].elevator)),
@@ -216,7 +213,7 @@ pub(crate) fn mke2fs() -> Option<PathBuf> {
 
 /// An empty ext4 in a sparse file. Nothing is left to be done by the guest's `ext4lazyinit`, whose writes
 /// would be seen.
-fn make_ext4(path: &Path, size: u64) -> Result<(), GuestError> {
+fn make_ext4(path: &Path, size: u64, inode_ratio: u64) -> Result<(), GuestError> {
     let failed = |problem: String| GuestError::NoFileSystem { problem };
     let program = mke2fs().ok_or_else(|| failed("no mke2fs here; install e2fsprogs".into()))?;
     File::create(path)
@@ -224,8 +221,9 @@ fn make_ext4(path: &Path, size: u64) -> Result<(), GuestError> {
         .map_err(|error| GuestError::io(path, error))?;
     let output = Command::new(program)
         .args([
-            "-q", "-F", "-t", "ext4", "-b", "4096", "-i", "65536", "-J", "size=32",
+            "-q", "-F", "-t", "ext4", "-b", "4096", "-J", "size=32", "-i",
         ])
+        .arg(inode_ratio.to_string())
         .args([
             "-E",
             "lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0",

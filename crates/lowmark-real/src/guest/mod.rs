@@ -373,7 +373,7 @@ pub fn check(scenario: &Scenario) -> Result<(), GuestError> {
             group.name
         ));
     }
-    let files = !scenario.workload.files.is_empty() || !scenario.workload.filesets.is_empty();
+    let files = scenario.workload.has_files();
     if files && scenario.machine.filesystems.is_empty() {
         what.push("files on a machine without a file system".into());
     }

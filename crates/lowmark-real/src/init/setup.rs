@@ -19,10 +19,19 @@ fn named<T>(what: &str, result: io::Result<T>) -> io::Result<T> {
 }
 
 fn mount_at(source: &str, target: &str, kind: &str, options: &str) -> io::Result<()> {
+    mount_with(source, target, kind, options, MountFlags::NOATIME)
+}
+
+fn mount_with(
+    source: &str,
+    target: &str,
+    kind: &str,
+    options: &str,
+    flags: MountFlags,
+) -> io::Result<()> {
     let what = format!("cannot mount {kind} at {target}");
     named(&what, fs::create_dir_all(target))?;
     let options = CString::new(options)?;
-    let flags = MountFlags::NOATIME;
     named(
         &what,
         mount(source, target, kind, flags, options.as_c_str()).map_err(Into::into),
@@ -168,7 +177,12 @@ pub(super) fn mount_disks(mounts: &[Mount]) -> io::Result<Vec<String>> {
         };
         let name = disk(serial)?;
         lacking.extend(set_elevator(&name, &file_system.elevator));
-        mount_at(&format!("/dev/{name}"), &target, "ext4", "")?;
+        let flags = if file_system.noatime {
+            MountFlags::NOATIME
+        } else {
+            MountFlags::RELATIME
+        };
+        mount_with(&format!("/dev/{name}"), &target, "ext4", "", flags)?;
         for setting in &file_system.bdi {
             let path = format!("/sys/block/{name}/bdi/{}", setting.name);
             named(&path, fs::write(&path, &setting.value))?;

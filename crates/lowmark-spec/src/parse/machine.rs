@@ -9,7 +9,9 @@
 //! Fields and parts are declared once, here and in the files of the parts, each with how it is read and how it is
 //! written ([`mod@super::write`]).
 
-use crate::machine::{Arch, CPUS_MAX, FileSystem, FsKind, Machine, Node as NumaNode};
+use crate::machine::{
+    Arch, Atime, CPUS_MAX, FileSystem, FsKind, INODE_RATIO, Machine, Node as NumaNode,
+};
 
 use super::cited;
 use super::costs;
@@ -17,7 +19,7 @@ use super::device;
 use super::error::{Problem, Result};
 use super::fields::{Field, Fields, field, keys, lines, unknown_key};
 use super::fitted;
-use super::forms::{FLAG, PAGE_OFFSET, TEXT, Word, size_text, up_to, word};
+use super::forms::{FLAG, PAGE_OFFSET, SOME_SIZE, TEXT, Word, size_text, up_to, word};
 use super::scope::{Scope, identifier};
 use super::source::Span;
 use super::swap;
@@ -44,8 +46,14 @@ impl Word for FsKind {
     ];
 }
 
+impl Word for Atime {
+    const WHAT: &'static str = "when reading changes an inode";
+    const WORDS: &'static [(&'static str, Atime)] =
+        &[("relatime", Atime::Relatime), ("noatime", Atime::Noatime)];
+}
+
 /// Fields of `[machine]` that hold one value: those that `--set machine.NAME` can change.
-static SCALARS: [Field<Machine>; 10] = [
+static SCALARS: [Field<Machine>; 11] = [
     Field {
         // Its other lines are `[sources]`.
         write: |machine, _| (TEXT.write)(&cited::split(machine).0),
@@ -64,6 +72,7 @@ static SCALARS: [Field<Machine>; 10] = [
     field!("reserved", reserved, PAGE_OFFSET),
     field!("initmem", initmem, PAGE_OFFSET),
     field!("occupied", occupied, PAGE_OFFSET),
+    field!("buffers", buffers, PAGE_OFFSET),
     field!("hz", hz, up_to::<10_000>()),
     field!("thp", thp, FLAG),
 ];
@@ -76,9 +85,11 @@ static NODES: [Field<Machine>; 1] = [Field::apart("nodes", None, |machine, place
 })];
 
 /// The fields of a file system.
-static FILE_SYSTEM: [Field<FileSystem>; 2] = [
+static FILE_SYSTEM: [Field<FileSystem>; 4] = [
     field!("kind", kind, word::<FsKind>(), needed "kind = \"xfs\", \"ext4\", \"ext3\" or \"tmpfs\""),
     Field::apart("device", None, |fs, place| place.device(fs.device?)),
+    field!("inode_ratio", inode_ratio, SOME_SIZE),
+    field!("atime", atime, word::<Atime>()),
 ];
 
 /// A part of a machine: a section of a machine file, a key of `[machine]` in a workload.
@@ -202,6 +213,7 @@ pub(crate) fn read(
         cited::check(parts, &machine)?;
     }
     check_memory(&machine, *key_span)?;
+    check_buffers(&machine, *key_span)?;
     Ok(machine)
 }
 
@@ -290,6 +302,21 @@ fn check_memory(machine: &Machine, span: Span) -> Result<()> {
     }
 }
 
+/// What is in the page cache is a part of what is in use.
+fn check_buffers(machine: &Machine, span: Span) -> Result<()> {
+    if machine.buffers <= machine.occupied {
+        return Ok(());
+    }
+    Err(Problem::new(
+        span,
+        format!(
+            "expected `buffers` ({}) to be at most `occupied` ({}), of which it is a part",
+            machine.buffers, machine.occupied
+        ),
+        "lower `buffers`, or raise `occupied`",
+    ))
+}
+
 /// The named tables of a section such as `[device.NAME]`.
 pub(super) fn named<'t>(node: &'t Node, section: &str) -> Result<&'t [Entry]> {
     let entries = node.entries(&format!("one table for each {section}"))?;
@@ -349,6 +376,8 @@ fn no_filesystem(name: &str) -> FileSystem {
         name: name.to_owned(),
         kind: FsKind::Tmpfs,
         device: None,
+        inode_ratio: INODE_RATIO,
+        atime: Atime::default(),
     }
 }
 

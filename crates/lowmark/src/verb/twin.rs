@@ -211,7 +211,7 @@ fn planned(args: &Args, load: &Load, several: bool) -> miette::Result<Planned> {
         }
     }
     for run in &planned {
-        lowmark_model::check(&for_model(run)).map_err(|refusal| {
+        lowmark_model::check(&for_model(run, None)).map_err(|refusal| {
             miette!(
                 help = "`lowmark list kernels` says which kernels the model has",
                 "{}: no twin: {refusal}",
@@ -238,17 +238,19 @@ fn repeated(run: &Run, repeats: u64) -> Vec<Run> {
 }
 
 /// What the model is asked for: the kernel by its version, with what the stable kernel that ran took over from later ones.
-fn for_model(run: &Run) -> Scenario {
+fn for_model(run: &Run, kernel: Option<&Recording>) -> Scenario {
     let mut scenario = run.scenario.clone();
     let (text, version) = match &run.guest {
         Some(guest) => (
             guests::version(&guest.image),
             guests::stable_version(&guest.image),
         ),
-        None => (
-            scenario.kernel.version.clone(),
-            scenario.kernel.version.clone(),
-        ),
+        None => {
+            let text = scenario.kernel.version.clone();
+            let system = kernel.and_then(|kernel| kernel.system.as_deref());
+            let stable = system.and_then(|system| guests::stable_of_release(&system.release));
+            (text.clone(), stable.unwrap_or(text))
+        }
     };
     scenario.machine = scenario.machine.under_kernel(&text);
     scenario.kernel = KernelSpec {
@@ -262,7 +264,7 @@ fn for_model(run: &Run) -> Scenario {
 
 /// The run of the model on the machine that a run of the kernel saw.
 fn model(run: &Run, repeat: u64, kernel: &Recording) -> miette::Result<Run> {
-    let mut scenario = for_model(run);
+    let mut scenario = for_model(run, Some(kernel));
     // Whether pages stand in generations is the configuration's where nobody has set it.
     if let Some(enabled) = lru_gen(kernel) {
         let setting = scenario.kernel.sysctl.entry(LRU_GEN.into());

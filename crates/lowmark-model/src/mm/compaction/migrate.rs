@@ -12,7 +12,19 @@ impl Mm {
     pub(super) fn is_migratable(&self, pfn: Pfn) -> bool {
         let page = &self.pages[pfn];
         let known = page.owner != UNMAPPED || page.has(flag::SWAPCACHE);
-        known && !page.has_any(flag::LOCKED | flag::WRITEBACK | flag::BUFFERS_LOCKED)
+        known && !page.has_any(flag::LOCKED | flag::WRITEBACK) && !self.holds_buffers(pfn)
+    }
+
+    /// Whether a page cannot move because of its buffers: a journal holds them, or it is one of a block device and dirty, which
+    /// a device has no function for (`fallback_migrate_page`) and, from 5.0 on, a journal holds for its checkpoints
+    /// (`buffer_migrate_page_norefs`, 88dbcbb3a484).
+    fn holds_buffers(&self, pfn: Pfn) -> bool {
+        let page = &self.pages[pfn];
+        if page.has(flag::SWAPBACKED) || page.is_anon() || page.owner == UNMAPPED {
+            return false;
+        }
+        let (inode, _) = self.file_of(page);
+        self.has_busy_buffers(pfn) || self.inodes[inode].is_device && page.has(flag::DIRTY)
     }
 
     /// `migrate_folio_move`: a folio from frames that are off their LRU list to others of the same node, which nobody uses. It

@@ -10,6 +10,7 @@
 //! Pages that are there are read in one loop up to the next event, as touches are.
 
 use crate::device::{Dir, Io};
+use crate::fs::metadata::touch_atime;
 use crate::ids::InodeId;
 use crate::kernel::PageCacheGfp;
 use crate::mm::Mm;
@@ -194,10 +195,19 @@ pub(crate) async fn page_cache_read(
     index: u32,
     gfp: Gfp,
 ) -> Result<(), OutOfMemory> {
-    let (memcg, gfp) = {
-        let world = sys.world();
-        (world.current_memcg(), world.mm.mapping_gfp(inode, gfp))
-    };
+    let gfp = sys.world().mm.mapping_gfp(inode, gfp);
+    page_cache_add(sys, inode, index, gfp, true).await
+}
+
+/// A page enters the page cache, unless it is there by then, and is read if that is asked for.
+pub(super) async fn page_cache_add(
+    sys: &Sys,
+    inode: InodeId,
+    index: u32,
+    gfp: Gfp,
+    read: bool,
+) -> Result<(), OutOfMemory> {
+    let memcg = sys.world().current_memcg();
     let pfn = alloc_charged(sys, gfp, memcg).await?;
     if let Err(error) = preload_file_nodes(sys, gfp).await {
         sys.world().mm.free_page(pfn);
@@ -210,7 +220,9 @@ pub(crate) async fn page_cache_read(
             world.mm.free_page(pfn);
             return if there { Ok(()) } else { Err(OutOfMemory) };
         }
-        let io = world.mm.read_page(inode, index, pfn);
+        let io = read
+            .then(|| world.mm.read_page(inode, index, pfn))
+            .flatten();
         io.and_then(|io| world.try_submit(io))
     };
     if let Some(io) = blocked {
@@ -274,6 +286,9 @@ pub(crate) async fn read(
         }
     }
     file.readahead.end_of_read();
+    if at > pos {
+        touch_atime(sys, file.inode).await;
+    }
     let over = sys.world().take_over_high();
     if let Some(over) = over {
         memcontrol::handle_over_high(sys, over).await;

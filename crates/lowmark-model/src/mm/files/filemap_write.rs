@@ -4,6 +4,7 @@
 //! data there), it gets its bytes and becomes dirty. At the end of each folio, which is a page or, by kernel and
 //! file system, as many as the write fills, the writer looks whether it has to wait.
 
+use crate::fs::metadata::pay;
 use crate::kernel::{DirtySpread, StablePages, WriteAccess};
 use crate::mm::alloc::slub::preload_file_nodes;
 use crate::mm::files::filemap::{OpenFile, page_cache_read};
@@ -81,6 +82,12 @@ pub(crate) async fn write(
     let (mut at, mut folio, mut page) = (pos, pos, None);
     sys.return_to_user().await;
     sys.charge_kernel(sys.costs.syscall_ns).await;
+    let fs = {
+        let world = &mut *sys.world();
+        world.update_mtime(file.inode);
+        world.mm.inodes[file.inode].fs
+    };
+    pay(sys, fs).await;
     let result = loop {
         let stopped = sys
             .world()
@@ -115,6 +122,8 @@ pub(crate) async fn write(
             break Ok(at - pos);
         }
     };
+    // Blocks that the file has got.
+    pay(sys, fs).await;
     if let Some(unneeded) = page {
         sys.world().mm.free_page(unneeded);
     }

@@ -1,10 +1,12 @@
 //! Files in memory (`struct inode` with its `struct address_space`).
 
 use crate::fs::Extents;
+use crate::fs::metadata::Place;
 use crate::ids::{DeviceId, InodeId, NameId, WbId};
 use crate::mm::Mm;
 use crate::mm::alloc::slub::NO_OBJECT;
 use crate::mm::alloc::xarray::{Nodes, Object};
+use crate::mm::files::buffer::Buffers;
 use crate::mm::files::errseq::WritebackError;
 use crate::mm::files::page_tree::PageTree;
 use crate::mm::frames::page::Page;
@@ -72,6 +74,12 @@ pub(crate) struct Inode {
     pub(crate) writeback: InodeWriteback,
     /// What of it a server may still lose.
     pub(crate) commit_info: CommitInfo,
+    /// Where the file system has it, and when it last changed there.
+    pub(crate) place: Place,
+    /// It is a block device.
+    pub(crate) is_device: bool,
+    /// What a journal holds of it, if it is a block device.
+    pub(crate) buffers: Buffers,
     /// What went wrong with it.
     pub(crate) error: WritebackError,
 }

@@ -4,6 +4,7 @@
 //! A page that is being read or written has to be waited for; then it loses its PTEs, what is dirty in it
 //! is given up, and it is free.
 
+use crate::fs::metadata::pay;
 use crate::ids::InodeId;
 use crate::kernel::InodeShadows;
 use crate::mm::Mm;
@@ -82,6 +83,7 @@ impl World {
             let page = &self.mm.pages[pfn];
             let busy = page.has_any(flag::LOCKED | flag::WRITEBACK | flag::DIRTY);
             let busy = busy || !page.has(flag::LRU) || self.is_unstable(pfn);
+            let busy = busy || self.mm.has_busy_buffers(pfn);
             if !busy && !self.mm.is_folio_mapped(pfn) {
                 self.mm.delete_from_page_cache(pfn, None);
                 self.mm.lru_del(pfn);
@@ -154,19 +156,27 @@ pub(crate) async fn truncate(sys: &Sys, inode: InodeId, size: u64) {
     };
     truncate_inode_pages(sys, inode, pages).await;
     // Somebody may have made it longer again while this waited.
-    let world = &mut *sys.world();
-    if world.mm.inodes[inode].size <= size {
-        world.free_places(inode, pages);
-    }
+    let fs = {
+        let world = &mut *sys.world();
+        if world.mm.inodes[inode].size <= size {
+            world.free_places(inode, pages);
+        }
+        world.update_mtime(inode);
+        world.mm.inodes[inode].fs
+    };
+    pay(sys, fs).await;
 }
 
 /// `unlink(2)`: the name is gone, and the file with its last user.
 pub(crate) async fn unlink(sys: &Sys, inode: InodeId) {
-    {
-        let mm = &mut sys.world().mm;
-        mm.inodes[inode].linked = false;
-        mm.d_delete(inode);
-    }
+    let fs = {
+        let world = &mut *sys.world();
+        world.note_unlinked(inode);
+        world.mm.inodes[inode].linked = false;
+        world.mm.d_delete(inode);
+        world.mm.inodes[inode].fs
+    };
+    pay(sys, fs).await;
     evict_unused(sys, inode).await;
 }
 
@@ -212,6 +222,14 @@ async fn evict_unused(sys: &Sys, inode: InodeId) {
             let wb = sys.world().mm.inodes[inode].wb();
             sys.hold_list_lock(wb, 0).await;
         }
-        sys.world().mm.destroy_inode(inode);
+        let fs = {
+            let world = &mut *sys.world();
+            world.mm.destroy_inode(inode);
+            let file = &mut world.mm.inodes[inode];
+            let (fs, place) = (file.fs, std::mem::take(&mut file.place));
+            world.mounts.get(fs).free_inode(place);
+            fs
+        };
+        pay(sys, fs).await;
     }
 }

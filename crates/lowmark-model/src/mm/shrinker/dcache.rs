@@ -8,6 +8,7 @@
 //! 4. When a file is removed, its name stays as a *negative* dentry, without inode.
 
 use super::Scanned;
+use crate::fs::metadata::{Folder, read_entry, read_inode};
 use crate::ids::{InodeId, NameId, NodeId};
 use crate::kernel::VfsShrinkers;
 use crate::mm::Mm;
@@ -24,20 +25,29 @@ pub(crate) struct Dentry {
     pub(crate) cached: Cached,
     /// Its file system.
     fs: usize,
+    /// Its directory there.
+    directory: Folder,
     /// The file that has the name.
     pub(crate) inode: Option<InodeId>,
 }
 
 impl Mm {
-    /// A name that a file of a file system has or gets; none if shrinkers are left out of this kernel.
-    pub(crate) fn add_name(&mut self, fs: usize) -> Option<NameId> {
+    /// A name that a file has or gets in a directory of a file system; none if shrinkers are left out of this kernel.
+    pub(crate) fn add_name(&mut self, fs: usize, directory: Folder) -> Option<NameId> {
         let dentry = Dentry {
             cached: Cached::default(),
             fs,
+            directory,
             inode: None,
         };
         let dentries = &mut self.shrinkers.dentries;
         (self.kernel.coverage.shrinkers).then(|| dentries.push_and_get_key(dentry))
+    }
+
+    /// The file system of a name, and its directory there.
+    pub(crate) fn directory_of(&self, name: NameId) -> (usize, Folder) {
+        let dentry = &self.shrinkers.dentries[name];
+        (dentry.fs, dentry.directory)
     }
 
     /// `d_instantiate`: a file has a name from now on.
@@ -153,7 +163,9 @@ impl Mm {
 
     /// What of a name, and of the file that has it, is not in memory; the dentry comes first.
     fn missing_object(&self, name: NameId) -> Option<Cache> {
-        let Dentry { cached, fs, inode } = self.shrinkers.dentries[name];
+        let Dentry {
+            cached, fs, inode, ..
+        } = self.shrinkers.dentries[name];
         if !cached.present {
             return Some(Cache::Dentry);
         }
@@ -191,10 +203,19 @@ pub(crate) async fn d_lookup(sys: &Sys, name: Option<NameId>) -> Result<(), OutO
         return Ok(());
     };
     loop {
-        let missing = sys.world().mm.missing_object(name);
+        let (missing, inode) = {
+            let mm = &sys.world().mm;
+            (mm.missing_object(name), mm.shrinkers.dentries[name].inode)
+        };
         let Some(cache) = missing else {
             return Ok(());
         };
+        // The kernel has the object first, and reads then.
+        match (cache, inode) {
+            (Cache::Dentry, _) => read_entry(sys, name).await?,
+            (_, Some(inode)) => read_inode(sys, inode).await?,
+            (_, None) => {}
+        }
         let node = sys.world().sched.current_node();
         let object = alloc_charged_object_waiting(sys, cache, node).await?;
         sys.world().mm.add_object(name, cache, object);

@@ -248,7 +248,11 @@ run = [{ build = "forever", do = [{ map = "heap", kind = "anon-private", size = 
 [task.end]
 run = [{ wait = "make" }, { kill = "other" }]
 "#;
-    for kernel in ["v2.6.36", "v3.16,model.page_tables=on", "v6.1"] {
+    for kernel in [
+        "v2.6.36",
+        "v3.16,model.page_tables=on",
+        "v6.1,model.metadata=off",
+    ] {
         let recording = recorded(kernel, text);
         // Processes of which there are events stand behind the tasks, without times.
         let (processes, tasks): (Vec<_>, Vec<_>) = recording

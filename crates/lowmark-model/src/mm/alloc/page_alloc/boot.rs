@@ -70,17 +70,31 @@ impl Mm {
     }
 
     /// Takes `count` pages out of reach for good: memory that the workload does not describe. Between them are the given
-    /// free blocks of each zone.
-    pub(in crate::mm) fn occupy(&mut self, count: u64, fragments: &TiSlice<ZoneId, Fragments>) {
+    /// free blocks of each zone. `buffers` of these pages are for the page cache of block devices: those between free blocks, where
+    /// they were allocated in turn with data that is gone. What else is in use there could move in a kernel, as movable
+    /// pageblocks have it; here it cannot, so it lies together.
+    pub(in crate::mm) fn occupy(
+        &mut self,
+        count: u64,
+        buffers: u64,
+        fragments: &TiSlice<ZoneId, Fragments>,
+    ) {
         let pool = match self.kernel.mechanisms.zones.dma_pool {
             DmaPool::One => 0,
             DmaPool::EachZone => self.take_dma_pool(count),
         };
         let mut left = count - pool;
         let mut between = Vec::new();
+        let mut used = Vec::new();
         for (zone, fragments) in fragments.iter_enumerated() {
-            left -= self.take_fragmented(zone, *fragments, left, &mut between);
+            let wanted = (left, buffers > 0);
+            left -= self.take_fragmented(zone, *fragments, wanted, &mut between, &mut used);
         }
+        let cached = buffers.min(used.len() as u64);
+        used.truncate(cached as usize);
+        self.boot_buffers = used;
+        let mut apart = (buffers - cached).min(left);
+        left -= apart;
         for zone in self.nodes[NodeId::FIRST].zonelist.clone() {
             // Where these are known, what processes have is there already.
             let known = fragments
@@ -98,6 +112,13 @@ impl Mm {
                 }
                 left -= 1;
             }
+            while apart > 0 && zone.free > zone.mark(Mark::High) {
+                let Some(pfn) = zone.take(&mut self.pages, MigrateType::Movable) else {
+                    break;
+                };
+                self.boot_buffers.push(pfn);
+                apart -= 1;
+            }
         }
         for (pfn, order) in between {
             self.free_block(pfn, order);
@@ -110,7 +131,7 @@ impl Mm {
     }
 
     /// Takes pageblocks for free blocks between pages in use, as long as no more than `most` pages are in use with that;
-    /// how many are. Where the free blocks lie is added to `between`.
+    /// how many are. Where the free blocks lie is added to `between`, and where pages in use lie to `used` if that is wanted.
     ///
     /// A pageblock consists of *units* of twice the largest block that is left. In a unit there is one free block of each order,
     /// 2^order pages behind its beginning: its buddy lies before it, with the unit's first page, which is in use. What lies where
@@ -119,8 +140,9 @@ impl Mm {
         &mut self,
         zone: ZoneId,
         mut fragments: Fragments,
-        most: u64,
+        (most, tells): (u64, bool),
         between: &mut Vec<(Pfn, usize)>,
+        used: &mut Vec<Pfn>,
     ) -> u64 {
         let mut in_use = 0;
         if self.zones[zone].pageblocks.is_empty() {
@@ -146,6 +168,18 @@ impl Mm {
             let Some(block) = block else {
                 break;
             };
+            if tells {
+                let free = |pfn: Pfn| {
+                    blocks
+                        .iter()
+                        .any(|&(at, order)| pfn >> order == at >> order)
+                };
+                used.extend(
+                    (0..pages as Pfn)
+                        .filter(|&pfn| !free(pfn))
+                        .map(|pfn| block + pfn),
+                );
+            }
             between.extend(blocks.into_iter().map(|(at, order)| (block + at, order)));
             fragments = left;
             in_use += pages - free;

@@ -92,6 +92,9 @@ impl World {
                 self.nfs_release_page(pfn);
                 return Fate::Activate;
             }
+            if self.mm.has_busy_buffers(pfn) {
+                return Fate::Activate;
+            }
             return self.remove_clean(pfn, sc);
         }
         if self.mm.kernel.mechanisms.reclaim.dirty_count == DirtyCount::Writable {
@@ -159,7 +162,11 @@ impl World {
         }
         if self.mm.is_written_by_journal(pfn) {
             self.write_nothing(pfn);
-            return self.remove_clean(pfn, sc);
+            return if self.mm.has_busy_buffers(pfn) {
+                Fate::Activate
+            } else {
+                self.remove_clean(pfn, sc)
+            };
         }
         self.mm.begin_page_writeback(pfn);
         self.mm.pages[pfn].set(flag::RECLAIM);
@@ -173,6 +180,9 @@ impl World {
             return Writepage::Write;
         }
         let has_blocks = file.extents.has_blocks(index);
+        if file.is_device {
+            return Writepage::Write;
+        }
         let files = &self.mm.kernel.mechanisms.files;
         self.mounts
             .get(file.fs)

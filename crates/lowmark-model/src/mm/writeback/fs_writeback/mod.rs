@@ -14,6 +14,7 @@ mod pages;
 pub(crate) use list_lock::ListLocks;
 pub(crate) use pages::{BATCH, Range, fsync_range, wait_on_writeback, writepages};
 
+use crate::fs::metadata::sync_metadata;
 use crate::ids::{InodeId, MemcgId, WbId};
 use crate::kernel::{ListLock, SyncErrors, WritebackSlice};
 use crate::mm::Mm;
@@ -162,6 +163,7 @@ pub(crate) async fn sync(sys: &Sys) {
             world.mm.forget_error(inode);
         }
     }
+    sync_metadata(sys).await;
 }
 
 /// The thread. Never returns.

@@ -6,6 +6,7 @@
 //!    for. A page that a journal has written is clean at once, without I/O.
 
 use crate::device::{Dir, Io};
+use crate::fs::metadata::pay;
 use crate::fs::{Request, jbd};
 use crate::ids::InodeId;
 use crate::mm::io;
@@ -98,6 +99,8 @@ pub(crate) async fn writepages(
     }
     sys.world().nfs_pageio_complete();
     sys.finish_plug();
+    let fs = sys.world().mm.inodes[inode].fs;
+    pay(sys, fs).await;
     let world = &mut *sys.world();
     world.turn_update_bandwidth(wb);
     if !sync && range == Range::ALL {
