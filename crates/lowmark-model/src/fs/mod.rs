@@ -178,7 +178,8 @@ impl Mount {
         let (mut from, last) = (pages * number / count, pages * (number + 1) / count);
         let own = from..last;
         let layout = match spec.kind {
-            FsKind::Ext3 | FsKind::Ext4 if metadata => {
+            // A page of the page cache has an offset of 32 bits.
+            FsKind::Ext3 | FsKind::Ext4 if metadata && last <= u64::from(u32::MAX) => {
                 Some(Layout::new(spec.kind, own.clone(), spec.inode_ratio))
             }
             _ => None,

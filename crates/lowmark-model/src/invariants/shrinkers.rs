@@ -9,6 +9,7 @@ pub(super) fn check(mm: &Mm) {
     objects_are_conserved(mm);
     lists_hold_what_nobody_uses(mm);
     leaves_on_lists_have_shadows_alone(mm);
+    extents_are_remembered_of_inodes_in_memory(mm);
 }
 
 fn objects_are_conserved(mm: &Mm) {
@@ -63,6 +64,32 @@ fn lists_hold_what_nobody_uses(mm: &Mm) {
             "inode {inode} is lost"
         );
     }
+}
+
+fn extents_are_remembered_of_inodes_in_memory(mm: &Mm) {
+    let mut remembered = 0;
+    let mut listed = 0;
+    for inode in &mm.inodes {
+        let (age, extents) = inode.status.listed();
+        assert_eq!(age > 0, extents > 0, "a file with extents is on the list");
+        assert!(
+            extents == 0 || inode.cached.present,
+            "extents of an inode that is gone"
+        );
+        assert!(
+            extents <= inode.extents.iter().count(),
+            "extents that are no more"
+        );
+        remembered += extents as u64;
+        listed += usize::from(age > 0);
+    }
+    assert_eq!(
+        mm.shrinkers.listed_extents().count(),
+        listed,
+        "files with extents"
+    );
+    let objects = mm.slub.in_use(Cache::ExtentStatus);
+    assert!(objects == 0 || objects == remembered, "extents in slabs");
 }
 
 fn leaves_on_lists_have_shadows_alone(mm: &Mm) {

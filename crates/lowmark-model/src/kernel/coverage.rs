@@ -99,6 +99,9 @@ switched! {
     /// transaction has changed until their journal has it (`fs/ext4`, `fs/jbd2`). Without it metadata takes no memory and costs
     /// no I/O.
     metadata: OLDEST, Some(v(5, 0)), Some(OLDEST);
+    /// ext4 remembers where extents of files lie, in slabs, and a shrinker forgets them (74cd15cd0270). The model has the rules
+    /// of 3.19, where the shrinker goes round and spares what was used (2be12de98a1c).
+    extent_status: v(3, 9), Some(v(5, 0)), Some(v(3, 19));
     /// Each page that swap writes or reads needs a bio from a slab, and a task that finds none waits for I/O to end
     /// (`bio_alloc`).
     swap_bios: OLDEST, Some(v(5, 0)), Some(v(5, 0));

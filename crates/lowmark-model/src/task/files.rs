@@ -1,12 +1,9 @@
 //! The files of a workload: which there are before it begins, and their names.
 
-use crate::fs::metadata::{Folder, Place};
-use crate::fs::{Extent, Extents, Request};
-use crate::ids::{DeviceId, InodeId, NameId};
-use crate::mm::files::buffer::Buffers;
-use crate::mm::files::inode::{Cached, Inode};
-use crate::mm::files::page_tree::PageTree;
-use crate::mm::writeback::backing_dev::InodeWriteback;
+use crate::fs::metadata::Folder;
+use crate::fs::{Extent, Request};
+use crate::ids::{InodeId, NameId};
+use crate::mm::files::inode::Inode;
 use crate::world::World;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};
 use lowmark_spec::random::Stream;
@@ -166,37 +163,16 @@ fn size_in(set: &FileSet, at: u64, seed: u64) -> u64 {
     }
 }
 
-/// A file without a name, with nothing in it.
-fn empty(fs: usize, device: DeviceId, home: u64) -> Inode {
-    Inode {
-        name: None,
-        cached: Cached::default(),
-        fs,
-        device,
-        home,
-        size: 0,
-        extents: Extents::default(),
-        pages: PageTree::default(),
-        nodes: Default::default(),
-        mappers: Vec::new(),
-        linked: true,
-        users: 0,
-        writeback: InodeWriteback::default(),
-        commit_info: Default::default(),
-        place: Place::default(),
-        is_device: false,
-        buffers: Buffers::default(),
-        error: Default::default(),
-    }
-}
-
 impl World {
     /// A file in a directory, and nothing in it.
     fn new_inode(&mut self, fs: usize, directory: Folder, name: Option<NameId>) -> InodeId {
         let mount = self.mounts.get(fs);
         let home = mount.home(directory.number);
         let device = mount.device;
-        let inode = self.mm.inodes.push_and_get_key(empty(fs, device, home));
+        let inode = self
+            .mm
+            .inodes
+            .push_and_get_key(Inode::new(fs, device, home));
         let name = name.map_or(0, |name| usize::from(name) as u64);
         let place = self.mounts.get(fs).add_file(inode, directory, name);
         self.mm.inodes[inode].place = place;
@@ -206,7 +182,7 @@ impl World {
     /// The block device of a file system, as a file with all of its pages.
     fn open_block_device(&mut self, fs: usize) {
         let device = self.mounts.get(fs).device;
-        let inode = self.mm.inodes.push_and_get_key(empty(fs, device, 0));
+        let inode = self.mm.inodes.push_and_get_key(Inode::new(fs, device, 0));
         let pages = self.mounts.get(fs).open_device(inode);
         let file = &mut self.mm.inodes[inode];
         file.size = pages.end * PAGE_SIZE;

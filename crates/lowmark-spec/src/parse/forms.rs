@@ -20,6 +20,8 @@ pub(crate) struct Form<V> {
 pub(crate) const SIZE: Form<u64> = sized(|scope, node| scope.size(node));
 /// Bytes, at least one.
 pub(crate) const SOME_SIZE: Form<u64> = sized(|scope, node| scope.some_size(node));
+/// Bytes for which a file system has an inode.
+pub(crate) const INODE_RATIO: Form<u64> = sized(|scope, node| scope.inode_ratio(node));
 /// A length in whole pages, rounded up, at least one; bytes.
 pub(crate) const PAGES: Form<u64> = sized(|scope, node| scope.pages(node));
 /// An offset, rounded down to a whole page; bytes.

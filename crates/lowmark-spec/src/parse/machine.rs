@@ -19,7 +19,7 @@ use super::device;
 use super::error::{Problem, Result};
 use super::fields::{Field, Fields, field, keys, lines, unknown_key};
 use super::fitted;
-use super::forms::{FLAG, PAGE_OFFSET, SOME_SIZE, TEXT, Word, size_text, up_to, word};
+use super::forms::{self, FLAG, PAGE_OFFSET, TEXT, Word, size_text, up_to, word};
 use super::scope::{Scope, identifier};
 use super::source::Span;
 use super::swap;
@@ -47,7 +47,7 @@ impl Word for FsKind {
 }
 
 impl Word for Atime {
-    const WHAT: &'static str = "when reading changes an inode";
+    const WHAT: &'static str = "a rule for access times";
     const WORDS: &'static [(&'static str, Atime)] =
         &[("relatime", Atime::Relatime), ("noatime", Atime::Noatime)];
 }
@@ -88,7 +88,7 @@ static NODES: [Field<Machine>; 1] = [Field::apart("nodes", None, |machine, place
 static FILE_SYSTEM: [Field<FileSystem>; 4] = [
     field!("kind", kind, word::<FsKind>(), needed "kind = \"xfs\", \"ext4\", \"ext3\" or \"tmpfs\""),
     Field::apart("device", None, |fs, place| place.device(fs.device?)),
-    field!("inode_ratio", inode_ratio, SOME_SIZE),
+    field!("inode_ratio", inode_ratio, forms::INODE_RATIO),
     field!("atime", atime, word::<Atime>()),
 ];
 

@@ -99,6 +99,22 @@ impl<'a> Scope<'a> {
         self.at_least_one(node, self.size(node)?)
     }
 
+    /// Bytes for an inode of a file system, in the bounds of mke2fs(8).
+    pub(crate) fn inode_ratio(&self, node: &Node) -> Result<u64> {
+        let bytes = self.size(node)?;
+        if (1 << 10..=4 << 20).contains(&bytes) {
+            return Ok(bytes);
+        }
+        Err(Problem::new(
+            node.span,
+            format!(
+                "expected a size from 1K to 4M for each inode, found {}, which is {bytes} bytes",
+                node.written()
+            ),
+            "mke2fs makes 16K of it unless it is told otherwise",
+        ))
+    }
+
     /// A length in whole pages, rounded up as mmap(2) does, at least one.
     pub(crate) fn pages(&self, node: &Node) -> Result<u64> {
         Ok(self.some_size(node)?.next_multiple_of(PAGE_SIZE))

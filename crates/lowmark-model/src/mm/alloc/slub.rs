@@ -46,6 +46,8 @@ pub(crate) enum Cache {
     Ext4Inode,
     /// `ext3_inode_cache`
     Ext3Inode,
+    /// `ext4_extent_status`
+    ExtentStatus,
 }
 
 /// Bytes of the objects of `kmalloc_caches`, of the smaller ones those that the model needs.
@@ -74,6 +76,7 @@ impl Cache {
                 Cache::XfsInode,
                 Cache::Ext4Inode,
                 Cache::Ext3Inode,
+                Cache::ExtentStatus,
             ])
     }
 
@@ -93,6 +96,7 @@ impl Cache {
             Cache::XfsInode => FIRST_OF_VFS + 1,
             Cache::Ext4Inode => FIRST_OF_VFS + 2,
             Cache::Ext3Inode => FIRST_OF_VFS + 3,
+            Cache::ExtentStatus => FIRST_OF_VFS + 4,
         }
     }
 
@@ -121,6 +125,8 @@ impl Cache {
             Cache::Ext4Inode => 1088,
             // Five objects in a page, as in slabinfo of x86-64 at the time: 720 to 816 bytes.
             Cache::Ext3Inode => 816,
+            // A node of a tree and three words.
+            Cache::ExtentStatus => 40,
         }
     }
 
@@ -136,7 +142,8 @@ impl Cache {
             | Cache::Dentry
             | Cache::XfsInode
             | Cache::Ext4Inode
-            | Cache::Ext3Inode => MigrateType::Reclaimable,
+            | Cache::Ext3Inode
+            | Cache::ExtentStatus => MigrateType::Reclaimable,
             _ => MigrateType::Unmovable,
         }
     }

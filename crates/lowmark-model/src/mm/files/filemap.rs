@@ -195,7 +195,11 @@ pub(crate) async fn page_cache_read(
     index: u32,
     gfp: Gfp,
 ) -> Result<(), OutOfMemory> {
-    let gfp = sys.world().mm.mapping_gfp(inode, gfp);
+    let gfp = {
+        let world = &mut *sys.world();
+        world.map_blocks(inode);
+        world.mm.mapping_gfp(inode, gfp)
+    };
     page_cache_add(sys, inode, index, gfp, true).await
 }
 

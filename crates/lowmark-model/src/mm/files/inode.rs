@@ -43,6 +43,24 @@ impl Default for Cached {
     }
 }
 
+/// The extents of a file that ext4 remembers (`i_es_tree`).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ExtentStatus {
+    /// One for each; none where slabs are left out.
+    pub(in crate::mm) objects: Vec<Object>,
+    /// They were asked for again (EXTENT_STATUS_REFERENCED).
+    pub(in crate::mm) referenced: bool,
+    /// Its place on the list of its file system; 0 if it is not there.
+    pub(in crate::mm) age: u64,
+}
+
+impl ExtentStatus {
+    /// Its place on the list, and how many there are.
+    pub(crate) fn listed(&self) -> (u64, usize) {
+        (self.age, self.objects.len())
+    }
+}
+
 /// A file.
 #[derive(Debug)]
 pub(crate) struct Inode {
@@ -80,11 +98,38 @@ pub(crate) struct Inode {
     pub(crate) is_device: bool,
     /// What a journal holds of it, if it is a block device.
     pub(crate) buffers: Buffers,
+    /// Extents of it that ext4 remembers.
+    pub(crate) status: ExtentStatus,
     /// What went wrong with it.
     pub(crate) error: WritebackError,
 }
 
 impl Inode {
+    /// A file of a file system on a device, without a name and with nothing in it. Its first page should lie at `home`.
+    pub(crate) fn new(fs: usize, device: DeviceId, home: u64) -> Inode {
+        Inode {
+            name: None,
+            cached: Cached::default(),
+            fs,
+            device,
+            home,
+            size: 0,
+            extents: Extents::default(),
+            pages: PageTree::default(),
+            nodes: Nodes::default(),
+            mappers: Vec::new(),
+            linked: true,
+            users: 0,
+            writeback: InodeWriteback::default(),
+            commit_info: CommitInfo::default(),
+            place: Place::default(),
+            is_device: false,
+            buffers: Buffers::default(),
+            status: ExtentStatus::default(),
+            error: WritebackError::default(),
+        }
+    }
+
     /// The part of writeback that its dirty pages belong to (`inode_to_wb`).
     pub(crate) fn wb(&self) -> WbId {
         self.writeback.wb.unwrap_or(WbId::of_root(self.device))

@@ -338,6 +338,7 @@ pub(crate) async fn read_window(sys: &Sys, inode: InodeId, window: Window, gfp: 
     let mark = u64::from(window.start) + u64::from(window.pages - window.ahead.min(window.pages));
     let mark = (window.ahead > 0).then_some(mark);
     sys.start_plug();
+    sys.world().map_blocks(inode);
     sys.world().nfs_pageio_init(inode, How::Read);
     let mut pages = pages.into_iter();
     loop {

@@ -99,7 +99,9 @@ impl World {
     fn free_places(&mut self, inode: InodeId, page: u32) {
         let file = &mut self.mm.inodes[inode];
         let runs = file.extents.cut(page);
+        let left = file.extents.iter().count();
         self.mounts.get(file.fs).release(&runs);
+        self.mm.forget_extents(inode, left);
         self.nfs_truncate(inode, page);
     }
 }

@@ -113,6 +113,7 @@ impl Mm {
             return;
         }
         self.leave_inode_list(inode);
+        self.forget_extents(inode, 0);
         let file = &mut self.inodes[inode];
         let cached = std::mem::take(&mut file.cached);
         let cache = self.shrinkers.inode_caches[file.fs];

@@ -5,15 +5,17 @@
 //! 2. A name that was looked up has a dentry ([`dcache`]), which holds the inode of its file ([`icache`]). Those that
 //!    nobody uses are on lists, from which a file system's shrinker takes them ([`super_block`]).
 //! 3. Leaves of files with shadows alone have a shrinker of their own ([`shadow`]).
-//! 4. Dentries and inodes lie in slabs. Scanning frees objects, and memory only when a slab has none left.
-//! 5. Every shrinker has lists for each node and each memory cgroup, and is called for one of them (`place`,
+//! 4. ext4 remembers extents of files, and a shrinker forgets them ([`extent_status`]).
+//! 5. Dentries, inodes and extents lie in slabs. Scanning frees objects, and memory only when a slab has none left.
+//! 6. Every shrinker but that of extents has lists for each node and each memory cgroup, and is called for one of them (`place`,
 //!    [`Mm::cache_place`]): an object is on the list of its node and of the group that is charged for it.
 //!
-//! Every name of a workload may have a dentry. Directories and file systems' own caches are taken to be in memory all
-//! the time, and what is read of an inode costs no I/O. The kernel takes an object that is used for the first time for one that was used
+//! Every name of a workload may have a dentry. Dentries and inodes of directories and what else file systems cache are taken to
+//! be in memory all the time. The kernel takes an object that is used for the first time for one that was used
 //! again, up to about 4.12; that is left out.
 
 mod dcache;
+mod extent_status;
 mod icache;
 mod list_lru;
 mod pressure;
@@ -33,6 +35,7 @@ use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
 use crate::mm::types::{Gfp, MigrateType, SWAP_CLUSTER_MAX};
 use crate::world::{Sys, World};
+use extent_status::ExtentList;
 use lowmark_record::event::gfp;
 use lowmark_record::{Field, Kind};
 use lowmark_spec::Machine;
@@ -66,6 +69,8 @@ enum Shrinker {
     Icache,
     /// `super_cache_scan`, of the file system of this number.
     SuperBlock(usize),
+    /// `ext4_es_scan`, of the file system of this number.
+    Extents(usize),
 }
 
 impl Shrinker {
@@ -78,6 +83,7 @@ impl Shrinker {
             (Shrinker::Icache, _) => "shrink_icache_memory",
             (Shrinker::SuperBlock(_), VfsShrinkers::SuperBlock) => "prune_super",
             (Shrinker::SuperBlock(_), _) => "super_cache_scan",
+            (Shrinker::Extents(_), _) => "ext4_es_scan",
         }
     }
 
@@ -95,7 +101,8 @@ impl Shrinker {
             Shrinker::Dcache => 1,
             Shrinker::Icache => 2,
             Shrinker::HugePages => 3,
-            Shrinker::SuperBlock(number) => 4 + number as u64,
+            Shrinker::SuperBlock(number) => 4 + 2 * number as u64,
+            Shrinker::Extents(number) => 5 + 2 * number as u64,
         };
         0xffff_8880_0000_0000 + 0x1000 * number
     }
@@ -111,6 +118,8 @@ pub(crate) struct Shrinkers {
     /// The lists of each file system; to 3.0 one for all.
     supers: Vec<SuperBlock>,
     shadows: ShadowLists,
+    /// Of each file system, the files of which extents are remembered.
+    extents: Vec<ExtentList>,
     /// What each shrinker put off, at each place (`nr_deferred`).
     deferred: BTreeMap<(Shrinker, usize), u64>,
     /// Counters.
@@ -172,6 +181,7 @@ impl Shrinkers {
         };
         Shrinkers {
             supers: (0..supers).map(|_| SuperBlock::new(nodes)).collect(),
+            extents: inode_caches.iter().map(|_| ExtentList::default()).collect(),
             inode_caches,
             shadows: ShadowLists::new(nodes),
             ..Shrinkers::default()
@@ -228,8 +238,22 @@ impl Mm {
             vec![0]
         };
         let all = shadows.into_iter().chain(of_files);
-        all.flat_map(|shrinker| places.iter().map(move |&place| (shrinker, place)))
-            .collect()
+        let by_place = all.flat_map(|shrinker| places.iter().map(move |&place| (shrinker, place)));
+        // Called for each node, though it knows none.
+        let of_extents = self.extent_shrinkers(memcg);
+        let of_extents = of_extents.flat_map(|shrinker| nodes.iter().map(move |_| (shrinker, 0)));
+        by_place.chain(of_extents).collect()
+    }
+
+    /// The shrinkers of extents, which are called for the root alone.
+    fn extent_shrinkers(&self, memcg: MemcgId) -> impl Iterator<Item = Shrinker> {
+        let called = self.kernel.coverage.extent_status && memcg == MemcgId::ROOT;
+        let file_systems = if called {
+            self.shrinkers.extents.len()
+        } else {
+            0
+        };
+        (0..file_systems).map(Shrinker::Extents)
     }
 
     /// `count_objects`
@@ -243,6 +267,7 @@ impl Mm {
             Shrinker::Dcache => self.count_dentries(),
             Shrinker::Icache => self.count_inodes(),
             Shrinker::SuperBlock(number) => self.super_cache_count(number, place),
+            Shrinker::Extents(number) => self.count_extents(number),
         }
     }
 
@@ -267,7 +292,10 @@ impl World {
         nr: u64,
         caller: &Caller,
     ) -> Option<(Freed, u64)> {
-        let is_vfs = !matches!(shrinker, Shrinker::Shadows | Shrinker::HugePages);
+        let is_vfs = matches!(
+            shrinker,
+            Shrinker::Dcache | Shrinker::Icache | Shrinker::SuperBlock(_)
+        );
         if is_vfs && !caller.gfp.has(gfp::FS) {
             return None;
         }
@@ -280,6 +308,7 @@ impl World {
             Shrinker::Dcache => self.mm.prune_dcache(0, 0, nr),
             Shrinker::Icache => self.prune_icache(0, 0, nr, caller.kswapd),
             Shrinker::SuperBlock(number) => self.super_cache_scan(number, place, nr, caller.kswapd),
+            Shrinker::Extents(number) => self.mm.scan_extents(number, nr),
         };
         self.mm.shrinkers.stat.slabs_scanned += nr;
         let costs = &self.costs;

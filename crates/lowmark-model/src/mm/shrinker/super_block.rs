@@ -45,6 +45,11 @@ impl Shrinkers {
         lists.flat_map(ListLru::iter)
     }
 
+    /// Every file of which extents are remembered, with its age.
+    pub(crate) fn listed_extents(&self) -> impl Iterator<Item = (u64, InodeId)> + '_ {
+        self.extents.iter().flat_map(|list| list.files.iter())
+    }
+
     /// What the inodes of a file system are.
     pub(crate) fn inode_cache(&self, fs: usize) -> Cache {
         self.inode_caches[fs]

@@ -212,6 +212,7 @@ impl Reader<'_> {
             return;
         }
         self.sys.start_plug();
+        self.sys.world().map_blocks(self.inode);
         for (index, pfn) in self.batch.drain(..) {
             let io = self.sys.world().mm.read_of_page(self.inode, index, pfn);
             if let Some(io) = io {

@@ -200,6 +200,7 @@ impl World {
         let extent = mount.allocate(&request)?;
         mount.unreserve(u64::from(extent.length.min(need)));
         self.mm.inodes[inode].extents.add(extent);
+        self.map_blocks(inode);
         Some(extent.start)
     }
 }
