@@ -3,8 +3,8 @@
 
 mod common;
 
+use common::checked;
 use lowmark_model::{Options, Refusal, run};
-use lowmark_record::{Outcome, Recording};
 use lowmark_spec::Scenario;
 
 /// A workload on a machine with 16 MB whose file system is of a kind, and whose disk is a small solid-state one with
@@ -33,17 +33,6 @@ sysctl = {{ dirty_ratio = 90, dirty_background_ratio = 80 }}
     common::scenarios(text).remove(0)
 }
 
-/// A run in which all invariants are checked after every `check_every` events.
-fn record(scenario: &Scenario, check_every: u64) -> Recording {
-    let options = Options {
-        events: false,
-        check_every,
-    };
-    let recording = run(scenario, &options, &mut |_| {}).expect("the model can run it");
-    assert_eq!(recording.outcome, Outcome::Completed);
-    recording
-}
-
 /// Pages that a file gets.
 const PAGES: u64 = 500;
 
@@ -54,7 +43,7 @@ fn after(kernel: &str, kind: &str, wait: &str) -> (u64, u64, u64) {
         "[file.out]\nexists = false\n[task.writer]\nrun = [{{ append = \"out\", block = \"4K\", count = {PAGES} }}, \
          {{ sleep = \"{wait}\" }}]\n"
     );
-    let recording = record(&scenario(kernel, kind, "", &body), 50);
+    let recording = checked(&scenario(kernel, kind, "", &body), 50);
     let [out, written] = ["pgpgout", "nr_written"].map(|counter| recording.counters[counter]);
     (out, recording.state["nr_dirty"], written)
 }
@@ -101,7 +90,7 @@ run = [
 ]
 "#
     );
-    let recording = record(&scenario("v3.0", "ext3", "", &body), 50);
+    let recording = checked(&scenario("v3.0", "ext3", "", &body), 50);
     assert_eq!(recording.counters["pgpgout"], 4 * (PAGES + 100));
     assert_eq!(recording.state["nr_dirty"], PAGES);
 }
@@ -124,7 +113,7 @@ run = [
 "#;
     let mut scenario = scenario("v2.6.36", "ext3", "", body);
     scenario.machine.devices[0].command_write_ns = 1_000_000_000;
-    let recording = record(&scenario, 1);
+    let recording = checked(&scenario, 1);
     assert_eq!(recording.counters["pgpgout"], 4 * 2);
 }
 
@@ -145,7 +134,7 @@ run = [
 "#
     );
     for (kind, written) in [("ext3", 4 * (PAGES + 1)), ("ext4", 4)] {
-        let recording = record(&scenario("v3.3", kind, "", &body), 50);
+        let recording = checked(&scenario("v3.3", kind, "", &body), 50);
         assert_eq!(recording.counters["pgpgout"], written, "{kind}");
         assert_eq!(recording.state["nr_dirty"], PAGES, "{kind}");
     }
@@ -166,7 +155,7 @@ run = [
 ]
 "#;
     for kernel in ["v2.6.36", "v3.0"] {
-        let recording = record(&scenario(kernel, "ext3", "", body), 50);
+        let recording = checked(&scenario(kernel, "ext3", "", body), 50);
         let [by_reclaim, out] =
             ["nr_vmscan_write", "pgpgout"].map(|counter| recording.counters[counter]);
         assert!(by_reclaim > 500, "{kernel}: {by_reclaim} pages");
@@ -207,7 +196,7 @@ run = [
 "#;
     for kernel in ["v2.6.36", "v3.2", "v3.3", "v3.10", "v4.2"] {
         for more in ["", "write_errors = { count = 40 }\n"] {
-            record(&scenario(kernel, "ext3", more, body), 21);
+            checked(&scenario(kernel, "ext3", more, body), 21);
         }
     }
 }

@@ -3,8 +3,8 @@
 
 mod common;
 
-use lowmark_model::{Options, run};
-use lowmark_record::{Outcome, Recording};
+use common::checked;
+use lowmark_record::Recording;
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::{PAGE_SIZE, WriteErrors};
 
@@ -31,17 +31,6 @@ use = "{kernel},model.metadata=on"
         disk = include_str!("common/small-ssd.toml"),
     );
     common::scenarios(text).remove(0)
-}
-
-/// A run in which all invariants are checked after every `check_every` events.
-fn checked(scenario: &Scenario, check_every: u64) -> Recording {
-    let options = Options {
-        events: false,
-        check_every,
-    };
-    let recording = run(scenario, &options, &mut |_| {}).expect("the model can run it");
-    assert_eq!(recording.outcome, Outcome::Completed);
-    recording
 }
 
 fn record(kernel: &str, ram: &str, mount: &str, body: &str, check_every: u64) -> Recording {

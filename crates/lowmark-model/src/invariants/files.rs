@@ -105,7 +105,7 @@ pub(super) fn unstable(mm: &Mm) -> u64 {
 /// Whether a page belongs to a block device, whose journal also writes pages that are clean.
 fn is_of_device(mm: &Mm, page: &Page) -> bool {
     let (inode, _) = mm.file_of(page);
-    mm.inodes[inode].is_device
+    mm.inodes[inode].is_device()
 }
 
 /// Nothing is lost: what became dirty is dirty, on its way, written, or was given up.
@@ -192,13 +192,9 @@ fn dirty_pages_are_counted(world: &World) {
 fn held_blocks_are_in_memory(world: &World) {
     let mm = &world.mm;
     for inode in &mm.inodes {
-        let held = inode
-            .buffers
-            .running
-            .iter()
-            .chain(&inode.buffers.committing);
+        let buffers = inode.buffers.iter();
+        let held = buffers.flat_map(|buffers| buffers.running.iter().chain(&buffers.committing));
         for &block in held {
-            assert!(inode.is_device, "a journal holds blocks of devices");
             let pfn = inode.pages.page(block);
             let page = pfn.map(|pfn| &mm.pages[pfn]);
             let kept =
@@ -301,7 +297,7 @@ fn dirty_inodes_are_listed(world: &World) {
 /// No place on a device belongs to two files.
 fn places_belong_to_one(world: &World) {
     let mut places: Vec<(DeviceId, u64, u64)> = Vec::new();
-    for inode in world.mm.inodes.iter().filter(|inode| !inode.is_device) {
+    for inode in world.mm.inodes.iter().filter(|inode| !inode.is_device()) {
         let device = inode.device;
         places.extend(inode.extents.iter().map(|extent| {
             (

@@ -92,7 +92,7 @@ switched! {
     /// they are a part of `occupied`. Slabs are those of SLUB, and swap has its trees as from 4.11 on.
     slab_pages: OLDEST, None, Some(OLDEST);
     /// Reclaim also shrinks caches (`shrink_slab`). The model has those of dentries, inodes and nodes of trees with shadows
-    /// alone, in slabs; directories and what file systems cache besides are a part of `occupied`. Without it files leave
+    /// alone, in slabs; what file systems cache besides `metadata` and `extent_status` is a part of `occupied`. Without it files leave
     /// nothing behind but pages.
     shrinkers: OLDEST, Some(OLDEST), Some(OLDEST);
     /// ext3 and ext4 have their metadata in the page cache of the block device, read it from there, and hold on to what a
@@ -100,7 +100,7 @@ switched! {
     /// no I/O.
     metadata: OLDEST, Some(v(5, 0)), Some(OLDEST);
     /// ext4 remembers where extents of files lie, in slabs, and a shrinker forgets them (74cd15cd0270). The model has the rules
-    /// of 3.19, where the shrinker goes round and spares what was used (2be12de98a1c).
+    /// of 3.19, where the shrinker takes files in turn and spares extents that were used since (2be12de98a1c).
     extent_status: v(3, 9), Some(v(5, 0)), Some(v(3, 19));
     /// Each page that swap writes or reads needs a bio from a slab, and a task that finds none waits for I/O to end
     /// (`bio_alloc`).

@@ -186,7 +186,8 @@ impl World {
         let pages = self.mounts.get(fs).open_device(inode);
         let file = &mut self.mm.inodes[inode];
         file.size = pages.end * PAGE_SIZE;
-        (file.users, file.is_device) = (1, true);
+        file.users = 1;
+        file.buffers = Some(Box::default());
         file.extents.add(Extent {
             page: pages.start as u32,
             start: pages.start,

@@ -1,4 +1,4 @@
-//! Metadata of a transaction: what it holds, and how it is written to the journal.
+//! The blocks of metadata that a transaction holds, and how kjournald writes them to the journal.
 
 use crate::device::{Dir, Io};
 use crate::fs::metadata::Block;
@@ -42,14 +42,15 @@ impl Log {
 
 impl World {
     /// `journal_dirty_metadata`: a block, which is in memory, has changed in the running transaction; it begins now if there is
-    /// none. What a flusher has yet to write of it is the journal's.
+    /// none. A flusher that comes to the block afterwards finds nothing to write, as the journal has it.
     pub(crate) fn journal_dirty_metadata(&mut self, fs: usize, block: Block) {
         let Some(device) = self.block_device(fs) else {
             return;
         };
         self.begin_transaction(fs);
         let file = &mut self.mm.inodes[device];
-        if file.buffers.running.insert(block)
+        if let Some(buffers) = &mut file.buffers
+            && buffers.running.insert(block)
             && let Some(pfn) = file.pages.page(block)
             && self.mm.pages[pfn].has(flag::DIRTY)
         {
@@ -59,8 +60,9 @@ impl World {
 
     /// The metadata of the transaction that has just ended is committed from now on.
     pub(super) fn take_metadata(&mut self, fs: usize) {
-        if let Some(device) = self.block_device(fs) {
-            let buffers = &mut self.mm.inodes[device].buffers;
+        if let Some(device) = self.block_device(fs)
+            && let Some(buffers) = &mut self.mm.inodes[device].buffers
+        {
             buffers.committing = std::mem::take(&mut buffers.running);
         }
     }
@@ -89,12 +91,13 @@ impl World {
     /// A block is committed: a flusher is to write it to its place, unless the running transaction has changed it again
     /// (`__journal_refile_buffer`).
     fn end_commit_of(&mut self, device: InodeId, block: Block) -> u64 {
-        let file = &mut self.mm.inodes[device];
-        file.buffers.committing.remove(&block);
-        if file.buffers.is_in_running(block) {
+        if let Some(buffers) = &mut self.mm.inodes[device].buffers {
+            buffers.committing.remove(&block);
+        }
+        if self.mm.is_in_transaction(device, block) {
             return 0;
         }
-        let pfn = file.pages.page(block);
+        let pfn = self.mm.inodes[device].pages.page(block);
         pfn.and_then(|pfn| self.set_page_dirty(pfn)).unwrap_or(0)
     }
 }
@@ -106,8 +109,9 @@ pub(super) async fn write_metadata(sys: &Sys, fs: usize) {
         let Some(device) = world.block_device(fs) else {
             return;
         };
-        let committing = &world.mm.inodes[device].buffers.committing;
-        (device, committing.iter().copied().collect::<Vec<Block>>())
+        let buffers = world.mm.inodes[device].buffers.iter();
+        let committing = buffers.flat_map(|buffers| buffers.committing.iter().copied());
+        (device, committing.collect::<Vec<Block>>())
     };
     let mut written = Vec::new();
     sys.start_plug();
@@ -135,7 +139,7 @@ pub(super) async fn write_metadata(sys: &Sys, fs: usize) {
     sys.charge_kernel(cost).await;
 }
 
-/// Writes a block of the journal's own, a descriptor or a commit record; none if there is no memory for it.
+/// Writes a block of the journal's own, a descriptor or a commit record; none if memory has run out, with which the run is over.
 async fn write_own(sys: &Sys, fs: usize, device: InodeId) -> Option<Pfn> {
     let at = sys.world().next_log_block(fs)?;
     let pfn: Result<Pfn, OutOfMemory> = getblk(sys, device, at).await;

@@ -159,7 +159,7 @@ pub(crate) async fn commit_and_wait(sys: &Sys, inode: InodeId) {
     wait_commit(sys, fs, wanted).await;
 }
 
-/// `ext4_force_commit`: the running transaction is committed, whoever has changed something in it.
+/// `ext4_force_commit`: kjournald commits the running transaction, and the current task waits for that.
 pub(crate) async fn force_commit(sys: &Sys, fs: usize) {
     let newest = {
         let world = &mut *sys.world();
@@ -178,7 +178,7 @@ impl Journal {
     }
 }
 
-/// `log_start_commit`, `log_wait_commit`: so many transactions are committed.
+/// `log_start_commit`, `log_wait_commit`: the current task waits until `wanted` transactions are committed.
 async fn wait_commit(sys: &Sys, fs: usize, wanted: u64) {
     {
         let world = &mut *sys.world();

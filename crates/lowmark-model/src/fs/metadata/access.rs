@@ -1,6 +1,6 @@
-//! Reading and changing metadata: what may sleep.
+//! Tasks read metadata and change it, and may sleep for that.
 
-use super::{Block, Change, Folder};
+use super::{Block, Change};
 use crate::fs::jbd;
 use crate::ids::{InodeId, NameId};
 use crate::mm::files::buffer::{bread, breada, getblk};
@@ -17,8 +17,8 @@ impl World {
         Some(metadata.device)
     }
 
-    /// What has changed on all file systems before the run is on the devices, and as many of these blocks are in memory as the
-    /// machine says; if it says more, blocks of journals are besides.
+    /// The page cache of block devices as a run begins: as many blocks as the machine says (`buffers`) of those that making the
+    /// existing files has changed, and blocks of journals if there are not enough of them.
     pub(crate) fn load_metadata(&mut self) {
         let mut frames = std::mem::take(&mut self.mm.boot_buffers).into_iter();
         for fs in self.mounts.with_journal() {
@@ -39,20 +39,19 @@ impl World {
         }
     }
 
-    /// Whether something has changed of which no transaction knows.
+    /// The changes of a file system that no transaction has yet.
     fn take_owed(&mut self, fs: usize) -> Vec<Change> {
         let metadata = &mut self.mounts.get(fs).metadata;
         let owed = metadata.as_mut().map(|metadata| &mut metadata.owed);
         owed.map(std::mem::take).unwrap_or_default()
     }
 
-    /// The blocks that lead to a name of a directory.
-    fn entry_blocks(&mut self, fs: usize, directory: Folder, name: u64) -> Vec<Block> {
-        let metadata = &self.mounts.get(fs).metadata;
-        let blocks = metadata
-            .as_ref()
-            .map(|known| known.entry_blocks(directory, name));
-        blocks.unwrap_or_default()
+    /// The block device with a name's directory, and the blocks of it through which the name is found.
+    fn entry_blocks(&mut self, name: NameId) -> Option<(InodeId, Vec<Block>)> {
+        let (fs, directory) = self.mm.directory_of(name);
+        let metadata = self.mounts.get(fs).metadata.as_ref()?;
+        let blocks = metadata.entry_blocks(directory, usize::from(name) as u64);
+        Some((metadata.device, blocks))
     }
 
     /// The block of an inode, and those of its table that are read with it.
@@ -71,22 +70,17 @@ impl World {
 
 /// `ext4_find_entry`: a name, which is not in memory, is looked for in its directory.
 pub(crate) async fn read_entry(sys: &Sys, name: NameId) -> Result<(), OutOfMemory> {
-    let (fs, blocks) = {
-        let world = &mut *sys.world();
-        let (fs, directory) = world.mm.directory_of(name);
-        let number = usize::from(name) as u64;
-        (fs, world.entry_blocks(fs, directory, number))
+    let found = sys.world().entry_blocks(name);
+    let Some((device, blocks)) = found else {
+        return Ok(());
     };
     for block in blocks {
-        let device = sys.world().block_device(fs);
-        if let Some(device) = device {
-            bread(sys, device, block).await?;
-        }
+        bread(sys, device, block).await?;
     }
     Ok(())
 }
 
-/// `__ext4_get_inode_loc`: the inode of a file is read, with what is around it.
+/// `__ext4_get_inode_loc`: a task reads the block of an inode, on ext4 with those around it in the table.
 pub(crate) async fn read_inode(sys: &Sys, inode: InodeId) -> Result<(), OutOfMemory> {
     let wanted = {
         let world = &mut *sys.world();
@@ -156,7 +150,8 @@ impl World {
     }
 }
 
-/// Makes what has changed a part of the running transaction. What there is no memory for is left for the next.
+/// The current task makes all noted changes of a file system a part of the running transaction. A change for whose block there
+/// is no memory stays noted, for the next task that pays.
 pub(crate) async fn pay(sys: &Sys, fs: usize) {
     let owes = sys.world().owes(fs);
     if !owes {
@@ -190,7 +185,7 @@ async fn change_block(sys: &Sys, fs: usize, change: Change) -> Result<(), OutOfM
         return Ok(());
     };
     loop {
-        let known = sys.world().mm.inodes[device].buffers.is_in_running(block);
+        let known = sys.world().mm.is_in_transaction(device, block);
         if !known {
             let pfn = match change {
                 Change::New(_) => getblk(sys, device, block).await?,
@@ -216,8 +211,8 @@ fn under_way(sys: &Sys, pfn: Pfn) -> Option<u16> {
     sys.world().mm.pages[pfn].write_under_way()
 }
 
-/// `ext4_sync_fs` and `sync_blockdev` of all file systems, for sync(2): what has changed is committed, and written to its
-/// place.
+/// `ext4_sync_fs` and `sync_blockdev` of all file systems, for sync(2): the running transactions are committed, and their blocks
+/// are written to their places.
 pub(crate) async fn sync_metadata(sys: &Sys) {
     let mounted = sys.world().mounts.with_journal();
     for fs in mounted {

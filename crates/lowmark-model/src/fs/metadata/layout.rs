@@ -19,7 +19,7 @@ pub(super) const INODES_PER_BLOCK: u64 = PAGE_SIZE / INODE_SIZE;
 /// Group descriptors in a block.
 const DESCRIPTORS_PER_BLOCK: u64 = PAGE_SIZE / 32;
 
-/// Blocks of the journal of a file system with so many blocks (`ext2fs_default_journal_size`).
+/// Blocks of the journal, by the blocks of its file system (`ext2fs_default_journal_size`).
 fn journal_blocks(pages: u64) -> u64 {
     /// From how many blocks on a file system gets how many for its journal.
     const SIZES: [(u64, u64); 5] = [
@@ -47,7 +47,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// For a file system on these pages of a device, with an inode for so many bytes (`inode_ratio`).
+    /// For a file system on these pages of a device; `inode_ratio` is the number of bytes for each of its inodes.
     pub(crate) fn new(kind: FsKind, pages: Range<u64>, inode_ratio: u64) -> Layout {
         let length = pages.end - pages.start;
         let group = EXT4_GROUP.min(length);

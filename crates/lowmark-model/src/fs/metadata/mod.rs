@@ -11,8 +11,9 @@
 //!    the journal of them when it can ([`pay`]).
 //!
 //! Simplified: a directory is made with the first of its files; each of its blocks takes 100 names, whose leaves are found by
-//! a hash from the second block on; a directory that leads to it has no entry for it; files have no blocks with the places of their data (indirect blocks of ext3 from 48 KB on,
-//! extents of ext4 from the fifth on); a table is read ahead to its end, and not as far as it was ever used.
+//! a hash from the second block on; a directory that leads to it has no entry for it; files have no blocks with the places
+//! of their data (indirect blocks of ext3 from 48 KB on, extents of ext4 from the fifth on); a table is read ahead to its
+//! end, and not as far as it was ever used.
 
 mod access;
 mod layout;
@@ -31,6 +32,9 @@ const NAMES_PER_BLOCK: u64 = 100;
 /// Inodes at the beginning of a file system that no file of a user has (`EXT4_GOOD_OLD_FIRST_INO`).
 const RESERVED_INODES: u64 = 11;
 
+/// Changes among which one that is noted again is looked for. It does no harm if it is not found.
+const RECENT: usize = 8;
+
 /// A directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Folder {
@@ -39,9 +43,6 @@ pub(crate) struct Folder {
     /// What tells it from directories of other sets; 0 for the root.
     pub(crate) key: u64,
 }
-
-/// Changes among which one that is noted again is looked for. It does no harm if it is not found.
-const RECENT: usize = 8;
 
 /// What an inode in memory knows of its place.
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,7 +58,7 @@ pub(crate) struct Place {
 }
 
 /// What is known of the inodes of a group.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct InodeGroup {
     /// Inodes below this number have been used.
     used: u64,
@@ -92,6 +93,7 @@ pub(crate) struct Metadata {
     layout: Layout,
     /// Groups with inodes.
     groups: BTreeMap<u64, InodeGroup>,
+    /// Directories that have had a file.
     directories: BTreeMap<Folder, Directory>,
     /// What has changed and no transaction has yet.
     owed: Vec<Change>,
@@ -181,7 +183,7 @@ impl Metadata {
     pub(super) fn note_blocks(&mut self, start: u64, length: u64) {
         let (first, last) = (
             self.layout.group_of(start),
-            self.layout.group_of(start + length),
+            self.layout.group_of(start + length.max(1) - 1),
         );
         for group in first..=last {
             self.owe(Change::Block(self.layout.block_bitmap(group)));
@@ -194,7 +196,8 @@ impl Metadata {
         self.owe(Change::Inode(inode));
     }
 
-    /// The block of a directory that has a name or would have it, behind the one that leads there.
+    /// The blocks of a directory through which a name is found: the index, if there is more than one block, and the block that
+    /// has the name or would have it.
     fn entry_blocks(&self, directory: Folder, name: u64) -> Vec<Block> {
         match self
             .directories
@@ -209,6 +212,22 @@ impl Metadata {
                 vec![*index, leaves[(hash % leaves.len() as u64) as usize]]
             }
         }
+    }
+
+    /// A name of a directory is new or gone, which changes a block of it and its inode.
+    pub(crate) fn note_entry(&mut self, directory: Folder, name: u64) {
+        if let Some(&block) = self.entry_blocks(directory, name).last() {
+            self.owe(Change::Block(block));
+        }
+        if let Some(ino) = self.directories.get(&directory).map(|known| known.ino) {
+            self.owe(Change::Block(self.inode_block(ino)));
+        }
+    }
+
+    /// `ext4_orphan_add`: a file that has lost its name is on a list that begins in the superblock.
+    pub(crate) fn note_orphan(&mut self, inode: InodeId) {
+        self.owe(Change::Block(self.layout.superblock()));
+        self.owe(Change::Inode(inode));
     }
 
     /// What making the files that exist before the run has changed is on the device, and these blocks may be in memory.
@@ -281,31 +300,10 @@ impl Mount {
             return;
         };
         let (group, number) = metadata.inode_at(place.ino);
-        metadata
-            .groups
-            .entry(group)
-            .or_default()
-            .free
-            .insert(number);
+        if let Some(known) = metadata.groups.get_mut(&group) {
+            known.free.insert(number);
+        }
         metadata.note_inode_bitmap(place.ino);
         metadata.owe(Change::Block(metadata.inode_block(place.ino)));
-    }
-}
-
-impl Metadata {
-    /// A name of a directory is new or gone, which changes a block of it and its inode.
-    pub(crate) fn note_entry(&mut self, directory: Folder, name: u64) {
-        if let Some(&block) = self.entry_blocks(directory, name).last() {
-            self.owe(Change::Block(block));
-        }
-        if let Some(ino) = self.directories.get(&directory).map(|known| known.ino) {
-            self.owe(Change::Block(self.inode_block(ino)));
-        }
-    }
-
-    /// `ext4_orphan_add`: a file that has lost its name is on a list that begins in the superblock.
-    pub(crate) fn note_orphan(&mut self, inode: InodeId) {
-        self.owe(Change::Block(self.layout.superblock()));
-        self.owe(Change::Inode(inode));
     }
 }

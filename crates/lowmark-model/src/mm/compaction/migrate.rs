@@ -24,7 +24,7 @@ impl Mm {
             return false;
         }
         let (inode, _) = self.file_of(page);
-        self.has_busy_buffers(pfn) || self.inodes[inode].is_device && page.has(flag::DIRTY)
+        self.has_busy_buffers(pfn) || self.inodes[inode].is_device() && page.has(flag::DIRTY)
     }
 
     /// `migrate_folio_move`: a folio from frames that are off their LRU list to others of the same node, which nobody uses. It

@@ -21,17 +21,18 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Whether a block is part of the running transaction.
-    pub(crate) fn is_in_running(&self, block: u32) -> bool {
-        self.running.contains(&block)
-    }
-
     fn are_held(&self, block: u32) -> bool {
         self.running.contains(&block) || self.committing.contains(&block)
     }
 }
 
 impl Mm {
+    /// Whether a block of a device is part of the running transaction.
+    pub(crate) fn is_in_transaction(&self, device: InodeId, block: u32) -> bool {
+        let buffers = self.inodes[device].buffers.as_ref();
+        buffers.is_some_and(|buffers| buffers.running.contains(&block))
+    }
+
     /// Whether the buffers of a page of a file cannot be taken off it (`try_to_free_buffers`): a journal holds them, or
     /// writes them.
     pub(crate) fn has_busy_buffers(&self, pfn: Pfn) -> bool {
@@ -40,16 +41,17 @@ impl Mm {
             return true;
         }
         let (inode, index) = self.file_of(page);
-        self.inodes[inode].buffers.are_held(index)
-    }
-
-    /// What pages of a block device are allocated with (`grow_dev_page`).
-    fn block_gfp(&self, gfp: Gfp) -> Gfp {
-        gfp.without(gfp::HIGHMEM | gfp::FS)
+        let buffers = self.inodes[inode].buffers.as_ref();
+        buffers.is_some_and(|buffers| buffers.are_held(index))
     }
 }
 
 impl World {
+    /// What the current task allocates pages of a block device with (`grow_dev_page`).
+    fn block_gfp(&self) -> Gfp {
+        Gfp::user(self.sched.current_node()).without(gfp::HIGHMEM | gfp::FS)
+    }
+
     /// A block in memory, which counts as an access (`__find_get_block`).
     fn find_block(&mut self, device: InodeId, block: u32) -> Option<Pfn> {
         let pfn = self.mm.inodes[device].pages.page(block)?;
@@ -63,10 +65,7 @@ async fn get(sys: &Sys, device: InodeId, block: u32, read: bool) -> Result<Pfn, 
     loop {
         let found = sys.world().find_block(device, block);
         let Some(pfn) = found else {
-            let gfp = {
-                let world = sys.world();
-                world.mm.block_gfp(Gfp::user(world.sched.current_node()))
-            };
+            let gfp = sys.world().block_gfp();
             page_cache_add(sys, device, block, gfp, read).await?;
             continue;
         };
@@ -92,7 +91,7 @@ pub(crate) async fn bread(sys: &Sys, device: InodeId, block: u32) -> Result<Pfn,
     get(sys, device, block, true).await
 }
 
-/// `__breadahead` of blocks around one that is needed, unless that is there.
+/// `__breadahead`: reads the blocks of a window that are missing, if the block that a task needs is one of them.
 pub(crate) async fn breada(
     sys: &Sys,
     device: InodeId,
@@ -107,10 +106,7 @@ pub(crate) async fn breada(
     let mut result = Ok(());
     for block in window {
         if missing(block) {
-            let gfp = {
-                let world = sys.world();
-                world.mm.block_gfp(Gfp::user(world.sched.current_node()))
-            };
+            let gfp = sys.world().block_gfp();
             result = page_cache_add(sys, device, block, gfp, true).await;
             if result.is_err() {
                 break;

@@ -94,10 +94,8 @@ pub(crate) struct Inode {
     pub(crate) commit_info: CommitInfo,
     /// Where the file system has it, and when it last changed there.
     pub(crate) place: Place,
-    /// It is a block device.
-    pub(crate) is_device: bool,
-    /// What a journal holds of it, if it is a block device.
-    pub(crate) buffers: Buffers,
+    /// What a journal holds of it, of a block device; none of other files.
+    pub(crate) buffers: Option<Box<Buffers>>,
     /// Extents of it that ext4 remembers.
     pub(crate) status: ExtentStatus,
     /// What went wrong with it.
@@ -123,8 +121,7 @@ impl Inode {
             writeback: InodeWriteback::default(),
             commit_info: CommitInfo::default(),
             place: Place::default(),
-            is_device: false,
-            buffers: Buffers::default(),
+            buffers: None,
             status: ExtentStatus::default(),
             error: WritebackError::default(),
         }
@@ -133,6 +130,11 @@ impl Inode {
     /// The part of writeback that its dirty pages belong to (`inode_to_wb`).
     pub(crate) fn wb(&self) -> WbId {
         self.writeback.wb.unwrap_or(WbId::of_root(self.device))
+    }
+
+    /// Whether it is a block device (`S_ISBLK`).
+    pub(crate) fn is_device(&self) -> bool {
+        self.buffers.is_some()
     }
 
     /// Pages up to its end.

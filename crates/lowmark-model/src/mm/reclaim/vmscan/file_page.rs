@@ -180,7 +180,7 @@ impl World {
             return Writepage::Write;
         }
         let has_blocks = file.extents.has_blocks(index);
-        if file.is_device {
+        if file.is_device() {
             return Writepage::Write;
         }
         let files = &self.mm.kernel.mechanisms.files;
