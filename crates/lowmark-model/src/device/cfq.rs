@@ -87,6 +87,8 @@ struct Active {
     must_dispatch: bool,
     /// The disk waits for its next request until then.
     idle_until: Option<Nanos>,
+    /// A process that the disk waits for was given a request though there was none left.
+    must_alloc: bool,
 }
 
 impl Active {
@@ -282,6 +284,16 @@ impl Cfq {
         self.place(new, now, true);
     }
 
+    /// Whether a task is to have a request though there is none left: the disk waits for that task, and it is the first
+    /// such request in this turn (`cfq_may_queue`: `ELV_MQUEUE_MUST`).
+    pub(super) fn must_queue(&mut self, sync: bool, submitter: TaskId) -> bool {
+        let at = Self::id(sync, submitter);
+        self.active
+            .as_mut()
+            .filter(|active| active.queue == at && active.idle_until.is_some())
+            .is_some_and(|active| !std::mem::replace(&mut active.must_alloc, true))
+    }
+
     pub(super) fn next(&mut self, head: u64, now: Nanos) -> Next {
         self.last_position = head;
         if let Some(next) = self.keep_active(now) {
@@ -298,6 +310,7 @@ impl Cfq {
                 checked_fifo: false,
                 must_dispatch: false,
                 idle_until: None,
+                must_alloc: false,
             });
         }
         let found_before = match self.expired_request {

@@ -59,6 +59,14 @@ impl Elevator {
         }
     }
 
+    /// Whether a task is to have a request though there is none left (`elv_may_queue`).
+    pub(super) fn must_queue(&mut self, sync: bool, submitter: TaskId) -> bool {
+        match self {
+            Elevator::Noop(_) | Elevator::Deadline(_) => false,
+            Elevator::Cfq(cfq) => cfq.must_queue(sync, submitter),
+        }
+    }
+
     /// Chooses what to do next; a dispatched request is no longer waiting.
     pub(super) fn next(&mut self, head: u64, now: Nanos) -> Next {
         match self {

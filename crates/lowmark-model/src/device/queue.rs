@@ -569,7 +569,8 @@ impl Queue {
 
     /// `get_request` without waiting.
     fn get_request(&mut self, io: &Io, submitter: TaskId, now: Nanos) -> Option<RequestId> {
-        if !self.tags.take(io.sync, submitter, now) {
+        let must = self.elevator.must_queue(io.sync, submitter);
+        if !self.tags.take(io.sync, submitter, must, now) {
             return None;
         }
         let id = self.unused.pop().unwrap_or_else(|| {

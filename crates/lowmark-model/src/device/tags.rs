@@ -2,8 +2,8 @@
 //!
 //! - To 4.20 (`struct request_list`) requests with a waiter and those without are counted apart, and one that is done
 //!   lets one sleeper go on. A task that took the last one or had to sleep may then take more than there are, half as many
-//!   again at most, and those that came meanwhile wait (`ioc_batching`). That CFQ lets the task that it waits for
-//!   take one in any case (`ELV_MQUEUE_MUST`) is left out.
+//!   again at most, and those that came meanwhile wait (`ioc_batching`), but for the one for which CFQ keeps the disk idle,
+//!   once a turn (`ELV_MQUEUE_MUST`).
 //! - From 5.0 on (`struct sbitmap_queue` of blk-mq) both share the tags of the queue. Sleepers spread over eight wait
 //!   queues and are woken for eight requests that are done, so that each finds several to take. Nothing is congested.
 
@@ -89,11 +89,11 @@ impl Tags {
         self.congested[usize::from(sync)] = congested;
     }
 
-    /// Takes one for a task, if there is one for it.
-    pub(super) fn take(&mut self, sync: bool, task: TaskId, now: Nanos) -> bool {
+    /// Takes one for a task, if there is one for it. `must`: the elevator waits for that task (`ELV_MQUEUE_MUST`).
+    pub(super) fn take(&mut self, sync: bool, task: TaskId, must: bool, now: Nanos) -> bool {
         let class = self.class(sync);
         if self.rule == RequestTags::Classes {
-            return self.take_of_class(class, task, now);
+            return self.take_of_class(class, task, must, now);
         }
         let there = self.used[class] < self.nr_requests;
         self.used[class] += u32::from(there);
@@ -101,7 +101,7 @@ impl Tags {
     }
 
     /// `get_request` of `struct request_list`.
-    fn take_of_class(&mut self, class: usize, task: TaskId, now: Nanos) -> bool {
+    fn take_of_class(&mut self, class: usize, task: TaskId, must: bool, now: Nanos) -> bool {
         if let Some(at) = self.slept.iter().position(|&slept| slept == task) {
             self.slept.swap_remove(at);
             self.start_batch(task, now);
@@ -111,7 +111,7 @@ impl Tags {
             if !self.full[class] {
                 self.full[class] = true;
                 self.start_batch(task, now);
-            } else if !self.has_batch(task, now) {
+            } else if !must && !self.has_batch(task, now) {
                 return false;
             }
         }
@@ -265,11 +265,11 @@ mod tests {
         let kernel = versions::at(Version::known(version).expect("known"));
         let mut sched = Sched::new(4, 250, crate::time::SwitchCosts::default(), kernel.sched);
         let mut tags = Tags::new(256, kernel.block.request_tags);
-        (0..256).for_each(|_| assert!(tags.take(sync, TaskId(9), 0)));
+        (0..256).for_each(|_| assert!(tags.take(sync, TaskId(9), false, 0)));
         let sleepers: Vec<_> = (0..3).map(|_| sched.add("t".into(), false)).collect();
         for &sleeper in &sleepers {
             sched.next_ready().expect("it has a CPU");
-            assert!(!tags.take(sync, sleeper, 0));
+            assert!(!tags.take(sync, sleeper, false, 0));
             tags.wait(&mut sched, sync);
         }
         let blocked = |sched: &Sched| {
@@ -298,8 +298,8 @@ mod tests {
         for (version, own) in [("v4.17", true), ("v5.0", false), ("v6.18", false)] {
             let kernel = versions::at(Version::known(version).expect("known"));
             let mut tags = Tags::new(128, kernel.block.request_tags);
-            (0..128).for_each(|_| assert!(tags.take(false, TaskId(1), 0)));
-            assert_eq!(tags.take(true, TaskId(2), 0), own, "{version}");
+            (0..128).for_each(|_| assert!(tags.take(false, TaskId(1), false, 0)));
+            assert_eq!(tags.take(true, TaskId(2), false, 0), own, "{version}");
             assert_eq!(tags.congested(false), own, "{version}");
             assert!(!tags.congested(true));
         }
@@ -314,22 +314,33 @@ mod tests {
         let (first, second) = (TaskId(7), sched.add("second".into(), false));
         let mut tags = Tags::new(128, kernel.block.request_tags);
         let taken = |tags: &mut Tags, task, now| {
-            (0..500).take_while(|_| tags.take(false, task, now)).count()
+            (0..500)
+                .take_while(|_| tags.take(false, task, false, now))
+                .count()
         };
         assert_eq!(taken(&mut tags, first, 0), 127 + 32);
         sched.next_ready().expect("it has a CPU");
-        assert!(!tags.take(false, second, 0));
+        assert!(!tags.take(false, second, false, 0));
         tags.wait(&mut sched, false);
         for _ in 0..31 {
             tags.give_back(&mut sched, false);
         }
         assert_eq!(tags.used(), 128);
-        assert!(!tags.take(false, first, BATCH_TIME), "its batch is over");
+        assert!(
+            !tags.take(false, first, false, BATCH_TIME),
+            "its batch is over"
+        );
         assert_eq!(taken(&mut tags, second, BATCH_TIME), 32);
         let third = TaskId(8);
         tags.slept.push(third);
         assert_eq!(taken(&mut tags, third, BATCH_TIME), 192 - 160);
         tags.slept.push(first);
         assert_eq!(taken(&mut tags, first, 9 * BATCH_TIME), 0);
+        // Not even the one that the elevator waits for gets it; a full queue that is below that limit has one for it alone.
+        let fourth = TaskId(9);
+        assert!(!tags.take(false, fourth, true, 9 * BATCH_TIME));
+        tags.give_back(&mut sched, false);
+        assert!(!tags.take(false, fourth, false, 9 * BATCH_TIME));
+        assert!(tags.take(false, fourth, true, 9 * BATCH_TIME));
     }
 }

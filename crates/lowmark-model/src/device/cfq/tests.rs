@@ -200,6 +200,25 @@ fn the_disk_waits_for_a_process_that_comes_back() {
     assert_eq!(bench.taken, [1], "it has waited for long enough");
 }
 
+/// The process that the disk waits for gets one request a turn though there is none left; no other does, nor does it
+/// while its own request waits.
+#[test]
+fn who_is_waited_for_must_have_a_request() {
+    let mut bench = Bench::new(&[0, 0]);
+    assert!(
+        !bench.cfq.must_queue(true, TaskId(0)),
+        "nobody is waited for"
+    );
+    assert_eq!(bench.fill(), None);
+    bench.taken.clear();
+    bench.serve(0);
+    assert_eq!(bench.fill(), Some(bench.now + SLICE_IDLE));
+    assert!(!bench.cfq.must_queue(true, TaskId(1)));
+    assert!(!bench.cfq.must_queue(false, TaskId(0)));
+    assert!(bench.cfq.must_queue(true, TaskId(0)));
+    assert!(!bench.cfq.must_queue(true, TaskId(0)), "once a turn");
+}
+
 /// When the slice of a reader is over its queue is empty: the disk gets as many async requests as it takes. Then the
 /// reader's next one is there, which ends their turn.
 #[test]
