@@ -9,7 +9,6 @@
 //! To add a mechanism: an enum (or a variant), a row in the history, one `match` or one predicate with a name where the
 //! kernel has its `if`, a test.
 
-mod advice_history;
 mod block_history;
 mod change;
 pub mod coverage;
@@ -24,6 +23,7 @@ mod huge_page_history;
 mod lru_gen_history;
 mod lumpy_history;
 pub mod mechanisms;
+mod readahead_history;
 mod recent_history;
 mod resolve;
 mod shrinker_history;

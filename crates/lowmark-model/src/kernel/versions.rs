@@ -1,7 +1,6 @@
 //! Which kernel has which mechanism: the oldest one, and what [`HISTORY`] says of later ones.
 
 use super::KernelError;
-use super::advice_history::ADVICE;
 use super::block_history::BLOCKS;
 pub use super::change::{Change, Version};
 use super::change::{v, v2_6};
@@ -12,13 +11,14 @@ use super::huge_page_history::HUGE_PAGES;
 use super::lru_gen_history::LRU_GEN;
 use super::lumpy_history::LUMPY;
 use super::mechanisms::*;
+use super::readahead_history::READAHEAD;
 use super::recent_history::SINCE_6_6;
 use super::shrinker_history::SHRINKERS;
 use std::sync::OnceLock;
 
 /// Every change between the oldest and the newest kernel of the model, in parts that are sorted by version each.
 const PARTS: [&[Change]; 10] = [
-    BEFORE_4_8, BEFORE_6_6, SINCE_6_6, LUMPY, FREE_PAGES, SHRINKERS, HUGE_PAGES, BLOCKS, ADVICE,
+    BEFORE_4_8, BEFORE_6_6, SINCE_6_6, LUMPY, FREE_PAGES, SHRINKERS, HUGE_PAGES, BLOCKS, READAHEAD,
     LRU_GEN,
 ];
 

@@ -45,6 +45,20 @@ macro_rules! files {
                     /// The same, or as much as a request takes if that is more.
                     RequestSize = "request-size",
                 }
+                /// How far a read reaches at once that wants more pages than are read ahead (`ondemand_readahead`).
+                long_reads: LongReads {
+                    /// As far as is read ahead.
+                    ReadaheadSize = "readahead-size",
+                    /// As far as it wants, or as a request does if that is less.
+                    RequestSize = "request-size",
+                }
+                /// What is read with a window whose first page has the mark that asks for the next one (`ondemand_readahead`).
+                own_mark: OwnMark {
+                    /// The next one as well.
+                    NextWindow = "next-window",
+                    /// The next one if both are not longer than a window may be; or else the mark is in the middle.
+                    WithinWindow = "within-window",
+                }
                 /// Which pages before a miss are taken for a stream (`try_context_readahead`).
                 context_readahead: ContextReadahead {
                     /// Any.

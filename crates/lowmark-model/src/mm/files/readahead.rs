@@ -17,7 +17,8 @@ mod folios;
 
 use crate::device::Io;
 use crate::ids::InodeId;
-use crate::kernel::{ContextReadahead, ForcedReadahead};
+use crate::kernel::mechanisms::Files;
+use crate::kernel::{ContextReadahead, ForcedReadahead, LongReads, OwnMark};
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::alloc::slub::preload_file_nodes;
 use crate::mm::files::filemap::OpenFile;
@@ -115,7 +116,7 @@ impl ReadaheadState {
         cached: &PageTree,
         (offset, wanted): (u32, u32),
         why: Why,
-        rule: ContextReadahead,
+        rules: Files,
         max: u32,
     ) -> Window {
         let expected = offset == self.mark() || offset == self.end();
@@ -143,19 +144,27 @@ impl ReadaheadState {
             self.async_size = self.size;
         } else if wanted > max || next_to_last {
             self.begin(offset, wanted, max);
-        } else if !self.context(cached, offset, wanted, max, rule) {
+        } else if !self.context(cached, offset, wanted, max, rules.context_readahead) {
             return Window {
                 start: offset,
                 pages: wanted,
                 ahead: 0,
             };
         }
-        // A reader that would come to the mark at once gets the next window with this one.
         if offset == self.start && self.size == self.async_size {
-            self.async_size = next_size(self.size, max);
-            self.size += self.async_size;
+            self.reach_own_mark(rules.own_mark, max);
         }
         self.window()
+    }
+
+    /// A reader that would come to the mark at once gets the next window with this one.
+    fn reach_own_mark(&mut self, rule: OwnMark, max: u32) {
+        let next = next_size(self.size, max);
+        if rule == OwnMark::WithinWindow && self.size + next > max {
+            (self.size, self.async_size) = (max, max / 2);
+        } else {
+            (self.size, self.async_size) = (self.size + next, next);
+        }
     }
 
     /// Where the window ends.
@@ -273,11 +282,10 @@ async fn ondemand(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32, why: 
     let window = {
         let world = sys.world();
         let inode = &world.mm.inodes[file.inode];
-        let max = world.ra_pages(file.inode);
-        let rule = world.mm.kernel.mechanisms.files.context_readahead;
-        let wanted = (index, wanted);
+        let max = world.read_pages_at_once(file.inode, wanted);
+        let rules = world.mm.kernel.mechanisms.files;
         file.readahead
-            .ondemand(&inode.pages, wanted, why, rule, max)
+            .ondemand(&inode.pages, (index, wanted), why, rules, max)
     };
     read_window(sys, file.inode, window, gfp).await;
 }
@@ -382,6 +390,18 @@ impl World {
         self.block.ra_pages(self.mm.inodes[inode].device)
     }
 
+    /// Pages of a file that are read at once at most for a read that wants so many (`ractl_max_pages`).
+    fn read_pages_at_once(&self, inode: InodeId, wanted: u32) -> u32 {
+        let ahead = self.ra_pages(inode);
+        match self.mm.kernel.mechanisms.files.long_reads {
+            LongReads::ReadaheadSize => ahead,
+            LongReads::RequestSize => {
+                let request = self.block.io_pages(self.mm.inodes[inode].device);
+                ahead.max(wanted.min(request))
+            }
+        }
+    }
+
     /// Whether a file is read into large folios.
     fn reads_large_folios(&mut self, inode: InodeId) -> bool {
         let mechanisms = &self.mm.kernel.mechanisms;
@@ -423,9 +443,14 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::{Version, versions};
     use crate::mm::frames::mapping::Mappings;
 
-    const RULE: ContextReadahead = ContextReadahead::MoreThanWanted;
+    /// Of the kernel of a version.
+    fn rules(version: &str) -> Files {
+        versions::at(Version::known(version).expect("known")).files
+    }
+
     const MAX: u32 = 32;
 
     fn window(start: u32, pages: u32, ahead: u32) -> Window {
@@ -437,7 +462,7 @@ mod tests {
     }
 
     /// Windows of a reader of a whole file in requests of `wanted` pages.
-    fn sequential(wanted: u32, pages: u32) -> Vec<Window> {
+    fn sequential(version: &str, wanted: u32, pages: u32) -> Vec<Window> {
         let (mut cached, mut mappings) = (PageTree::default(), Mappings::default());
         let mut state = ReadaheadState::default();
         let mut windows = Vec::new();
@@ -453,7 +478,8 @@ mod tests {
                         continue;
                     }
                 };
-                let found = state.ondemand(&cached, (index, at + wanted - index), why, RULE, MAX);
+                let wanted = (index, at + wanted - index);
+                let found = state.ondemand(&cached, wanted, why, rules(version), MAX);
                 mark = Some(found.start + found.pages - found.ahead);
                 for page in found.start..found.start + found.pages {
                     cached
@@ -473,7 +499,7 @@ mod tests {
     fn windows_of_a_sequential_reader() {
         // read(2) of 4 KiB: 4 pages at first, then 8, 16, 32, each asked for at the mark of the last one.
         assert_eq!(
-            sequential(1, 80)[..5],
+            sequential("v6.1", 1, 80)[..5],
             [
                 window(0, 4, 3),
                 window(4, 8, 8),
@@ -482,10 +508,14 @@ mod tests {
                 window(60, 32, 32)
             ]
         );
-        // 128 KiB at a time: all at once, with the next window behind it.
+        // 128 KiB at a time: all at once, up to 4.17 with the next window behind it.
         assert_eq!(
-            sequential(32, 96)[..2],
+            sequential("v4.17", 32, 96)[..2],
             [window(0, 64, 32), window(64, 32, 32)]
+        );
+        assert_eq!(
+            sequential("v4.18", 32, 96)[..3],
+            [window(0, 32, 16), window(32, 32, 32), window(64, 32, 32)]
         );
     }
 
@@ -496,7 +526,7 @@ mod tests {
         state.read_to(7, 0);
         state.end_of_read();
         assert_eq!(
-            state.ondemand(&cached, (5000, 3), Why::Miss, RULE, MAX),
+            state.ondemand(&cached, (5000, 3), Why::Miss, rules("v6.1"), MAX),
             window(5000, 3, 0)
         );
     }
@@ -509,16 +539,16 @@ mod tests {
                 .insert(&mut mappings, InodeId::from(0), index, index)
                 .unwrap();
         }
-        let decide = |wanted, rule| {
+        let decide = |wanted, version| {
             let mut state = ReadaheadState::default();
             state.read_to(900, 0);
             state.end_of_read();
-            state.ondemand(&cached, (108, wanted), Why::Miss, rule, MAX)
+            state.ondemand(&cached, (108, wanted), Why::Miss, rules(version), MAX)
         };
-        assert_eq!(decide(2, RULE), window(108, 10, 1));
-        assert_eq!(decide(8, RULE), window(108, 8, 0));
+        assert_eq!(decide(2, "v6.1"), window(108, 10, 1));
+        assert_eq!(decide(8, "v6.1"), window(108, 8, 0));
         // Up to 3.11 any page before it was enough; a whole window then has the next one behind it.
-        assert_eq!(decide(8, ContextReadahead::AnyPage), window(108, 64, 32));
+        assert_eq!(decide(8, "v3.11"), window(108, 64, 32));
     }
 
     #[test]

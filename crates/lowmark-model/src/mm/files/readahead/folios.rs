@@ -97,7 +97,7 @@ pub(super) async fn sync(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u32
     let window = {
         let world = sys.world();
         let cached = &world.mm.inodes[file.inode].pages;
-        let max = world.ra_pages(file.inode);
+        let max = world.read_pages_at_once(file.inode, wanted);
         file.readahead.sync_window(cached, (index, wanted), max)
     };
     read_window(sys, file.inode, window, 0, gfp).await;
@@ -112,7 +112,7 @@ pub(super) async fn marked(sys: &Sys, file: &mut OpenFile, index: u32, wanted: u
             return;
         };
         let folio_pages = world.mm.pages[pfn].folio_nr_pages() as u32;
-        let max = world.ra_pages(file.inode);
+        let max = world.read_pages_at_once(file.inode, wanted);
         let state = &mut file.readahead;
         state.async_window(cached, (index, wanted), folio_pages, max)
     };
