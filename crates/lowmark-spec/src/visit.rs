@@ -68,6 +68,9 @@ impl Visit {
     pub fn new(order: Order, units: u64, stream: &mut Stream, tables: &mut ZipfTables) -> Visit {
         match order {
             Order::Seq => Visit::Seq { next: 0 },
+            Order::Onward => Visit::Seq {
+                next: stream.below(units),
+            },
             Order::Reverse => Visit::Reverse { next: units },
             Order::Random => Visit::Random,
             Order::Zipf(theta) => {
@@ -148,6 +151,20 @@ mod tests {
         let mut stream = Stream::new(0, "t", 0);
         let mut visit = Visit::new(order, units, &mut stream, &mut ZipfTables::default());
         (0..count).map(|_| visit.next(units, &mut stream)).collect()
+    }
+
+    #[test]
+    fn onward_begins_anywhere_and_goes_round() {
+        let from = visits(Order::Onward, 5, 7);
+        let expected: Vec<u64> = (from[0]..from[0] + 7).map(|unit| unit % 5).collect();
+        assert_eq!(from, expected);
+        let begin = |seed| {
+            let mut stream = Stream::new(seed, "t", 0);
+            let tables = &mut ZipfTables::default();
+            Visit::new(Order::Onward, 5, &mut stream, tables).next(5, &mut stream)
+        };
+        let begins: std::collections::BTreeSet<u64> = (0..50).map(begin).collect();
+        assert_eq!(begins.len(), 5);
     }
 
     #[test]

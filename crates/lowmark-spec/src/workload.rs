@@ -176,6 +176,8 @@ pub enum Access {
 pub enum Order {
     /// Ascending.
     Seq,
+    /// Ascending from a unit drawn at random on, round and round.
+    Onward,
     /// Descending.
     Reverse,
     /// Uniform with replacement.

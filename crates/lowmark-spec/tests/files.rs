@@ -306,33 +306,69 @@ fn stress_highalloc_pace() {
     assert_eq!(scenario.workload.filesets[1].directories, 7 * 1640);
 }
 
+/// A workload with one task, or what is wrong with it.
+fn task(run: &str) -> Result<Vec<Scenario>, String> {
+    let text = format!(
+        "lowmark = 1\n[workload]\nname = \"w\"\n[machine]\nuse = \"small-512m-ssd\"\n\
+         [kernel]\nuse = \"v6.1\"\n[file.out]\ncopies = 4\nsize = \"1M\"\n[task.main]\nthreads = 2\nrun = [{run}]\n"
+    );
+    let source = Source {
+        name: "w".into(),
+        text,
+    };
+    parse(&source, &BuiltIn, &Overrides::default()).map_err(|error| error.render_plain())
+}
+
+/// Threads that are alike, with a number each, are those that a list spells out.
+#[test]
+fn a_number_of_threads_is_a_list_of_bodies() {
+    let instances = |run: &str| {
+        let scenarios = task(run).expect("it parses");
+        let instances = &scenarios[0].workload.tasks[0].instances;
+        instances
+            .iter()
+            .map(|body| body.iter().map(|stmt| stmt.op.clone()).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
+    };
+    let alike =
+        instances("{ parallel = 2, index = \"i\", do = [{ write = \"out${2*idx + i}\" }] }");
+    for (idx, ops) in alike.iter().enumerate() {
+        let [Op::Parallel { bodies }] = &ops[..] else {
+            panic!("{ops:?}");
+        };
+        let listed = format!(
+            "{{ parallel = [[{{ write = \"out{}\" }}], [{{ write = \"out{}\" }}]] }}",
+            2 * idx,
+            2 * idx + 1
+        );
+        let listed = instances(&listed);
+        let [Op::Parallel { bodies: listed }] = &listed[0][..] else {
+            panic!("{listed:?}");
+        };
+        let ops_of = |bodies: &[Vec<Stmt>]| {
+            let ops = bodies.iter().flatten().map(|stmt| stmt.op.clone());
+            ops.collect::<Vec<_>>()
+        };
+        assert_eq!(ops_of(bodies), ops_of(listed), "thread {idx}");
+    }
+}
+
 /// What a process of `build` maps is its own, and goes with it: neither is there afterwards nor in the next one.
 #[test]
 fn a_process_of_a_build_has_maps_of_its_own() {
-    let parsed = |run: &str| {
-        let text = format!(
-            "lowmark = 1\n[workload]\nname = \"w\"\n[machine]\nuse = \"small-512m-ssd\"\n\
-             [kernel]\nuse = \"v6.1\"\n[task.main]\nrun = [{run}]\n"
-        );
-        let source = Source {
-            name: "w".into(),
-            text,
-        };
-        parse(&source, &BuiltIn, &Overrides::default()).map_err(|error| error.render_plain())
-    };
     let map = "{ map = \"m\", kind = \"anon-private\", size = \"1M\" }";
     let touch = "{ touch = \"m\", access = \"write\" }";
     let build = |body: &str| format!("{{ build = 2, do = [{body}] }}");
     // The map of the instance and that of the processes have one name, also in a loop.
     let own = build(&format!("{map}, {touch}"));
-    assert!(parsed(&format!("{map}, {{ repeat = 2, do = [{own}] }}, {touch}")).is_ok());
-    let error = parsed(&format!("{map}, {}", build(touch))).expect_err("not mapped there");
+    assert!(task(&format!("{map}, {{ repeat = 2, do = [{own}] }}, {touch}")).is_ok());
+    let error = task(&format!("{map}, {}", build(touch))).expect_err("not mapped there");
     assert!(error.contains("which is not mapped here"), "{error}");
-    let error = parsed(&format!("{own}, {touch}")).expect_err("gone");
+    let error = task(&format!("{own}, {touch}")).expect_err("gone");
     assert!(error.contains("which is not mapped here"), "{error}");
-    let error = parsed("{ free = \"pages\" }").expect_err("never filled");
+    let error = task("{ free = \"pages\" }").expect_err("never filled");
     assert!(error.contains("unknown pool `pages`"), "{error}");
-    let error = parsed("{ alloc = \"pages\", order = 19 }").expect_err("too large");
+    let error = task("{ alloc = \"pages\", order = 19 }").expect_err("too large");
     assert!(error.contains("an order from 0 to 18"), "{error}");
 }
 

@@ -151,6 +151,7 @@ fn amplification_is_bounded() {
         "{head}[task.main]\nrun = [{{ repeat = 1000000, index = \"i\", do = [\
          {{ repeat = 1000000, index = \"j\", do = [{{ sleep = \"1s\" }}] }}] }}]\n"
     );
+    let threads = unrolled.replace("repeat = 1000000", "parallel = 4096");
     let copies = format!(
         "{head}{}[task.main]\nrun = [{{ sleep = \"1s\" }}]\n",
         (0..50)
@@ -159,7 +160,7 @@ fn amplification_is_bounded() {
     );
     let kernels = head.replace("\"v3.6\"", &format!("[{}]", "\"v3.6\",".repeat(50_000)))
         + "[task.main]\nprocesses = 1000\nrun = [{ sleep = \"1s\" }]\n";
-    for text in [unrolled, copies, kernels] {
+    for text in [unrolled, threads, copies, kernels] {
         let error = parse_any(&text, &Overrides::default()).unwrap_or_default();
         assert!(error.contains("too large"), "{error}");
     }

@@ -201,37 +201,56 @@ impl<'a> Scope<'a> {
                 at = dollar + 2;
                 continue;
             }
-            let word = |s: &str| {
-                s.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                    .unwrap_or(s.len())
+            let (inner, length) = match rest.strip_prefix('{') {
+                Some(inner) => {
+                    let length = inner.find('}').unwrap_or(0);
+                    (&inner[..length], length + 2)
+                }
+                None => {
+                    let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+                    (&rest[..length], length)
+                }
             };
-            let (name, length) = match rest.strip_prefix('{') {
-                Some(inner) => (&inner[..word(inner)], word(inner) + 2),
-                None => (&rest[..word(rest)], word(rest)),
-            };
-            let closed = !rest.starts_with('{') || rest[..].get(length - 1..length) == Some("}");
-            let end = (dollar + 1 + length).min(text.len());
-            if name.is_empty() || !closed {
+            if inner.is_empty() {
                 return Err(Problem::new(
                     node.part(dollar..dollar + 1),
                     "expected a name after `$`",
-                    "write $name or ${name}, or $$ for a dollar sign",
+                    "write $name or ${name}, ${an expression}, or $$ for a dollar sign",
                 ));
             }
-            match self.params.iter().find(|param| param.name == name) {
-                Some(param) => result.push_str(&param.text),
-                None => {
-                    let value = self.lookup(name).map_err(|(message, help)| {
-                        Problem::new(node.part(dollar..end), message, help)
-                    })?;
-                    result.push_str(&value.value.to_string());
-                }
-            }
+            let end = dollar + 1 + length;
+            result.push_str(&self.value_in_text(node, dollar..end, inner)?);
             at = end;
         }
         result.push_str(&text[at..]);
         Ok(result)
     }
+
+    /// What stands for a name or an expression, at `place` in the text of a node.
+    fn value_in_text(
+        &self,
+        node: &Node,
+        place: std::ops::Range<usize>,
+        inner: &str,
+    ) -> Result<String> {
+        if let Some(param) = self.params.iter().find(|param| param.name == inner) {
+            return Ok(param.text.clone());
+        }
+        let span = node.part(place);
+        if inner.chars().all(is_word) {
+            return self
+                .lookup(inner)
+                .map(|value| value.value.to_string())
+                .map_err(|(message, help)| Problem::new(span, message, help));
+        }
+        let value = self.quantity(&Node::text(span, inner))?;
+        Ok(value.value.to_string())
+    }
+}
+
+/// Whether a character can be in a name that follows `$` without braces.
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
 }
 
 /// Checks a name that the file gives to a parameter, a file, a task and so on.

@@ -385,8 +385,9 @@ impl<'a> Scope<'a> {
 
     /// Order of visits.
     pub(crate) fn order(&self, node: &Node) -> Result<Order> {
-        const WORDS: [(&str, Order); 6] = [
+        const WORDS: [(&str, Order); 7] = [
             ("seq", Order::Seq),
+            ("onward", Order::Onward),
             ("reverse", Order::Reverse),
             ("random", Order::Random),
             ("zipf(0.99)", Order::Zipf(990)),

@@ -1,6 +1,6 @@
 //! Statements on time, tasks and the run itself.
 
-use crate::workload::{Cmp, Condition, Op, Start, Times};
+use crate::workload::{Cmp, Condition, Op, Start, Stmt, Times};
 
 use super::super::error::{Problem, Result};
 use super::super::exact::{Quantity, Unit};
@@ -21,6 +21,9 @@ const COMPARISONS: [(&str, Cmp); 5] = [
     ("<", Cmp::Lt),
     (">", Cmp::Gt),
 ];
+
+/// Threads that one statement can start.
+const PARALLEL_MAX: u32 = 4096;
 
 impl Body<'_, '_> {
     fn task_index(&self, node: &Node) -> Result<usize> {
@@ -152,16 +155,11 @@ impl Body<'_, '_> {
                 "an indexed loop is written out round by round: give `repeat` a count",
             ));
         };
-        let name = self.scope.text(index)?;
-        self.scope.new_name(&name, index.span)?;
+        let name = self.new_index(index)?;
         let mut statements = Vec::new();
         for round in 0..rounds {
-            let mut scope = self.scope.clone();
-            scope
-                .lets
-                .push((name.clone(), Quantity::whole(round, Unit::NUMBER)));
             let before = self.shared.problems.raised();
-            statements.extend(self.statements_in(&scope, body)?);
+            statements.extend(self.numbered(&name, round, body)?);
             // Other rounds have the same statements, and mostly the same mistakes.
             if self.shared.problems.raised() > before {
                 break;
@@ -248,30 +246,76 @@ impl Body<'_, '_> {
         })
     }
 
-    pub(super) fn parallel(&mut self, subject: &Node) -> Result<Op> {
-        let nodes = subject.elements("lists of statements")?;
-        if nodes.is_empty() {
-            return Err(Problem::new(
-                subject.span,
-                "expected at least one body, found an empty list",
-                "write { parallel = [ [ … ], [ … ] ] }",
-            ));
-        }
+    /// Threads of the task: one for each body of a list, or a number of them with the same body.
+    pub(super) fn parallel(&mut self, subject: &Node, fields: &Fields<'_, '_>) -> Result<Op> {
+        let alike = fields.node("do");
+        let index = fields.node("index");
+        let name = index.map(|index| self.new_index(index)).transpose()?;
+        let threads = match alike {
+            Some(body) => {
+                let threads = self.scope.some_up_to(subject, PARALLEL_MAX)?;
+                vec![body; threads as usize]
+            }
+            None => Self::bodies(subject, fields)?,
+        };
         let before = self.flow.save();
         let around = std::mem::replace(&mut self.parallel, true);
-        let (mut bodies, mut ends) = (Vec::with_capacity(nodes.len()), Vec::new());
+        let (mut bodies, mut ends) = (Vec::with_capacity(threads.len()), Vec::new());
         let mut result = Ok(());
-        for node in nodes {
+        for (number, node) in threads.into_iter().enumerate() {
             self.flow.restore(before.clone());
-            match self.statements(node) {
+            let raised = self.shared.problems.raised();
+            let body = match &name {
+                Some(name) => self.numbered(name, number as u64, node),
+                None => self.statements(node),
+            };
+            match body {
                 Ok(body) => bodies.push(body),
                 Err(problem) => result = Err(problem),
             }
             ends.push(self.flow.save());
+            // Threads that are alike have the same mistakes.
+            if alike.is_some() && (result.is_err() || self.shared.problems.raised() > raised) {
+                break;
+            }
         }
         self.flow.join(before, ends);
         self.parallel = around;
         result.map(|()| Op::Parallel { bodies })
+    }
+
+    /// The bodies of threads that are not alike.
+    fn bodies<'n>(subject: &'n Node, fields: &Fields<'_, '_>) -> Result<Vec<&'n Node>> {
+        const HELP: &str =
+            "write { parallel = [ [ … ], [ … ] ] }, or { parallel = 4, index = \"i\", do = [ … ] }";
+        if let Some(index) = fields.node("index") {
+            return Err(Problem::new(index.span, "found `index` without `do`", HELP));
+        }
+        let Value::Array(nodes) = &subject.value else {
+            let message = format!("expected lists of statements, found {}", subject.describe());
+            return Err(Problem::new(subject.span, message, HELP));
+        };
+        if nodes.is_empty() {
+            let message = "expected at least one body, found an empty list";
+            return Err(Problem::new(subject.span, message, HELP));
+        }
+        Ok(nodes.iter().collect())
+    }
+
+    /// The name that a statement gives to the number of its round or thread.
+    fn new_index(&self, index: &Node) -> Result<String> {
+        let name = self.scope.text(index)?;
+        self.scope.new_name(&name, index.span)?;
+        Ok(name)
+    }
+
+    /// The statements of a body in which a name stands for a number.
+    fn numbered(&mut self, name: &str, number: u64, body: &Node) -> Result<Vec<Stmt>> {
+        let mut scope = self.scope.clone();
+        scope
+            .lets
+            .push((name.to_owned(), Quantity::whole(number, Unit::NUMBER)));
+        self.statements_in(&scope, body)
     }
 
     pub(super) fn phase(&mut self, subject: &Node) -> Result<Op> {
