@@ -264,7 +264,9 @@ async fn run_stmt(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> {
         }
         Op::Burn(duration) => {
             let time = duration.draw(&mut context.stream);
+            sys.world().sched.set_burning(true);
             sys.charge(Mode::User, time).await;
+            sys.world().sched.set_burning(false);
         }
         Op::Barrier(index) => barrier::wait(&sys, *index).await,
         Op::StopSelf => {

@@ -90,6 +90,8 @@ pub(crate) struct Task {
     mm: Option<u32>,
     /// It resolves a fault in a region whose references count (`in_lru_fault`).
     in_lru_fault: bool,
+    /// It is in a loop that uses no memory.
+    burning: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,6 +165,8 @@ pub(crate) struct Sched {
     nodes: usize,
     /// CPUs that memory serves at full speed.
     memory_streams: u32,
+    /// Tasks in a loop that uses no memory.
+    burning: u32,
     switch: SwitchCosts,
     last_on_cpu: Vec<Option<TaskId>>,
     /// Whose memory each CPU sees (`cpu_tlbstate.loaded_mm`): kernel threads leave it as it is.
@@ -170,6 +174,7 @@ pub(crate) struct Sched {
 }
 
 mod children;
+mod memory;
 mod nodes;
 mod switch;
 mod touching;
@@ -194,26 +199,10 @@ impl Sched {
             live: 0,
             nodes: 1,
             memory_streams: CPUS_MAX,
+            burning: 0,
             switch,
             last_on_cpu: vec![None; cpus as usize],
             mm_on_cpu: vec![None; cpus as usize],
-        }
-    }
-
-    /// On a machine whose memory serves so many CPUs at full speed.
-    pub(crate) fn with_memory_streams(self, memory_streams: u32) -> Sched {
-        Sched {
-            memory_streams,
-            ..self
-        }
-    }
-
-    /// What takes `ns` of a CPU that has memory for itself: more busy CPUs than memory serves at full speed share it.
-    #[inline]
-    pub(crate) fn memory_time(&self, ns: Nanos) -> Nanos {
-        match self.fair.busy() {
-            busy if busy <= self.memory_streams => ns,
-            busy => ns * Nanos::from(busy) / Nanos::from(self.memory_streams),
         }
     }
 
@@ -296,6 +285,7 @@ impl Sched {
             timed_out: false,
             mm: None,
             in_lru_fault: false,
+            burning: false,
         });
         self.live += u32::from(!kthread);
         self.fair.add(weight);
@@ -305,6 +295,7 @@ impl Sched {
 
     /// The current task's body returned.
     pub(crate) fn end_current(&mut self) {
+        self.set_burning(false);
         let id = self.current;
         let now = self.now;
         let task = &mut self.tasks[id.index()];
