@@ -51,13 +51,13 @@ impl DirtyState {
         }
     }
 
-    /// A writer pauses.
-    pub(super) fn pause(&mut self, event: &Event, length_ns: u64) {
-        let (begin, end) = (event.time_ns, event.time_ns.saturating_add(length_ns));
-        let (first, last) = self.paused.unwrap_or((begin, end));
-        self.paused = Some((first.min(begin), last.max(end)));
+    /// A writer pauses for that time.
+    pub(super) fn pause(&mut self, event: &Event, time: std::ops::Range<u64>) {
+        let (first, last) = self.paused.unwrap_or((time.start, time.end));
+        self.paused = Some((first.min(time.start), last.max(time.end)));
         if self.is_share(event) {
-            self.share_ns = self.share_ns.saturating_add(length_ns);
+            let length = time.end.saturating_sub(time.start);
+            self.share_ns = self.share_ns.saturating_add(length);
         }
     }
 
@@ -91,7 +91,7 @@ mod tests {
         }
         let before = state.share_ns;
         state.look(&event);
-        state.pause(&event, 8);
+        state.pause(&event, 0..8);
         state.share_ns - before
     }
 

@@ -196,14 +196,20 @@ impl WhyReport {
         }
     }
 
-    /// A wait is over.
-    fn note(&mut self, mut wait: Wait) {
+    /// What of a wait lies within the window of time.
+    fn cut(&self, mut wait: Wait) -> Option<Wait> {
         let length = wait.length_ns();
         wait.begin_ns = wait.begin_ns.max(self.options.from_ns.unwrap_or(0));
         wait.end_ns = wait.end_ns.min(self.options.to_ns.unwrap_or(u64::MAX));
-        if wait.end_ns < wait.begin_ns || length > 0 && wait.length_ns() == 0 {
+        let outside = wait.end_ns < wait.begin_ns || length > 0 && wait.length_ns() == 0;
+        (!outside).then_some(wait)
+    }
+
+    /// A wait is over.
+    fn note(&mut self, wait: Wait) {
+        let Some(mut wait) = self.cut(wait) else {
             return;
-        }
+        };
         wait.inside.fit(wait.length_ns());
         wait.kswapd_ns = wait.kswapd_ns.min(wait.length_ns());
         let (limit, request) = (wait.limit as usize, wait.request as usize);
@@ -303,8 +309,10 @@ impl WhyReport {
         let mut wait = begun(at.1, event.time_ns, Limit::Dirty, 0, None);
         wait.request = Request::FileWrite;
         wait.end_ns = event.time_ns.saturating_add(pause * 1_000_000);
-        self.dirty.pause(event, wait.length_ns());
-        self.note(wait);
+        if let Some(wait) = self.cut(wait) {
+            self.dirty.pause(event, wait.begin_ns..wait.end_ns);
+            self.note(wait);
+        }
     }
 
     /// Kernels before 3.2 tell both ends of a writer's wait.

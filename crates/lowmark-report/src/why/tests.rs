@@ -379,6 +379,26 @@ fn a_window_cuts_waits_and_a_task_leaves_others_out() {
     }
 }
 
+/// Three pauses of 40 ms at a device's share: one before the window, one that reaches 10 ms into it, one within.
+#[test]
+fn a_window_cuts_what_is_told_of_pauses() {
+    let pause = "balance_dirty_pages: bdi 8:0: limit=4000 setpoint=800 dirty=700 bdi_setpoint=50 bdi_dirty=60 \
+                 dirty_ratelimit=1 task_ratelimit=1 dirtied=1 dirtied_pause=32 paused=0 pause=40 period=40 think=0";
+    let text = lines(&[
+        ("dd-1", 0, pause),
+        ("dd-1", 100, pause),
+        ("dd-1", 200, pause),
+    ]);
+    let options = WhyOptions {
+        from_ns: Some(100_130 * MS),
+        to_ns: Some(100_300 * MS),
+        ..WhyOptions::default()
+    };
+    let answer = answer_with(&text, options, &Surroundings::default());
+    assert_eq!(answer.account.traced_ns, 50 * MS);
+    assert_eq!(time(&answer, "D3"), 50 * MS);
+}
+
 #[test]
 fn faults_need_their_version_and_their_pattern() {
     let dirty = "balance_dirty_pages: bdi 254:0: limit=4000 setpoint=800 dirty=18446744073709551614 wb_setpoint=50 wb_dirty=1 \
