@@ -381,8 +381,8 @@ fn filesets_and_barriers() {
         (set.directories, set.files, set.size),
         (16, 31, SizeDist::Fixed(80 << 20))
     );
-    // create 1, worker 8, rw 8 * 16, du 2, burn floor(8/5) = 1
-    assert_eq!(scenario.workload.barriers[0].parties, 140);
+    // create 1, worker 8, du 2, burn floor(8/5) = 1
+    assert_eq!(scenario.workload.barriers[0].parties, 12);
     assert_eq!(scenario.workload.end, End::After(10_800_000_000_000));
     let postmark = &workload("postmark.toml", &Overrides::default())[0].workload;
     assert_eq!(
