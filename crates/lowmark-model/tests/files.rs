@@ -68,6 +68,22 @@ run = [{ read = "f", block = "64K", passes = 5 }]
     assert_eq!(recording.state["nr_active_file"], 2048);
 }
 
+/// A read of 2 MiB, 512 pages, by hand. Up to 4.9 windows have 32 pages: the first two come together, and the mark of each
+/// brings the next one, so that the last page wanted brings 32 more than are wanted. From 4.10 on a window has up to 320, as
+/// many as a request; to 4.17 two of these at once, later one, whose mark brings another; then a mark 192 pages before the end
+/// of the read brings 192 more.
+#[test]
+fn a_long_read_goes_as_far_as_requests_do() {
+    let body = "[file.f]\nsize = \"16M\"\n\
+                [task.main]\nrun = [{ read = \"f\", block = \"2M\", count = 1 }]\n";
+    let kernels = "\"v4.9\", \"v4.10\", \"v4.17\", \"v4.18\", \"v6.1\"";
+    let kib = scenarios_on("64M", kernels, body)
+        .iter()
+        .map(|scenario| record(scenario, true).counters["pgpgin"])
+        .collect::<Vec<_>>();
+    assert_eq!(kib, [544, 832, 832, 832, 832].map(|pages| 4 * pages));
+}
+
 #[test]
 fn a_file_larger_than_memory_is_read_anew_each_time() {
     let recording = one(r#"

@@ -188,7 +188,7 @@ fn dirty_pages_are_counted(world: &World) {
     );
 }
 
-/// What a journal holds of a block device is in memory, and nobody writes it to its place meanwhile.
+/// Blocks of a device that a transaction holds are in memory, and flushers do not write them to their places meanwhile.
 fn held_blocks_are_in_memory(world: &World) {
     let mm = &world.mm;
     for inode in &mm.inodes {

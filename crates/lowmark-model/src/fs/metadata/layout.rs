@@ -1,4 +1,4 @@
-//! Where ext3 and ext4 keep what they know of themselves, as mke2fs(8) lays it out: superblock and group descriptors at the
+//! Layout of the metadata of ext3 and ext4, as mke2fs(8) makes it: superblock and group descriptors at the
 //! beginning, bitmaps and inode tables in each group or, on ext4, those of sixteen groups together (`flex_bg`), and the
 //! journal in the middle.
 //!
@@ -149,7 +149,7 @@ impl Layout {
         runs
     }
 
-    /// What is not free for files: (start, length) in pages of the device, ascending.
+    /// Blocks that metadata and the journal take, so that files cannot have them: (start, length) in pages of the device, ascending.
     pub(crate) fn taken(&self) -> Vec<(u64, u64)> {
         let mut taken = vec![(self.pages.start, 1 + self.descriptors())];
         let mut groups = self.groups();

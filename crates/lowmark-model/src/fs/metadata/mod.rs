@@ -1,14 +1,14 @@
 //! What ext3 and ext4 keep on the device besides data: inode tables, directories, bitmaps and descriptors of groups. The page
-//! cache of the block device has them, where reclaim meets them among the pages of files, and a journal that holds on to
-//! what it has yet to write.
+//! cache of the block device has them, where reclaim meets them among the pages of files, and a journal keeps blocks
+//! in memory until it has written them.
 //!
 //! 1. A name that is looked up and is not in memory is read from its directory, a file's inode from the table of its group;
 //!    ext4 reads 32 blocks of a table together (`inode_readahead_blks`).
 //! 2. What an operation changes belongs to the running transaction of the journal ([`jbd`](super::jbd)): inode and directory
 //!    of a file that is made or removed, bitmaps and descriptors of groups, the inode of a file that is written to, or that is
 //!    read for the first time since (`relatime`).
-//! 3. Code that cannot sleep notes what it changes ([`Metadata::owe`]), and the task that runs it reads these blocks and tells
-//!    the journal of them when it can ([`pay`]).
+//! 3. Code that cannot sleep notes its changes ([`Metadata::owe`]), and the task that runs that code reads the changed blocks and
+//!    tells the journal of them when the task can sleep ([`pay`]).
 //!
 //! Simplified: a directory is made with the first of its files; each of its blocks takes 100 names, whose leaves are found by
 //! a hash from the second block on; a directory that leads to it has no entry for it; files have no blocks with the places
@@ -57,7 +57,7 @@ pub(crate) struct Place {
     pub(crate) unread: bool,
 }
 
-/// What is known of the inodes of a group.
+/// Which inodes of a group are in use.
 #[derive(Debug)]
 struct InodeGroup {
     /// Inodes below this number have been used.
@@ -95,7 +95,7 @@ pub(crate) struct Metadata {
     groups: BTreeMap<u64, InodeGroup>,
     /// Directories that have had a file.
     directories: BTreeMap<Folder, Directory>,
-    /// What has changed and no transaction has yet.
+    /// Changes that no transaction has yet.
     owed: Vec<Change>,
     /// Blocks of a table that are read together.
     readahead: Block,
@@ -151,7 +151,8 @@ impl Metadata {
         }
     }
 
-    /// The same, and what that changes. A block of which no other inode is in use need not be read.
+    /// Takes an inode as [`Self::new_inode`] does, and notes the blocks that this changes. A block of the table in which no other
+    /// inode is in use need not be read.
     fn add_inode(&mut self, group: u64) -> u64 {
         let (ino, first) = self.new_inode(group);
         self.note_inode_bitmap(ino);

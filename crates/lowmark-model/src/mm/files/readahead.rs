@@ -390,7 +390,7 @@ impl World {
         self.block.ra_pages(self.mm.inodes[inode].device)
     }
 
-    /// Pages of a file that are read at once at most for a read that wants so many (`ractl_max_pages`).
+    /// The longest window, in pages, for a read(2) that still wants `wanted` pages of a file (`ractl_max_pages`).
     fn read_pages_at_once(&self, inode: InodeId, wanted: u32) -> u32 {
         let ahead = self.ra_pages(inode);
         match self.mm.kernel.mechanisms.files.long_reads {

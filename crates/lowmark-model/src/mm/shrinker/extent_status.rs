@@ -2,7 +2,7 @@
 //!
 //! 1. When a page of a file is read, or gets its place, ext4 remembers the extents of the file, each in an object. When
 //!    that is asked for again they are marked.
-//! 2. A shrinker goes round through the files that have such: extents that are marked lose the mark, the others are
+//! 2. The shrinker visits files with remembered extents in turn: it takes the mark from marked extents, and the others are
 //!    forgotten (edaa53cac8fd, dd4759255188, 2be12de98a1c, 3.19). It knows no nodes and no memory cgroups.
 //! 3. They go with the inode, and with what is cut off the file.
 //!
@@ -70,7 +70,7 @@ impl Mm {
             && self.shrinkers.inode_cache(file.fs) == Cache::Ext4Inode
     }
 
-    /// `ext4_es_remove_extent`: no more extents of a file are remembered than so many.
+    /// `ext4_es_remove_extent`: ext4 forgets extents of a file until `left` remain.
     pub(crate) fn forget_extents(&mut self, inode: InodeId, left: usize) {
         let file = &mut self.inodes[inode];
         let status = &mut file.status;
@@ -94,7 +94,7 @@ impl Mm {
         self.shrinkers.extents[fs].extents
     }
 
-    /// `ext4_es_scan`: so many extents, file after file, each of which comes last then.
+    /// `ext4_es_scan`: the shrinker looks at `nr` extents, file after file; a file that was visited goes to the end of the list.
     pub(super) fn scan_extents(&mut self, fs: usize, nr: u64) -> Scanned {
         let end = self.shrinkers.extents[fs].files.end();
         let mut scanned = Scanned::default();
@@ -129,7 +129,7 @@ mod tests {
     use lowmark_spec::Machine;
     use lowmark_spec::machine::{Atime, Device, FileSystem, FsKind, INODE_RATIO};
 
-    /// A world with files of ext4 in memory that have so many extents.
+    /// A world with files of ext4 in memory; `files` are the extents of each.
     fn world(files: &[u32]) -> World {
         let mut machine = Machine::small(64 << 20, 0);
         machine.devices = vec![Device::ssd("sda", 1 << 30)];
