@@ -1,14 +1,14 @@
 #!/bin/sh
-# Installs what guests need beside lowmark itself: QEMU for x86-64.
+# Installs what guests need beside lowmark itself: QEMU for x86-64, and mkfs.xfs (xfsprogs) for machines with XFS.
 #
 #   bin/install-guest-tools.sh            apt-get install if root, else --private
 #   bin/install-guest-tools.sh --private  unpacked into the cache, the machine stays as it is
 #
-# 1. If qemu-system-x86_64 is there already, in the PATH or in the cache, nothing is done.
+# 1. What is there already, in the PATH or QEMU in the cache, is not installed.
 # 2. As root: apt-get install.
 # 3. Otherwise the packages that an installation would add are downloaded with apt-get and unpacked with
 #    dpkg -x below ${XDG_CACHE_HOME:-~/.cache}/lowmark/qemu. A small script there, found by lowmark, starts
-#    QEMU with its libraries and firmware.
+#    QEMU with its libraries and firmware. mkfs.xfs is not unpacked: without it guests have ext4 in place of XFS.
 #
 # Kernels come with `lowmark kernels fetch`; mke2fs (e2fsprogs) is on every Debian.
 set -eu
@@ -29,6 +29,21 @@ for argument; do
         *) fail "unknown argument $argument; there is --private" ;;
     esac
 done
+
+# mkfs.xfs, which can be done without.
+install_xfs() {
+    if PATH=$PATH:/usr/sbin:/sbin command -v mkfs.xfs > /dev/null; then
+        return
+    fi
+    if [ "$private" = yes ] || [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
+        say "no mkfs.xfs here: install xfsprogs, or guests have ext4 in place of XFS"
+        return
+    fi
+    apt-get update
+    DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends xfsprogs ||
+        say "xfsprogs cannot be installed: guests have ext4 in place of XFS"
+}
+install_xfs
 
 if [ "$private" = no ] && command -v "$program" > /dev/null; then
     say "$(command -v "$program") is there"

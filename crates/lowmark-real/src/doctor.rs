@@ -35,7 +35,7 @@ fn check(name: &'static str, state: State, detail: impl Into<String>) -> Check {
 
 /// Looks at everything that guests need. Nothing is started but `qemu --version`.
 pub fn guests() -> Vec<Check> {
-    vec![qemu(), runner(), kernels(), kvm(), mke2fs()]
+    vec![qemu(), runner(), kernels(), kvm(), mke2fs(), mkfs_xfs()]
 }
 
 fn qemu() -> Check {
@@ -120,6 +120,18 @@ fn mke2fs() -> Check {
                 problem: "no mke2fs here; install e2fsprogs to run workloads with files".into(),
             };
             check(NAME, State::Lacking, problem.to_string())
+        }
+    }
+}
+
+fn mkfs_xfs() -> Check {
+    const NAME: &str = "mkfs.xfs";
+    match guest::mkfs_xfs() {
+        Some(path) => check(NAME, State::Good, path.display().to_string()),
+        None => {
+            let detail =
+                "no mkfs.xfs here; install xfsprogs, or machines with XFS have ext4 in guests";
+            check(NAME, State::Lacking, detail)
         }
     }
 }

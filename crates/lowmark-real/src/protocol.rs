@@ -74,6 +74,8 @@ pub struct Mount {
     pub point: PathBuf,
     /// Serial number of the disk; none for tmpfs.
     pub serial: Option<String>,
+    /// Its type, as mount(2) takes it.
+    pub kind: String,
     /// What its device may have of the dirty pages: files under `/sys/block/*/bdi`.
     pub bdi: Vec<Setting>,
     /// It is mounted with `noatime`.

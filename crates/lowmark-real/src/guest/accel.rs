@@ -96,7 +96,7 @@ fn probe(qemu: &Path, options: &GuestOptions) -> Result<bool, GuestError> {
         Some(path) => modules::index(path).map_err(|error| GuestError::io(path, error))?,
         None => modules::Index::new(),
     };
-    let modules = modules::needed(&index).map_err(failed)?;
+    let modules = modules::needed(&index, &[]).map_err(failed)?;
     let job = Job {
         modules: modules
             .iter()

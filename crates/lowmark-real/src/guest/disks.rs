@@ -1,14 +1,23 @@
 //! A guest's disks: sparse files, with the header of a swap area or with a file system.
 
-use super::GuestError;
+use super::{GuestError, modules};
 use crate::protocol::{Mount, Setting, SwapDisk};
 use lowmark_spec::Scenario;
-use lowmark_spec::machine::{Atime, Device, Elevator, FsKind, PAGE_SIZE};
+use lowmark_spec::machine::{Atime, Device, Elevator, FileSystem, FsKind, PAGE_SIZE};
 use lowmark_spec::workload::SizeDist;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The type that guests have unless a machine has XFS and a guest can have it.
+const EXT4: &str = "ext4";
+
+/// What makes XFS, or why there is none.
+pub(super) type Xfs = Result<PathBuf, String>;
+
+/// Least size of a file system that mkfs.xfs makes, and some more.
+const XFS_MIN: u64 = 320 << 20;
 
 /// Room on a file system beside the files of the workload: journal, inodes, what the workload appends.
 const SLACK: u64 = 256 << 20;
@@ -87,6 +96,7 @@ fn files_bytes(scenario: &Scenario) -> u64 {
 pub(super) fn make(
     scenario: &Scenario,
     bandwidth: Bandwidth,
+    xfs: &Xfs,
     directory: &Path,
 ) -> Result<Disks, GuestError> {
     let machine = &scenario.machine;
@@ -112,50 +122,72 @@ pub(super) fn make(
             elevator: names(device.elevator),
         });
     }
-    if !scenario.workload.has_files() {
-        return Ok(made);
-    }
-    for (at, file_system) in machine.filesystems.iter().enumerate() {
-        let device = file_system
-            .device
-            .filter(|_| file_system.kind != FsKind::Tmpfs);
-        let mut serial = None;
-        if let Some(device) = device.map(|device| &machine.devices[device]) {
+    if scenario.workload.has_files() {
+        let file_systems = machine.filesystems.iter().enumerate();
+        for (at, file_system) in file_systems {
             let name = format!("data{at}");
-            let path = directory.join(&name);
-            let size = files_bytes(scenario).saturating_mul(5) / 4;
-            let size = size.saturating_add(SLACK).max(device.size.min(8 << 30));
-            make_ext4(&path, size, file_system.inode_ratio)?;
-            let other = match file_system.kind {
-                FsKind::Xfs => Some("xfs"),
-                FsKind::Ext3 => Some("ext3"),
-                FsKind::Ext4 | FsKind::Tmpfs => None,
-            };
-            if let Some(other) = other {
-                made.notes.push(format!(
-                    "file system {}: ext4 in place of {other}",
-                    file_system.name
-                ));
-            }
-            made.disks.push(Disk {
-                path,
-                serial: name.clone(),
-                device: device.name.clone(),
-                bandwidth: bandwidth.of(device),
-            });
-            serial = Some(name);
+            make_mount(
+                &mut made,
+                scenario,
+                (bandwidth, xfs),
+                file_system,
+                &directory.join(name),
+            )?;
         }
-        made.mounts.push(Mount {
-            name: file_system.name.clone(),
-            point: Path::new("/fs").join(&file_system.name),
-            serial,
-            noatime: file_system.atime == Atime::Noatime,
-            bdi: device.map_or_else(Vec::new, |device| shares(&machine.devices[device])),
-            elevator: device
-                .map_or_else(Vec::new, |device| names(machine.devices[device].elevator)),
-        });
     }
     Ok(made)
+}
+
+/// A file system on a disk of its own, in this file, unless it is in memory.
+fn make_mount(
+    made: &mut Disks,
+    scenario: &Scenario,
+    (bandwidth, xfs): (Bandwidth, &Xfs),
+    file_system: &FileSystem,
+    path: &Path,
+) -> Result<(), GuestError> {
+    let device = file_system
+        .device
+        .filter(|_| file_system.kind != FsKind::Tmpfs)
+        .map(|device| &scenario.machine.devices[device]);
+    let (mut serial, mut kind) = (None, EXT4);
+    if let Some(device) = device {
+        let size = files_bytes(scenario).saturating_mul(5) / 4;
+        let size = size.saturating_add(SLACK).max(device.size.min(8 << 30));
+        let instead_of = match (file_system.kind, xfs) {
+            (FsKind::Xfs, Ok(program)) => {
+                kind = modules::XFS;
+                make_xfs(program, path, size.max(XFS_MIN))?;
+                None
+            }
+            (FsKind::Xfs, Err(lacking)) => Some(format!("xfs: {lacking}")),
+            (FsKind::Ext3, _) => Some("ext3".into()),
+            (FsKind::Ext4 | FsKind::Tmpfs, _) => None,
+        };
+        if kind == EXT4 {
+            make_ext4(path, size, file_system.inode_ratio)?;
+        }
+        let note = |other| format!("file system {}: ext4 in place of {other}", file_system.name);
+        made.notes.extend(instead_of.map(note));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        made.disks.push(Disk {
+            path: path.to_owned(),
+            serial: name.clone().into_owned(),
+            device: device.name.clone(),
+            bandwidth: bandwidth.of(device),
+        });
+        serial = Some(name.into_owned());
+    }
+    made.mounts.push(Mount {
+        name: file_system.name.clone(),
+        point: Path::new("/fs").join(&file_system.name),
+        serial,
+        kind: kind.into(),
+        noatime: file_system.atime == Atime::Noatime,
+        bdi: device.map_or_else(Vec::new, shares),
+        elevator: device.map_or_else(Vec::new, |device| names(device.elevator)),
+    });
+    Ok(())
 }
 
 /// What kernels call an I/O scheduler (`queue/scheduler`): blk-mq, and request queues before it.
@@ -202,40 +234,66 @@ fn swap_header(size: u64) -> Vec<u8> {
     page
 }
 
-/// mke2fs, which is in /sbin on systems that keep that out of the PATH.
+/// mke2fs, of e2fsprogs.
 pub(crate) fn mke2fs() -> Option<PathBuf> {
+    find_program("mke2fs")
+}
+
+/// mkfs.xfs, of xfsprogs.
+pub(crate) fn mkfs_xfs() -> Option<PathBuf> {
+    find_program("mkfs.xfs")
+}
+
+/// A program in the PATH or where those of the system administrator are.
+fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
     directories
-        .map(|directory| directory.join("mke2fs"))
+        .map(|directory| directory.join(name))
         .find(|program| program.is_file())
 }
 
 /// An empty ext4 in a sparse file. Nothing is left to be done by the guest's `ext4lazyinit`, whose writes
 /// would be seen.
 fn make_ext4(path: &Path, size: u64, inode_ratio: u64) -> Result<(), GuestError> {
-    let failed = |problem: String| GuestError::NoFileSystem { problem };
-    let program = mke2fs().ok_or_else(|| failed("no mke2fs here; install e2fsprogs".into()))?;
-    File::create(path)
-        .and_then(|file| file.set_len(size))
-        .map_err(|error| GuestError::io(path, error))?;
-    let output = Command::new(program)
-        .args([
-            "-q", "-F", "-t", "ext4", "-b", "4096", "-J", "size=32", "-i",
-        ])
+    let program = mke2fs().ok_or_else(|| GuestError::NoFileSystem {
+        problem: "no mke2fs here; install e2fsprogs".into(),
+    })?;
+    let mut command = Command::new(program);
+    command
+        .args(["-q", "-F", "-t", EXT4, "-b", "4096", "-J", "size=32", "-i"])
         .arg(inode_ratio.to_string())
         .args([
             "-E",
             "lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0",
-        ])
+        ]);
+    make_file_system(command, path, size)
+}
+
+/// An empty XFS in a sparse file, as mkfs.xfs makes it by default.
+fn make_xfs(program: &Path, path: &Path, size: u64) -> Result<(), GuestError> {
+    let mut command = Command::new(program);
+    command.args(["-q", "-f"]);
+    make_file_system(command, path, size)
+}
+
+/// Makes a sparse file, and runs a program that makes a file system in it.
+fn make_file_system(mut command: Command, path: &Path, size: u64) -> Result<(), GuestError> {
+    let failed = |problem: String| GuestError::NoFileSystem { problem };
+    let name = Path::new(command.get_program()).file_name();
+    let name = name.unwrap_or_default().to_string_lossy().into_owned();
+    File::create(path)
+        .and_then(|file| file.set_len(size))
+        .map_err(|error| GuestError::io(path, error))?;
+    let output = command
         .arg(path)
         .output()
-        .map_err(|error| failed(format!("cannot start mke2fs: {error}")))?;
+        .map_err(|error| failed(format!("cannot start {name}: {error}")))?;
     if output.status.success() {
         Ok(())
     } else {
         Err(failed(format!(
-            "mke2fs: {}",
+            "{name}: {}",
             String::from_utf8_lossy(&output.stderr).trim()
         )))
     }

@@ -124,23 +124,31 @@ impl KernelImage {
     /// The drivers that this kernel lacks, as far as its configuration says: neither built in nor there
     /// as a module.
     pub(super) fn missing_drivers(&self, modules: &modules::Index) -> Vec<&'static str> {
-        let Some(config) = self
-            .config
-            .as_ref()
-            .and_then(|path| fs::read_to_string(path).ok())
-        else {
-            return Vec::new();
-        };
         let drivers = [
             ("CONFIG_VIRTIO_PCI", "virtio_pci"),
             ("CONFIG_VIRTIO_BLK", "virtio_blk"),
             ("CONFIG_VIRTIO_CONSOLE", "virtio_console"),
         ];
-        let missing = drivers.into_iter().filter(|(option, module)| {
-            let built_in = config.lines().any(|line| line == format!("{option}=y"));
-            !built_in && !modules.contains_key(*module)
-        });
+        let missing = drivers
+            .into_iter()
+            .filter(|(option, module)| self.has(option, module, modules) == Some(false));
         missing.map(|(_, module)| module).collect()
+    }
+
+    /// Whether this kernel has an option, built in or as a module that is there; none if its configuration is not there to tell.
+    pub(super) fn has(&self, option: &str, module: &str, modules: &modules::Index) -> Option<bool> {
+        if modules.contains_key(module) {
+            return Some(true);
+        }
+        let config = fs::read_to_string(self.config.as_ref()?).ok()?;
+        Some(config.lines().any(|line| line == format!("{option}=y")))
+    }
+
+    /// Whether it has all that guests may need of Debian's kernels.
+    fn is_complete(&self) -> bool {
+        let index = self.modules.as_deref().map(modules::index);
+        let index = index.and_then(Result::ok).unwrap_or_default();
+        self.has("CONFIG_XFS_FS", modules::XFS, &index) != Some(false)
     }
 }
 
@@ -174,14 +182,27 @@ fn banner(head: &[u8]) -> Option<String> {
     Some(text.into_owned())
 }
 
-/// Fetches Debian's kernel of a version (`6.18`, or `6.18.15`) into the cache; what is there already is
-/// kept.
+/// Fetches Debian's kernel of a version (`6.18`, or `6.18.15`) into the cache. One that is there already is kept, unless it
+/// lacks a module that guests may need and another can be had.
 ///
 /// # Errors
 ///
 /// [`GuestError::Fetch`] says which step failed and what the program said.
 pub fn fetch(version: &str) -> Result<KernelImage, GuestError> {
     let version = version.strip_prefix('v').unwrap_or(version);
+    let cached = directory().join(version).join("vmlinuz");
+    if !cached.is_file() {
+        return download(version);
+    }
+    let image = KernelImage::open(&cached)?;
+    if image.is_complete() {
+        return Ok(image);
+    }
+    download(version).or(Ok(image))
+}
+
+/// Fetches Debian's kernel of a version into the cache, in place of one that may be there.
+fn download(version: &str) -> Result<KernelImage, GuestError> {
     let failed = |problem: String| GuestError::Fetch {
         version: version.to_owned(),
         problem,
@@ -191,9 +212,6 @@ pub fn fetch(version: &str) -> Result<KernelImage, GuestError> {
         return Err(failed("expected a version such as 6.18".into()));
     }
     let target = directory().join(version);
-    if target.join("vmlinuz").is_file() {
-        return KernelImage::open(&target.join("vmlinuz"));
-    }
     if !Path::new(KEYRING).is_file() {
         return Err(failed(format!(
             "no {KEYRING}; install debian-archive-keyring"
@@ -247,12 +265,15 @@ fn keep(unpacked: &Path, target: &Path, work: &Path) -> io::Result<()> {
         unpacked.join("usr/lib/modules"),
     ];
     if let Some(lib) = lib.into_iter().find(|lib| lib.is_dir()) {
-        for module in modules::needed(&modules::index(&lib)?)? {
+        for module in modules::needed(&modules::index(&lib)?, &[modules::XFS])? {
             fs::write(
                 entry.join("modules").join(format!("{}.ko", module.name)),
                 module.image,
             )?;
         }
+    }
+    if target.is_dir() {
+        fs::remove_dir_all(target)?;
     }
     fs::rename(entry, target)
 }

@@ -32,7 +32,7 @@ pub use kernels::KernelImage;
 pub use qemu::{Accel, find as find_qemu};
 
 pub(crate) use accel::kvm_known;
-pub(crate) use disks::mke2fs;
+pub(crate) use disks::{mke2fs, mkfs_xfs};
 pub(crate) use runner_files::find as find_runner;
 
 use crate::protocol::{JOB_FILE, Job, MODULES_DIRECTORY, Mount, Setting, SwapDisk};
@@ -169,8 +169,11 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     let scratch = options.scratch.clone().unwrap_or_else(std::env::temp_dir);
     disks::check_room(&scratch, disks::bytes_max(scenario))?;
     let directory = Directory::new(&scratch, "lowmark-guest-")?;
-    let disks = disks::make(scenario, options.bandwidth, directory.path())?;
-    let modules = modules::needed(&index).map_err(|error| {
+    let xfs = xfs(&options.image, &index);
+    let disks = disks::make(scenario, options.bandwidth, &xfs, directory.path())?;
+    let has_xfs = disks.mounts.iter().any(|mount| mount.kind == modules::XFS);
+    let more: &[&str] = if has_xfs { &[modules::XFS] } else { &[] };
+    let modules = modules::needed(&index, more).map_err(|error| {
         GuestError::io(options.image.modules.as_deref().unwrap_or(&scratch), error)
     })?;
     let notes = disks.notes;
@@ -226,6 +229,14 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
         trace_bytes: heard.trace_bytes,
         console: ended.console,
     })
+}
+
+/// What makes XFS for a guest with this kernel, or why it is to have ext4 in its place.
+fn xfs(image: &KernelImage, index: &modules::Index) -> disks::Xfs {
+    if image.has("CONFIG_XFS_FS", modules::XFS, index) == Some(false) {
+        return Err("the kernel has no CONFIG_XFS_FS".into());
+    }
+    mkfs_xfs().ok_or_else(|| "no mkfs.xfs here; install xfsprogs".into())
 }
 
 /// What the guest is to do, with the places of its swap and its file systems.

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// What a guest cannot be without, as modules or built in.
 const NEEDED: [&str; 4] = ["virtio_pci", "virtio_blk", "virtio_console", "ext4"];
 
+/// The module of a file system that guests have only if their machine does.
+pub(super) const XFS: &str = "xfs";
+
 /// The modules of a kernel by name, with hyphens as underscores.
 pub(super) type Index = BTreeMap<String, PathBuf>;
 
@@ -68,8 +71,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(plain)
 }
 
-/// The modules that a guest needs, each after those that it needs itself.
-pub(super) fn needed(index: &Index) -> io::Result<Vec<Module>> {
+/// The modules that a guest needs, and `more` of those that it may have, each after those that it needs itself.
+pub(super) fn needed(index: &Index, more: &[&str]) -> io::Result<Vec<Module>> {
     let load = |name: &str| {
         let Some(path) = index.get(name) else {
             return Ok(None);
@@ -79,7 +82,7 @@ pub(super) fn needed(index: &Index) -> io::Result<Vec<Module>> {
         let depends = elf::depends(&image).unwrap_or_default();
         Ok(Some((image, depends)))
     };
-    in_order(&NEEDED, load)
+    in_order(&[&NEEDED, more].concat(), load)
 }
 
 /// Depth first; a circle, which modpost does not allow, is cut.

@@ -182,7 +182,13 @@ pub(super) fn mount_disks(mounts: &[Mount]) -> io::Result<Vec<String>> {
         } else {
             MountFlags::RELATIME
         };
-        mount_with(&format!("/dev/{name}"), &target, "ext4", "", flags)?;
+        mount_with(
+            &format!("/dev/{name}"),
+            &target,
+            &file_system.kind,
+            "",
+            flags,
+        )?;
         for setting in &file_system.bdi {
             let path = format!("/sys/block/{name}/bdi/{}", setting.name);
             named(&path, fs::write(&path, &setting.value))?;
