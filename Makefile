@@ -29,7 +29,7 @@ test: ## every test of the workspace, the rules of the house included
 lint: ## formatting, clippy, the rules of the house
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
-	$(CARGO) test --package lowmark --test house_rules
+	$(CARGO) test --workspace --test house_rules
 
 bench: ## speed of the model, and beside other simulators where they are installed
 	$(CARGO) bench --package lowmark-model

@@ -67,14 +67,15 @@ else
     set -- workloads/twin/*.toml
 fi
 
-# The short suite takes what the tests have built.
-profile=release
+# The short suite takes what the tests have built, which is the whole workspace: a package by itself has its dependencies with
+# other features.
 directory=release
 if [ "$short" = yes ]; then
-    profile=test
     directory=debug
+    ${CARGO:-cargo} build --quiet --profile test --workspace
+else
+    ${CARGO:-cargo} build --quiet --release --package lowmark
 fi
-${CARGO:-cargo} build --quiet --profile "$profile" --package lowmark
 lowmark=${CARGO_TARGET_DIR:-target}/$directory/lowmark
 if [ -z "$kept" ]; then
     command -v qemu-system-x86_64 > /dev/null || bin/install-guest-tools.sh --private
