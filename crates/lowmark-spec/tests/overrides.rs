@@ -1,6 +1,6 @@
 //! What the command line can change, and what it is told when it cannot.
 
-use lowmark_spec::machine::FsKind;
+use lowmark_spec::machine::{Atime, FileSystem, FsKind};
 use lowmark_spec::workload::{Amount, Op, Touch};
 use lowmark_spec::{
     BuiltIn, Directory, KernelPart, KernelSpec, Library, Objection, Overrides, Scenario, Source,
@@ -510,6 +510,24 @@ fn fields_of_file_systems_are_set() -> Result<(), SpecError> {
         data.kind = FsKind::Ext3;
         assert_eq!(after[0].machine.filesystems, expected, "{key}");
     }
+    // What is not said stays as it is.
+    let guest = TEXT.replace("small-512m-ssd", "guest-256m");
+    let source = Source {
+        name: "test.toml".into(),
+        text: guest,
+    };
+    let changed = Overrides {
+        set: vec![("filesystem.data.kind".into(), "xfs".into())],
+        ..Overrides::default()
+    };
+    let of_guest = |overrides| -> Result<FileSystem, SpecError> {
+        let runs = parse(&source, &BuiltIn, &overrides)?;
+        Ok(runs[0].machine.filesystems[0].clone())
+    };
+    let (mut expected, found) = (of_guest(Overrides::default())?, of_guest(changed)?);
+    assert_eq!(expected.atime, Atime::Noatime);
+    expected.kind = FsKind::Xfs;
+    assert_eq!(found, expected);
     for (key, value, expected) in [
         (
             "filesystem.data.kind",

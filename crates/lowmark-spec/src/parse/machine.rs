@@ -344,23 +344,21 @@ fn filesystems(
         let owner = format!("the file system `{}`", entry.key);
         let keys = keys(&FILE_SYSTEM);
         let fields = Fields::open(&entry.node, entry.key_span, &owner, &keys, scope)?;
-        let mut filesystem = no_filesystem(&entry.key);
-        fields.fill(&FILE_SYSTEM, &mut filesystem, true)?;
+        // What is not said of a file system that the machine has already stays as it is.
+        let mut known = machine.filesystems.iter();
+        let known = known.find(|known| known.name == entry.key).cloned();
+        let new = known.is_none();
+        let mut filesystem = known.unwrap_or_else(|| no_filesystem(&entry.key));
+        fields.fill(&FILE_SYSTEM, &mut filesystem, new)?;
         filesystem.device = if filesystem.kind == FsKind::Tmpfs {
             fields.refuse("device", "but tmpfs lives in memory", "remove `device`")?;
             None
         } else {
             let index =
                 |scope: &Scope<'_>, node: &Node| device::index(scope, node, &machine.devices);
-            // A file system that the machine has already stays on its device.
-            let mut known = machine.filesystems.iter();
-            let known = known.find(|known| known.name == entry.key);
-            match (
-                fields.maybe("device", index)?,
-                known.and_then(|fs| fs.device),
-            ) {
-                (Some(device), _) | (None, Some(device)) => Some(device),
-                (None, None) => return Err(fields.missing("device", "device = \"sda\"")),
+            match fields.maybe("device", index)?.or(filesystem.device) {
+                Some(device) => Some(device),
+                None => return Err(fields.missing("device", "device = \"sda\"")),
             }
         };
         put(&mut machine.filesystems, filesystem, |other| {
