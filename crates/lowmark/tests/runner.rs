@@ -39,6 +39,7 @@ fn run_in(directory: &Path, end: &str, text: &str) -> (Vec<Line>, bool) {
             name: "data".into(),
             point: directory.join("data"),
             serial: None,
+            kind: "tmpfs".into(),
             bdi: Vec::new(),
             elevator: Vec::new(),
         }],

@@ -150,10 +150,11 @@ fn make_mount(
         .device
         .filter(|_| file_system.kind != FsKind::Tmpfs)
         .map(|device| &scenario.machine.devices[device]);
-    let (mut serial, mut kind) = (None, EXT4);
+    let (mut serial, mut kind) = (None, "tmpfs");
     if let Some(device) = device {
         let size = files_bytes(scenario).saturating_mul(5) / 4;
         let size = size.saturating_add(SLACK).max(device.size.min(8 << 30));
+        kind = EXT4;
         let instead_of = match (file_system.kind, xfs) {
             (FsKind::Xfs, Ok(program)) => {
                 kind = modules::XFS;
