@@ -164,10 +164,37 @@ fn started(scenario: &Scenario, options: &Options) -> Result<SysRef, Refusal> {
             let body = Box::pin(fs::jbd::kjournald(sys.clone(), fs));
             sys.world().spawn("kjournald".into(), true, body);
         }
+        start_xfs(&sys);
     }
     task::start(&sys, scenario, &boot);
     sys.world().start_flushing_stats(scenario.phase);
     Ok(sys)
+}
+
+/// Starts the threads of file systems of XFS.
+fn start_xfs(sys: &SysRef) {
+    use fs::xfs::{xfs_log_worker, xfs_reclaim_worker, xfsaild, xlog_cil_push_work};
+    let mounted = sys.world().mounts.with_xfs();
+    for fs in mounted {
+        let threads: [(&str, time::BoxFuture); 4] = [
+            ("xfsaild", Box::pin(xfsaild(sys.clone(), fs))),
+            (
+                "kworker-xfs-cil",
+                Box::pin(xlog_cil_push_work(sys.clone(), fs)),
+            ),
+            (
+                "kworker-xfs-sync",
+                Box::pin(xfs_log_worker(sys.clone(), fs)),
+            ),
+            (
+                "kworker-xfs-reclaim",
+                Box::pin(xfs_reclaim_worker(sys.clone(), fs)),
+            ),
+        ];
+        for (name, body) in threads {
+            sys.world().spawn(name.into(), true, body);
+        }
+    }
 }
 
 /// A small scenario for examples: 20 MiB touched twice in 16 MiB.

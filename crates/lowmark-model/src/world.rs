@@ -152,7 +152,10 @@ impl World {
             None
         });
         let memory = mm.totalram_pages();
-        let metadata = mm.kernel.coverage.metadata;
+        let mounts = Mounts::new(machine, &mm.kernel);
+        for fs in mounts.with_xfs() {
+            mm.keep_evicted(fs);
+        }
         let mut world = World {
             sched: Sched::new(
                 machine.cpus,
@@ -167,7 +170,7 @@ impl World {
             .with_memory_streams(machine.memory_streams),
             mm,
             block,
-            mounts: Mounts::new(machine, mechanisms.files.xfs_ahead, metadata),
+            mounts,
             nfs: Nfs::new(machine, memory),
             dirtying: Dirtying::new(machine.cpus),
             list_locks: ListLocks::default(),

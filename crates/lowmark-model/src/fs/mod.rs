@@ -13,25 +13,30 @@
 //!   all begin in the first. A file has a window of reserved blocks ahead, 8 at first, which doubles as the file grows, to
 //!   1,024 at most (`ext3_alloc_new_reservation`); it is given up when the file is closed.
 //!
-//! What ext3 and ext4 keep besides data is in [`metadata`], and their journals in [`jbd`]. Metadata of XFS has no place of its
-//! own and costs no I/O.
+//! What ext3 and ext4 keep besides data is in [`metadata`], and their journals in [`jbd`]; what XFS keeps is in [`xfs`], with its
+//! log.
 
+mod directory;
 mod extents;
 pub(crate) mod jbd;
 pub(crate) mod metadata;
 mod space;
 mod writepage;
+pub(crate) mod xfs;
 
+pub(crate) use directory::Folder;
 pub(crate) use extents::{Extent, Extents};
 pub(crate) use writepage::Writepage;
 
 use crate::ids::{DeviceId, InodeId};
-use crate::kernel::{WriteFolios, XfsAhead};
+use crate::kernel::{Kernel, WriteFolios, XfsAhead};
+use crate::time::TaskId;
 use jbd::Journal;
 use lowmark_spec::machine::{Atime, Device, FileSystem, FsKind, Machine, PAGE_SIZE};
-use metadata::{Layout, Metadata};
+use metadata::{Layout, Metadata, Place};
 use space::Space;
 use std::ops::Range;
+use xfs::Xfs;
 
 /// Pages of a block group of ext4.
 const EXT4_GROUP: u64 = (128 << 20) / PAGE_SIZE;
@@ -69,38 +74,57 @@ pub(crate) struct Mount {
     xfs_ahead: XfsAhead,
     /// Its pages on the device.
     pages: Range<u64>,
-    /// Where its metadata lies; none if that is left out, or of XFS.
+    /// Where metadata of ext3 and ext4 lies; none if that is left out.
     layout: Option<Layout>,
     /// Reading a file changes its inode.
     pub(crate) atime: Atime,
-    /// Its metadata, once the block device is open.
+    /// Metadata of ext3 and ext4, once the block device is open.
     pub(crate) metadata: Option<Metadata>,
+    /// Metadata of XFS; none if that is left out.
+    xfs: Option<Xfs>,
     /// The journal, if it has one that writes anything.
     pub(crate) journal: Option<Journal>,
 }
 
 /// The mounted file systems of a machine, by their number there; none for those without a device.
 #[derive(Debug, Default)]
-pub(crate) struct Mounts(Vec<Option<Mount>>);
+pub(crate) struct Mounts {
+    all: Vec<Option<Mount>>,
+    /// The task that runs.
+    task: TaskId,
+}
 
 impl Mounts {
-    /// With metadata where file systems have such in the model, or without.
-    pub(crate) fn new(machine: &Machine, xfs_ahead: XfsAhead, metadata: bool) -> Mounts {
+    /// As a kernel mounts them.
+    pub(crate) fn new(machine: &Machine, kernel: &Kernel) -> Mounts {
         let mounts = machine.filesystems.iter();
-        let mount = |spec| Mount::new(machine, spec, xfs_ahead, metadata);
-        Mounts(mounts.map(mount).collect())
+        let mount = |spec| Mount::new(machine, spec, kernel);
+        Mounts {
+            all: mounts.map(mount).collect(),
+            task: TaskId::default(),
+        }
+    }
+
+    /// What is changed from now on this task changes, if there is one.
+    #[inline]
+    pub(crate) fn changed_by(&mut self, task: Option<TaskId>) {
+        self.task = task.unwrap_or(self.task);
     }
 
     /// A file system that files lie on.
     pub(crate) fn get(&mut self, fs: usize) -> &mut Mount {
-        self.0[fs]
+        let mount = self.all[fs]
             .as_mut()
-            .expect("files on a file system without device are refused before the run")
+            .expect("files on a file system without device are refused before the run");
+        if let Some(xfs) = &mut mount.xfs {
+            xfs.changed_by(self.task);
+        }
+        mount
     }
 
     /// The file systems with metadata whose block devices are not open yet.
     pub(crate) fn to_be_opened(&self) -> Vec<usize> {
-        let mounts = self.0.iter().enumerate();
+        let mounts = self.all.iter().enumerate();
         mounts
             .filter(|(_, mount)| mount.as_ref().is_some_and(|fs| fs.layout.is_some()))
             .map(|(fs, _)| fs)
@@ -110,7 +134,7 @@ impl Mounts {
     /// The file systems with a journal that writes anything.
     pub(crate) fn with_journal(&self) -> Vec<usize> {
         let journal = |fs: &Mount| fs.journal.is_some();
-        let mounts = self.0.iter().enumerate();
+        let mounts = self.all.iter().enumerate();
         mounts
             .filter(|(_, mount)| mount.as_ref().is_some_and(journal))
             .map(|(fs, _)| fs)
@@ -119,8 +143,12 @@ impl Mounts {
 
     /// Devices with file systems, each once, in order.
     pub(crate) fn devices(&self) -> Vec<DeviceId> {
-        let mut devices: Vec<DeviceId> =
-            self.0.iter().flatten().map(|mount| mount.device).collect();
+        let mut devices: Vec<DeviceId> = self
+            .all
+            .iter()
+            .flatten()
+            .map(|mount| mount.device)
+            .collect();
         devices.sort_unstable();
         devices.dedup();
         devices
@@ -128,7 +156,7 @@ impl Mounts {
 
     /// Pages waiting for a place, on all of them.
     pub(crate) fn reserved(&self) -> u64 {
-        self.0.iter().flatten().map(|mount| mount.reserved).sum()
+        self.all.iter().flatten().map(|mount| mount.reserved).sum()
     }
 }
 
@@ -143,13 +171,9 @@ fn xfs_groups(device: &Device) -> u64 {
 }
 
 impl Mount {
-    fn new(
-        machine: &Machine,
-        spec: &FileSystem,
-        xfs_ahead: XfsAhead,
-        metadata: bool,
-    ) -> Option<Mount> {
+    fn new(machine: &Machine, spec: &FileSystem, kernel: &Kernel) -> Option<Mount> {
         let device = spec.device?;
+        let metadata = kernel.coverage.metadata;
         let pages = machine.devices[device].size / PAGE_SIZE;
         let group = match spec.kind {
             FsKind::Xfs => pages.div_ceil(xfs_groups(&machine.devices[device])).max(1),
@@ -177,14 +201,21 @@ impl Mount {
         let number = on_device.position(|fs| fs.name == spec.name).unwrap_or(0) as u64;
         let (mut from, last) = (pages * number / count, pages * (number + 1) / count);
         let own = from..last;
+        // A page of the page cache has an offset of 32 bits, and what a server does is not seen here.
+        let metadata =
+            metadata && last <= u64::from(u32::MAX) && machine.devices[device].server.is_none();
         let layout = match spec.kind {
-            // A page of the page cache has an offset of 32 bits.
-            FsKind::Ext3 | FsKind::Ext4 if metadata && last <= u64::from(u32::MAX) => {
+            FsKind::Ext3 | FsKind::Ext4 if metadata => {
                 Some(Layout::new(spec.kind, own.clone(), spec.inode_ratio))
             }
             _ => None,
         };
+        let xfs = (spec.kind == FsKind::Xfs && metadata).then(|| {
+            let rules = kernel.mechanisms.shrinker.xfs_inodes;
+            Xfs::new(own.clone(), group, kernel.version, rules)
+        });
         let of_metadata = layout.iter().flat_map(Layout::taken);
+        let of_metadata = of_metadata.chain(xfs.iter().flat_map(Xfs::taken));
         taken.extend(of_metadata.map(|(start, length)| (start, start + length)));
         taken.sort_unstable();
         let mut free = Vec::new();
@@ -202,11 +233,12 @@ impl Mount {
             device: DeviceId::from(device),
             space: Space::new(&free, pages, group),
             reserved: 0,
-            xfs_ahead,
+            xfs_ahead: kernel.mechanisms.files.xfs_ahead,
             pages: own,
             layout,
             atime: spec.atime,
             metadata: None,
+            xfs,
             journal,
         })
     }
@@ -279,9 +311,7 @@ impl Mount {
         let spare = self.space.free().saturating_sub(self.reserved);
         let want = want.min(u64::from(need) + spare);
         let (start, length) = self.space.allocate(request.goal, want)?;
-        if let Some(metadata) = &mut self.metadata {
-            metadata.note_blocks(start, length);
-        }
+        self.note_blocks(start, length);
         Some(Extent {
             page,
             start,
@@ -325,9 +355,38 @@ impl Mount {
     pub(crate) fn release(&mut self, runs: &[(u64, u64)]) {
         for &(start, length) in runs {
             self.space.release(start, length);
-            if let Some(metadata) = self.metadata.as_mut().filter(|_| length > 0) {
-                metadata.note_blocks(start, length);
+            if length > 0 {
+                self.note_blocks(start, length);
             }
+        }
+    }
+
+    /// Blocks of the device are in use, or are free again.
+    fn note_blocks(&mut self, start: u64, length: u64) {
+        if let Some(metadata) = &mut self.metadata {
+            metadata.note_blocks(start, length);
+        }
+        if let Some(xfs) = &mut self.xfs {
+            xfs.note_blocks(start, length);
+        }
+    }
+
+    /// `ext4_create`, `xfs_create`: the inode of a new file in a directory, under this name.
+    pub(crate) fn add_file(&mut self, inode: InodeId, directory: Folder, name: u64) -> Place {
+        let home = self.home(directory.number);
+        match &mut self.xfs {
+            Some(xfs) => xfs.add_file(&mut self.space, home, directory, name),
+            None => self.add_file_to_table(inode, directory, name),
+        }
+        .unwrap_or_default()
+    }
+
+    /// The inode of a file that has gone is free.
+    pub(crate) fn free_inode(&mut self, place: Place) {
+        match &mut self.xfs {
+            Some(xfs) if place.ino > 0 => xfs.free_inode(place.ino),
+            Some(_) => {}
+            None => self.free_inode_of_table(place),
         }
     }
 
@@ -375,7 +434,7 @@ mod tests {
             atime: Atime::default(),
         };
         machine.filesystems = vec![spec.clone()];
-        Mount::new(&machine, &spec, XfsAhead::FileSize, false).unwrap()
+        Mount::new(&machine, &spec, &Kernel::named("v3.14")).unwrap()
     }
 
     fn append(mount: &mut Mount, page: u32, need: u32, goal: u64) -> Extent {

@@ -38,7 +38,7 @@ impl Mount {
 mod tests {
     use super::*;
     use crate::fs::Mounts;
-    use crate::kernel::{Kernel, XfsAhead};
+    use crate::kernel::Kernel;
     use lowmark_spec::Machine;
     use lowmark_spec::machine::{Atime, Device, FileSystem, INODE_RATIO};
 
@@ -54,7 +54,7 @@ mod tests {
             atime: Atime::default(),
         }];
         let kernel = Kernel::named(version);
-        let mut mounts = Mounts::new(&machine, XfsAhead::FileSize, false);
+        let mut mounts = Mounts::new(&machine, &kernel);
         [(true, true), (false, true), (true, false), (false, false)].map(|(blocks, kswapd)| {
             let files = &kernel.mechanisms.files;
             mounts.get(0).writepage(files, blocks, kswapd)

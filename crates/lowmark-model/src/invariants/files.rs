@@ -17,6 +17,13 @@ pub(super) fn check(world: &World) {
     groups_count_their_dirty_pages(world);
     unstable_pages_are_kept(world);
     held_blocks_are_in_memory(world);
+    for xfs in world.mounts.all_xfs() {
+        let lost = xfs.lost_buffers();
+        assert!(
+            lost.is_empty(),
+            "buffers {lost:?} have changed and are not in memory"
+        );
+    }
     dirty_inodes_are_listed(world);
     places_belong_to_one(world);
 }
@@ -148,7 +155,7 @@ fn dirty_pages_are_counted(world: &World) {
         }
         let journalled = page.has_any(flag::BUFFERS_CLEAN | flag::BUFFERS_LOCKED);
         assert!(
-            !journalled || page.has(flag::DIRTY) || is_of_device(mm, page),
+            !journalled || page.has(flag::DIRTY) || mm.held.begins(pfn) || is_of_device(mm, page),
             "page {pfn}: a journal writes what is dirty"
         );
         // A page that was written to while it is on its way is both.

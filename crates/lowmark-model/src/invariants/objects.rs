@@ -37,7 +37,9 @@ pub(super) fn groups_are_charged_for_their_objects(mm: &Mm) {
         .shmem
         .iter()
         .flat_map(|object| object.tree.parts().0.objects());
+    let evicted = mm.shrinkers.evicted_objects();
     let nodes = files.chain(shared).map(|node| (Cache::RadixTreeNode, node));
+    let nodes = nodes.chain(evicted);
     let mut bytes = vec![0; mm.memcontrol.len()];
     for (cache, object) in dentries.chain(inodes).chain(nodes) {
         bytes[usize::from(group_of(object))] += cache.charge();

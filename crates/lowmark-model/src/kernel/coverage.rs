@@ -96,8 +96,8 @@ switched! {
     /// nothing behind but pages.
     shrinkers: OLDEST, Some(OLDEST), Some(OLDEST);
     /// ext3 and ext4 have their metadata in the page cache of the block device, read it from there, and hold on to what a
-    /// transaction has changed until their journal has it (`fs/ext4`, `fs/jbd2`). Without it metadata takes no memory and costs
-    /// no I/O.
+    /// transaction has changed until their journal has it (`fs/ext4`, `fs/jbd2`). XFS has its in buffers of its own, and its log,
+    /// and keeps inodes that the kernel's cache has let go (`fs/xfs`). Without it metadata takes no memory and costs no I/O.
     metadata: OLDEST, Some(v(5, 0)), Some(OLDEST);
     /// ext4 remembers where extents of files lie, in slabs, and a shrinker forgets them (74cd15cd0270). The model has the rules
     /// of 3.19, where the shrinker takes files in turn and spares extents that were used since (2be12de98a1c).

@@ -1,10 +1,19 @@
 //! The changes of shrinkers, as in [`history`](super::history).
 
-use super::change::{Change, v};
+use super::change::{Change, v, v2_6};
 use super::mechanisms::*;
 
 /// Every change of the shrinkers, oldest first.
 pub(super) const SHRINKERS: &[Change] = &[
+    Change {
+        name: "wait-for-xfs-inodes",
+        version: v2_6(39),
+        commit: "a7b339f1b869",
+        summary: "reclaim waits until inodes that XFS keeps are in the log and at their places",
+        effect: |m| {
+            m.shrinker.xfs_inodes = XfsInodes::Awaited;
+        },
+    },
     Change {
         name: "leave-slab-of-full-zones-alone",
         version: v(3, 0),
@@ -201,6 +210,15 @@ pub(super) const SHRINKERS: &[Change] = &[
         summary: "readahead calls no shrinkers of file systems",
         effect: |m| {
             m.files.page_cache_gfp = PageCacheGfp::ReadaheadNoFs;
+        },
+    },
+    Change {
+        name: "push-xfs-inodes",
+        version: v(5, 9),
+        commit: "4d0bab3a4468",
+        summary: "reclaim leaves inodes of XFS that have changed, and has them written (298f7bec503f)",
+        effect: |m| {
+            m.shrinker.xfs_inodes = XfsInodes::Pushed;
         },
     },
     Change {

@@ -1,6 +1,6 @@
 //! The files of a workload: which there are before it begins, and their names.
 
-use crate::fs::metadata::Folder;
+use crate::fs::Folder;
 use crate::fs::{Extent, Request};
 use crate::ids::{InodeId, NameId};
 use crate::mm::files::inode::Inode;

@@ -47,6 +47,7 @@ pub(crate) fn run_until_idle(sys: &Sys, observe: &mut dyn FnMut(&mut World)) -> 
                 return verdict;
             }
             let ready = world.sched.next_ready();
+            world.mounts.changed_by(ready);
             world.mm.cpu = world.sched.current_cpu() as usize;
             ready
         };

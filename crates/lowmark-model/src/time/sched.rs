@@ -20,7 +20,7 @@ use std::pin::Pin;
 pub(crate) type BoxFuture = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Index of a task or kernel thread; also its pid minus one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TaskId(pub(crate) u32);
 
 impl TaskId {

@@ -1,7 +1,7 @@
 //! Tasks read metadata and change it, and may sleep for that.
 
 use super::{Block, Change};
-use crate::fs::jbd;
+use crate::fs::{jbd, xfs};
 use crate::ids::{InodeId, NameId};
 use crate::mm::files::buffer::{bread, breada, getblk};
 use crate::mm::io;
@@ -21,6 +21,11 @@ impl World {
     /// existing files has changed, and blocks of journals if there are not enough of them.
     pub(crate) fn load_metadata(&mut self) {
         let mut frames = std::mem::take(&mut self.mm.boot_buffers).into_iter();
+        for fs in self.mounts.with_xfs() {
+            if let Some(xfs) = self.mounts.xfs(fs) {
+                xfs.forget_made();
+            }
+        }
         for fs in self.mounts.with_journal() {
             let mount = self.mounts.get(fs);
             let Some(metadata) = mount.metadata.as_mut() else {
@@ -70,6 +75,7 @@ impl World {
 
 /// `ext4_find_entry`: a name, which is not in memory, is looked for in its directory.
 pub(crate) async fn read_entry(sys: &Sys, name: NameId) -> Result<(), OutOfMemory> {
+    xfs::read_entry(sys, name).await?;
     let found = sys.world().entry_blocks(name);
     let Some((device, blocks)) = found else {
         return Ok(());
@@ -82,6 +88,7 @@ pub(crate) async fn read_entry(sys: &Sys, name: NameId) -> Result<(), OutOfMemor
 
 /// `__ext4_get_inode_loc`: a task reads the block of an inode, on ext4 with those around it in the table.
 pub(crate) async fn read_inode(sys: &Sys, inode: InodeId) -> Result<(), OutOfMemory> {
+    xfs::read_inode(sys, inode).await?;
     let wanted = {
         let world = &mut *sys.world();
         let fs = world.mm.inodes[inode].fs;
@@ -110,6 +117,7 @@ pub(crate) async fn touch_atime(sys: &Sys, inode: InodeId) {
         if let Some(metadata) = &mut mount.metadata {
             metadata.note_inode(inode);
         }
+        world.note_xfs_inode(inode);
         fs
     };
     pay(sys, fs).await;
@@ -120,6 +128,8 @@ impl World {
     pub(crate) fn update_mtime(&mut self, inode: InodeId) {
         let file = &mut self.mm.inodes[inode];
         file.place.unread = true;
+        self.note_xfs_inode(inode);
+        let file = &self.mm.inodes[inode];
         let (fs, changed_in) = (file.fs, file.place.changed_in);
         let mount = self.mounts.get(fs);
         if mount.running_transaction() == changed_in {
@@ -139,6 +149,19 @@ impl World {
             metadata.note_entry(directory, name);
             metadata.note_orphan(inode);
         }
+        let place = self.mm.inodes[inode].place;
+        if let Some(xfs) = self.mounts.xfs(fs).filter(|_| place.ino > 0) {
+            xfs.note_unlinked(place, name);
+        }
+    }
+
+    /// The inode of a file on XFS has changed.
+    pub(crate) fn note_xfs_inode(&mut self, inode: InodeId) {
+        let file = &self.mm.inodes[inode];
+        let (fs, ino) = (file.fs, file.place.ino);
+        if let Some(xfs) = self.mounts.xfs(fs) {
+            xfs.note_inode(ino);
+        }
     }
 
     /// Whether a file system has changes that no transaction knows of.
@@ -153,6 +176,7 @@ impl World {
 /// The current task makes all noted changes of a file system a part of the running transaction. A change for whose block there
 /// is no memory stays noted, for the next task that pays.
 pub(crate) async fn pay(sys: &Sys, fs: usize) {
+    xfs::pay(sys, fs).await;
     let owes = sys.world().owes(fs);
     if !owes {
         return;
@@ -214,6 +238,7 @@ fn under_way(sys: &Sys, pfn: Pfn) -> Option<u16> {
 /// `ext4_sync_fs` and `sync_blockdev` of all file systems, for sync(2): the running transactions are committed, and their blocks
 /// are written to their places.
 pub(crate) async fn sync_metadata(sys: &Sys) {
+    xfs::sync_logs(sys).await;
     let mounted = sys.world().mounts.with_journal();
     for fs in mounted {
         let device = sys.world().block_device(fs);

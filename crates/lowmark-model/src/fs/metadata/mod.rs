@@ -22,27 +22,16 @@ pub(crate) use access::{pay, read_entry, read_inode, sync_metadata, touch_atime}
 pub(crate) use layout::{Block, Layout};
 
 use super::Mount;
+use super::directory::{Directory, Folder};
 use crate::ids::InodeId;
 use layout::INODES_PER_BLOCK;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Names in a block of a directory: entries of 32 bytes, and blocks three quarters full as splitting leaves them.
-const NAMES_PER_BLOCK: u64 = 100;
 
 /// Inodes at the beginning of a file system that no file of a user has (`EXT4_GOOD_OLD_FIRST_INO`).
 const RESERVED_INODES: u64 = 11;
 
 /// Changes among which one that is noted again is looked for. It does no harm if it is not found.
 const RECENT: usize = 8;
-
-/// A directory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Folder {
-    /// Which of those that begin apart it is: where the files in it should lie.
-    pub(crate) number: u64,
-    /// What tells it from directories of other sets; 0 for the root.
-    pub(crate) key: u64,
-}
 
 /// What an inode in memory knows of its place.
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,14 +53,6 @@ struct InodeGroup {
     used: u64,
     /// Those of them that are free.
     free: BTreeSet<u64>,
-}
-
-/// A directory on the device.
-#[derive(Debug)]
-struct Directory {
-    ino: u64,
-    blocks: Vec<Block>,
-    names: u64,
 }
 
 /// Something that has changed.
@@ -200,19 +181,8 @@ impl Metadata {
     /// The blocks of a directory through which a name is found: the index, if there is more than one block, and the block that
     /// has the name or would have it.
     fn entry_blocks(&self, directory: Folder, name: u64) -> Vec<Block> {
-        match self
-            .directories
-            .get(&directory)
-            .map(|known| &known.blocks[..])
-        {
-            None | Some([]) => Vec::new(),
-            Some([only]) => vec![*only],
-            Some([index, leaves @ ..]) => {
-                // Multiplied by the golden ratio, of which the upper half is the hash.
-                let hash = name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-                vec![*index, leaves[(hash % leaves.len() as u64) as usize]]
-            }
-        }
+        let known = self.directories.get(&directory);
+        known.map_or_else(Vec::new, |known| known.entry_blocks(name))
     }
 
     /// A name of a directory is new or gone, which changes a block of it and its inode.
@@ -254,32 +224,28 @@ impl Mount {
             let ino = metadata.add_inode(metadata.layout.group_of(home));
             metadata.owe(Change::New(block as Block));
             metadata.note_blocks(block, length);
-            let directory = Directory {
-                ino,
-                blocks: vec![block as Block],
-                names: 0,
-            };
+            let directory = Directory::new(ino, block as Block);
             metadata.directories.insert(folder, directory);
         }
         metadata.directories.get_mut(&folder)
     }
 
     /// `ext4_create`: the inode of a new file in a directory, under this name.
-    pub(crate) fn add_file(&mut self, inode: InodeId, directory: Folder, name: u64) -> Place {
+    pub(super) fn add_file_to_table(
+        &mut self,
+        inode: InodeId,
+        directory: Folder,
+        name: u64,
+    ) -> Option<Place> {
         let home = self.home(directory.number);
-        let Some(known) = self.directory(directory) else {
-            return Place::default();
-        };
-        known.names += 1;
-        let full = known.names > known.blocks.len() as u64 * NAMES_PER_BLOCK;
-        let (parent, near) = (known.ino, known.blocks.last().copied());
+        let known = self.directory(directory)?;
+        let full = known.add_name();
+        let (parent, near) = (known.ino, known.last());
         let goal = near.map_or(home, u64::from);
         let more = full.then(|| self.space.allocate(goal, 1)).flatten();
-        let Some(metadata) = self.metadata.as_mut() else {
-            return Place::default();
-        };
+        let metadata = self.metadata.as_mut()?;
         if let (Some((block, _)), Some(known)) = (more, metadata.directories.get_mut(&directory)) {
-            known.blocks.push(block as Block);
+            known.add_block(block as Block);
             metadata.owe(Change::New(block as Block));
             metadata.note_blocks(block, 1);
         }
@@ -287,16 +253,16 @@ impl Mount {
         let ino = metadata.add_inode(group);
         metadata.note_inode(inode);
         metadata.note_entry(directory, name);
-        Place {
+        Some(Place {
             ino,
             directory,
             changed_in: 0,
             unread: true,
-        }
+        })
     }
 
     /// `ext4_free_inode`
-    pub(crate) fn free_inode(&mut self, place: Place) {
+    pub(super) fn free_inode_of_table(&mut self, place: Place) {
         let Some(metadata) = self.metadata.as_mut().filter(|_| place.ino > 0) else {
             return;
         };

@@ -70,6 +70,15 @@ macro_rules! shrinker {
                     /// It may not: it looks at one more of each.
                     OneMore = "one-more",
                 }
+                /// What reclaim does with inodes that XFS keeps and that have changed (`xfs_reclaim_inodes_nr`).
+                xfs_inodes: XfsInodes within shrinkers {
+                    /// They are to be written, and reclaim leaves them.
+                    Queued = "queued",
+                    /// Reclaim waits until the log has them and their clusters are written.
+                    Awaited = "awaited",
+                    /// As before, and their clusters stay in memory for that.
+                    Pushed = "pushed",
+                }
                 /// What the shrinker does with an unused inode that has pages (`inode_lru_isolate`).
                 inode_pages: InodePages within shrinkers {
                     /// It drops the pages, and frees the inode if it is the oldest still.

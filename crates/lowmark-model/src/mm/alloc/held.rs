@@ -21,6 +21,11 @@ impl Held {
         self.blocks.iter().map(|(&pfn, &(order, _))| (pfn, order))
     }
 
+    /// Whether a page is the first of a block that is held.
+    pub(crate) fn begins(&self, pfn: Pfn) -> bool {
+        self.blocks.contains_key(&pfn)
+    }
+
     /// Where the compound page ends that a page belongs to, as those of hugetlbfs do.
     pub(crate) fn compound_end(&self, pfn: Pfn) -> Option<Pfn> {
         let (&first, &(order, compound)) = self.blocks.range(..=pfn).next_back()?;

@@ -24,7 +24,10 @@ impl World {
                 for (number, &pfn) in pages.iter().enumerate() {
                     let failed = completed.failed.contains(&number);
                     if self.mm.pages[pfn].has(flag::BUFFERS_LOCKED) {
-                        self.end_data_write(pfn, failed);
+                        let is_metadata = self.end_metadata_write(pfn);
+                        if !is_metadata {
+                            self.end_data_write(pfn, failed);
+                        }
                     } else {
                         self.mm.nr_writeback -= 1;
                         self.end_page_writeback(pfn, failed);

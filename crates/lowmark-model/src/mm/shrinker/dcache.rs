@@ -8,7 +8,8 @@
 //! 4. When a file is removed, its name stays as a *negative* dentry, without inode.
 
 use super::Scanned;
-use crate::fs::metadata::{Folder, read_entry, read_inode};
+use crate::fs::Folder;
+use crate::fs::metadata::{read_entry, read_inode};
 use crate::ids::{InodeId, NameId, NodeId};
 use crate::kernel::VfsShrinkers;
 use crate::mm::Mm;
@@ -216,8 +217,17 @@ pub(crate) async fn d_lookup(sys: &Sys, name: Option<NameId>) -> Result<(), OutO
             (_, Some(inode)) => read_inode(sys, inode).await?,
             (_, None) => {}
         }
-        let node = sys.world().sched.current_node();
-        let object = alloc_charged_object_waiting(sys, cache, node).await?;
+        let evicted = match (cache, inode) {
+            (Cache::Dentry, _) | (_, None) => None,
+            (_, Some(inode)) => sys.world().mm.recycle(inode),
+        };
+        let object = match evicted {
+            Some(object) => object,
+            None => {
+                let node = sys.world().sched.current_node();
+                alloc_charged_object_waiting(sys, cache, node).await?
+            }
+        };
         sys.world().mm.add_object(name, cache, object);
     }
 }

@@ -107,17 +107,15 @@ impl Mm {
         self.shrinkers.supers[number].inodes[place].remove(age);
     }
 
-    /// `destroy_inode`: its object is freed.
+    /// `destroy_inode`: its object is freed, or XFS keeps it for a while.
     pub(crate) fn destroy_inode(&mut self, inode: InodeId) {
         if !self.inodes[inode].cached.present {
             return;
         }
         self.leave_inode_list(inode);
         self.forget_extents(inode, 0);
-        let file = &mut self.inodes[inode];
-        let cached = std::mem::take(&mut file.cached);
-        let cache = self.shrinkers.inode_caches[file.fs];
-        self.free_object(cache, cached.object);
+        let cached = std::mem::take(&mut self.inodes[inode].cached);
+        self.evict(inode, cached.object);
     }
 
     /// `inode_lru_isolate`

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A list; an object knows its place by its *age*, a number from 1 on.
 #[derive(Debug)]
-pub(super) struct ListLru<T> {
+pub(crate) struct ListLru<T> {
     by_age: BTreeMap<u64, T>,
     next: u64,
 }
@@ -20,12 +20,12 @@ impl<T> Default for ListLru<T> {
 
 impl<T: Copy> ListLru<T> {
     /// Objects on it.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.by_age.len() as u64
     }
 
     /// Puts an object where it is the newest: its age.
-    pub(super) fn push(&mut self, object: T) -> u64 {
+    pub(crate) fn push(&mut self, object: T) -> u64 {
         let age = self.next;
         self.next += 1;
         self.by_age.insert(age, object);
@@ -33,23 +33,23 @@ impl<T: Copy> ListLru<T> {
     }
 
     /// Takes away what has this age.
-    pub(super) fn remove(&mut self, age: u64) -> Option<T> {
+    pub(crate) fn remove(&mut self, age: u64) -> Option<T> {
         self.by_age.remove(&age)
     }
 
     /// The oldest of those that are older than `end`.
-    pub(super) fn oldest_before(&self, end: u64) -> Option<(u64, T)> {
+    pub(crate) fn oldest_before(&self, end: u64) -> Option<(u64, T)> {
         let (&age, &object) = self.by_age.first_key_value()?;
         (age < end).then_some((age, object))
     }
 
     /// The age that the next object gets: a walk that began now ends before it, and meets nothing twice.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.next
     }
 
     /// All objects, the oldest first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, T)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, T)> + '_ {
         self.by_age.iter().map(|(&age, &object)| (age, object))
     }
 }

@@ -6,8 +6,9 @@
 //!    nobody uses are on lists, from which a file system's shrinker takes them ([`super_block`]).
 //! 3. Leaves of files with shadows alone have a shrinker of their own ([`shadow`]).
 //! 4. ext4 remembers extents of files, and a shrinker forgets them ([`extent_status`]).
-//! 5. Dentries, inodes and extents lie in slabs. Scanning frees objects, and memory only when a slab has none left.
-//! 6. Every shrinker but that of extents has lists for each node and each memory cgroup, and is called for one of them (`place`,
+//! 5. XFS keeps inodes that the kernel's cache has let go for a while ([`evicted`]), and its metadata in buffers: both have shrinkers.
+//! 6. Dentries, inodes and extents lie in slabs. Scanning frees objects, and memory only when a slab has none left.
+//! 7. Every shrinker but those of extents and of XFS has lists for each node and each memory cgroup, and is called for one of them (`place`,
 //!    [`Mm::cache_place`]): an object is on the list of its node and of the group that is charged for it.
 //!
 //! Every name of a workload may have a dentry. Dentries and inodes of directories and what else file systems cache are taken to
@@ -15,6 +16,8 @@
 //! again, up to about 4.12; that is left out.
 
 mod dcache;
+mod drop_slab;
+mod evicted;
 mod extent_status;
 mod icache;
 mod list_lru;
@@ -24,17 +27,19 @@ mod stat;
 mod super_block;
 
 pub(crate) use dcache::{Dentry, d_lookup};
+pub(crate) use drop_slab::drop_slab;
+pub(crate) use list_lru::ListLru;
 pub(crate) use pressure::Pressure;
 pub(crate) use stat::SlabStat;
 
+use crate::fs::xfs::reclaim_inodes_nr;
 use crate::ids::{MemcgId, NameId, NodeId};
-use crate::kernel::{
-    DropRounds, InodeCredit, Kernel, ShadowNodes, ThpSplit, Version, VfsShrinkers, v,
-};
+use crate::kernel::{InodeCredit, Kernel, ShadowNodes, ThpSplit, Version, VfsShrinkers, v};
 use crate::mm::Mm;
 use crate::mm::alloc::slub::Cache;
 use crate::mm::types::{Gfp, MigrateType, SWAP_CLUSTER_MAX};
 use crate::world::{Sys, World};
+use evicted::Evicted;
 use extent_status::ExtentList;
 use lowmark_record::event::gfp;
 use lowmark_record::{Field, Kind};
@@ -71,6 +76,10 @@ enum Shrinker {
     SuperBlock(usize),
     /// `ext4_es_scan`, of the file system of this number.
     Extents(usize),
+    /// `xfs_reclaim_inode_shrink`, of the file system of this number: to 3.0, and part of that file system's since.
+    XfsInodes(usize),
+    /// `xfs_buftarg_shrink_scan`, of the file system of this number.
+    XfsBuffers(usize),
 }
 
 impl Shrinker {
@@ -84,6 +93,9 @@ impl Shrinker {
             (Shrinker::SuperBlock(_), VfsShrinkers::SuperBlock) => "prune_super",
             (Shrinker::SuperBlock(_), _) => "super_cache_scan",
             (Shrinker::Extents(_), _) => "ext4_es_scan",
+            (Shrinker::XfsInodes(_), _) => "xfs_reclaim_inode_shrink",
+            (Shrinker::XfsBuffers(_), VfsShrinkers::Node) => "xfs_buftarg_shrink_scan",
+            (Shrinker::XfsBuffers(_), _) => "xfs_buftarg_shrink",
         }
     }
 
@@ -102,7 +114,9 @@ impl Shrinker {
             Shrinker::Icache => 2,
             Shrinker::HugePages => 3,
             Shrinker::SuperBlock(number) => 4 + 2 * number as u64,
-            Shrinker::Extents(number) => 5 + 2 * number as u64,
+            // A file system has those of ext4 or those of XFS.
+            Shrinker::Extents(number) | Shrinker::XfsBuffers(number) => 5 + 2 * number as u64,
+            Shrinker::XfsInodes(number) => 4 + 2 * number as u64,
         };
         0xffff_8880_0000_0000 + 0x1000 * number
     }
@@ -120,6 +134,8 @@ pub(crate) struct Shrinkers {
     shadows: ShadowLists,
     /// Of each file system, the files of which extents are remembered.
     extents: Vec<ExtentList>,
+    /// Of each file system, the inodes that it keeps though the kernel's cache has let them go.
+    evicted: Vec<Evicted>,
     /// What each shrinker put off, at each place (`nr_deferred`).
     deferred: BTreeMap<(Shrinker, usize), u64>,
     /// Counters.
@@ -162,6 +178,8 @@ struct Scanned {
     stolen: u64,
     /// Pages that had to stay.
     kept: u64,
+    /// How many evicted inodes XFS is to scan.
+    of_evicted: u64,
 }
 
 impl Shrinkers {
@@ -182,6 +200,7 @@ impl Shrinkers {
         Shrinkers {
             supers: (0..supers).map(|_| SuperBlock::new(nodes)).collect(),
             extents: inode_caches.iter().map(|_| ExtentList::default()).collect(),
+            evicted: vec![None; inode_caches.len()],
             inode_caches,
             shadows: ShadowLists::new(nodes),
             ..Shrinkers::default()
@@ -240,7 +259,9 @@ impl Mm {
         let all = shadows.into_iter().chain(of_files);
         let by_place = all.flat_map(|shrinker| places.iter().map(move |&place| (shrinker, place)));
         // Called for each node, though it knows none.
-        let of_extents = self.extent_shrinkers(memcg);
+        let of_extents = self
+            .extent_shrinkers(memcg)
+            .chain(self.xfs_shrinkers(memcg));
         let of_extents = of_extents.flat_map(|shrinker| nodes.iter().map(move |_| (shrinker, 0)));
         by_place.chain(of_extents).collect()
     }
@@ -256,7 +277,43 @@ impl Mm {
         (0..file_systems).map(Shrinker::Extents)
     }
 
+    /// The shrinkers of XFS's own, which are called for the root alone.
+    ///
+    /// Simplified: that of buffers is called for each node, though it has a list for each (3.12).
+    fn xfs_shrinkers(&self, memcg: MemcgId) -> impl Iterator<Item = Shrinker> {
+        let own_inodes = self.kernel.mechanisms.shrinker.vfs_shrinkers == VfsShrinkers::Global;
+        let systems = self.shrinkers.evicted.iter().enumerate();
+        let kept = systems.filter(move |(_, evicted)| evicted.is_some() && memcg == MemcgId::ROOT);
+        kept.flat_map(move |(fs, _)| {
+            let inodes = own_inodes.then_some(Shrinker::XfsInodes(fs));
+            inodes.into_iter().chain([Shrinker::XfsBuffers(fs)])
+        })
+    }
+}
+
+impl World {
     /// `count_objects`
+    fn count_objects(&mut self, shrinker: Shrinker, place: usize) -> u64 {
+        match shrinker {
+            Shrinker::XfsBuffers(number) => self.count_buffers(number),
+            _ => self.mm.count_objects(shrinker, place),
+        }
+    }
+
+    fn describe(&mut self, shrinker: Shrinker, place: usize) -> pressure::Cache {
+        pressure::Cache {
+            freeable: self.count_objects(shrinker, place),
+            seeks: match shrinker {
+                Shrinker::Shadows => self.mm.shadow_seeks(),
+                _ => DEFAULT_SEEKS,
+            },
+            batch: shrinker.batch(),
+        }
+    }
+}
+
+impl Mm {
+    /// The same of what memory has.
     fn count_objects(&self, shrinker: Shrinker, place: usize) -> u64 {
         match shrinker {
             Shrinker::Shadows => {
@@ -268,33 +325,24 @@ impl Mm {
             Shrinker::Icache => self.count_inodes(),
             Shrinker::SuperBlock(number) => self.super_cache_count(number, place),
             Shrinker::Extents(number) => self.count_extents(number),
-        }
-    }
-
-    fn describe(&self, shrinker: Shrinker, place: usize) -> pressure::Cache {
-        pressure::Cache {
-            freeable: self.count_objects(shrinker, place),
-            seeks: match shrinker {
-                Shrinker::Shadows => self.shadow_seeks(),
-                _ => DEFAULT_SEEKS,
-            },
-            batch: shrinker.batch(),
+            Shrinker::XfsInodes(number) => self.count_evicted(number),
+            Shrinker::XfsBuffers(_) => 0,
         }
     }
 }
 
 impl World {
-    /// `scan_objects`: a batch, and the CPU time that it takes. None: it cannot be done now.
+    /// `scan_objects`: a batch, the CPU time that it takes, and how many evicted inodes XFS is to scan. None: it cannot be done now.
     fn scan_objects(
         &mut self,
         shrinker: Shrinker,
         place: usize,
         nr: u64,
         caller: &Caller,
-    ) -> Option<(Freed, u64)> {
+    ) -> Option<(Freed, u64, u64)> {
         let is_vfs = matches!(
             shrinker,
-            Shrinker::Dcache | Shrinker::Icache | Shrinker::SuperBlock(_)
+            Shrinker::Dcache | Shrinker::Icache | Shrinker::SuperBlock(_) | Shrinker::XfsInodes(_)
         );
         if is_vfs && !caller.gfp.has(gfp::FS) {
             return None;
@@ -309,6 +357,18 @@ impl World {
             Shrinker::Icache => self.prune_icache(0, 0, nr, caller.kswapd),
             Shrinker::SuperBlock(number) => self.super_cache_scan(number, place, nr, caller.kswapd),
             Shrinker::Extents(number) => self.mm.scan_extents(number, nr),
+            Shrinker::XfsInodes(_) => Scanned {
+                of_evicted: nr,
+                ..Scanned::default()
+            },
+            Shrinker::XfsBuffers(number) => {
+                let (freed, looked) = self.scan_buffers(number, nr);
+                Scanned {
+                    freed,
+                    looked,
+                    ..Scanned::default()
+                }
+            }
         };
         self.mm.shrinkers.stat.slabs_scanned += nr;
         let costs = &self.costs;
@@ -322,7 +382,7 @@ impl World {
             objects: scanned.freed,
             pages: before - slabs(self) + credit,
         };
-        Some((freed, cost))
+        Some((freed, cost, scanned.of_evicted))
     }
 
     fn trace_slab_start(&mut self, call: &Call, caller: &Caller) {
@@ -367,7 +427,7 @@ impl World {
         let vfs = self.mm.kernel.mechanisms.shrinker.vfs_shrinkers;
         let returned = match vfs {
             VfsShrinkers::SuperBlock if left < quota.total => {
-                self.mm.count_objects(call.shrinker, node)
+                self.count_objects(call.shrinker, node)
             }
             VfsShrinkers::Global | VfsShrinkers::SuperBlock => 0,
             VfsShrinkers::Node => freed.objects,
@@ -436,7 +496,7 @@ async fn do_shrink_slab(sys: &Sys, shrinker: Shrinker, place: usize, caller: &Ca
     let (rules, call) = {
         let world = &mut *sys.world();
         let rules = world.mm.kernel.mechanisms.shrinker;
-        let cache = world.mm.describe(shrinker, place);
+        let cache = world.describe(shrinker, place);
         if cache.freeable == 0 {
             return Freed::default();
         }
@@ -456,7 +516,7 @@ async fn do_shrink_slab(sys: &Sys, shrinker: Shrinker, place: usize, caller: &Ca
     let mut freed = Freed::default();
     while let Some(nr) = Quota::next_batch(&rules, &call.cache, left) {
         let scanned = sys.world().scan_objects(shrinker, place, nr, caller);
-        let Some((of_batch, cost)) = scanned else {
+        let Some((of_batch, cost, of_evicted)) = scanned else {
             break;
         };
         if shrinker == Shrinker::HugePages {
@@ -466,6 +526,11 @@ async fn do_shrink_slab(sys: &Sys, shrinker: Shrinker, place: usize, caller: &Ca
         freed.objects += of_batch.objects;
         freed.pages += of_batch.pages;
         sys.charge_kernel(cost).await;
+        if let Shrinker::SuperBlock(fs) | Shrinker::XfsInodes(fs) = shrinker
+            && of_evicted > 0
+        {
+            reclaim_inodes_nr(sys, fs, of_evicted).await;
+        }
     }
     let world = &mut *sys.world();
     let put_off = call
@@ -481,59 +546,4 @@ async fn do_shrink_slab(sys: &Sys, shrinker: Shrinker, place: usize, caller: &Ca
     }
     world.trace_slab_end(&call, left, freed);
     freed
-}
-
-/// Whether `drop_slab` makes another round after round `round`, counted from 0, which freed `freed` objects.
-fn drops_more(rounds: DropRounds, round: u32, freed: u64) -> bool {
-    match rounds {
-        DropRounds::Ten => freed > 10,
-        DropRounds::Doubling => freed.checked_shr(round).unwrap_or(0) > 1,
-    }
-}
-
-/// `drop_slab`: what `drop_caches` of 2 does.
-pub(crate) async fn drop_slab(sys: &Sys) {
-    let nodes: Vec<NodeId> = sys.world().mm.nodes.keys().collect();
-    let caller = Caller {
-        pressure: Pressure {
-            scanned: 1000,
-            eligible: 1000,
-            priority: 0,
-        },
-        gfp: Gfp::kernel(NodeId::FIRST),
-        kswapd: false,
-    };
-    let rounds = sys.world().mm.kernel.mechanisms.shrinker.drop_rounds;
-    let mut round = 0;
-    loop {
-        let groups = sys.world().mm.memcontrol.len();
-        let mut freed = 0;
-        for memcg in (0..groups).map(MemcgId::from) {
-            freed += shrink_slab(sys, &nodes, memcg, &caller).await.objects;
-        }
-        if !drops_more(rounds, round, freed) {
-            break;
-        }
-        round += 1;
-    }
-    sys.world().mm.shrinkers.stat.drop_slab += 1;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dropping_ends() {
-        let rounds = |rounds, freed: &[u64]| {
-            let more = (0..)
-                .zip(freed)
-                .map(|(at, &freed)| drops_more(rounds, at, freed));
-            more.take_while(|&more| more).count()
-        };
-        assert_eq!(rounds(DropRounds::Ten, &[5_000, 11, 10]), 2);
-        // 12 of the third round are three times four, of the fourth no twice eight.
-        assert_eq!(rounds(DropRounds::Doubling, &[2, 4, 12, 12]), 3);
-        assert_eq!(rounds(DropRounds::Doubling, &[u64::MAX; 70]), 63);
-    }
 }

@@ -93,16 +93,18 @@ impl Mm {
     /// `super_cache_count`, to 3.11 `prune_super`
     pub(super) fn super_cache_count(&self, number: usize, place: usize) -> u64 {
         let (dentries, inodes) = self.shrinkers.unused(number, place);
+        let evicted = self.count_evicted(number);
         let more = match self.kernel.mechanisms.shrinker.vfs_shrinkers {
             VfsShrinkers::SuperBlock => 1,
             VfsShrinkers::Global | VfsShrinkers::Node => 0,
         };
-        self.vfs_pressure(dentries + inodes + more)
+        self.vfs_pressure(dentries + inodes + evicted + more)
     }
 }
 
 impl World {
-    /// `super_cache_scan`: dentries first, as they hold inodes, then inodes, each its part of `nr`.
+    /// `super_cache_scan`: dentries first, as they hold inodes, then inodes, each its part of `nr`. XFS, which frees evicted inodes
+    /// last, may sleep for them: its part is told.
     pub(super) fn super_cache_scan(
         &mut self,
         number: usize,
@@ -111,7 +113,8 @@ impl World {
         kswapd: bool,
     ) -> Scanned {
         let (dentries, inodes) = self.mm.shrinkers.unused(number, place);
-        let all = dentries + inodes + 1;
+        let evicted = self.mm.count_evicted(number);
+        let all = dentries + inodes + evicted + 1;
         let more = match self.mm.kernel.mechanisms.shrinker.super_scan {
             SuperScan::Share => 0,
             SuperScan::OneMore => 1,
@@ -123,6 +126,10 @@ impl World {
         Scanned {
             freed: first.freed + second.freed,
             looked: first.looked + second.looked,
+            of_evicted: match nr * evicted / all {
+                0 => 0,
+                part => part + more,
+            },
             ..second
         }
     }

@@ -153,7 +153,7 @@ impl World {
     /// Allocates a block without waiting for anything: all of the slow path that an allocation without
     /// `__GFP_DIRECT_RECLAIM` goes, and one by a task that reclaims itself (`PF_MEMALLOC`).
     #[inline(never)]
-    pub(in crate::mm) fn alloc_pages_nowait(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
+    pub(crate) fn alloc_pages_nowait(&mut self, gfp: Gfp, order: usize) -> Option<Pfn> {
         self.take_pages(gfp, order, Floor::Low)
             .or_else(|| self.wake_and_take(gfp, order))
     }

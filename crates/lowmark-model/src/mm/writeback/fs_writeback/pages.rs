@@ -7,7 +7,7 @@
 
 use crate::device::{Dir, Io};
 use crate::fs::metadata::pay;
-use crate::fs::{Request, jbd};
+use crate::fs::{Request, jbd, xfs};
 use crate::ids::InodeId;
 use crate::mm::io;
 use crate::mm::types::{Pfn, Tag, flag};
@@ -201,6 +201,7 @@ impl World {
         mount.unreserve(u64::from(extent.length.min(need)));
         self.mm.inodes[inode].extents.add(extent);
         self.map_blocks(inode);
+        self.note_xfs_inode(inode);
         Some(extent.start)
     }
 }
@@ -232,6 +233,7 @@ pub(crate) async fn fsync_range(sys: &Sys, inode: InodeId, range: Range) {
     wait_on_writeback(sys, inode, range).await;
     nfs_commit_and_wait(sys, inode).await;
     jbd::commit_and_wait(sys, inode).await;
+    xfs::fsync(sys, inode).await;
     let world = &mut *sys.world();
     let file = &world.mm.inodes[inode];
     let clean = file.pages.tagged(Tag::Dirty) == 0 && file.commit_info.pages().len() == 0;
