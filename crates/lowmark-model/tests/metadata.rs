@@ -146,32 +146,7 @@ fn the_first_read_of_a_file_changes_its_inode() {
 /// that are well and such that refuse writes. Everything else is what the invariants say.
 #[test]
 fn loads_of_many_files_keep_what_is_to_be_kept() {
-    let body = r#"
-[fileset.old]
-directories = 6
-files = 40
-size = "6K"
-exists = true
-[fileset.new]
-directories = 5
-files = 30
-size = "5K"
-exists = false
-[task.files]
-processes = 2
-run = [
-  { repeat = 150, do = [{ read = "old", pick = "random" }, { write = "new", pick = "random" }] },
-  { sync = true },
-  { repeat = 60, do = [{ delete = "new", pick = "random" }, { write = "old", pick = "random" }] },
-  { sleep = "7s" },
-  { repeat = 20, do = [{ write = "new", pick = "random" }, { fsync = "new", pick = "random" }] },
-]
-[task.memory]
-run = [
-  { map = "m", kind = "anon-private", size = "14M" },
-  { touch = "m", access = "write", passes = 3, order = "random" },
-]
-"#;
+    let body = include_str!("common/many-files.toml");
     for (kernel, mount) in [
         ("v2.6.36", EXT3),
         ("v3.4,model.page_tables=on,model.slab_pages=on", EXT3),
