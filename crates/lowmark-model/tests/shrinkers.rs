@@ -112,7 +112,9 @@ fn files_fill_caches_and_reclaim_shrinks_them() {
         match kernel {
             "v2.6.37" => assert_eq!((calls.len(), scanned % 128), (0, 0)),
             "v3.14" => assert_eq!(scanned, batches),
-            _ => assert!(scanned >= batches, "{kernel}: {scanned} of {batches}"),
+            "v4.9" => assert!(scanned >= batches, "{scanned} of {batches}"),
+            // Metadata of XFS is allocated by tasks that must not call the shrinkers of file systems, which end at once.
+            _ => {}
         }
         // What was set out to be scanned, less what the ends of calls say was left.
         if ["v4.9", "v6.18"].contains(&kernel) {
@@ -157,10 +159,12 @@ fn files_cost_slabs() {
             true,
         );
         assert_eq!(twice.state["nr_slab_reclaimable"], slab, "{kernel}");
-        // A name whose file is gone is a negative dentry; its inode has gone.
+        // A name whose file is gone is a negative dentry; its inode has gone, with metadata when it is at its place.
         let gone = record(
             kernel,
-            &body("{ stat_walk = \"f\" }, { repeat = 1000, do = [{ delete = \"f\" }] }"),
+            &body(
+                "{ stat_walk = \"f\" }, { repeat = 1000, do = [{ delete = \"f\" }] }, { sleep = \"70s\" }",
+            ),
             true,
         );
         let slab = gone.state["nr_slab_reclaimable"];
@@ -209,18 +213,23 @@ fn dropped_caches_are_empty() {
     }
 }
 
-/// No dentry and no inode is reclaimed without pressure on them, and files with their pages stay. Nodes with shadows alone and
-/// extents that ext4 remembers go all the same.
+/// No dentry and no inode is reclaimed without pressure on them, and files with their pages stay. Nodes with shadows alone,
+/// extents that ext4 remembers and metadata of XFS go all the same.
 #[test]
 fn without_pressure_on_them_dentries_stay() {
     for kernel in VERSIONS {
         let spared = record(&format!("{kernel},vfs_cache_pressure=0"), PRESSURE, true);
         let stolen = counter(&spared, "pginodesteal") + counter(&spared, "kswapd_inodesteal");
         assert_eq!(stolen, 0, "{kernel}");
+        let others = [
+            "scan_shadow_nodes",
+            "ext4_es_scan",
+            "xfs_buftarg_shrink_scan",
+        ];
         assert!(
             calls(&spared)
                 .iter()
-                .all(|(name, _)| ["scan_shadow_nodes", "ext4_es_scan"].contains(&name.as_str())),
+                .all(|(name, _)| others.contains(&name.as_str())),
             "{kernel}"
         );
         // 3,900 inodes and 500, and 4,500 dentries.
