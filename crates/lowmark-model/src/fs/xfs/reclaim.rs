@@ -44,8 +44,8 @@ enum State {
     Gone,
     /// Its cluster is being written with it.
     Flushing,
-    /// The log does not have it yet.
-    Pinned,
+    /// The log does not have this yet: the inode, or the buffer of its cluster.
+    Pinned(Item),
     /// It is not at its place; this is its cluster.
     Dirty(Block),
     /// Nothing does.
@@ -58,11 +58,16 @@ impl Xfs {
         if self.is_flushing(item) {
             State::Flushing
         } else if self.log.is_pinned(item) {
-            State::Pinned
+            State::Pinned(item)
         } else if self.ail.lsn(item).is_some()
             && let Some(block) = self.buffer_of(item)
         {
-            State::Dirty(block)
+            let buffer = Item::Buffer(block);
+            if self.log.is_pinned(buffer) {
+                State::Pinned(buffer)
+            } else {
+                State::Dirty(block)
+            }
         } else {
             State::Clean
         }
@@ -141,8 +146,8 @@ async fn reclaim_inode(sys: &Sys, fs: usize, ino: u64, waits: bool) {
                 sys.world().mm.free_evicted(fs, ino);
                 return;
             }
-            State::Pinned | State::Dirty(_) if !waits => return,
-            State::Pinned => log_force_item(sys, fs, Item::Inode(ino)).await,
+            State::Pinned(_) | State::Dirty(_) if !waits => return,
+            State::Pinned(item) => log_force_item(sys, fs, item).await,
             State::Dirty(block) => {
                 if buf::write_and_wait(sys, fs, block).await.is_err() {
                     return;
