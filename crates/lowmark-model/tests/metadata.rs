@@ -3,35 +3,9 @@
 
 mod common;
 
-use common::checked;
+use common::{checked, with_metadata as scenario};
 use lowmark_record::Recording;
-use lowmark_spec::Scenario;
 use lowmark_spec::machine::{PAGE_SIZE, WriteErrors};
-
-/// A workload on a machine with so much memory, whose file system is of a kind and is mounted as `mount` says. Its device has
-/// written before, so that a flusher waits until pages are old.
-fn scenario(kernel: &str, ram: &str, mount: &str, body: &str) -> Scenario {
-    let text = format!(
-        r#"
-lowmark = 1
-[workload]
-name = "metadata"
-[machine]
-ram = "{ram}"
-cpus = 2
-description = "small"
-{disk}written_share = 100
-[machine.filesystem.data]
-device = "sda"
-{mount}
-[kernel]
-use = "{kernel},model.metadata=on"
-{body}
-"#,
-        disk = include_str!("common/small-ssd.toml"),
-    );
-    common::scenarios(text).remove(0)
-}
 
 fn record(kernel: &str, ram: &str, mount: &str, body: &str, check_every: u64) -> Recording {
     checked(&scenario(kernel, ram, mount, body), check_every)

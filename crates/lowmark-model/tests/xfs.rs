@@ -3,38 +3,17 @@
 
 mod common;
 
-use common::checked;
+use common::{checked, with_metadata as scenario};
 use lowmark_record::Recording;
-use lowmark_spec::Scenario;
 use lowmark_spec::machine::{PAGE_SIZE, WriteErrors};
 
-/// A workload on a small machine with XFS, which is mounted as `mount` says.
-fn scenario(kernel: &str, ram: &str, mount: &str, body: &str) -> Scenario {
-    let text = format!(
-        r#"
-lowmark = 1
-[workload]
-name = "xfs"
-[machine]
-ram = "{ram}"
-cpus = 2
-description = "small"
-{disk}written_share = 100
-[machine.filesystem.data]
-device = "sda"
-kind = "xfs"
-{mount}
-[kernel]
-use = "{kernel},model.metadata=on"
-{body}
-"#,
-        disk = include_str!("common/small-ssd.toml"),
-    );
-    common::scenarios(text).remove(0)
+/// Fields of an XFS that is mounted as `mount` says.
+fn on_xfs(mount: &str) -> String {
+    format!("kind = \"xfs\"\n{mount}")
 }
 
 fn record(kernel: &str, mount: &str, body: &str) -> Recording {
-    checked(&scenario(kernel, "64M", mount, body), 1)
+    checked(&scenario(kernel, "64M", &on_xfs(mount), body), 1)
 }
 
 fn pages(recording: &Recording, counter: &str) -> u64 {
@@ -188,7 +167,7 @@ fn loads_of_many_files_keep_what_is_to_be_kept() {
         "v6.1",
         "v6.18,model.slab_pages=on",
     ] {
-        let healthy = scenario(kernel, "16M", "", body);
+        let healthy = scenario(kernel, "16M", &on_xfs(""), body);
         checked(&healthy, 7);
         let mut failing = healthy;
         failing.machine.devices[0].write_errors = Some(WriteErrors {

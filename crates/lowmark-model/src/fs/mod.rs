@@ -105,7 +105,7 @@ impl Mounts {
         }
     }
 
-    /// What is changed from now on this task changes, if there is one.
+    /// The changes of metadata that are noted from now on are those of `task`, if one runs.
     #[inline]
     pub(crate) fn changed_by(&mut self, task: Option<TaskId>) {
         self.task = task.unwrap_or(self.task);
@@ -201,7 +201,7 @@ impl Mount {
         let number = on_device.position(|fs| fs.name == spec.name).unwrap_or(0) as u64;
         let (mut from, last) = (pages * number / count, pages * (number + 1) / count);
         let own = from..last;
-        // A page of the page cache has an offset of 32 bits, and what a server does is not seen here.
+        // A page of the page cache has an offset of 32 bits, and the metadata of a server's file system is not part of the model.
         let metadata =
             metadata && last <= u64::from(u32::MAX) && machine.devices[device].server.is_none();
         let layout = match spec.kind {

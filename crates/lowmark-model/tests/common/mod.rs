@@ -27,3 +27,29 @@ pub(crate) fn checked(scenario: &Scenario, check_every: u64) -> Recording {
     assert_eq!(recording.outcome, Outcome::Completed);
     recording
 }
+
+/// A workload with metadata on a small machine with an SSD; `fields` are those of its file system, and `ram` is its memory. The
+/// device has written before, so that a flusher waits until pages are old.
+#[allow(dead_code)] // For the tests of metadata.
+pub(crate) fn with_metadata(kernel: &str, ram: &str, fields: &str, body: &str) -> Scenario {
+    let text = format!(
+        r#"
+lowmark = 1
+[workload]
+name = "metadata"
+[machine]
+ram = "{ram}"
+cpus = 2
+description = "small"
+{disk}written_share = 100
+[machine.filesystem.data]
+device = "sda"
+{fields}
+[kernel]
+use = "{kernel},model.metadata=on"
+{body}
+"#,
+        disk = include_str!("small-ssd.toml"),
+    );
+    scenarios(text).remove(0)
+}

@@ -234,7 +234,9 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
 /// What makes XFS for a guest with this kernel, or why it is to have ext4 in its place.
 fn xfs(image: &KernelImage, index: &modules::Index) -> disks::Xfs {
     if image.has("CONFIG_XFS_FS", modules::XFS, index) == Some(false) {
-        return Err("the kernel has no CONFIG_XFS_FS".into());
+        return Err(
+            "the kernel has no XFS built in, and no module of it is here; `lowmark kernels fetch` gets Debian's".into(),
+        );
     }
     mkfs_xfs().ok_or_else(|| "no mkfs.xfs here; install xfsprogs".into())
 }

@@ -65,7 +65,7 @@ pub(crate) async fn pay(sys: &Sys, fs: usize) {
     pay_for(sys, fs, false).await;
 }
 
-/// The same with the changes of all tasks. Those of tasks that reclaim are such for which nobody else has paid.
+/// The same with the changes of all tasks. A task that reclaims notes what its writes of pages change, and does not pay for it.
 pub(super) async fn pay_all(sys: &Sys, fs: usize) {
     pay_for(sys, fs, true).await;
 }
@@ -120,7 +120,7 @@ pub(crate) async fn read_inode(sys: &Sys, inode: InodeId) -> Result<(), OutOfMem
     }
 }
 
-/// `xfs_file_fsync` after the data of the file: what has changed of its inode is in the log.
+/// `xfs_file_fsync` after the data of the file: the current task waits until the log has the changes of the file's inode.
 pub(crate) async fn fsync(sys: &Sys, inode: InodeId) {
     let found = sys.world().xfs_inode(inode);
     if let Some((fs, ino)) = found {

@@ -1,10 +1,11 @@
-//! What is in the log and not at its place yet (`fs/xfs/xfs_trans_ail.c`), oldest first, and xfsaild, which writes it there.
+//! The list of items that the log has and that are not at their places yet (`fs/xfs/xfs_trans_ail.c`), the oldest first, and
+//! xfsaild, which writes them there.
 //!
-//! 1. xfsaild writes all up to a target: what was there when somebody last asked for that (`xfs_ail_push_all`), or as much
-//!    as must go so that a quarter of the log is free.
-//! 2. It writes buffers in the order of their places; of inodes those with all others of their cluster that have changed.
-//!    What is pinned has to be in the log first; what is being written is left alone.
-//! 3. These writes are no requests that somebody waits for (no REQ_SYNC), though tasks may.
+//! 1. xfsaild writes all items up to a target: those that were on the list when a worker or a reclaimer last asked for that
+//!    (`xfs_ail_push_all`), or as many as must go so that a quarter of the log is free.
+//! 2. xfsaild writes buffers in the order of their places. An inode is written with all changed inodes of its cluster. For a pinned
+//!    item xfsaild forces the log first; an item that is being written is left alone.
+//! 3. These writes are not marked as waited for (no REQ_SYNC), though tasks may wait for them.
 
 use super::log::log_force;
 use super::{Item, buf};
@@ -13,18 +14,18 @@ use crate::time::{Nanos, SECOND, Sched, WaitQueue};
 use crate::world::{SysRef, World};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long xfsaild sleeps when it has come to its target, and has to come back for what was being written.
+/// How long xfsaild sleeps after it has written something; items that were being written are then looked at again.
 const AFTER_ALL: Nanos = SECOND / 20;
-/// The same when it got no further.
+/// How long xfsaild sleeps when all items up to the target were pinned or being written.
 const WHEN_STUCK: Nanos = SECOND / 50;
 
 /// The list (`struct xfs_ail`).
 #[derive(Debug, Default)]
 pub(super) struct Ail {
-    /// Where the log has what is on it.
+    /// The place in the log of each item on the list.
     lsn: BTreeMap<Item, u64>,
     order: BTreeSet<(u64, Item)>,
-    /// All up to here is to be written (`ail_target`).
+    /// xfsaild is to write all items whose place in the log is up to here (`ail_target`).
     target: u64,
     /// xfsaild.
     thread: WaitQueue,
@@ -34,12 +35,12 @@ pub(super) struct Ail {
 struct Pass {
     /// Buffers to be written, in the order of their places.
     buffers: BTreeSet<Block>,
-    /// Something is pinned.
+    /// One of the items is pinned.
     pinned: bool,
 }
 
 impl Ail {
-    /// Something is in the log up to here from now on.
+    /// From now on the log has an item at the place `lsn`.
     pub(super) fn insert(&mut self, item: Item, lsn: u64) {
         if let Some(before) = self.lsn.insert(item, lsn) {
             self.order.remove(&(before, item));
@@ -47,7 +48,7 @@ impl Ail {
         self.order.insert((lsn, item));
     }
 
-    /// Something is at its place, as it was in the log up to here. If it has changed since it stays.
+    /// An item is at its place as it was when the log had it at `lsn`. If it has changed since, it stays on the list.
     pub(super) fn remove(&mut self, item: Item, lsn: u64) {
         if self.lsn.get(&item) == Some(&lsn) {
             self.lsn.remove(&item);
@@ -55,7 +56,7 @@ impl Ail {
         }
     }
 
-    /// Where the log has something that is not at its place yet.
+    /// The place in the log of an item that is on the list.
     pub(super) fn lsn(&self, item: Item) -> Option<u64> {
         self.lsn.get(&item).copied()
     }
@@ -70,7 +71,7 @@ impl Ail {
         self.order.first().map(|&(lsn, _)| lsn)
     }
 
-    /// All up to a place is to be written (`xfs_ail_push`).
+    /// xfsaild is to write all items up to a place in the log (`xfs_ail_push`).
     pub(super) fn push(&mut self, target: u64) {
         self.target = self.target.max(target);
     }
@@ -88,7 +89,7 @@ impl Ail {
 }
 
 impl World {
-    /// `xfs_ail_push_all`: all that is in the log now is to be written to its place.
+    /// `xfs_ail_push_all`: xfsaild is to write all items that are on the list now.
     pub(super) fn push_all(&mut self, fs: usize) {
         if let Some(xfs) = self.mounts.xfs(fs) {
             let newest = xfs.ail.order.last().map_or(0, |&(lsn, _)| lsn);

@@ -1,8 +1,8 @@
 //! Metadata in memory (`fs/xfs/xfs_buf.c`): blocks, and clusters of inodes, in pages that are on no LRU list. A shrinker frees
 //! those that nobody has used for a while and that need not be written.
 //!
-//! While a buffer is being written it is locked: a task that wants to change it waits, and writes of inodes are such for which
-//! the device has others first.
+//! While a buffer is being written it is locked: a task that wants to change it waits. These writes are not marked as waited for,
+//! so that a scheduler like CFQ serves reads first.
 
 use super::log::{For, metadata_io, metadata_page, submit_metadata, wait_for_metadata};
 use super::{Item, Xfs};
@@ -45,7 +45,7 @@ enum Found {
     Ready,
     /// This page of it is being read or written.
     Busy(Pfn),
-    /// It is not: it has so many pages.
+    /// It is not in memory. This is the number of its pages.
     Missing(usize),
 }
 

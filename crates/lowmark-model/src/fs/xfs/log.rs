@@ -4,12 +4,13 @@
 //!    added again. It is *pinned* until the checkpoint is on the device.
 //! 2. A checkpoint is written when somebody waits for something in it (`xfs_log_force`), every 30 s, or when it has an eighth
 //!    of the log.
-//! 3. What it had is in the list of what must be written to its place ([`ail`](super::ail)) from then on.
+//! 3. From then on the items of the checkpoint are on the list of those that must be written to their places ([`ail`](super::ail)).
 
 use super::access::pay_all;
 use super::{Item, Xfs};
 use crate::device::{Dir, Io};
 use crate::ids::DeviceId;
+use crate::kernel::{Version, v};
 use crate::mm::alloc::page_alloc::alloc_page;
 use crate::mm::io;
 use crate::mm::types::{Gfp, OutOfMemory, Pfn, Reserves, flag};
@@ -17,7 +18,7 @@ use crate::time::{Nanos, SECOND, WaitQueue};
 use crate::world::{Sys, SysRef, World};
 use lowmark_record::event::gfp;
 use lowmark_spec::machine::PAGE_SIZE;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// How often what has changed is written (`xfs_syncd_centisecs`).
@@ -26,8 +27,11 @@ const SYNC_EVERY: Nanos = 30 * SECOND;
 const BUFFER_PAGES: usize = 8 * 8;
 /// Bytes of a checkpoint's own: the headers of a record, of the transaction and of its commit.
 const OVERHEAD: u64 = 512 + 128;
-/// Most bytes of a checkpoint that is not written yet (`XLOG_CIL_SPACE_LIMIT` of 5.7).
+/// Most bytes of a checkpoint that is not written yet, from [`CHECKPOINT_LIMITED`] on (`XLOG_CIL_SPACE_LIMIT`).
 const CHECKPOINT_MAX: u64 = 32 << 20;
+/// Before, an eighth of the log is the only limit. 4.19 is without the other one and 5.10 has it; that it came with 5.7 is not
+/// verified.
+const CHECKPOINT_LIMITED: Version = v(5, 7);
 
 /// The log of a file system.
 #[derive(Debug)]
@@ -36,32 +40,40 @@ pub(super) struct Log {
     blocks: Range<u64>,
     /// Blocks that have been written, from the first.
     written: u64,
-    /// What the running checkpoint has, with its bytes (`xc_cil`).
-    running: BTreeMap<Item, u64>,
+    /// The items of the running checkpoint (`xc_cil`), and their bytes.
+    running: BTreeSet<Item>,
     bytes: u64,
-    /// What the checkpoint has that is being written (`xc_committing`).
-    committing: BTreeMap<Item, u64>,
+    /// Bytes with which the worker writes the running checkpoint without being asked.
+    bytes_max: u64,
+    /// The items of the checkpoint that is being written (`xc_committing`).
+    committing: BTreeSet<Item>,
     /// Checkpoints that have been begun to be written, and that are on the device.
     begun: u64,
     committed: u64,
-    /// How many somebody wants to be on the device.
+    /// Checkpoints that a task has asked to have on the device, from the first on.
     wanted: u64,
-    /// Pages that are written from (`l_iclog`).
+    /// The pages of the log's buffers (`l_iclog`).
     frames: Vec<Pfn>,
-    /// Who writes it (`xlog_cil_push_work`).
+    /// The worker that writes checkpoints (`xlog_cil_push_work`).
     worker: WaitQueue,
     /// Tasks that wait for a checkpoint.
     waiting: WaitQueue,
 }
 
 impl Log {
-    pub(super) fn new(blocks: Range<u64>) -> Log {
+    pub(super) fn new(blocks: Range<u64>, version: Version) -> Log {
+        let eighth = (blocks.end - blocks.start) * PAGE_SIZE / 8;
         Log {
             blocks,
             written: 0,
-            running: BTreeMap::new(),
+            running: BTreeSet::new(),
             bytes: 0,
-            committing: BTreeMap::new(),
+            bytes_max: if version >= CHECKPOINT_LIMITED {
+                eighth.min(CHECKPOINT_MAX)
+            } else {
+                eighth
+            },
+            committing: BTreeSet::new(),
             begun: 0,
             committed: 0,
             wanted: 0,
@@ -77,17 +89,17 @@ impl Log {
 
     /// Whether something is pinned: part of a checkpoint that is not on the device.
     pub(super) fn is_pinned(&self, item: Item) -> bool {
-        self.running.contains_key(&item) || self.committing.contains_key(&item)
+        self.running.contains(&item) || self.committing.contains(&item)
     }
 
-    /// Whether the running checkpoint has something.
+    /// Whether the running checkpoint has an item.
     pub(super) fn is_running(&self, item: Item) -> bool {
-        self.running.contains_key(&item)
+        self.running.contains(&item)
     }
 
     /// Everything that is pinned.
     pub(super) fn items(&self) -> impl Iterator<Item = Item> + '_ {
-        self.running.keys().chain(self.committing.keys()).copied()
+        self.running.iter().chain(&self.committing).copied()
     }
 
     /// Whether a page is one that it is written from.
@@ -97,10 +109,10 @@ impl Log {
 
     /// How many checkpoints must be on the device until something is not pinned any more; none if it is not.
     fn needs(&self, item: Item) -> Option<u64> {
-        if self.running.contains_key(&item) {
+        if self.running.contains(&item) {
             Some(self.begun + 1)
         } else {
-            self.committing.contains_key(&item).then_some(self.begun)
+            self.committing.contains(&item).then_some(self.begun)
         }
     }
 
@@ -109,16 +121,16 @@ impl Log {
         self.begun + u64::from(!self.running.is_empty())
     }
 
-    /// Adds something to the running checkpoint. Whether that should be written now.
+    /// Adds an item to the running checkpoint. True: the checkpoint should be written now.
     pub(super) fn add(&mut self, item: Item, bytes: u64) -> bool {
-        if self.running.insert(item, bytes).is_none() {
+        if self.running.insert(item) {
             self.bytes += bytes;
         }
-        let most = (self.len() * PAGE_SIZE / 8).min(CHECKPOINT_MAX);
-        if self.bytes > most {
+        let full = self.bytes > self.bytes_max;
+        if full {
             self.wanted = self.begun + 1;
         }
-        self.bytes > most
+        full
     }
 
     /// The place of what is committed now (`lsn`): blocks that had been written up to there.
@@ -151,7 +163,7 @@ impl Xfs {
     fn end_checkpoint(&mut self) {
         let lsn = self.log.head();
         self.log.committed = self.log.begun;
-        for (item, _) in std::mem::take(&mut self.log.committing) {
+        for item in std::mem::take(&mut self.log.committing) {
             self.ail.insert(item, lsn);
         }
         if let Some(tail) = self.ail.tail()
@@ -180,7 +192,7 @@ impl World {
         bytes
     }
 
-    /// Wants so many checkpoints to be on the device. Whether they are.
+    /// Asks the worker to write checkpoints until `wanted` of them, from the first on, are on the device. True: they are.
     fn want_checkpoints(&mut self, fs: usize, wanted: u64) -> bool {
         let Some(xfs) = self.mounts.xfs(fs) else {
             return true;
@@ -193,7 +205,7 @@ impl World {
         log.committed >= wanted
     }
 
-    /// Wakes who writes the log.
+    /// Wakes the worker that writes checkpoints.
     pub(super) fn wake_log(&mut self, fs: usize) {
         if let Some(xfs) = self.mounts.xfs(fs) {
             xfs.log.worker.wake_all(&mut self.sched);
@@ -261,7 +273,7 @@ pub(super) async fn metadata_page(sys: &Sys, whom: For) -> Result<Pfn, OutOfMemo
     Ok(pfn)
 }
 
-/// Who writes the log. Never returns.
+/// The worker that writes checkpoints. Never returns.
 pub(crate) async fn xlog_cil_push_work(sys: SysRef, fs: usize) {
     loop {
         let due = sys.world().next_checkpoint(fs);
@@ -279,7 +291,7 @@ pub(crate) async fn xlog_cil_push_work(sys: SysRef, fs: usize) {
     }
 }
 
-/// Writes a checkpoint of so many pages.
+/// Writes a checkpoint, which takes `pages` of the log.
 async fn write_checkpoint(sys: &Sys, fs: usize, pages: u64) -> Result<(), OutOfMemory> {
     let mut left = pages as usize;
     while left > 0 {
@@ -345,7 +357,7 @@ pub(super) async fn wait_for_metadata(sys: &Sys, pfn: Pfn) {
     }
 }
 
-/// `xfs_log_force`: the current task waits until so many checkpoints are on the device.
+/// `xfs_log_force`: the current task waits until `wanted` checkpoints, from the first on, are on the device.
 async fn force_to(sys: &Sys, fs: usize, wanted: u64) {
     loop {
         {
@@ -369,7 +381,7 @@ pub(crate) async fn log_force(sys: &Sys, fs: usize) {
     }
 }
 
-/// `xfs_log_force_seq`: what is pinned is on the device when the current task goes on.
+/// `xfs_log_force_seq`: the current task waits until an item is not pinned by what it was changed by so far.
 pub(super) async fn log_force_item(sys: &Sys, fs: usize, item: Item) {
     let needs = sys
         .world()
@@ -381,7 +393,7 @@ pub(super) async fn log_force_item(sys: &Sys, fs: usize, item: Item) {
     }
 }
 
-/// `xfs_log_worker`: every 30 s a checkpoint is begun, and all that is committed is to be written to its place. Never returns.
+/// `xfs_log_worker`: every 30 s it begins a checkpoint, and has xfsaild write all committed items to their places. Never returns.
 pub(crate) async fn xfs_log_worker(sys: SysRef, fs: usize) {
     loop {
         sys.sleep(SYNC_EVERY).await;

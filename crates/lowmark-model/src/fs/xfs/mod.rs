@@ -89,7 +89,7 @@ impl Xfs {
     pub(super) fn new(pages: Range<u64>, group: u64, version: Version, rules: XfsInodes) -> Xfs {
         let geometry = Geometry::new(pages, group, version);
         Xfs {
-            log: Log::new(geometry.log()),
+            log: Log::new(geometry.log(), version),
             geometry,
             inodes: Inodes::default(),
             directories: BTreeMap::new(),
@@ -102,7 +102,7 @@ impl Xfs {
         }
     }
 
-    /// What is changed from now on this task changes.
+    /// The changes that are noted from now on are those of `task`.
     pub(super) fn changed_by(&mut self, task: TaskId) {
         self.task = task;
     }
@@ -326,7 +326,7 @@ impl super::Mounts {
     /// What XFS keeps of a file system; none of others, or where metadata is left out.
     pub(crate) fn xfs(&mut self, fs: usize) -> Option<&mut Xfs> {
         let xfs = self.all.get_mut(fs)?.as_mut()?.xfs.as_mut()?;
-        xfs.task = self.task;
+        xfs.changed_by(self.task);
         Some(xfs)
     }
 

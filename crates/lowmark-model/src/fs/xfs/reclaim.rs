@@ -1,7 +1,7 @@
 //! XFS frees the inodes that the kernel's cache has let go (`fs/xfs/xfs_icache.c`).
 //!
-//! 1. An inode that is *evicted* stays in memory, under its number ([`Mm::evict_to`](crate::mm::Mm)); one that is wanted again meanwhile is
-//!    taken from there. Every 5 s a worker frees those that are clean.
+//! 1. An inode that is *evicted* stays in memory, under its number (`mm/shrinker/evicted.rs`); one that is wanted again meanwhile is taken
+//!    from there. Every 5 s a worker frees those that are clean.
 //! 2. The shrinker of the file system calls with a part of what it has to scan. XFS goes through every group with such inodes,
 //!    32 at a time and at least 32, in the order of their numbers and from where it stopped last.
 //! 3. From 2.6.39 to 5.8 it waits there for each that has changed: until the log has it, and then until the device has its cluster,
@@ -219,7 +219,7 @@ async fn reclaim_inodes_ag(sys: &Sys, fs: usize, nr: i64, waits: bool) {
     }
 }
 
-/// `xfs_reclaim_inodes_nr`: the shrinker of a file system wants about so many evicted inodes freed.
+/// `xfs_reclaim_inodes_nr`: the shrinker of a file system calls XFS to scan `nr` evicted inodes.
 pub(crate) async fn reclaim_inodes_nr(sys: &Sys, fs: usize, nr: u64) {
     let rules = sys.world().mm.kernel.mechanisms.shrinker.xfs_inodes;
     sys.world().push_all(fs);
