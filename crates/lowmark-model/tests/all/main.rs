@@ -1,0 +1,41 @@
+//! Every test of the model from outside, in one program: each would have to be linked with the whole model otherwise.
+
+mod common;
+
+mod boost;
+mod compaction;
+mod coverage_page;
+mod devices;
+mod dirty;
+mod errors;
+mod executables;
+mod failing;
+mod fields;
+mod files;
+mod folios;
+mod generations;
+mod huge_pages;
+mod invariants;
+mod journal;
+mod list_lock;
+mod memcg;
+mod memcg_random;
+mod memcg_soft;
+mod memcg_tree;
+mod memcg_writers;
+mod memory_streams;
+mod metadata;
+mod mutants;
+mod naive;
+mod nfs;
+mod nothing_is_lost;
+mod real_kernels;
+mod regions;
+mod settings;
+mod shrinkers;
+mod slab_blocks;
+mod stream;
+mod sweep;
+mod virtio;
+mod writers;
+mod xfs;
