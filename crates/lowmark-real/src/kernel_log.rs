@@ -12,7 +12,8 @@ const RECORD_MAX: usize = 8 << 10;
 /// How the lines begin that are kept.
 const OF_MEMORY: [&str; 3] = ["Memory: ", "RAMDISK: ", "Freeing "];
 
-/// The lines about memory that the log still holds; none of a kernel without printk.
+/// The lines about memory that the log still holds; none of a kernel without printk, nor of one whose log has no records
+/// (before 3.5).
 pub(crate) fn of_memory() -> io::Result<Option<String>> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = OpenOptions::new();
@@ -28,7 +29,11 @@ pub(crate) fn of_memory() -> io::Result<Option<String>> {
             // So much was said that the oldest is gone: what is left goes on.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => continue,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Some(said)),
-            Err(error) => return Err(error),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(None),
+            Err(error) => {
+                let problem = format!("cannot read /{KERNEL_LOG}: {error}");
+                return Err(io::Error::new(error.kind(), problem));
+            }
         };
         let text = String::from_utf8_lossy(&record[..length]);
         // `level,number,time,flags;text`, and lines about devices.

@@ -92,13 +92,16 @@ fn files_bytes(scenario: &Scenario) -> u64 {
     files.chain(sets).fold(0, u64::saturating_add)
 }
 
+/// What a guest's disks can be.
+pub(super) struct Can {
+    pub(super) bandwidth: Bandwidth,
+    /// That of the kernel, which has to know what the file systems are made of.
+    pub(super) version: (u32, u32),
+    pub(super) xfs: Xfs,
+}
+
 /// Makes the disks of a scenario in a directory. File systems are made only if the workload has files.
-pub(super) fn make(
-    scenario: &Scenario,
-    bandwidth: Bandwidth,
-    xfs: &Xfs,
-    directory: &Path,
-) -> Result<Disks, GuestError> {
+pub(super) fn make(scenario: &Scenario, can: &Can, directory: &Path) -> Result<Disks, GuestError> {
     let machine = &scenario.machine;
     let mut made = Disks::default();
     for (at, area) in machine.swap.iter().enumerate() {
@@ -114,7 +117,7 @@ pub(super) fn make(
             path,
             serial: serial.clone(),
             device: device.name.clone(),
-            bandwidth: bandwidth.of(device),
+            bandwidth: can.bandwidth.of(device),
         });
         made.swap.push(SwapDisk {
             serial,
@@ -126,13 +129,7 @@ pub(super) fn make(
         let file_systems = machine.filesystems.iter().enumerate();
         for (at, file_system) in file_systems {
             let name = format!("data{at}");
-            make_mount(
-                &mut made,
-                scenario,
-                (bandwidth, xfs),
-                file_system,
-                &directory.join(name),
-            )?;
+            make_mount(&mut made, scenario, can, file_system, &directory.join(name))?;
         }
     }
     Ok(made)
@@ -142,7 +139,7 @@ pub(super) fn make(
 fn make_mount(
     made: &mut Disks,
     scenario: &Scenario,
-    (bandwidth, xfs): (Bandwidth, &Xfs),
+    can: &Can,
     file_system: &FileSystem,
     path: &Path,
 ) -> Result<(), GuestError> {
@@ -155,10 +152,10 @@ fn make_mount(
         let size = files_bytes(scenario).saturating_mul(5) / 4;
         let size = size.saturating_add(SLACK).max(device.size.min(8 << 30));
         kind = EXT4;
-        let instead_of = match (file_system.kind, xfs) {
+        let instead_of = match (file_system.kind, &can.xfs) {
             (FsKind::Xfs, Ok(program)) => {
                 kind = modules::XFS;
-                make_xfs(program, path, size.max(XFS_MIN))?;
+                make_xfs(program, path, size.max(XFS_MIN), can.version)?;
                 None
             }
             (FsKind::Xfs, Err(lacking)) => Some(format!("xfs: {lacking}")),
@@ -166,7 +163,7 @@ fn make_mount(
             (FsKind::Ext4 | FsKind::Tmpfs, _) => None,
         };
         if kind == EXT4 {
-            make_ext4(path, size, file_system.inode_ratio)?;
+            make_ext4(path, size, file_system.inode_ratio, can.version)?;
         }
         let note = |other| format!("file system {}: ext4 in place of {other}", file_system.name);
         made.notes.extend(instead_of.map(note));
@@ -175,7 +172,7 @@ fn make_mount(
             path: path.to_owned(),
             serial: name.clone().into_owned(),
             device: device.name.clone(),
-            bandwidth: bandwidth.of(device),
+            bandwidth: can.bandwidth.of(device),
         });
         serial = Some(name.into_owned());
     }
@@ -255,8 +252,13 @@ fn find_program(name: &str) -> Option<PathBuf> {
 }
 
 /// An empty ext4 in a sparse file. Nothing is left to be done by the guest's `ext4lazyinit`, whose writes
-/// would be seen.
-fn make_ext4(path: &Path, size: u64, inode_ratio: u64) -> Result<(), GuestError> {
+/// would be seen. 3.4 cannot mount one with checksums, which 3.6 can.
+fn make_ext4(
+    path: &Path,
+    size: u64,
+    inode_ratio: u64,
+    version: (u32, u32),
+) -> Result<(), GuestError> {
     let program = mke2fs().ok_or_else(|| GuestError::NoFileSystem {
         problem: "no mke2fs here; install e2fsprogs".into(),
     })?;
@@ -268,13 +270,20 @@ fn make_ext4(path: &Path, size: u64, inode_ratio: u64) -> Result<(), GuestError>
             "-E",
             "lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0",
         ]);
+    if version < (3, 6) {
+        command.args(["-O", "^metadata_csum"]);
+    }
     make_file_system(command, path, size)
 }
 
-/// An empty XFS in a sparse file, as mkfs.xfs makes it by default.
-fn make_xfs(program: &Path, path: &Path, size: u64) -> Result<(), GuestError> {
+/// An empty XFS in a sparse file, as mkfs.xfs makes it by default. A kernel before 5.10 does not know all that is default
+/// today (sparse inodes 4.2, reflink 4.9, times after 2038 5.10), and gets the format of old.
+fn make_xfs(program: &Path, path: &Path, size: u64, version: (u32, u32)) -> Result<(), GuestError> {
     let mut command = Command::new(program);
     command.args(["-q", "-f"]);
+    if version < (5, 10) {
+        command.args(["-m", "crc=0"]);
+    }
     make_file_system(command, path, size)
 }
 

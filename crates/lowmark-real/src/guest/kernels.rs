@@ -121,6 +121,15 @@ impl KernelImage {
         })
     }
 
+    /// The first two numbers of its kernel.org release; (0, 0) if it has none.
+    pub(super) fn version(&self) -> (u32, u32) {
+        let mut numbers = self.upstream.split('.').map(|number| number.parse());
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => (major, minor),
+            _ => (0, 0),
+        }
+    }
+
     /// The drivers that this kernel lacks, as far as its configuration says: neither built in nor there
     /// as a module.
     pub(super) fn missing_drivers(&self, modules: &modules::Index) -> Vec<&'static str> {

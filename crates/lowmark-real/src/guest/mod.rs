@@ -169,8 +169,8 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     let scratch = options.scratch.clone().unwrap_or_else(std::env::temp_dir);
     disks::check_room(&scratch, disks::bytes_max(scenario))?;
     let directory = Directory::new(&scratch, "lowmark-guest-")?;
-    let xfs = xfs(&options.image, &index);
-    let disks = disks::make(scenario, options.bandwidth, &xfs, directory.path())?;
+    let can = can(options, &index);
+    let disks = disks::make(scenario, &can, directory.path())?;
     let has_xfs = disks.mounts.iter().any(|mount| mount.kind == modules::XFS);
     let more: &[&str] = if has_xfs { &[modules::XFS] } else { &[] };
     let modules = modules::needed(&index, more).map_err(|error| {
@@ -229,6 +229,15 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
         trace_bytes: heard.trace_bytes,
         console: ended.console,
     })
+}
+
+/// What the disks of a guest can be.
+fn can(options: &GuestOptions, index: &modules::Index) -> disks::Can {
+    disks::Can {
+        bandwidth: options.bandwidth,
+        version: options.image.version(),
+        xfs: xfs(&options.image, index),
+    }
 }
 
 /// What makes XFS for a guest with this kernel, or why it is to have ext4 in its place.

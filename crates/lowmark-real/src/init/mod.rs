@@ -18,9 +18,8 @@ mod trace;
 
 use crate::protocol::{CGROUPS, CONSOLE_PREFIX, GuestLine, JOB_FILE, Job, RESULT_PORT, TRACE_PORT};
 use crate::runner::procfs::{self, Kswapd};
-use crate::runner::{self, Options, READY, Roots, now_ns};
+use crate::runner::{self, Options, READY, Roots, now_ns, sys};
 use lowmark_spec::Scenario;
-use rustix::mm::MlockAllFlags;
 use rustix::system::{RebootCommand, reboot};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -166,16 +165,15 @@ fn prepare_tracing(job: &Job, port: &Port) -> io::Result<Option<trace::Tracing>>
         return Ok(None);
     }
     let tracing = trace::Tracing::prepare(&job.events, job.buffer_kb)?;
-    for event in &tracing.missing {
-        let text = format!("this kernel has no event {event}");
+    for text in &tracing.notes {
+        let text = text.clone();
         say(port, &GuestLine::Note { text })?;
     }
     Ok(Some(tracing))
 }
 
 fn work(job: &Job, port: &Port) -> io::Result<()> {
-    let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
-    rustix::mm::mlockall(flags)?;
+    sys::pin_memory().or_else(|_| sys::pin_mapped())?;
     fs::write("/proc/self/oom_score_adj", "-1000")?;
     setup::apply(&job.settings)?;
     let mut notes = setup::swap_on(&job.swap)?;

@@ -43,8 +43,9 @@ pub(super) fn mount_system() -> io::Result<()> {
     mount_at("proc", "/proc", "proc", "")?;
     mount_at("sysfs", "/sys", "sysfs", "")?;
     mount_at("devtmpfs", "/dev", "devtmpfs", "")?;
-    mount_at("tracefs", "/sys/kernel/tracing", "tracefs", "")?;
-    // A kernel without it does not tell its generations of pages.
+    // A kernel before 4.1 has its trace in debugfs. One without debugfs does not tell its generations of
+    // pages; one with neither is told of when events are asked for.
+    let _ = mount_at("tracefs", "/sys/kernel/tracing", "tracefs", "");
     let _ = mount_at("debugfs", "/sys/kernel/debug", "debugfs", "");
     Ok(())
 }

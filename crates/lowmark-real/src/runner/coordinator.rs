@@ -3,7 +3,7 @@
 //! 1. The coordinator is a process with one thread, so that it can fork. It starts the tasks that begin
 //!    with the run.
 //! 2. It then waits for requests (spawn, kill, resume), which come through a pipe, for processes that end
-//!    (pidfd_open(2)), and for the end of the run.
+//!    (SIGCHLD through signalfd(2), which every kernel has), and for the end of the run.
 //! 3. A process that fails, or is killed by anybody but the workload, ends the run: the others are killed.
 //! 4. When all have ended and, if the workload says so, kswapd sleeps, the run is over.
 //!
@@ -19,8 +19,7 @@ use super::time;
 use lowmark_spec::random::Stream;
 use lowmark_spec::workload::{End, Sharing, Start};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::mm::MlockAllFlags;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::io;
@@ -75,7 +74,6 @@ impl Request {
 /// A process of the workload.
 struct Child {
     pid: Pid,
-    handle: OwnedFd,
     task: usize,
     instances: u32,
     number: usize,
@@ -88,6 +86,7 @@ struct Child {
 pub(super) struct Coordinator {
     program: Arc<Program>,
     requests: OwnedFd,
+    ends: sys::ChildEnds,
     children: BTreeMap<i32, Child>,
     /// Processes that were started.
     processes: usize,
@@ -95,14 +94,15 @@ pub(super) struct Coordinator {
 }
 
 impl Coordinator {
-    pub(super) fn new(program: Arc<Program>, requests: OwnedFd) -> Coordinator {
-        Coordinator {
+    pub(super) fn new(program: Arc<Program>, requests: OwnedFd) -> io::Result<Coordinator> {
+        Ok(Coordinator {
             program,
             requests,
+            ends: sys::ChildEnds::new()?,
             children: BTreeMap::new(),
             processes: 0,
             failed: false,
-        }
+        })
     }
 
     /// Carries out the workload; whether nothing went wrong.
@@ -145,28 +145,32 @@ impl Coordinator {
                 tv_nsec: (left % 1_000_000_000) as _,
             }
         });
-        let handles = self.children.values().map(|child| &child.handle);
-        let mut waiting: Vec<PollFd<'_>> = std::iter::once(&self.requests)
-            .chain(handles)
-            .map(|handle| PollFd::new(handle, PollFlags::IN))
-            .collect();
+        let mut waiting = [
+            PollFd::new(&self.requests, PollFlags::IN),
+            PollFd::new(&self.ends, PollFlags::IN),
+        ];
         match poll(&mut waiting, timeout.as_ref()) {
             Err(rustix::io::Errno::INTR) => return Ok(()),
             result => result?,
         };
-        let ready: Vec<bool> = waiting.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let [requested, ended] = waiting.map(|fd| !fd.revents().is_empty());
+        if ended {
+            self.reap()?;
+        }
+        if requested {
+            self.hear()?;
+        }
+        Ok(())
+    }
+
+    /// Sees to every process that has ended: one signal may stand for several.
+    fn reap(&mut self) -> io::Result<()> {
+        self.ends.take()?;
         let pids: Vec<i32> = self.children.keys().copied().collect();
-        for (pid, _) in pids
-            .into_iter()
-            .zip(&ready[1..])
-            .filter(|(_, ready)| **ready)
-        {
+        for pid in pids {
             if let Some(ended) = sys::reap(pid)? {
                 self.child_ended(pid, &ended)?;
             }
-        }
-        if ready[0] {
-            self.hear()?;
         }
         Ok(())
     }
@@ -240,7 +244,6 @@ impl Coordinator {
         let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("fork gave no process"))?;
         let child = Child {
             pid,
-            handle: pidfd_open(pid, PidfdFlags::empty())?,
             task,
             instances,
             number,
@@ -312,8 +315,7 @@ fn run_process(
         return 1;
     }
     if program.pin {
-        let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
-        let _ = rustix::mm::mlockall(flags);
+        let _ = sys::pin_memory();
         // The runner is not to be chosen when memory runs out, but what it runs is.
         let _ = std::fs::write("/proc/self/oom_score_adj", "0");
     }

@@ -63,7 +63,7 @@ pub const READY: &str = "\"ready\"";
 ///
 /// What the system says when files cannot be made, processes cannot be started, or nobody reads the lines.
 pub fn run(workload: Workload, seed: u64, options: &Options) -> io::Result<bool> {
-    // A descriptor for every process; what the system allows is enough for any workload that fits in it.
+    // As many open files as the system allows are enough for any workload that fits in it.
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let raised = rustix::process::Rlimit {
         current: limit.maximum,
@@ -106,7 +106,7 @@ pub fn run(workload: Workload, seed: u64, options: &Options) -> io::Result<bool>
     println!("{READY}");
     let mut go = [0];
     io::stdin().read_exact(&mut go)?;
-    let done = Coordinator::new(program, heard).run();
+    let done = Coordinator::new(program, heard).and_then(Coordinator::run);
     pool.map_or(Ok(()), |pool| pool.restore())?;
     done
 }

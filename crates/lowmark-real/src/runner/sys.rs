@@ -1,4 +1,5 @@
-//! What needs `unsafe`: memory that the workload touches, state that processes share, fork.
+//! What needs `unsafe`: memory that the workload touches, state that processes share, fork and the ends of
+//! children.
 //!
 //! Every function here is safe to call: lengths and offsets are checked, and a mapping keeps its addresses
 //! until the last reference to it is gone, so that a thread which touches what another has unmapped dies
@@ -11,11 +12,11 @@
 
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::workload::{Advice, Range};
-use rustix::mm::{self, MapFlags, MlockFlags, ProtFlags};
+use rustix::mm::{self, MapFlags, MlockAllFlags, MlockFlags, ProtFlags};
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr::{self, NonNull};
@@ -288,9 +289,79 @@ pub(super) fn fork() -> io::Result<Fork> {
     // SAFETY: there is one thread, so the child is a whole copy of the program.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Fork::Child),
+        0 => {
+            set_child_ends(libc::SIG_UNBLOCK)?;
+            Ok(Fork::Child)
+        }
         pid => Ok(Fork::Parent(pid)),
     }
+}
+
+/// Blocks or unblocks the signal that says that a child has ended.
+fn set_child_ends(how: i32) -> io::Result<libc::sigset_t> {
+    // SAFETY: all bits zero is a valid set of signals.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to this set, which outlives the calls.
+    let result = unsafe {
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::pthread_sigmask(how, &raw const set, ptr::null_mut())
+    };
+    match result {
+        0 => Ok(set),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Can be read when children have ended: signalfd(2) with SIGCHLD, which the process does not get in any
+/// other way from now on. Children do not inherit that.
+#[derive(Debug)]
+pub(super) struct ChildEnds(OwnedFd);
+
+impl ChildEnds {
+    pub(super) fn new() -> io::Result<ChildEnds> {
+        let set = set_child_ends(libc::SIG_BLOCK)?;
+        // SAFETY: the set outlives the call.
+        let handle =
+            unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        check(handle)?;
+        // SAFETY: the kernel has just given this descriptor, and nobody else has it.
+        Ok(ChildEnds(unsafe { OwnedFd::from_raw_fd(handle) }))
+    }
+
+    /// Takes what was said so far, so that only later ends make it readable.
+    pub(super) fn take(&self) -> io::Result<()> {
+        let mut told = [0; size_of::<libc::signalfd_siginfo>()];
+        loop {
+            match rustix::io::read(&self.0, &mut told) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl AsFd for ChildEnds {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Pins this process's own memory as it is used, also what it maps later.
+///
+/// # Errors
+///
+/// Without the right to, and on a kernel before 4.4, which can only pin pages at once. It does not move pinned pages either,
+/// so that those of many processes would be in the way of huge pages: only PID 1 is pinned there ([`pin_mapped`]).
+pub(crate) fn pin_memory() -> io::Result<()> {
+    let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
+    Ok(mm::mlockall(flags)?)
+}
+
+/// Pins what this process has mapped, at once.
+pub(crate) fn pin_mapped() -> io::Result<()> {
+    Ok(mm::mlockall(MlockAllFlags::CURRENT)?)
 }
 
 /// CPU times and faults.
