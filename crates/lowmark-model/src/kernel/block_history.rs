@@ -108,6 +108,15 @@ pub(super) const BLOCKS: &[Change] = &[
         },
     },
     Change {
+        name: "zones-with-room",
+        version: v(3, 7),
+        commit: "60cefed485a0",
+        summary: "kswapd calls a zone balanced for a block only if compaction has room in it, and looks at no zone again once the node is balanced (c702418f8a2f)",
+        effect: |m| {
+            m.blocks.kswapd_blocks = KswapdBlocks::WeighsRoom;
+        },
+    },
+    Change {
         name: "async-migrate-position",
         version: v(3, 16),
         commit: "35979ef33931",
@@ -123,6 +132,15 @@ pub(super) const BLOCKS: &[Change] = &[
         summary: "compaction for a huge page never waits during a fault",
         effect: |m| {
             m.blocks.block_slow_path = BlockSlowPath::FaultsStayAsync;
+        },
+    },
+    Change {
+        name: "stop-when-ready",
+        version: v(3, 17),
+        commit: "0b06496a33a6",
+        summary: "a direct reclaimer stops after the priority at which it has left a zone to compaction, where it went on through all of them",
+        effect: |m| {
+            m.blocks.block_reclaim = BlockReclaim::StopsReady;
         },
     },
     Change {

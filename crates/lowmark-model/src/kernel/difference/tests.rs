@@ -35,6 +35,7 @@ fn rows_variants_and_settings_differ() {
         [
             "-swapin_readahead=hugh-new",
             "pageblock-skip",
+            "zones-with-room",
             "only-evict-file-when-plenty",
             "fewer-isolated-pages",
             "huge-zero-page",

@@ -67,6 +67,8 @@ macro_rules! blocks {
                     TwiceTheBlock = "twice-the-block",
                     /// The same; nothing where compaction has twice the block, and a gap, above the high watermark.
                     CompactionReady = "compaction-ready",
+                    /// The same; a reclaimer that left a zone alone for that stops after this priority.
+                    StopsReady = "stops-ready",
                     /// The same without the gap; nothing either where there is a block.
                     BlockReady = "block-ready",
                     /// The same; as long as compaction lacks room in all zones and there are inactive pages enough.
@@ -78,8 +80,11 @@ macro_rules! blocks {
                     EveryZone = "every-zone",
                     /// The same; a quarter of the node's pages in zones that have it is enough.
                     Quarter = "quarter",
-                    /// Where compaction has room kswapd reclaims as for single pages, and then compacts.
+                    /// Where compaction has room kswapd reclaims as for single pages, and then compacts. Its run begins anew as
+                    /// long as compaction lacks room in any zone.
                     Compacts = "compacts",
+                    /// The same; a zone is balanced only if compaction has room in it, and no run begins anew for that.
+                    WeighsRoom = "weighs-room",
                     /// kswapd reclaims as for single pages, and wakes kcompactd when it goes to sleep.
                     Kcompactd = "kcompactd",
                     /// The same; kcompactd leaves out pageblocks that are known to have nothing to isolate.

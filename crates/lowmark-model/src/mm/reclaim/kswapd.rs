@@ -264,22 +264,20 @@ struct Request {
 
 /// The thread (`kswapd`). Never returns.
 pub(crate) async fn kswapd(sys: crate::world::SysRef, node: NodeId) {
-    let by_node = sys.world().mm.balances_nodes();
-    let mut done = sys.world().mm.first_request(node);
-    let mut alloc_order = 0;
     {
         let world = &mut *sys.world();
         world.mm.nodes[node].kswapd.task = Some(world.sched.current());
     }
+    if !sys.world().mm.balances_nodes() {
+        zones::run(&sys, node).await;
+    }
+    let mut done = sys.world().mm.first_request();
+    let mut alloc_order = 0;
     loop {
         let began = sys.world().sched.now();
         try_to_sleep(&sys, node, done, alloc_order).await;
         let request = sys.world().take_request(node, done);
-        done = if by_node {
-            node::balance_node(&sys, node, request).await
-        } else {
-            zones::balance_zones(&sys, node, request).await
-        };
+        done = node::balance_node(&sys, node, request).await;
         pass_some_time(&sys, began).await;
         (done, alloc_order) = sys.world().mm.look_again(node, request, done);
     }
@@ -287,17 +285,17 @@ pub(crate) async fn kswapd(sys: crate::world::SysRef, node: NodeId) {
 
 impl Mm {
     /// What kswapd takes for asked of it before anybody has.
-    fn first_request(&self, node: NodeId) -> Request {
+    fn first_request(&self) -> Request {
         Request {
             order: 0,
-            class: ClassMemory::of(&self.kernel).first(self.highest_zone(node)),
+            class: ClassMemory::of(&self.kernel).first(),
         }
     }
 
     /// After a run: by what it asks whether it may sleep, and the order that is left to kcompactd. A run that gave up
     /// the order asks by what it has done; one that did not, by what has been asked for meanwhile.
     fn look_again(&self, node: NodeId, request: Request, done: Request) -> (Request, u32) {
-        if !self.balances_nodes() || done.order != request.order {
+        if done.order != request.order {
             return (done, request.order);
         }
         let Kswapd { order, class, .. } = self.nodes[node].kswapd;
@@ -305,9 +303,12 @@ impl Mm {
         (Request { order, class }, order)
     }
 
-    /// A nap was cut short: what kswapd would have slept by is asked for as well.
+    /// A nap was cut short: from 4.8 on what kswapd would have slept by is asked for as well.
     fn note_interrupted_nap(&mut self, node: NodeId, done: Request) {
         self.stat.kswapd_low_wmark_hit_quickly += 1;
+        if !self.balances_nodes() {
+            return;
+        }
         let memory = ClassMemory::of(&self.kernel);
         let kswapd = &mut self.nodes[node].kswapd;
         kswapd.order = kswapd.order.max(done.order);
@@ -319,18 +320,24 @@ impl World {
     /// After its sleep kswapd reads what it is asked for, and resets that.
     fn take_request(&mut self, node: NodeId, done: Request) -> Request {
         let memory = ClassMemory::of(&self.mm.kernel);
-        let unasked = memory.unasked(self.mm.highest_zone(node), done.class);
+        let unasked = memory.unasked(done.class);
         let kswapd = &mut self.mm.nodes[node].kswapd;
         let order = std::mem::take(&mut kswapd.order);
         let class = kswapd.class.take().unwrap_or(unasked);
+        let request = Request { order, class };
+        self.trace_wake(node, request);
+        request
+    }
+
+    /// kswapd begins a run (`mm_vmscan_kswapd_wake`).
+    fn trace_wake(&mut self, node: NodeId, request: Request) {
         self.trace(Kind::KswapdWake, |_| {
             vec![
                 (Field::Nid, node.into()),
-                (Field::Zid, class as u64),
-                (Field::Order, u64::from(order)),
+                (Field::Zid, request.class as u64),
+                (Field::Order, u64::from(request.order)),
             ]
         });
-        Request { order, class }
     }
 }
 

@@ -1,14 +1,12 @@
-//! The class of zones that kswapd works for, between one request and the next (`kswapd_classzone_idx`,
-//! `kswapd_highest_zoneidx`).
+//! The class of zones that kswapd works for, between one request and the next, where lists are a node's
+//! (`kswapd_classzone_idx`, `kswapd_highest_zoneidx`).
 
-use crate::kernel::{BalancePgdat, Kernel, KswapdClasszone};
+use crate::kernel::{Kernel, KswapdClasszone};
 use crate::mm::types::ZoneType;
 
 /// What kswapd remembers of the class that it was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClassMemory {
-    /// Zone lists: without a request, all zones.
-    AllZones,
     /// Nothing: without a request, the lowest zone.
     Nothing,
     /// While it runs it keeps the class that it was asked for, or a higher one that is asked for meanwhile.
@@ -19,19 +17,16 @@ pub(super) enum ClassMemory {
 
 impl ClassMemory {
     pub(super) fn of(kernel: &Kernel) -> ClassMemory {
-        let mechanisms = &kernel.mechanisms.kswapd;
-        match (mechanisms.balance_pgdat, mechanisms.kswapd_classzone) {
-            (BalancePgdat::EveryPass | BalancePgdat::ScannedTarget, _) => ClassMemory::AllZones,
-            (BalancePgdat::Node, KswapdClasszone::KeepAwake) => ClassMemory::WhileItRuns,
-            (BalancePgdat::Node, KswapdClasszone::Remembers) => ClassMemory::LastRun,
-            (BalancePgdat::Node, _) => ClassMemory::Nothing,
+        match kernel.mechanisms.kswapd.kswapd_classzone {
+            KswapdClasszone::KeepAwake => ClassMemory::WhileItRuns,
+            KswapdClasszone::Remembers => ClassMemory::LastRun,
+            _ => ClassMemory::Nothing,
         }
     }
 
-    /// The class before anybody has asked; `highest` is the type of the node's highest zone.
-    pub(super) fn first(self, highest: ZoneType) -> usize {
+    /// The class before anybody has asked.
+    pub(super) fn first(self) -> usize {
         let class = match self {
-            ClassMemory::AllZones => highest,
             ClassMemory::Nothing => ZoneType::Dma,
             ClassMemory::WhileItRuns | ClassMemory::LastRun => ZoneType::High,
         };
@@ -39,9 +34,8 @@ impl ClassMemory {
     }
 
     /// The class of a run that nobody asked for; `done` is that of the last one.
-    pub(super) fn unasked(self, highest: ZoneType, done: usize) -> usize {
+    pub(super) fn unasked(self, done: usize) -> usize {
         match self {
-            ClassMemory::AllZones => highest as usize,
             ClassMemory::Nothing | ClassMemory::WhileItRuns => 0,
             ClassMemory::LastRun => done,
         }
@@ -53,14 +47,13 @@ impl ClassMemory {
             (ClassMemory::WhileItRuns, Some(asked)) => asked.max(request),
             (_, Some(asked)) => asked,
             (ClassMemory::WhileItRuns | ClassMemory::LastRun, None) => request,
-            (ClassMemory::Nothing | ClassMemory::AllZones, None) => 0,
+            (ClassMemory::Nothing, None) => 0,
         }
     }
 
     /// The class that is asked for when a nap is cut short that kswapd would have gone to sleep by.
     pub(super) fn after_nap(self, done: usize, asked: Option<usize>) -> Option<usize> {
         match (self, asked) {
-            (ClassMemory::AllZones, asked) => asked,
             (ClassMemory::LastRun, Some(asked)) => Some(asked),
             (_, Some(asked)) => Some(asked.max(done)),
             (_, None) => Some(done),

@@ -85,11 +85,7 @@ fn classes_between_requests() {
         (REMEMBERS, USER, USER, [USER, 1], [USER, 1]),
     ];
     for (text, first, unasked, after, nap) in expected {
-        assert_eq!(
-            world(text).mm.first_request(NodeId::FIRST),
-            request(0, first),
-            "{text}"
-        );
+        assert_eq!(world(text).mm.first_request(), request(0, first), "{text}");
         let done = request(0, USER);
         let mut read = world(text);
         assert_eq!(
@@ -479,5 +475,38 @@ fn zones_are_judged_for_the_end_zone() {
         let stat = &sys.world().mm.stat;
         assert_eq!(stat.pgscan_kswapd.iter().sum::<u64>(), 1, "{text}");
         assert_eq!(stat.kswapd_skip_congestion_wait, skipped, "{text}");
+    }
+}
+
+/// kswapd of a zone kernel is woken for a block of 8 pages, and 20 ms later, while it naps, for single pages. Nothing is short. A
+/// nap that is cut short leaves no order behind, as it does from 4.8 on.
+#[test]
+fn a_nap_cut_short_leaves_no_order_behind() {
+    for text in ["v2.6.37", "v3.4", "v4.4"] {
+        let sys = Sys::new(world(text));
+        let thread = Box::pin(kswapd(Rc::clone(&sys), NodeId::FIRST));
+        sys.world().spawn("kswapd".into(), false, thread);
+        let waker = Rc::clone(&sys);
+        let body = Box::pin(async move {
+            waker.sleep(150 * MSEC).await;
+            for order in [3, 0] {
+                waker.sleep(20 * MSEC).await;
+                let world = &mut *waker.world();
+                let kswapd = &mut world.mm.nodes[NodeId::FIRST].kswapd;
+                kswapd.order = order;
+                kswapd.wait.wake_all(&mut world.sched);
+            }
+        });
+        sys.world().spawn("waker".into(), false, body);
+        run_until_idle(&sys, &mut |_| {});
+        assert_eq!(
+            sys.world().mm.stat.kswapd_low_wmark_hit_quickly,
+            1,
+            "{text}"
+        );
+        let events = sys.world().trace.take();
+        let wakes = events.iter().filter(|event| event.kind == Kind::KswapdWake);
+        let orders: Vec<u64> = wakes.filter_map(|event| event.get(Field::Order)).collect();
+        assert_eq!(orders, [3, 0], "{text}");
     }
 }

@@ -5,15 +5,18 @@
 //! 2. Zones up to it are reclaimed from the lowest upward, each until it is a gap above its high watermark
 //!    ([`balance_gap`]), for an allocation that could use the end zone.
 //! 3. For blocks of several pages a zone has to have one above its high watermark to 3.3. From 3.4 on that does not matter where
-//!    compaction has room; kswapd compacts then if no zone has a block. From 4.6 on kswapd reclaims as many single pages, and
+//!    compaction has room; kswapd compacts then if no zone has a block. To 3.6 a run begins anew as long as compaction lacks room
+//!    in any zone. From 4.6 on kswapd reclaims as many single pages, and
 //!    leaves the rest to kcompactd.
 //! 4. To 3.10 the priority is raised after every pass, and what has been freed is counted over all of them; a run that
 //!    ends without balance begins anew. From 3.11 on it is raised only if no zone was scanned to its target, or the pass
 //!    freed nothing, and there is one run.
 
-use super::{Request, age_active_anon, pass_some_time, scan_control, shrink_node};
+use super::{Request, age_active_anon, pass_some_time, scan_control, shrink_node, try_to_sleep};
 use crate::ids::{NodeId, ZoneId};
-use crate::kernel::{BalanceGap, BalancePgdat, BalancedZones, KswapdBlocks, KswapdWait};
+use crate::kernel::{
+    BalanceGap, BalancePgdat, BalancedZones, KswapdBlocks, KswapdWait, KswapdWake,
+};
 use crate::mm::Mm;
 use crate::mm::compaction::{Suitable, compact_gap, compact_pgdat};
 use crate::mm::reclaim::vmscan::{DEF_PRIORITY, ScanControl, Target, after_zone, low_or_percent};
@@ -21,11 +24,75 @@ use crate::mm::types::{Mark, SWAP_CLUSTER_MAX, ZoneType};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
 
+/// The thread, to 4.7. Never returns.
+///
+/// From 2.6.38 on kswapd does not try to sleep while somebody waits for a larger block or for a lower zone. It hears of that only
+/// after a run that came to what was asked for: after another one it asks whether it may sleep by what it came to, so that a
+/// block which cannot be had does not keep it awake (to 4.5). In 2.6.36 and 2.6.37 what was asked for before it went to sleep
+/// stays so, and is dropped after the run.
+pub(super) async fn run(sys: &Sys, node: NodeId) {
+    let (told, kcompactd) = {
+        let mm = &sys.world().mm;
+        let told = mm.kernel.mechanisms.kswapd.kswapd_wake == KswapdWake::Told;
+        (told, mm.has_kcompactd())
+    };
+    let unasked = Request {
+        order: 0,
+        class: sys.world().mm.highest_zone(node) as usize,
+    };
+    // What it works for, what it has heard of, and what the last run came to.
+    let (mut request, mut heard, mut done) = (unasked, unasked, unasked);
+    loop {
+        let began = sys.world().sched.now();
+        let came_to_it = done.class >= heard.class && (kcompactd || done.order == heard.order);
+        if told || came_to_it {
+            heard = sys.world().mm.take_pending(node, unasked);
+        }
+        if request.order < heard.order || !told && request.class > heard.class {
+            request = heard;
+        } else {
+            if told || kcompactd {
+                done.order = request.order;
+            }
+            try_to_sleep(sys, node, done, request.order).await;
+            request = if told {
+                sys.world().mm.pending(node, unasked)
+            } else {
+                sys.world().mm.take_pending(node, unasked)
+            };
+            heard = request;
+        }
+        sys.world().trace_wake(node, request);
+        done = balance_zones(sys, node, request).await;
+        pass_some_time(sys, began).await;
+    }
+}
+
+impl Mm {
+    /// What is asked of kswapd (`kswapd_max_order`, `classzone_idx`).
+    fn pending(&self, node: NodeId, unasked: Request) -> Request {
+        let kswapd = &self.nodes[node].kswapd;
+        Request {
+            order: kswapd.order,
+            class: kswapd.class.unwrap_or(unasked.class),
+        }
+    }
+
+    /// The same, which is then asked for no more.
+    fn take_pending(&mut self, node: NodeId, unasked: Request) -> Request {
+        let pending = self.pending(node, unasked);
+        let kswapd = &mut self.nodes[node].kswapd;
+        (kswapd.order, kswapd.class) = (0, None);
+        pending
+    }
+}
+
 /// `balance_pgdat` over zone lists, to 4.7.
 pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> Request {
     let era = sys.world().mm.kernel.mechanisms.kswapd.balance_pgdat;
     let mut request = request;
     let mut sc = scan_control(request, u64::MAX);
+    let mut end_zone = sys.world().mm.nodes[node].zones[0];
     loop {
         {
             let mut world = sys.world();
@@ -35,19 +102,20 @@ pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> 
         sc.nr_reclaimed = 0;
         sc.priority = DEF_PRIORITY;
         let mut total_scanned = 0;
-        // There is the block, but single pages are short.
-        let mut short = false;
+        let mut after = After::Unbalanced;
         loop {
-            let Some(end_zone) = find_end_zone(sys, node, &sc, request).await else {
-                short = !compact_when_done(sys, node, request).await;
-                if short { break } else { return request }
-            };
+            let found = find_end_zone(sys, node, &sc, request).await;
+            end_zone = found.unwrap_or(end_zone);
+            if found.is_none() {
+                after = compact_when_done(sys, node, end_zone, &sc, request).await;
+                break;
+            }
             if era == BalancePgdat::ScannedTarget {
                 sc.nr_reclaimed = 0;
             }
             let compacts = era == BalancePgdat::ScannedTarget
                 && sys.world().mm.kswapd_compacts(node, end_zone, request);
-            let pass = balance_pass(sys, node, end_zone, request, &mut sc, era).await;
+            let pass = balance_pass(sys, node, end_zone, request, &mut sc).await;
             total_scanned += pass.scanned;
             sys.world().wake_pfmemalloc_waiters(node);
             if era == BalancePgdat::ScannedTarget {
@@ -61,8 +129,8 @@ pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> 
                 }
             }
             if sys.world().mm.zones_done(node, request, &pass) {
-                short = !compact_when_done(sys, node, request).await;
-                if short { break } else { return request }
+                after = compact_when_done(sys, node, end_zone, &sc, request).await;
+                break;
             }
             if era == BalancePgdat::EveryPass {
                 if total_scanned > 0 && sc.priority < DEF_PRIORITY - 2 {
@@ -77,38 +145,65 @@ pub(super) async fn balance_zones(sys: &Sys, node: NodeId, request: Request) -> 
                     sc.priority -= 1;
                 }
                 if sc.priority < 1 {
-                    return request;
+                    after = After::Done;
+                    break;
                 }
             }
         }
+        if after == After::Done {
+            return sys.world().mm.achieved(request, end_zone);
+        }
         pass_some_time(sys, began).await;
-        if sc.nr_reclaimed < SWAP_CLUSTER_MAX || short {
+        let in_vain = after == After::Unbalanced && sc.nr_reclaimed < SWAP_CLUSTER_MAX;
+        if in_vain || after == After::SinglePagesShort {
             request.order = 0;
             sc.order = 0;
         }
     }
 }
 
-/// The node is balanced for a block: to 3.10 single pages are looked at once more, and from 3.4 on kswapd compacts if no zone
-/// has the block above its low watermark. False: single pages are short, and the run begins anew for them.
-async fn compact_when_done(sys: &Sys, node: NodeId, request: Request) -> bool {
+/// Why a run ends, or begins anew.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// All is done.
+    Done,
+    /// The node is not balanced.
+    Unbalanced,
+    /// The node is balanced for a block, but compaction lacks room in a zone.
+    CompactionLacksRoom,
+    /// The node is balanced for a block, but a zone has too few single pages.
+    SinglePagesShort,
+}
+
+/// The node is balanced for a block: to 3.6 its zones up to the end zone are looked at once more, and from 3.4 on kswapd compacts
+/// if none of them has the block above its low watermark.
+async fn compact_when_done(
+    sys: &Sys,
+    node: NodeId,
+    end_zone: ZoneId,
+    sc: &ScanControl,
+    request: Request,
+) -> After {
     let compacts = {
         let world = sys.world();
-        let rechecks = world.mm.kernel.mechanisms.kswapd.balance_pgdat == BalancePgdat::EveryPass
-            && world.mm.kernel.mechanisms.blocks.kswapd_blocks != KswapdBlocks::EveryZone;
-        if request.order == 0 || !rechecks {
-            return true;
+        let rules = &world.mm.kernel.mechanisms;
+        let every_pass = rules.kswapd.balance_pgdat == BalancePgdat::EveryPass;
+        let blocks = rules.blocks.kswapd_blocks;
+        if request.order == 0 || !every_pass || blocks == KswapdBlocks::EveryZone {
+            return After::Done;
         }
-        if !world.mm.has_single_pages(node, request) {
-            return false;
+        if blocks != KswapdBlocks::WeighsRoom {
+            let problem = world.mm.look_once_more(node, end_zone, sc, request);
+            if problem != After::Done {
+                return problem;
+            }
         }
-        let highest = world.mm.zones_up_to(node, request.class).last();
-        highest.is_some_and(|zone| world.mm.kswapd_compacts(node, zone, request))
+        world.mm.kswapd_compacts(node, end_zone, request)
     };
     if compacts {
         compact_pgdat(sys, node, request.order as usize).await;
     }
-    true
+    After::Done
 }
 
 /// kswapd pauses when it gets nowhere, unless somebody is close to running out.
@@ -128,6 +223,8 @@ struct Pass {
     scanned: u64,
     /// Pages that were to be reclaimed, in all zones.
     attempted: u64,
+    /// Pages of the zones of the request that it found balanced.
+    balanced: u64,
     /// No zone that it came to is below its high watermark, for an allocation that could use the end zone.
     all_ok: bool,
     under_min: bool,
@@ -140,11 +237,12 @@ async fn balance_pass(
     end_zone: ZoneId,
     request: Request,
     sc: &mut ScanControl,
-    era: BalancePgdat,
 ) -> Pass {
+    let era = sys.world().mm.kernel.mechanisms.kswapd.balance_pgdat;
     let mut pass = Pass {
         scanned: 0,
         attempted: 0,
+        balanced: 0,
         all_ok: true,
         under_min: false,
         raise_priority: true,
@@ -194,6 +292,9 @@ async fn balance_pass(
         if world.mm.zone_balanced_at(zone, order, high, class) {
             world.mm.zones[zone].congested = false;
             world.mm.lruvecs[lruvec].tail_dirty = false;
+            if world.mm.zones[zone].kind as usize <= request.class {
+                pass.balanced += world.mm.zones[zone].present;
+            }
         } else {
             pass.all_ok = false;
             pass.under_min |= !world.mm.zone_ok(zone, order, Mark::Min, class);
@@ -254,12 +355,25 @@ async fn find_end_zone(
 impl Mm {
     /// Whether a pass over zone lists was the last one.
     fn zones_done(&self, node: NodeId, request: Request, pass: &Pass) -> bool {
-        let by_request = self.kernel.mechanisms.kswapd.balanced_zones == BalancedZones::Request;
-        if by_request || request.order > 0 {
-            let balanced = self.pgdat_balanced(node, request.order, request.class);
-            return balanced || !by_request && pass.all_ok;
+        if self.kernel.mechanisms.kswapd.balanced_zones == BalancedZones::Request {
+            return self.pgdat_balanced(node, request.order, request.class);
         }
-        pass.all_ok
+        let a_quarter_is_enough = request.order > 0
+            && self.kernel.mechanisms.blocks.kswapd_blocks != KswapdBlocks::EveryZone;
+        let zones = self.zones_up_to(node, request.class);
+        let present: u64 = zones.map(|zone| self.zones[zone].present).sum();
+        pass.all_ok || a_quarter_is_enough && pass.balanced >= present / 4
+    }
+
+    /// What a run came to: the order to which it did not give up, and from 2.6.38 on the last end zone in place of the class.
+    fn achieved(&self, request: Request, end_zone: ZoneId) -> Request {
+        match self.kernel.mechanisms.blocks.kswapd_blocks {
+            KswapdBlocks::EveryZone => request,
+            _ => Request {
+                class: self.zones[end_zone].kind as usize,
+                ..request
+            },
+        }
     }
 
     /// `pgdat_balanced` of zone kernels: at order 0 all zones, above it a quarter of the pages, but to 2.6.37 all zones.
@@ -290,8 +404,10 @@ impl Mm {
         if order > 0 && self.has_kcompactd() {
             return state.watermark_ok(0, mark + (1 << order), class);
         }
+        let weighs = self.kernel.mechanisms.blocks.kswapd_blocks == KswapdBlocks::WeighsRoom
+            && self.kernel.coverage.compaction;
         let room = order == 0
-            || !self.kswapd_weighs_compaction()
+            || !weighs
             || self.compaction_suitable(state, order, class) != Suitable::Short;
         room && state.watermark_ok(order, mark, class)
     }
@@ -309,7 +425,8 @@ impl Mm {
 
     /// What kswapd does for blocks depends on compaction (3.4 to 4.5).
     fn kswapd_weighs_compaction(&self) -> bool {
-        self.kernel.mechanisms.blocks.kswapd_blocks == KswapdBlocks::Compacts
+        let blocks = self.kernel.mechanisms.blocks.kswapd_blocks;
+        matches!(blocks, KswapdBlocks::Compacts | KswapdBlocks::WeighsRoom)
             && self.kernel.coverage.compaction
     }
 
@@ -331,10 +448,31 @@ impl Mm {
             && !self.zones_up_to(node, class).any(has)
     }
 
-    /// Every zone of the request that reclaim has not given up has single pages above its high watermark.
-    fn has_single_pages(&self, node: NodeId, request: Request) -> bool {
-        self.zones_up_to(node, request.class).all(|zone| {
-            self.zones[zone].all_unreclaimable || self.zone_ok(zone, 0, Mark::High, ZoneType::Dma)
-        })
+    /// Zones up to the end zone that reclaim has not given up: whether compaction has room in each (3.4 to 3.6), and single pages
+    /// are above the high watermark.
+    fn look_once_more(
+        &self,
+        node: NodeId,
+        end_zone: ZoneId,
+        sc: &ScanControl,
+        request: Request,
+    ) -> After {
+        let class = self.zones[end_zone].kind as usize;
+        for zone in self.zones_up_to(node, class) {
+            let state = &self.zones[zone];
+            if state.all_unreclaimable && sc.priority != DEF_PRIORITY {
+                continue;
+            }
+            let order = request.order as usize;
+            if self.kswapd_weighs_compaction()
+                && self.compaction_suitable(state, order, ZoneType::Dma) == Suitable::Short
+            {
+                return After::CompactionLacksRoom;
+            }
+            if !self.zone_ok(zone, 0, Mark::High, ZoneType::Dma) {
+                return After::SinglePagesShort;
+            }
+        }
+        After::Done
     }
 }

@@ -32,7 +32,7 @@ pub(super) use slab::after_zone;
 pub(super) use soft_limit::soft_limit_reclaim;
 pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 
-use crate::kernel::{FlusherWakeup, HopelessNode, LruUnit};
+use crate::kernel::{BlockReclaim, FlusherWakeup, HopelessNode, LruUnit};
 use crate::mm::Mm;
 use crate::mm::memcontrol::Reclaimer;
 use crate::mm::types::{Gfp, Lru, Pfn, SWAP_CLUSTER_MAX, ZoneType};
@@ -270,9 +270,12 @@ async fn go_through_priorities(
         matches!(rule, FlusherWakeup::Scanned | FlusherWakeup::ScannedOrDirty)
     };
     let mut total_scanned = 0;
+    let goes_on =
+        sys.world().mm.kernel.mechanisms.blocks.block_reclaim == BlockReclaim::CompactionReady;
     for priority in (0..=DEF_PRIORITY).rev() {
         sc.priority = priority;
         sc.nr_scanned = 0;
+        sc.compaction_ready &= !goes_on;
         for &target in targets {
             if priority != DEF_PRIORITY && sys.world().mm.zones[target.zone].all_unreclaimable {
                 continue;
@@ -289,7 +292,8 @@ async fn go_through_priorities(
         if let Some(first) = targets.first() {
             throttle::consider_reclaim_throttle(sys, *first, sc).await;
         }
-        let enough = sc.nr_reclaimed >= sc.nr_to_reclaim || sc.compaction_ready;
+        let ready = sc.compaction_ready && !goes_on;
+        let enough = sc.nr_reclaimed >= sc.nr_to_reclaim || ready;
         if enough || sys.world().sched.current_killed() {
             return true;
         }

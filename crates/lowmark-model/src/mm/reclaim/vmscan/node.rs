@@ -172,12 +172,15 @@ impl Mm {
         let zone = &self.zones[number];
         let gap = match rules.block_reclaim {
             BlockReclaim::Batch | BlockReclaim::TwiceTheBlock => return false,
-            BlockReclaim::CompactionReady => low_or_percent(zone),
+            BlockReclaim::CompactionReady | BlockReclaim::StopsReady => low_or_percent(zone),
             BlockReclaim::BlockReady | BlockReclaim::RoomAlone => 0,
         };
         let room = zone.mark(Mark::High) + gap + compact_gap(order);
         let roomy = zone.watermark_ok(0, room, class);
-        if rules.block_reclaim != BlockReclaim::CompactionReady {
+        if matches!(
+            rules.block_reclaim,
+            BlockReclaim::BlockReady | BlockReclaim::RoomAlone
+        ) {
             let suitable = self.compaction_suitable(zone, order, class);
             return suitable == Suitable::HasBlock || suitable == Suitable::Fragmented && roomy;
         }
