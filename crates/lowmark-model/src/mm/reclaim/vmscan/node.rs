@@ -295,13 +295,16 @@ impl Mm {
 mod tests {
     use super::*;
     use crate::ids::{LruvecId, NodeId};
-    use crate::mm::reclaim::vmscan::ScanControl;
+    use crate::mm::reclaim::vmscan::{DEF_PRIORITY, ScanControl, do_try_to_free_pages};
     use crate::mm::types::{PAGEBLOCK_ORDER, Pfn, ZoneType};
+    use crate::time::run_until_idle;
     use crate::world::World;
+    use std::cell::Cell;
+    use std::rc::Rc;
 
     /// Every page is in use but every second one, as many in each zone as its high watermark and `more` besides.
-    fn fragmented(more: u64) -> World {
-        let mut world = World::of_version("v6.1");
+    fn fragmented(version: &str, more: u64) -> World {
+        let mut world = World::of_version(version);
         let mm = &mut world.mm;
         mm.drain_all_pages();
         let list = Gfp::user(NodeId::FIRST).migrate_type();
@@ -327,7 +330,7 @@ mod tests {
         let gap = compact_gap(PAGEBLOCK_ORDER);
         for (more, order, leaves) in [(gap + 1, 9, true), (gap / 2, 9, false), (gap + 1, 3, false)]
         {
-            let mut world = fragmented(more);
+            let mut world = fragmented("v6.1", more);
             let zone = world.mm.nodes[NodeId::FIRST].zonelist[0];
             let lruvec = LruvecId::from(0);
             let mut sc = ScanControl::new(false, 32, order, ZoneType::High);
@@ -336,6 +339,25 @@ mod tests {
                 .mm
                 .leaves_to_compaction(Target { lruvec, zone }, gfp, &mut sc);
             assert_eq!(sc.compaction_ready, leaves, "order {order}, {more}");
+        }
+    }
+
+    /// Compaction can go on, and nothing is there to be reclaimed: to 3.16 a direct reclaimer for a huge page comes to priority 0
+    /// all the same, from 3.17 on it stops at once. Both say that there is hope.
+    #[test]
+    fn to_3_16_leaving_it_to_compaction_ends_no_reclaim() {
+        for (version, priority) in [("v3.3", 0), ("v3.16", 0), ("v3.17", DEF_PRIORITY)] {
+            let sys = Sys::new(fragmented(version, compact_gap(PAGEBLOCK_ORDER) + 1000));
+            let (task, came_to) = (Rc::clone(&sys), Rc::new(Cell::new(None)));
+            let result = Rc::clone(&came_to);
+            let body = Box::pin(async move {
+                let mut sc = ScanControl::new(false, 32, 9, ZoneType::High);
+                let hope = do_try_to_free_pages(&task, Gfp::user(NodeId::FIRST), &mut sc).await;
+                result.set(Some((sc.priority, hope)));
+            });
+            sys.world().spawn("reclaimer".into(), false, body);
+            run_until_idle(&sys, &mut |_| {});
+            assert_eq!(came_to.take(), Some((priority, 1)), "{version}");
         }
     }
 }
