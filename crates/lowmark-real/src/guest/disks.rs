@@ -92,10 +92,10 @@ fn files_bytes(scenario: &Scenario) -> u64 {
     files.chain(sets).fold(0, u64::saturating_add)
 }
 
-/// What a guest's disks can be.
+/// What limits the choice of a guest's disks and file systems.
 pub(super) struct Can {
     pub(super) bandwidth: Bandwidth,
-    /// That of the kernel, which has to know what the file systems are made of.
+    /// Version of the kernel: file systems are made with features that this version can mount.
     pub(super) version: (u32, u32),
     pub(super) xfs: Xfs,
 }

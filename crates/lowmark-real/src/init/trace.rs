@@ -45,8 +45,8 @@ impl Tracing {
             tracing.notes.push(text.to_owned());
         }
         tracing.write("buffer_size_kb", &buffer_kb.to_string())?;
-        // Names of tasks are kept for so many only, and `<...>` is nobody's name. Before 3.16 the number is
-        // fixed.
+        // The kernel keeps the names of this many tasks; a task whose name is lost shows as `<...>`. Before 3.16 the
+        // number is fixed.
         if tracing.path("saved_cmdlines_size").exists() {
             tracing.write("saved_cmdlines_size", "4096")?;
         }

@@ -381,7 +381,7 @@ pub(crate) async fn log_force(sys: &Sys, fs: usize) {
     }
 }
 
-/// `xfs_log_force_seq`: the current task waits until an item is not pinned by what it was changed by so far.
+/// `xfs_log_force_seq`: the current task waits until the log has all changes of an item that were made so far.
 pub(super) async fn log_force_item(sys: &Sys, fs: usize, item: Item) {
     let needs = sys
         .world()

@@ -6,8 +6,7 @@
 //!    ([`balance_gap`]), for an allocation that could use the end zone.
 //! 3. For blocks of several pages a zone has to have one above its high watermark to 3.3. From 3.4 on that does not matter where
 //!    compaction has room; kswapd compacts then if no zone has a block. To 3.6 a run begins anew as long as compaction lacks room
-//!    in any zone. From 4.6 on kswapd reclaims as many single pages, and
-//!    leaves the rest to kcompactd.
+//!    in any zone. From 4.6 on kswapd reclaims as many single pages, and leaves the rest to kcompactd.
 //! 4. To 3.10 the priority is raised after every pass, and what has been freed is counted over all of them; a run that
 //!    ends without balance begins anew. From 3.11 on it is raised only if no zone was scanned to its target, or the pass
 //!    freed nothing, and there is one run.
@@ -26,10 +25,10 @@ use crate::world::{Sys, World};
 
 /// The thread, to 4.7. Never returns.
 ///
-/// From 2.6.38 on kswapd does not try to sleep while somebody waits for a larger block or for a lower zone. It hears of that only
-/// after a run that came to what was asked for: after another one it asks whether it may sleep by what it came to, so that a
-/// block which cannot be had does not keep it awake (to 4.5). In 2.6.36 and 2.6.37 what was asked for before it went to sleep
-/// stays so, and is dropped after the run.
+/// From 2.6.38 on kswapd does not try to sleep while an allocation asks for a larger block or for a lower zone. kswapd reads such a
+/// request only after a run that reached the order and the class it ran for. After any other run the order and the class that the
+/// run did reach decide whether kswapd may sleep, so that a block which cannot be had does not keep kswapd awake (to 4.5). In
+/// 2.6.36 and 2.6.37 kswapd does not clear a request when it starts to work on it, but at the end of the run.
 pub(super) async fn run(sys: &Sys, node: NodeId) {
     let (told, kcompactd) = {
         let mm = &sys.world().mm;
@@ -40,7 +39,7 @@ pub(super) async fn run(sys: &Sys, node: NodeId) {
         order: 0,
         class: sys.world().mm.highest_zone(node) as usize,
     };
-    // What it works for, what it has heard of, and what the last run came to.
+    // The request that kswapd works on, the last one that it has read, and what the last run has reached.
     let (mut request, mut heard, mut done) = (unasked, unasked, unasked);
     loop {
         let began = sys.world().sched.now();
@@ -69,7 +68,7 @@ pub(super) async fn run(sys: &Sys, node: NodeId) {
 }
 
 impl Mm {
-    /// What is asked of kswapd (`kswapd_max_order`, `classzone_idx`).
+    /// The order and the class that allocations have asked kswapd of a node for (`kswapd_max_order`, `classzone_idx`).
     fn pending(&self, node: NodeId, unasked: Request) -> Request {
         let kswapd = &self.nodes[node].kswapd;
         Request {
@@ -78,7 +77,7 @@ impl Mm {
         }
     }
 
-    /// The same, which is then asked for no more.
+    /// The same; the request is cleared.
     fn take_pending(&mut self, node: NodeId, unasked: Request) -> Request {
         let pending = self.pending(node, unasked);
         let kswapd = &mut self.nodes[node].kswapd;
@@ -365,7 +364,8 @@ impl Mm {
         pass.all_ok || a_quarter_is_enough && pass.balanced >= present / 4
     }
 
-    /// What a run came to: the order to which it did not give up, and from 2.6.38 on the last end zone in place of the class.
+    /// What a run of kswapd has reached: the order, or 0 if the run gave the order up; and from 2.6.38 on the last end zone in place
+    /// of the class.
     fn achieved(&self, request: Request, end_zone: ZoneId) -> Request {
         match self.kernel.mechanisms.blocks.kswapd_blocks {
             KswapdBlocks::EveryZone => request,
