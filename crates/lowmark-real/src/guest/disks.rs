@@ -277,12 +277,13 @@ fn make_ext4(
 }
 
 /// An empty XFS in a sparse file, as mkfs.xfs makes it by default. A kernel before 5.10 does not know all that is default
-/// today (sparse inodes 4.2, reflink 4.9, times after 2038 5.10), and gets the format of old.
+/// today (types of files in directories 3.13, sparse inodes 4.2, reflink 4.9, times after 2038 5.10), and gets the format of
+/// old.
 fn make_xfs(program: &Path, path: &Path, size: u64, version: (u32, u32)) -> Result<(), GuestError> {
     let mut command = Command::new(program);
     command.args(["-q", "-f"]);
     if version < (5, 10) {
-        command.args(["-m", "crc=0"]);
+        command.args(["-m", "crc=0", "-n", "ftype=0"]);
     }
     make_file_system(command, path, size)
 }
