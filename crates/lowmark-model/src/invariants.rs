@@ -26,6 +26,7 @@ pub(crate) fn check(world: &World) {
     objects::groups_are_charged_for_their_objects(&world.mm);
     objects::requests_have_their_tables(world);
     objects::io_has_bios(world);
+    objects::pages_have_buffers(&world.mm);
     files::check(world);
     shrinkers::check(&world.mm);
 }

@@ -215,9 +215,10 @@ impl World {
         ];
         // Runs without objects of the kind have no such counters.
         let (nodes, files) = (self.mm.slub.is_on(), self.mm.shrinkers.is_on());
+        let reclaimable = nodes || files || self.mm.kernel.coverage.buffer_heads;
         let pages = |kind| self.mm.slub.pages(kind);
         let slab = [
-            (nodes || files).then(|| ("nr_slab_reclaimable", pages(MigrateType::Reclaimable))),
+            reclaimable.then(|| ("nr_slab_reclaimable", pages(MigrateType::Reclaimable))),
             nodes.then(|| ("nr_slab_unreclaimable", pages(MigrateType::Unmovable))),
             (files && self.mm.counts_shadow_nodes())
                 .then(|| ("workingset_nodes", self.mm.shadow_nodes())),

@@ -6,6 +6,7 @@ use crate::mm::alloc::slub::{Cache, NO_OBJECT, group_of};
 use crate::mm::alloc::xarray::{CHUNK_SHIFT, Nodes};
 use crate::mm::fault::shmem::ShmemEntry;
 use crate::mm::files::inode::Inode;
+use crate::mm::types::{UNMAPPED, flag};
 use crate::world::World;
 
 /// What drivers have allocated belongs to requests.
@@ -39,7 +40,9 @@ pub(super) fn groups_are_charged_for_their_objects(mm: &Mm) {
         .flat_map(|object| object.tree.parts().0.objects());
     let evicted = mm.shrinkers.evicted_objects();
     let nodes = files.chain(shared).map(|node| (Cache::RadixTreeNode, node));
-    let nodes = nodes.chain(evicted);
+    let heads = mm.buffer_heads.iter();
+    let heads = heads.map(|(_, object)| (Cache::BufferHead, object));
+    let nodes = nodes.chain(evicted).chain(heads);
     let mut bytes = vec![0; mm.memcontrol.len()];
     for (cache, object) in dentries.chain(inodes).chain(nodes) {
         bytes[usize::from(group_of(object))] += cache.charge();
@@ -51,6 +54,22 @@ pub(super) fn groups_are_charged_for_their_objects(mm: &Mm) {
             "bytes of objects of memory cgroup {memcg}"
         );
     }
+}
+
+/// Buffer heads belong to pages of files, and there are no others.
+pub(super) fn pages_have_buffers(mm: &Mm) {
+    let mut heads = 0;
+    for (pfn, _) in mm.buffer_heads.iter() {
+        let page = &mm.pages[pfn];
+        let of_file = page.owner != UNMAPPED && !page.is_anon() && !page.has(flag::SWAPBACKED);
+        assert!(
+            of_file,
+            "frame {pfn} has a buffer head and is no page of a file"
+        );
+        heads += 1;
+    }
+    let in_use = mm.slub.in_use(Cache::BufferHead);
+    assert_eq!(in_use, heads, "buffer heads in memory");
 }
 
 /// Every object in use is somebody's, and trees have the leaves that their entries need.

@@ -42,6 +42,15 @@ pub(super) const SHRINKERS: &[Change] = &[
         },
     },
     Change {
+        name: "cpu-partial-slabs",
+        version: v(3, 2),
+        commit: "49e2258586b4",
+        summary: "CPUs set slabs aside of which an object is freed",
+        effect: |m| {
+            m.blocks.cpu_slabs = CpuSlabs::Objects;
+        },
+    },
+    Change {
         name: "credit-for-stolen-pages",
         version: v(3, 3),
         commit: "5f8aefd44b9d",
@@ -150,6 +159,15 @@ pub(super) const SHRINKERS: &[Change] = &[
         },
     },
     Change {
+        name: "xfs-iomap",
+        version: v(4, 19),
+        commit: "82cb14175e7d",
+        summary: "pages of XFS have no buffer heads",
+        effect: |m| {
+            m.files.xfs_buffers = XfsBuffers::Iomap;
+        },
+    },
+    Change {
         name: "shadows-for-all-memory",
         version: v(4, 20),
         commit: "95f9ab2d596e",
@@ -255,6 +273,15 @@ pub(super) const SHRINKERS: &[Change] = &[
         summary: "inodes with pages stay off the list of unused ones",
         effect: |m| {
             m.shrinker.inode_pages = InodePages::OffList;
+        },
+    },
+    Change {
+        name: "cpu-partial-in-slabs",
+        version: v(5, 16),
+        commit: "b47291ef02b0",
+        summary: "CPUs set a number of slabs aside, not of free objects that were there at that time",
+        effect: |m| {
+            m.blocks.cpu_slabs = CpuSlabs::Slabs;
         },
     },
     Change {

@@ -24,6 +24,7 @@ use alloc::slub::Slub;
 use compaction::Told;
 use fault::memory::Vma;
 use fault::shmem::ShmemInode;
+use files::buffer_head::BufferHeads;
 use files::inode::Inode;
 use frames::lru_list::Chunks;
 use frames::mapping::Mappings;
@@ -81,6 +82,8 @@ pub(crate) struct Mm {
     pub(crate) shrinkers: Shrinkers,
     /// The kernel's own objects.
     pub(crate) slub: Slub,
+    /// What file systems know of the blocks of pages.
+    pub(crate) buffer_heads: BufferHeads,
     /// Blocks that tasks hold.
     pub(crate) held: Held,
     /// Swap areas and slots.
@@ -147,6 +150,8 @@ impl Mm {
         }
         let shrinkers = Shrinkers::new(machine, &kernel, nodes.len());
         let high = zones.iter().any(|zone| zone.kind == ZoneType::High);
+        let slub = Slub::new(&kernel, machine, high);
+        let buffer_heads = BufferHeads::new(&kernel, pages.len(), slub.has_slabs());
         let huge = HugeMemory::new(&kernel, layout.thp, pages.len(), nodes.len());
         let mut mm = Mm {
             arch: machine.arch,
@@ -170,7 +175,8 @@ impl Mm {
             devices: machine.devices.len(),
             limits: TiVec::from(vec![DirtyLimits::default()]),
             shrinkers,
-            slub: Slub::new(&kernel, machine, high),
+            slub,
+            buffer_heads,
             held: Held::default(),
             swap: Swap::new(machine, &kernel, high),
             huge,

@@ -3,6 +3,7 @@
 mod common;
 
 mod boost;
+mod buffer_heads;
 mod compaction;
 mod coverage_page;
 mod devices;

@@ -58,6 +58,17 @@ macro_rules! blocks {
                     /// Nothing.
                     Nothing = "nothing",
                 }
+                /// What a CPU keeps of slabs besides the one that it allocates from, so that freeing objects and allocating others
+                /// needs no lock (`put_cpu_partial`).
+                cpu_slabs: CpuSlabs {
+                    /// Nothing.
+                    Current = "current",
+                    /// Slabs until they had 30 free objects when they were freed from first, 2 to 13 of larger ones: nearly as many
+                    /// slabs, as a full one has one free object then.
+                    Objects = "objects",
+                    /// So many slabs as have 120 free objects when they are half full, 6 to 52 of larger ones.
+                    Slabs = "slabs",
+                }
                 /// How much is reclaimed for a block, and when compaction is left to do the rest
                 /// (`should_continue_reclaim`, `compaction_ready`).
                 block_reclaim: BlockReclaim within compaction {

@@ -82,6 +82,13 @@ macro_rules! files {
                     /// Whoever adds a page takes them without waiting (`xas_store`, `xas_nomem`).
                     AsNeeded = "as-needed",
                 }
+                /// What XFS has of each block of a page that is written, where a block is as large as a page.
+                xfs_buffers: XfsBuffers within buffer_heads {
+                    /// A buffer head.
+                    Heads = "heads",
+                    /// Nothing (`iomap`).
+                    Iomap = "iomap",
+                }
                 /// Whether a read fault on a file maps the pages around it (`do_fault_around`).
                 fault_around: FaultAround {
                     /// Its own page only.

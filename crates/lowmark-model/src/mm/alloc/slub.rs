@@ -9,9 +9,12 @@
 //!
 //! Slabs of all nodes are in the same lists. [`waiting`] has the allocations that may wait for memory.
 
+mod slabs;
 mod waiting;
 
 pub(in crate::mm) use waiting::{alloc_object_waiting, preload_file_nodes};
+
+use slabs::{Slabs, get_order};
 
 use crate::ids::{MemcgId, NodeId};
 use crate::kernel::{Kernel, TreeNodes};
@@ -21,8 +24,6 @@ use crate::mm::types::{Gfp, MigrateType, NONE, Pfn, Reserves};
 use crate::world::World;
 use lowmark_record::event::gfp;
 use lowmark_spec::Machine;
-use lowmark_spec::machine::PAGE_SIZE;
-use std::collections::VecDeque;
 
 /// Bios that are kept for bad times (`BIO_POOL_SIZE`).
 pub(in crate::mm) const POOL_SIZE: usize = 2;
@@ -48,6 +49,8 @@ pub(crate) enum Cache {
     Ext3Inode,
     /// `ext4_extent_status`
     ExtentStatus,
+    /// `buffer_head`
+    BufferHead,
 }
 
 /// Bytes of the objects of `kmalloc_caches`, of the smaller ones those that the model needs.
@@ -77,6 +80,7 @@ impl Cache {
                 Cache::Ext4Inode,
                 Cache::Ext3Inode,
                 Cache::ExtentStatus,
+                Cache::BufferHead,
             ])
     }
 
@@ -97,6 +101,7 @@ impl Cache {
             Cache::Ext4Inode => FIRST_OF_VFS + 2,
             Cache::Ext3Inode => FIRST_OF_VFS + 3,
             Cache::ExtentStatus => FIRST_OF_VFS + 4,
+            Cache::BufferHead => FIRST_OF_VFS + 5,
         }
     }
 
@@ -127,6 +132,7 @@ impl Cache {
             Cache::Ext3Inode => 816,
             // A node of a tree and three words.
             Cache::ExtentStatus => 40,
+            Cache::BufferHead => 104,
         }
     }
 
@@ -143,7 +149,8 @@ impl Cache {
             | Cache::XfsInode
             | Cache::Ext4Inode
             | Cache::Ext3Inode
-            | Cache::ExtentStatus => MigrateType::Reclaimable,
+            | Cache::ExtentStatus
+            | Cache::BufferHead => MigrateType::Reclaimable,
             _ => MigrateType::Unmovable,
         }
     }
@@ -151,11 +158,11 @@ impl Cache {
 
 impl Cache {
     /// The gfp flags of an allocation of an object that may wait: an inode of ext4 or ext3 is allocated without
-    /// `__GFP_FS` (`ext4_alloc_inode`, `ext3_alloc_inode`).
+    /// `__GFP_FS` (`ext4_alloc_inode`, `ext3_alloc_inode`), and so is a buffer head (`alloc_page_buffers`).
     pub(in crate::mm) fn waiting_gfp(self, node: NodeId) -> Gfp {
         let gfp = Gfp::kernel(node).with(self.gfp());
         match self {
-            Cache::Ext4Inode | Cache::Ext3Inode => gfp.without(gfp::FS),
+            Cache::Ext4Inode | Cache::Ext3Inode | Cache::BufferHead => gfp.without(gfp::FS),
             _ => gfp,
         }
     }
@@ -198,66 +205,6 @@ pub(in crate::mm) fn charged_to(memcg: MemcgId, object: Object) -> Object {
     }
 }
 
-/// Largest order of a slab (`slub_max_order`).
-const MAX_ORDER: u32 = 3;
-/// Empty slabs that are kept at least (`MIN_PARTIAL`, `MAX_PARTIAL`).
-const MIN_PARTIAL: u32 = 5;
-const MAX_PARTIAL: u32 = 10;
-
-/// Where a slab stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Nowhere: all its objects are in use, or there is no such slab.
-    Off,
-    /// A CPU takes objects of it, or has set it aside.
-    OfCpu,
-    /// It is on the list for all CPUs.
-    Partial,
-}
-
-#[derive(Debug)]
-struct Slab {
-    pfn: Pfn,
-    order: usize,
-    objects: u32,
-    used: u32,
-    /// Of these, objects that were in use before the workload began.
-    before: u32,
-    place: Place,
-}
-
-/// A CPU's slabs of a kind (`struct kmem_cache_cpu`).
-#[derive(Debug, Clone, Default)]
-struct OfCpu {
-    current: Option<u32>,
-    /// Those set aside, the next to be used last (`partial`).
-    partial: Vec<u32>,
-}
-
-impl Slab {
-    /// Nobody uses it, and its pages are of those that a workload gets.
-    fn is_unneeded(&self) -> bool {
-        self.used == 0 && self.pfn != NONE
-    }
-}
-
-/// Slabs of a kind.
-#[derive(Debug)]
-struct Slabs {
-    size: u64,
-    order: usize,
-    min_partial: usize,
-    /// How many a CPU sets aside (`cpu_partial_slabs`).
-    cpu_partial: usize,
-    /// Objects are numbers of their slabs.
-    slabs: Vec<Slab>,
-    /// Numbers of slabs that are gone.
-    unused: Vec<u32>,
-    cpus: Vec<OfCpu>,
-    partial: VecDeque<u32>,
-    pages: u64,
-}
-
 /// Slabs of all kinds, if the kernel's are not left out.
 #[derive(Debug, Default)]
 pub(crate) struct Slub {
@@ -271,195 +218,20 @@ pub(crate) struct Slub {
     by_drivers: bool,
 }
 
-/// `get_order`: that of the smallest block that holds so many bytes.
-fn get_order(bytes: u64) -> u32 {
-    bytes.div_ceil(PAGE_SIZE).next_power_of_two().ilog2()
-}
-
-/// `calculate_order`: the smallest that has enough objects for the CPUs and wastes little.
-fn calculate_order(size: u64, cpus: u32) -> u32 {
-    let wanted = 4 * (u64::from(u32::BITS - cpus.leading_zeros()) + 1);
-    let objects = wanted.min((PAGE_SIZE << MAX_ORDER) / size);
-    let smallest = get_order(objects * size);
-    let wastes = |order: u32, part: u64| (PAGE_SIZE << order) % size > (PAGE_SIZE << order) / part;
-    let of_part = |part: u64| (smallest..=MAX_ORDER).find(|&order| !wastes(order, part));
-    let found = [16, 8, 4, 2].into_iter().find_map(of_part);
-    found.unwrap_or_else(|| get_order(size))
-}
-
-impl Slabs {
-    fn new(size: u64, cpus: u32) -> Slabs {
-        let order = calculate_order(size, cpus);
-        let objects = (PAGE_SIZE << order) / size;
-        // set_cpu_partial: in objects, slabs being taken for half full.
-        let set_aside: u64 = match size {
-            PAGE_SIZE.. => 6,
-            1024.. => 24,
-            256.. => 52,
-            _ => 120,
-        };
-        Slabs {
-            size,
-            order: order as usize,
-            min_partial: (size.ilog2() / 2).clamp(MIN_PARTIAL, MAX_PARTIAL) as usize,
-            cpu_partial: (2 * set_aside).div_ceil(objects) as usize,
-            slabs: Vec::new(),
-            unused: Vec::new(),
-            cpus: vec![OfCpu::default(); cpus as usize],
-            partial: VecDeque::new(),
-            pages: 0,
-        }
-    }
-
-    fn objects(&self) -> u32 {
-        ((PAGE_SIZE << self.order) / self.size) as u32
-    }
-
-    /// Where in its slab a CPU is when the workload begins is chance.
-    fn begin_midway(&mut self) {
-        let half = self.objects() / 2;
-        for cpu in 0..self.cpus.len() {
-            self.begin_with(cpu, half, half);
-        }
-    }
-
-    /// A CPU's slab when the workload begins, whose pages are of those in use before.
-    fn begin_with(&mut self, cpu: usize, used: u32, before: u32) -> Object {
-        let number = self.slabs.len() as u32;
-        self.slabs.push(Slab {
-            pfn: NONE,
-            order: self.order,
-            objects: self.objects(),
-            used,
-            before,
-            place: Place::OfCpu,
-        });
-        self.cpus[cpu].current = Some(number);
-        number
-    }
-
-    /// An object of the slabs that there are (`___slab_alloc`).
-    #[inline]
-    fn take(&mut self, cpu: usize) -> Option<Object> {
-        if let Some(current) = self.cpus[cpu].current {
-            let slab = &mut self.slabs[current as usize];
-            if slab.used < slab.objects {
-                slab.used += 1;
-                return Some(current);
-            }
-            slab.place = Place::Off;
-            self.cpus[cpu].current = None;
-        }
-        let next = self.cpus[cpu].partial.pop();
-        let next = next.or_else(|| self.get_partial(cpu))?;
-        let slab = &mut self.slabs[next as usize];
-        slab.used += 1;
-        self.cpus[cpu].current = Some(next);
-        Some(next)
-    }
-
-    /// `get_partial_node`: the first of the partly used ones; the CPU sets some more of them aside.
-    fn get_partial(&mut self, cpu: usize) -> Option<u32> {
-        let first = self.partial.pop_front()?;
-        self.slabs[first as usize].place = Place::OfCpu;
-        for _ in 0..=self.cpu_partial / 2 {
-            let Some(more) = self.partial.pop_front() else {
-                break;
-            };
-            self.slabs[more as usize].place = Place::OfCpu;
-            self.cpus[cpu].partial.push(more);
-        }
-        Some(first)
-    }
-
-    /// A new slab, of which the CPU takes the first object. The one that it had, if others have filled that meanwhile,
-    /// goes to all (`deactivate_slab`).
-    fn add(&mut self, cpu: usize, pfn: Pfn, order: usize) -> Object {
-        let slab = Slab {
-            pfn,
-            order,
-            objects: ((PAGE_SIZE << order) / self.size) as u32,
-            used: 1,
-            before: 0,
-            place: Place::OfCpu,
-        };
-        self.pages += 1 << order;
-        let number = match self.unused.pop() {
-            Some(number) => {
-                self.slabs[number as usize] = slab;
-                number
-            }
-            None => {
-                self.slabs.push(slab);
-                self.slabs.len() as u32 - 1
-            }
-        };
-        if let Some(before) = self.cpus[cpu].current.replace(number) {
-            self.slabs[before as usize].place = Place::Partial;
-            self.partial.push_back(before);
-        }
-        number
-    }
-
-    /// `__slab_free`: slabs that are not needed any more are put into `discarded`.
-    #[inline]
-    fn free(&mut self, cpu: usize, object: Object, discarded: &mut Vec<(Pfn, usize)>) {
-        let kept = self.partial.len();
-        let slab = &mut self.slabs[object as usize];
-        slab.used -= 1;
-        match slab.place {
-            Place::OfCpu => {}
-            Place::Off => {
-                slab.place = Place::OfCpu;
-                self.put_cpu_partial(cpu, object, discarded);
-            }
-            Place::Partial if slab.is_unneeded() && kept >= self.min_partial => {
-                self.partial.retain(|&other| other != object);
-                self.discard(object, discarded);
-            }
-            Place::Partial => {}
-        }
-    }
-
-    /// `put_cpu_partial`: sets a slab aside; too many of them go to all.
-    fn put_cpu_partial(&mut self, cpu: usize, number: u32, discarded: &mut Vec<(Pfn, usize)>) {
-        if self.cpus[cpu].partial.len() >= self.cpu_partial {
-            let mut aside = std::mem::take(&mut self.cpus[cpu].partial);
-            while let Some(number) = aside.pop() {
-                let unneeded = self.slabs[number as usize].is_unneeded();
-                if unneeded && self.partial.len() >= self.min_partial {
-                    self.discard(number, discarded);
-                } else {
-                    self.slabs[number as usize].place = Place::Partial;
-                    self.partial.push_back(number);
-                }
-            }
-            self.cpus[cpu].partial = aside;
-        }
-        self.cpus[cpu].partial.push(number);
-    }
-
-    fn discard(&mut self, number: u32, discarded: &mut Vec<(Pfn, usize)>) {
-        let slab = &mut self.slabs[number as usize];
-        slab.place = Place::Off;
-        discarded.push((slab.pfn, slab.order));
-        self.pages -= 1 << slab.order;
-        self.unused.push(number);
-    }
-}
-
 impl Slub {
     /// No slabs yet. Machines with high memory, whose kernels are of 32 bits, have none.
     pub(in crate::mm) fn new(kernel: &Kernel, machine: &Machine, high: bool) -> Slub {
         let is_on = kernel.coverage.slab_pages;
         let by_drivers = kernel.coverage.virtio_memory
             && machine.devices.iter().any(|device| device.driver.is_some());
-        let by_files = kernel.coverage.shrinkers && !machine.filesystems.is_empty();
+        let cached = kernel.coverage.shrinkers || kernel.coverage.buffer_heads;
+        let by_files = cached && !machine.filesystems.is_empty();
         let bios = kernel.coverage.swap_bios;
         if high || !is_on && !by_drivers && !by_files && !bios {
             return Slub::default();
         }
-        let new = |cache: Cache| Slabs::new(cache.size(), machine.cpus.max(1));
+        let rule = kernel.mechanisms.blocks.cpu_slabs;
+        let new = |cache: Cache| Slabs::new(cache.size(), machine.cpus.max(1), rule);
         let preloads = is_on && kernel.mechanisms.files.tree_nodes == TreeNodes::Preloaded;
         let mut slub = Slub {
             caches: Cache::all().map(new).collect(),
@@ -562,6 +334,12 @@ impl World {
 }
 
 impl Mm {
+    /// An object of the slabs that there are, if they have one left.
+    #[inline]
+    pub(in crate::mm) fn take_object(&mut self, cache: Cache) -> Option<Object> {
+        self.slub.caches[cache.number()].take(self.cpu)
+    }
+
     /// `kmem_cache_free`
     #[inline]
     pub(crate) fn free_object(&mut self, cache: Cache, object: Object) {
@@ -580,6 +358,3 @@ impl Mm {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

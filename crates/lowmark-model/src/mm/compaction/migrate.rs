@@ -62,6 +62,7 @@ impl Mm {
         self.replace_in_cache(seen, to);
         self.pages[to].take_over(&page);
         self.memcontrol.migrate(from, to);
+        self.move_buffers(from, to);
     }
 
     /// Calls `f` for every PTE that maps a page.

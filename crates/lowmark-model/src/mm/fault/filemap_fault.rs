@@ -336,6 +336,10 @@ impl World {
                 flags: flag::WRITEBACK,
             });
         }
+        let (inode, index) = self.mm.file_of(page);
+        if self.lacks_buffers(inode, pfn) && !self.create_buffers_at_once(pfn) {
+            return Err(Step::Buffers { inode, index });
+        }
         self.set_page_dirty(pfn).ok_or(Step::Sigbus)
     }
 

@@ -8,6 +8,7 @@ use crate::mm::fault::filemap_fault::{self, FileFault};
 use crate::mm::fault::parts::Parts;
 use crate::mm::fault::pgtable::{self, Pmd};
 use crate::mm::fault::shmem::{ShmemEntry, ShmemSlot};
+use crate::mm::files::buffer_head::create_buffers;
 use crate::mm::files::filemap::OpenFile;
 use crate::mm::frames::pte::Pte;
 use crate::mm::frames::pte::ZERO_FRAME;
@@ -76,6 +77,8 @@ pub(crate) enum Step {
     Allocate,
     /// The CPU needs nodes for the tree of a file first.
     Preload,
+    /// A page of a file lacks its buffer head.
+    Buffers { inode: InodeId, index: u32 },
     /// The page table is needed first.
     AllocateTable,
     /// A huge page is needed first, or to know that there is none.
@@ -187,6 +190,11 @@ pub(crate) async fn handle_mm_fault(
             },
             Step::Preload => {
                 if let Err(error) = Box::pin(preload_file_nodes(sys, gfp)).await {
+                    break Err(error.into());
+                }
+            }
+            Step::Buffers { inode, index } => {
+                if let Err(error) = Box::pin(create_buffers(sys, inode, index)).await {
                     break Err(error.into());
                 }
             }

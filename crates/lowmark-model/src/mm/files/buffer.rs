@@ -2,6 +2,7 @@
 
 use crate::ids::InodeId;
 use crate::mm::Mm;
+use crate::mm::files::buffer_head::create_buffers;
 use crate::mm::files::filemap::page_cache_add;
 use crate::mm::io;
 use crate::mm::types::{Gfp, OutOfMemory, Pfn, flag};
@@ -52,6 +53,12 @@ impl World {
         Gfp::user(self.sched.current_node()).without(gfp::HIGHMEM | gfp::FS)
     }
 
+    /// Whether a block that is in memory lacks its buffer head.
+    fn block_lacks_buffers(&self, device: InodeId, block: u32) -> bool {
+        let page = self.mm.inodes[device].pages.page(block);
+        page.is_some_and(|pfn| self.lacks_buffers(device, pfn))
+    }
+
     /// A block in memory, which counts as an access (`__find_get_block`).
     fn find_block(&mut self, device: InodeId, block: u32) -> Option<Pfn> {
         let pfn = self.mm.inodes[device].pages.page(block)?;
@@ -69,6 +76,10 @@ async fn get(sys: &Sys, device: InodeId, block: u32, read: bool) -> Result<Pfn, 
             page_cache_add(sys, device, block, gfp, read).await?;
             continue;
         };
+        if sys.world().lacks_buffers(device, pfn) {
+            create_buffers(sys, device, block).await?;
+            continue;
+        }
         let locked = sys.world().mm.pages[pfn].has(flag::LOCKED);
         if !locked {
             return Ok(pfn);
@@ -108,6 +119,9 @@ pub(crate) async fn breada(
         if missing(block) {
             let gfp = sys.world().block_gfp();
             result = page_cache_add(sys, device, block, gfp, true).await;
+            if result.is_ok() && sys.world().block_lacks_buffers(device, block) {
+                result = create_buffers(sys, device, block).await;
+            }
             if result.is_err() {
                 break;
             }

@@ -147,6 +147,7 @@ impl Mm {
             self.leaf_lost_a_page(inode, index >> CHUNK_SHIFT, head);
             self.pages[pfn].owner = UNMAPPED;
             self.nr_file_pages -= 1;
+            self.free_buffers(pfn);
         }
         self.mapping_lost_pages(inode);
     }

@@ -7,6 +7,7 @@
 use crate::fs::metadata::pay;
 use crate::kernel::{DirtySpread, StablePages, WriteAccess};
 use crate::mm::alloc::slub::preload_file_nodes;
+use crate::mm::files::buffer_head::create_buffers;
 use crate::mm::files::filemap::{OpenFile, page_cache_read};
 use crate::mm::frames::folio::MAX_PAGECACHE_ORDER;
 use crate::mm::io;
@@ -57,6 +58,8 @@ enum Stopped {
     Allocate,
     /// The CPU needs nodes for the tree of the file.
     Preload,
+    /// The page there lacks its buffer head.
+    Buffers(u32),
     /// It needs what the file has here.
     Read(u32),
     Wait(Pfn, u16),
@@ -107,6 +110,11 @@ pub(crate) async fn write(
             },
             Stopped::Preload => {
                 if let Err(error) = preload_file_nodes(sys, gfp).await {
+                    break Err(error.into());
+                }
+            }
+            Stopped::Buffers(index) => {
+                if let Err(error) = create_buffers(sys, file.inode, index).await {
                     break Err(error.into());
                 }
             }
@@ -162,6 +170,10 @@ impl World {
                     break;
                 }
             };
+            if self.lacks_buffers(file.inode, pfn) && !self.create_buffers_at_once(pfn) {
+                stopped = Stopped::Buffers(index);
+                break;
+            }
             let joins = !self.mm.pages[pfn].has_dirty_buffers();
             let Some(locked) = self.set_page_dirty(pfn) else {
                 stopped = Stopped::NoSpace;

@@ -1,6 +1,7 @@
 //! Files in memory: inodes, the page cache, read(2) and write(2), readahead, truncation.
 
 pub(crate) mod buffer;
+pub(crate) mod buffer_head;
 pub(crate) mod errseq;
 pub(crate) mod filemap;
 pub(crate) mod filemap_write;

@@ -14,7 +14,7 @@ use crate::ids::{MemcgId, NodeId};
 use crate::mm::Mm;
 use crate::mm::alloc::slub::{Cache, NO_OBJECT, alloc_object_waiting, charged_to};
 use crate::mm::alloc::xarray::Object;
-use crate::mm::types::{Gfp, OutOfMemory, Reserves};
+use crate::mm::types::{Gfp, OutOfMemory, Pfn, Reserves};
 use crate::world::{Sys, World};
 use lowmark_spec::machine::PAGE_SIZE;
 
@@ -112,6 +112,21 @@ impl Mm {
     pub(crate) fn uncharge_object(&mut self, memcg: MemcgId, bytes: u64) {
         let cpu = self.cpu;
         self.memcontrol.refill_obj_stock(cpu, memcg, bytes, true);
+    }
+
+    /// An object that belongs to a page is charged to the group of the page, beyond its limit if need be.
+    pub(in crate::mm) fn charge_object_of_page(
+        &mut self,
+        pfn: Pfn,
+        cache: Cache,
+        object: Object,
+    ) -> Object {
+        let memcg = self.kmem_group(self.memcontrol.of_page(pfn));
+        if memcg == MemcgId::ROOT || object == NO_OBJECT {
+            return object;
+        }
+        self.force_charge_object(memcg, cache.charge());
+        charged_to(memcg, object)
     }
 
     /// Charges an object to a group that has no room for it, too.

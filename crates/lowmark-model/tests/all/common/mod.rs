@@ -29,9 +29,14 @@ pub(crate) fn checked(scenario: &Scenario, check_every: u64) -> Recording {
     recording
 }
 
-/// A workload with metadata on a small machine with an SSD; `fields` are those of its file system, and `ram` is its memory. The
-/// device has written before, so that a flusher waits until pages are old.
+/// A workload with metadata on a small machine ([`small`]).
 pub(crate) fn with_metadata(kernel: &str, ram: &str, fields: &str, body: &str) -> Scenario {
+    small(&format!("{kernel},model.metadata=on"), ram, fields, body)
+}
+
+/// A workload on a small machine with an SSD; `fields` are those of its file system, and `ram` is its memory. The device has
+/// written before, so that a flusher waits until pages are old.
+pub(crate) fn small(kernel: &str, ram: &str, fields: &str, body: &str) -> Scenario {
     let text = format!(
         r#"
 lowmark = 1
@@ -46,7 +51,7 @@ description = "small"
 device = "sda"
 {fields}
 [kernel]
-use = "{kernel},model.metadata=on"
+use = "{kernel}"
 {body}
 "#,
         disk = include_str!("small-ssd.toml"),

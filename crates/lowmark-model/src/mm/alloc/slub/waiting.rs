@@ -6,7 +6,8 @@
 //! 2. To 4.19 a CPU keeps nodes of trees. A task that is about to add a page to a file fills up the CPU's store first, and
 //!    may wait for memory; the insertion, which may not, takes from the store.
 
-use super::{Cache, NO_OBJECT, Object, Slub, get_order};
+use super::slabs::get_order;
+use super::{Cache, NO_OBJECT, Object, Slub};
 use crate::ids::NodeId;
 use crate::kernel::SlabBlock;
 use crate::mm::alloc::page_alloc::alloc_pages;

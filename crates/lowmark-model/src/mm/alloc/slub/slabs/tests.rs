@@ -1,3 +1,4 @@
+use super::super::Cache;
 use super::*;
 
 #[test]
@@ -14,8 +15,11 @@ fn slabs_have_the_orders_of_slabinfo() {
 
 #[test]
 fn objects_fill_slabs_and_few_empty_ones_are_kept() {
-    let mut slabs = Slabs::new(256, 1);
-    assert_eq!((slabs.cpu_partial, slabs.min_partial), (7, 5));
+    let mut slabs = Slabs::new(256, 1, CpuSlabs::Slabs);
+    assert_eq!(
+        (slabs.cpu_partial, slabs.min_partial),
+        (CpuPartial::Slabs(7), 5)
+    );
     let (mut next, mut discarded) = (0, Vec::new());
     let mut objects = VecDeque::new();
     for _ in 0..1600 {
