@@ -64,7 +64,7 @@ pub(super) fn pages_have_buffers(mm: &Mm) {
         let of_file = page.owner != UNMAPPED && !page.is_anon() && !page.has(flag::SWAPBACKED);
         assert!(
             of_file,
-            "frame {pfn} has a buffer head and is no page of a file"
+            "frame {pfn} has a buffer head but holds no page of a file"
         );
         heads += 1;
     }

@@ -91,8 +91,8 @@ switched! {
     /// Nodes of the trees in which files, shared memory and swap find their pages take memory (`mm/slub.c`). Without it
     /// they are a part of `occupied`. Slabs are those of SLUB, and swap has its trees as from 4.11 on.
     slab_pages: OLDEST, None, Some(OLDEST);
-    /// Pages that are written, and blocks of devices, have buffer heads in slabs (`fs/buffer.c`), in pageblocks of what can be
-    /// reclaimed. Without it they take no memory.
+    /// A page that a file system writes, and a block of a device, has a buffer head (`fs/buffer.c`), whose slab lies in a reclaimable
+    /// pageblock. Without this buffer heads take no memory.
     buffer_heads: OLDEST, None, Some(OLDEST);
     /// Reclaim also shrinks caches (`shrink_slab`). The model has those of dentries, inodes and nodes of trees with shadows
     /// alone, in slabs; what file systems cache besides `metadata` and `extent_status` is a part of `occupied`. Without it files leave

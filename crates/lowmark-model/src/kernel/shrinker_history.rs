@@ -1,4 +1,4 @@
-//! The changes of shrinkers, as in [`history`](super::history).
+//! The changes of shrinkers, and of the objects that shrinkers or their pages free, as in [`history`](super::history).
 
 use super::change::{Change, v, v2_6};
 use super::mechanisms::*;
@@ -45,7 +45,7 @@ pub(super) const SHRINKERS: &[Change] = &[
         name: "cpu-partial-slabs",
         version: v(3, 2),
         commit: "49e2258586b4",
-        summary: "CPUs set slabs aside of which an object is freed",
+        summary: "a CPU sets a full slab aside when it frees an object of it",
         effect: |m| {
             m.blocks.cpu_slabs = CpuSlabs::Objects;
         },
@@ -279,7 +279,7 @@ pub(super) const SHRINKERS: &[Change] = &[
         name: "cpu-partial-in-slabs",
         version: v(5, 16),
         commit: "b47291ef02b0",
-        summary: "CPUs set a number of slabs aside, not of free objects that were there at that time",
+        summary: "CPUs limit the number of slabs that they set aside, not that of free objects in them",
         effect: |m| {
             m.blocks.cpu_slabs = CpuSlabs::Slabs;
         },

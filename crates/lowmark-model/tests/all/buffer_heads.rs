@@ -1,8 +1,7 @@
 //! Buffer heads: which pages have one, and what becomes of them.
 
-use crate::common::{checked, small, with_metadata};
+use crate::common::{checked, refuse_writes, small, with_metadata};
 use lowmark_record::Recording;
-use lowmark_spec::machine::WriteErrors;
 
 const EXT3: &str = "kind = \"ext3\"";
 const EXT4: &str = "kind = \"ext4\"";
@@ -10,7 +9,7 @@ const XFS: &str = "kind = \"xfs\"";
 /// Of a page, which is a slab.
 const IN_A_SLAB: u64 = 4096 / 104;
 
-/// What is in memory of the kernel's own when a task is done: nothing but buffer heads.
+/// Pages of slabs at the end of a run in which buffer heads are the only objects of the kernel.
 fn slabs(kernel: &str, ram: &str, mount: &str, statements: &str) -> u64 {
     let body = format!(
         "[file.old]\nsize = \"4M\"\n[file.new]\nsize = \"4M\"\nexists = false\n[task.main]\nrun = [{statements}]\n"
@@ -112,13 +111,7 @@ fn buffer_heads_belong_to_pages() {
         let recording: Recording = checked(&healthy, 7);
         assert!(recording.state["nr_slab_reclaimable"] > 0, "{kernel}");
         let mut failing = healthy;
-        failing.machine.devices[0].write_errors = Some(WriteErrors {
-            start: 0,
-            size: u64::MAX,
-            after: 0,
-            every: 5,
-            count: u64::MAX,
-        });
+        refuse_writes(&mut failing);
         checked(&failing, 13);
     }
 }

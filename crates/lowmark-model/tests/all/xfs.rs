@@ -1,9 +1,9 @@
 //! Metadata of XFS: what is read of it and when, what goes into the log and to its place, who waits for inodes that are freed, and
 //! every invariant while loads of many files run beside memory that is short.
 
-use crate::common::{checked, with_metadata as scenario};
+use crate::common::{checked, refuse_writes, with_metadata as scenario};
 use lowmark_record::Recording;
-use lowmark_spec::machine::{PAGE_SIZE, WriteErrors};
+use lowmark_spec::machine::PAGE_SIZE;
 
 /// Fields of an XFS that is mounted as `mount` says.
 fn on_xfs(mount: &str) -> String {
@@ -168,13 +168,7 @@ fn loads_of_many_files_keep_what_is_to_be_kept() {
         let healthy = scenario(kernel, "16M", &on_xfs(""), body);
         checked(&healthy, 7);
         let mut failing = healthy;
-        failing.machine.devices[0].write_errors = Some(WriteErrors {
-            start: 0,
-            size: u64::MAX,
-            after: 0,
-            every: 5,
-            count: u64::MAX,
-        });
+        refuse_writes(&mut failing);
         checked(&failing, 13);
     }
 }

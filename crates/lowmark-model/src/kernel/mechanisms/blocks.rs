@@ -58,15 +58,15 @@ macro_rules! blocks {
                     /// Nothing.
                     Nothing = "nothing",
                 }
-                /// What a CPU keeps of slabs besides the one that it allocates from, so that freeing objects and allocating others
-                /// needs no lock (`put_cpu_partial`).
+                /// Which slabs a CPU sets aside for itself besides the one from which it allocates, so that it frees and allocates
+                /// objects without a lock (`put_cpu_partial`).
                 cpu_slabs: CpuSlabs {
                     /// Nothing.
                     Current = "current",
-                    /// Slabs until they had 30 free objects when they were freed from first, 2 to 13 of larger ones: nearly as many
-                    /// slabs, as a full one has one free object then.
+                    /// Slabs with more than 30 free objects in all (2 to 13 if objects are larger), as counted when the CPU set each slab
+                    /// aside. A slab that was full has one free object at that time, so these are some thirty slabs.
                     Objects = "objects",
-                    /// So many slabs as have 120 free objects when they are half full, 6 to 52 of larger ones.
+                    /// A number of slabs: those that half full would have 120 free objects (6 to 52 if objects are larger).
                     Slabs = "slabs",
                 }
                 /// How much is reclaimed for a block, and when compaction is left to do the rest

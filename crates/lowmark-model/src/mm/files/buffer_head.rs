@@ -1,10 +1,10 @@
-//! Buffer heads: what a file system that works with them knows of the blocks of a page (`fs/buffer.c`).
+//! Buffer heads: the kernel's objects for the blocks of a page in the page cache (`fs/buffer.c`).
 //!
 //! 1. A page of a file gets its own when somebody writes to it (`create_page_buffers`), a page of a block device when it is
 //!    made (`grow_dev_page`). A block is as large as a page, so there is one of them. Pages that are read have none, as they are
 //!    read by the mapping of their blocks alone (`mpage_readpages`).
-//! 2. They lie in slabs, in pageblocks for what can be reclaimed, and go with their page: when it leaves the page cache
-//!    (`try_to_free_buffers`), not before. A page that moves takes its own with it (`buffer_migrate_page`).
+//! 2. Slabs of buffer heads lie in reclaimable pageblocks. A buffer head is freed when its page leaves the page cache
+//!    (`try_to_free_buffers`), not before. A page that moves keeps its buffer head (`buffer_migrate_page`).
 
 use crate::ids::InodeId;
 use crate::kernel::{Kernel, XfsBuffers};

@@ -4,6 +4,7 @@ pub(crate) mod guest;
 
 use lowmark_model::{Options, run};
 use lowmark_record::{Outcome, Recording};
+use lowmark_spec::machine::WriteErrors;
 use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse};
 
 /// The runs that a workload file describes; a bad one is a panic with what the user would read.
@@ -27,6 +28,17 @@ pub(crate) fn checked(scenario: &Scenario, check_every: u64) -> Recording {
     let recording = run(scenario, &options, &mut |_| {}).expect("the model can run it");
     assert_eq!(recording.outcome, Outcome::Completed);
     recording
+}
+
+/// From the beginning of the run on the first device of a machine refuses every fifth write.
+pub(crate) fn refuse_writes(scenario: &mut Scenario) {
+    scenario.machine.devices[0].write_errors = Some(WriteErrors {
+        start: 0,
+        size: u64::MAX,
+        after: 0,
+        every: 5,
+        count: u64::MAX,
+    });
 }
 
 /// A workload with metadata on a small machine ([`small`]).

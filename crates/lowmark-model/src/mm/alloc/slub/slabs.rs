@@ -1,4 +1,4 @@
-//! Slabs of one kind of objects (`struct kmem_cache`), and what a CPU sets aside of them.
+//! Slabs of one kind of objects (`struct kmem_cache`), and how many of these slabs each CPU sets aside.
 
 use super::Object;
 use crate::kernel::CpuSlabs;
@@ -34,19 +34,19 @@ pub(super) struct Slab {
     place: Place,
 }
 
-/// How much a CPU sets aside of a kind.
+/// How many slabs of a kind a CPU sets aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CpuPartial {
     /// Nothing: slabs go to all CPUs at once.
     Nothing,
-    /// Slabs until they had more than so many free objects when they were set aside.
+    /// Slabs with more than this number of free objects in all, as counted when the CPU set each slab aside.
     Objects(u32),
-    /// So many slabs.
+    /// This number of slabs.
     Slabs(usize),
 }
 
 impl CpuPartial {
-    /// `set_cpu_partial`, for objects of a size, so many in a slab.
+    /// `set_cpu_partial`, for objects of `size` bytes, of which a slab has `objects`.
     fn new(rule: CpuSlabs, size: u64, objects: u64) -> CpuPartial {
         let by_size = |limits: [u64; 4]| match size {
             PAGE_SIZE.. => limits[0],
@@ -74,7 +74,7 @@ impl CpuPartial {
         }
     }
 
-    /// A CPU that has taken so many slabs with so many free objects in all from those of all CPUs takes no more.
+    /// Whether a CPU that has taken `slabs` slabs, with `objects` free objects in all, off the list for all CPUs takes no more.
     fn has_enough(self, slabs: usize, objects: u32) -> bool {
         match self {
             CpuPartial::Nothing => true,
@@ -129,7 +129,7 @@ pub(super) struct Slabs {
     pub(super) pages: u64,
 }
 
-/// `get_order`: that of the smallest block that holds so many bytes.
+/// `get_order`: the order of the smallest block that holds `bytes` bytes.
 pub(super) fn get_order(bytes: u64) -> u32 {
     bytes.div_ceil(PAGE_SIZE).next_power_of_two().ilog2()
 }

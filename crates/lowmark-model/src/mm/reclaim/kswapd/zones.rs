@@ -39,7 +39,7 @@ pub(super) async fn run(sys: &Sys, node: NodeId) {
         order: 0,
         class: sys.world().mm.highest_zone(node) as usize,
     };
-    // The request that kswapd works on, the last one that it has read, and what the last run has reached.
+    // The request that kswapd works on, the last request that it has read, and the order and class that its last run reached.
     let (mut request, mut heard, mut done) = (unasked, unasked, unasked);
     loop {
         let began = sys.world().sched.now();
