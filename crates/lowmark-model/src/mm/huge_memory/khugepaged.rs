@@ -246,16 +246,20 @@ impl Mm {
 /// There was no huge page to be had (`SCAN_ALLOC_HUGE_PAGE_FAIL`).
 const ALLOC_FAILED: &str = "alloc_huge_page_failed";
 
+/// The region is not there any more (`SCAN_VMA_CHECK`).
+const UNMAPPED: &str = "vma_check_failed";
+
 /// `collapse_huge_page`: makes a huge page of an extent; what came of it.
 async fn collapse(sys: &Sys, extent: Extent, look: &Look) -> &'static str {
     let Extent { vma, first } = extent;
     let (gfp, memcg, space) = {
         let world = sys.world();
-        let pages = world.mm.vmas[vma as usize].ptes[first as usize..].iter();
-        let some = pages
-            .take(HPAGE_PMD_NR as usize)
-            .find_map(|pte| pte.frame());
-        let Some(some) = some else {
+        // The look at the extent has taken time, in which its task may have unmapped it.
+        let ptes = &world.mm.vmas[vma as usize].ptes;
+        let Some(extent) = ptes.get(first as usize..(first + HPAGE_PMD_NR) as usize) else {
+            return UNMAPPED;
+        };
+        let Some(some) = extent.iter().find_map(|pte| pte.frame()) else {
             return "failed";
         };
         let direct = if world.mm.huge.settings.khugepaged_defrag {
@@ -329,7 +333,7 @@ impl World {
         let inside = self.mm.vmas[vma as usize].ptes.len() as u32 >= first + HPAGE_PMD_NR;
         let status = match (status == SUCCEEDED, inside) {
             (false, _) => status,
-            (true, false) => "vma_check_failed",
+            (true, false) => UNMAPPED,
             (true, true) => {
                 let mut look = self.mm.look_at_extent(vma, first);
                 if !look.swapped.is_empty() {
