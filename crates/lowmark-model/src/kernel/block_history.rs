@@ -262,6 +262,15 @@ pub(super) const BLOCKS: &[Change] = &[
         },
     },
     Change {
+        name: "free-scanner-refused",
+        version: v(4, 8),
+        commit: "66c64223ad4e",
+        summary: "the free scanner ends at a free block that the watermark does not let it take, where it went on behind it",
+        effect: |m| {
+            m.blocks.refused_block = RefusedBlock::Ends;
+        },
+    },
+    Change {
         name: "full-compact-priority",
         version: v(4, 9),
         commit: "9f7e3387939b",

@@ -123,6 +123,14 @@ macro_rules! blocks {
                     /// Pageblocks are found through the lists of free blocks; one that was begun is finished.
                     FreeLists = "free-lists",
                 }
+                /// Where the free scanner goes on from a free block that is refused because too few pages would be left
+                /// (`isolate_freepages_block`).
+                refused_block: RefusedBlock within compaction {
+                    /// Behind the block: smaller ones in the same pageblock may do.
+                    Passed = "passed",
+                    /// In the next pass: it isolates nothing more.
+                    Ends = "ends",
+                }
                 /// Which pageblocks a pass that may not wait migrates from.
                 compact_async: CompactAsync within compaction {
                     /// All of them.

@@ -2,7 +2,7 @@
 
 use super::control::{CompactControl, Mode};
 use super::{COMPACT_CLUSTER_MAX, pageblock_start};
-use crate::kernel::{CompactScan, CompactStart, CompactSuitable};
+use crate::kernel::{CompactScan, CompactStart, CompactSuitable, RefusedBlock};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Zone;
 use crate::mm::frames::page::Pages;
@@ -164,7 +164,14 @@ impl Mm {
                 continue;
             }
             let Some(isolated) = self.take_free_block(cc, pfn) else {
-                break;
+                match cc.rules.refused_block {
+                    RefusedBlock::Passed => {
+                        // It looks at the frames of the block one by one, of which none but the first says that it is free.
+                        pfn += 1;
+                        continue;
+                    }
+                    RefusedBlock::Ends => break,
+                }
             };
             total += isolated;
             if cc.freepages.len() >= wanted {

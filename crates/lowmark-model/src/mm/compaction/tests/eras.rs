@@ -555,3 +555,35 @@ fn an_allocation_from_one_node() {
         assert_eq!(found, [Some(true)], "{version}");
     }
 }
+
+/// Eleven pages are free, two more than the low watermark: too few for the block of eight that the free scanner comes to first,
+/// and enough for one of the single pages behind the block, to which the scanner goes on up to 4.7.
+#[test]
+fn what_is_behind_a_refused_block() {
+    use super::super::control::{Asked, CompactControl, Goal, Mode};
+    for (version, isolated) in [
+        ("v2.6.37", 1),
+        ("v4.4", 1),
+        ("v4.7", 1),
+        ("v4.7+refused_block=ends", 0),
+        ("v4.8", 0),
+    ] {
+        let (mut world, zone) = emptied(version);
+        let block = world.mm.zones[zone].last_pageblock();
+        world.mm.free_block(block, 3);
+        (0..3).for_each(|at| world.mm.free_block(block + 16 + 2 * at, 0));
+        let rules = world.mm.kernel.mechanisms.blocks;
+        let state = &mut world.mm.zones[zone];
+        state.watermark = [0, 9, 9];
+        state.lowmem_reserve = [0; MAX_NR_ZONES];
+        let asked = Asked {
+            goal: Goal::Block(PAGEBLOCK_ORDER),
+            mode: Mode::SyncLight,
+            class: ZoneType::High,
+            list: MigrateType::Movable,
+        };
+        let mut cc = CompactControl::new(state, zone, asked, rules);
+        world.mm.isolate_freepages(&mut cc, 4);
+        assert_eq!(cc.freepages.len(), isolated, "{version}");
+    }
+}
