@@ -141,6 +141,15 @@ pub(super) const SHRINKERS: &[Change] = &[
         },
     },
     Change {
+        name: "single-use-objects",
+        version: v(4, 12),
+        commit: "563f4001dbe8",
+        summary: "a dentry or an inode that was used once is freed when the shrinker comes to it for the first time",
+        effect: |m| {
+            m.shrinker.first_use = FirstUse::Lists;
+        },
+    },
+    Change {
         name: "slab-by-priority",
         version: v(4, 16),
         commit: "9092c71bb724",

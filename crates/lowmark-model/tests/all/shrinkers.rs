@@ -104,7 +104,9 @@ fn files_fill_caches_and_reclaim_shrinks_them() {
         let slab = recording.state["nr_slab_reclaimable"];
         assert!((10..1_000).contains(&slab), "{kernel}: {slab} pages");
         let stolen = counter(&recording, "pginodesteal") + counter(&recording, "kswapd_inodesteal");
-        assert!(stolen > 0, "{kernel}");
+        // In batches of 1024 a shrinker comes to an inode so late that its page has gone: a marked dentry, and then a marked inode,
+        // takes two looks.
+        assert_eq!(stolen > 0, kernel != "v3.14", "{kernel}: {stolen} pages");
         // Batches of 1024 since there is a shrinker for each file system, and less since 3.15.
         let calls = calls(&recording);
         let batches: u64 = calls.iter().map(|(_, total)| total / 1024 * 1024).sum();
@@ -204,11 +206,32 @@ fn dropped_caches_are_empty() {
         assert_eq!(stolen + left, 400, "{kernel}");
         let expected = match kernel {
             "v2.6.37" => 0..=128,
-            "v3.14" => 1..=399,
+            "v3.14" => 0..=199,
             "v4.9" => 0..=0,
             _ => 400..=400,
         };
         assert!(expected.contains(&left), "{kernel}: {left} pages");
+    }
+}
+
+/// A call looks 4,096 times at what lies on the lists, where there are 2,000 dentries. To 4.11 the first look at a dentry or inode
+/// removes the mark that its only user left; from 4.12 on the first look frees it, and the call comes to most inodes as well.
+#[test]
+fn what_was_used_once_is_marked_to_4_11() {
+    let body = "[fileset.f]\ndirectories = 1\nfiles = 2000\nsize = \"1K\"\nexists = true\n[task.t]\nrun = [\n\
+                { stat_walk = \"f\" }, { drop_caches = 2 }]\n";
+    for (kernel, expected) in [
+        ("v4.11", 1_000..=1_100),
+        ("v4.12+first_use=marks", 1_000..=1_100),
+        ("v4.12", 3_000..=3_200),
+    ] {
+        let recording = record(kernel, body, true);
+        let ends = recording.events.iter();
+        let mut freed = ends
+            .filter(|event| event.kind == Kind::ShrinkSlabEnd)
+            .filter_map(|event| event.get(Field::Retval));
+        let first = freed.find(|&freed| freed > 0).expect("something is freed");
+        assert!(expected.contains(&first), "{kernel}: {first} objects");
     }
 }
 

@@ -142,8 +142,9 @@ fn reclaim_waits_for_changed_inodes_in_its_time() {
 /// The switch alone makes the difference.
 #[test]
 fn waiting_is_a_switch() {
+    // Dentries go first, then inodes, then what XFS keeps of them.
     let body = with_new(
-        "{ repeat = 10, do = [{ create = \"new\" }] }, { drop_caches = 2 }, { drop_caches = 2 }",
+        "{ repeat = 10, do = [{ create = \"new\" }] }, { repeat = 5, do = [{ drop_caches = 2 }] }",
     );
     let run = |kernel: &str| record(kernel, NOATIME, &body);
     let (awaited, queued) = (run("v4.11"), run("v4.11+xfs_inodes=queued"));

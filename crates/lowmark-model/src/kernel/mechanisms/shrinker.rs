@@ -63,6 +63,13 @@ macro_rules! shrinker {
                     /// Those of one file system that lie on one node (`super_cache_scan`).
                     Node = "node",
                 }
+                /// Whether a dentry or an inode is marked as referenced when its first user lets go of it (`dput`, `iput_final`).
+                first_use: FirstUse within shrinkers {
+                    /// It is: the shrinker goes past it once before the shrinker frees it.
+                    Marks = "marks",
+                    /// It is put on the list without a mark, which it gets if it is used once more.
+                    Lists = "lists",
+                }
                 /// Whether a call for a file system may leave its dentries or its inodes alone (`super_cache_scan`).
                 super_scan: SuperScan within shrinkers {
                     /// If their part is less than one.

@@ -1,8 +1,8 @@
 //! Dentries: names that have been looked up (`fs/dcache.c`).
 //!
 //! 1. A name that is opened, made, removed or asked about gets a dentry, and its file an inode in memory.
-//! 2. A dentry that nobody uses any more is put on the list of its file system; if it is there still, it is marked.
-//!    It holds the inode of its file.
+//! 2. A dentry that nobody uses any more is put on the list of its file system; if it is there still, it is marked, and
+//!    to 4.11 in any case. It holds the inode of its file.
 //! 3. The shrinker takes the oldest: those in use come off the list, those that are marked get another round, all
 //!    others are freed.
 //! 4. When a file is removed, its name stays as a *negative* dentry, without inode.
@@ -11,7 +11,7 @@ use super::Scanned;
 use crate::fs::Folder;
 use crate::fs::metadata::{read_entry, read_inode};
 use crate::ids::{InodeId, NameId, NodeId};
-use crate::kernel::VfsShrinkers;
+use crate::kernel::{FirstUse, VfsShrinkers};
 use crate::mm::Mm;
 use crate::mm::alloc::slub::{Cache, group_of};
 use crate::mm::alloc::xarray::Object;
@@ -81,11 +81,11 @@ impl Mm {
             return;
         }
         let (number, place) = self.dentry_list(name);
-        let dentry = &mut self.shrinkers.dentries[name];
-        if dentry.cached.age > 0 {
-            dentry.cached.referenced = true;
-        } else {
-            dentry.cached.age = self.shrinkers.supers[number].dentries[place].push(name);
+        let marks = self.kernel.mechanisms.shrinker.first_use == FirstUse::Marks;
+        let cached = &mut self.shrinkers.dentries[name].cached;
+        cached.referenced |= marks || cached.age > 0;
+        if cached.age == 0 {
+            cached.age = self.shrinkers.supers[number].dentries[place].push(name);
         }
     }
 

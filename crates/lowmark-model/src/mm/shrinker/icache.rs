@@ -1,7 +1,7 @@
 //! Inodes in memory that nobody uses, and their page cache (`fs/inode.c`).
 //!
 //! 1. An inode is used while its file is open or its name has a dentry. When neither is so and it is clean, it is put on
-//!    the list of its file system; if it is there still, it is marked.
+//!    the list of its file system; if it is there still, it is marked, and to 4.11 in any case.
 //! 2. The shrinker takes the oldest: those that are used or dirty come off the list, those that are marked get another
 //!    round.
 //! 3. An inode with pages loses the clean ones, which are *stolen*, and goes when it has none; from 5.16 on inodes with
@@ -9,7 +9,7 @@
 
 use super::Scanned;
 use crate::ids::{InodeId, NameId};
-use crate::kernel::{InodePages, InodeShadows};
+use crate::kernel::{FirstUse, InodePages, InodeShadows};
 use crate::mm::Mm;
 use crate::mm::types::Tag;
 use crate::mm::writeback::backing_dev::Listed;
@@ -77,19 +77,20 @@ impl Mm {
             && (!self.are_pages_off_list() || self.is_shrinkable(inode))
     }
 
-    /// `inode_add_lru`: puts an unused, clean inode on the list. An inode that is on the list already is
-    /// marked as referenced if a task has just used it.
+    /// `inode_add_lru`: puts an unused, clean inode on the list. An inode that a task has just used (`iput_final`) is marked as
+    /// referenced: to 4.11 even if it is dirty and comes to the list later, from 4.12 on if it is on the list already.
     pub(crate) fn inode_add_lru(&mut self, inode: InodeId, used: bool) {
-        if !self.belongs_on_list(inode) {
+        let listed = self.inodes[inode].cached.age > 0;
+        let marks = match self.kernel.mechanisms.shrinker.first_use {
+            FirstUse::Marks => self.inodes[inode].cached.present && !self.is_inode_used(inode),
+            FirstUse::Lists => listed && self.belongs_on_list(inode),
+        };
+        self.inodes[inode].cached.referenced |= used && marks;
+        if listed || !self.belongs_on_list(inode) {
             return;
         }
         let (number, place) = self.inode_list(inode);
-        let cached = &mut self.inodes[inode].cached;
-        if cached.age > 0 {
-            cached.referenced |= used;
-        } else {
-            cached.age = self.shrinkers.supers[number].inodes[place].push(inode);
-        }
+        self.inodes[inode].cached.age = self.shrinkers.supers[number].inodes[place].push(inode);
     }
 
     /// Pages or shadows have left a file (`mapping_shrinkable` at the end of `__remove_mapping`): where inodes with pages

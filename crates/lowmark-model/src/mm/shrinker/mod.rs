@@ -12,8 +12,7 @@
 //!    [`Mm::cache_place`]): an object is on the list of its node and of the group that is charged for it.
 //!
 //! Every name of a workload may have a dentry. Dentries and inodes of directories and what else file systems cache are taken to
-//! be in memory all the time. The kernel takes an object that is used for the first time for one that was used
-//! again, up to about 4.12; that is left out.
+//! be in memory all the time.
 
 mod dcache;
 mod drop_slab;
