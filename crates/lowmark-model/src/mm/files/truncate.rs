@@ -144,7 +144,7 @@ pub(crate) async fn drop_pagecache(sys: &Sys) {
             let world = &mut *sys.world();
             let before = world.mm.nr_file_pages;
             world.invalidate_mapping_pages(inode);
-            (before - world.mm.nr_file_pages) * world.costs.file_page_ns
+            (before - world.mm.nr_file_pages) * world.costs.drop_page_ns()
         };
         sys.charge_kernel(cost).await;
     }

@@ -149,6 +149,7 @@ impl Mm {
                 self.leave_list(name);
                 scanned.freed += 1;
             } else if marked {
+                scanned.rotated += 1;
                 self.leave_list(name);
                 let age = self.shrinkers.supers[number].dentries[place].push(name);
                 let cached = &mut self.shrinkers.dentries[name].cached;

@@ -160,6 +160,7 @@ impl World {
                     scanned.freed += 1;
                 }
                 Fate::Rotate => {
+                    scanned.rotated += 1;
                     self.mm.leave_inode_list(inode);
                     let age = self.mm.shrinkers.supers[number].inodes[place].push(inode);
                     let cached = &mut self.mm.inodes[inode].cached;

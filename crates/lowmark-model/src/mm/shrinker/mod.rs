@@ -150,8 +150,8 @@ pub(crate) struct Freed {
     pub(crate) pages: u64,
 }
 
-/// A page of an inode that has to stay, dirty or being written, is looked up, locked and let go: an estimate of what part that
-/// is of the time for a page that reclaim scans, which goes from list to list besides.
+/// A page of an inode that has to stay, dirty or being written, is looked up, locked and let go, and a marked object moves from one
+/// end of its list to the other: an estimate of what part that is of the time for a page that reclaim scans and frees.
 const KEPT_FOR_ONE_SCANNED: u64 = 4;
 
 /// Who calls the shrinkers, and what for.
@@ -170,8 +170,9 @@ pub(crate) struct Caller {
 struct Scanned {
     /// Objects freed, or taken off the list.
     freed: u64,
-    /// Objects looked at.
+    /// Objects looked at, and of these those that lost their mark and went to the other end of the list.
     looked: u64,
+    rotated: u64,
     /// Pages of files dropped, and of these and shadows those that were counted.
     dropped: u64,
     stolen: u64,
@@ -371,8 +372,9 @@ impl World {
         };
         self.mm.shrinkers.stat.slabs_scanned += nr;
         let costs = &self.costs;
-        let looked = scanned.looked + scanned.kept / KEPT_FOR_ONE_SCANNED;
-        let cost = looked * costs.reclaim_clean_ns() + scanned.dropped * costs.file_page_ns;
+        let kept = (scanned.kept + scanned.rotated) / KEPT_FOR_ONE_SCANNED;
+        let looked = scanned.looked - scanned.rotated + kept;
+        let cost = looked * costs.reclaim_clean_ns() + scanned.dropped * costs.drop_page_ns();
         let credit = match self.mm.kernel.mechanisms.shrinker.inode_credit {
             InodeCredit::None => 0,
             InodeCredit::Counted => scanned.stolen,

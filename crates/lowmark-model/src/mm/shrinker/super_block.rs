@@ -126,6 +126,7 @@ impl World {
         Scanned {
             freed: first.freed + second.freed,
             looked: first.looked + second.looked,
+            rotated: first.rotated + second.rotated,
             of_evicted: match nr * evicted / all {
                 0 => 0,
                 part => part + more,
