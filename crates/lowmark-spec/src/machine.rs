@@ -412,6 +412,12 @@ impl Costs {
         self.scan_page_ns + self.unmap_page_ns + self.free_page_ns
     }
 
+    /// Frames looked at one after another, by compaction or in a block that reclaim goes through: 512 took 60 us in a guest of 6.1,
+    /// where a clean page that is scanned and freed takes 5.5 us.
+    pub fn frames_ns(&self, frames: u64) -> u64 {
+        frames * self.reclaim_clean_ns() / 48
+    }
+
     /// A clean page that leaves the page cache with its neighbours in the file (`invalidate_mapping_pages`): half of what it takes
     /// to read one. In guests on which `file_page` is 3.6 us, `drop_caches` takes 0.8 to 1.0 us a page on 3.3 and 3.4, 1.9 us on
     /// 4.11, 2.1 to 2.4 us on 6.1 and 6.12.

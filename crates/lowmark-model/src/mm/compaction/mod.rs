@@ -47,9 +47,6 @@ use lowmark_record::Kind;
 const COMPACT_CLUSTER_MAX: usize = 32;
 /// Compaction is put off 2^6 times at most (`COMPACT_MAX_DEFER_SHIFT`).
 const COMPACT_MAX_DEFER_SHIFT: u32 = 6;
-/// A frame that a scanner looks at takes so much less time than a page that reclaim scans: 512 frames took 60 us in a guest
-/// of 6.1, and such a page 5.5 us.
-const LOOKED_AT_FOR_ONE_SCANNED: u64 = 48;
 
 /// `pageblock_start_pfn`
 fn pageblock_start(pfn: Pfn) -> Pfn {
@@ -267,7 +264,7 @@ impl World {
         let looked_at = cc.total_migrate_scanned + cc.total_free_scanned - before.0;
         let costs = &self.costs;
         let moved = (cc.moved - before.1) * costs.migrate_page_ns;
-        let cost = moved + looked_at * costs.reclaim_clean_ns() / LOOKED_AT_FOR_ONE_SCANNED;
+        let cost = moved + costs.frames_ns(looked_at);
         (round, cost)
     }
 }

@@ -10,7 +10,7 @@ use crate::mm::Mm;
 use crate::mm::reclaim::vmscan::{Batch, ScanControl, Target};
 use crate::mm::types::{ByZone, Lru, Pfn, flag};
 
-/// What walks through blocks came to, as tracepoints have it.
+/// What walks through blocks came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Contig {
     /// Pages taken beside those of the tail.
@@ -19,6 +19,8 @@ pub(super) struct Contig {
     pub(super) dirty: u64,
     /// To 2.6.36 pages in use that were not to be had in lumpy reclaim, later walks that ended early.
     pub(super) failed: u64,
+    /// Frames looked at; no tracepoint has them.
+    pub(super) looked_at: u64,
 }
 
 /// What a walk makes of a page.
@@ -120,6 +122,7 @@ impl Mm {
             }
         }
         contig.taken += taken;
+        contig.looked_at += u64::from(at - first);
         taken
     }
 

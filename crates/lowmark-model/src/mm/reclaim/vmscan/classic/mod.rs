@@ -141,15 +141,17 @@ pub(crate) async fn age_active_anon(sys: &Sys, target: Target, sc: &ScanControl)
 /// Active pages go to the inactive list; only those of files that were used through an executable mapping stay
 /// (8cab4754d24a, 2.6.31).
 async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &ScanControl) {
-    let (skip_cost, cost) = {
+    let (locked_cost, cost) = {
         let world = &mut *sys.world();
         let mut batch = world.batches.pop().unwrap_or_default();
+        let isolated = world.isolate(target, lru, take, sc, &mut batch);
+        let locked_cost = world.isolation_cost(&isolated);
         let Isolated {
             scanned,
-            skipped,
             taken,
             by_kind,
-        } = world.isolate(target, lru, take, sc, &mut batch);
+            ..
+        } = isolated;
         let zone = world.mm.zones[target.zone].kind as usize;
         world.mm.stat.pgrefill[zone] += scanned;
         let Deactivated { referenced, kept } = world.mm.deactivate(&batch);
@@ -185,10 +187,10 @@ async fn shrink_active_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: 
         });
         let cost = batch.len() as u64 * world.costs.scan_page_ns;
         world.recycle(batch);
-        (world.skip_cost(skipped), cost)
+        (locked_cost, cost)
     };
-    if skip_cost > 0 {
-        sys.charge_locked(skip_cost).await;
+    if locked_cost > 0 {
+        sys.charge_locked(locked_cost).await;
     }
     sys.charge_kernel(cost).await;
 }
@@ -267,7 +269,7 @@ async fn shrink_inactive_list(
         return;
     }
     let mut batch;
-    let (scanned, taken, by_kind, skip_cost);
+    let (scanned, taken, by_kind, locked_cost);
     {
         let world = &mut *sys.world();
         world.mm.begin_batch(sc);
@@ -277,15 +279,15 @@ async fn shrink_inactive_list(
         if sc.mode.is_lumpy() {
             world.mm.clear_active_flags(&batch);
         }
-        skip_cost = world.skip_cost(isolated.skipped);
+        locked_cost = world.isolation_cost(&isolated);
         let root = world.mm.root_lruvec(target.lruvec);
         for zone in world.mm.zones.iter_mut().filter(|zone| zone.lruvec == root) {
             zone.pages_scanned += scanned;
         }
         world.mm.count_scanned(target, lru, scanned, sc);
     }
-    if skip_cost > 0 {
-        sys.charge_locked(skip_cost).await;
+    if locked_cost > 0 {
+        sys.charge_locked(locked_cost).await;
     }
     if batch.is_empty() {
         sys.world().recycle(batch);
