@@ -6,6 +6,16 @@ use super::mechanisms::*;
 /// Every change of the shrinkers, oldest first.
 pub(super) const SHRINKERS: &[Change] = &[
     Change {
+        name: "lazy-inode-lru",
+        version: v2_6(37),
+        commit: "9e38d86ff2d8",
+        summary: "an inode that is used stays where it is on the list, and is marked; one whose pages the shrinker has dropped is freed when its turn comes again",
+        effect: |m| {
+            m.shrinker.first_use = FirstUse::Marks;
+            m.shrinker.inode_pages = InodePages::Drop;
+        },
+    },
+    Change {
         name: "wait-for-xfs-inodes",
         version: v2_6(39),
         commit: "a7b339f1b869",
@@ -66,15 +76,6 @@ pub(super) const SHRINKERS: &[Change] = &[
         summary: "dentries and inodes of each node are shrunk apart, and what was put off is counted for each (1d3d4437eae1)",
         effect: |m| {
             m.shrinker.vfs_shrinkers = VfsShrinkers::Node;
-        },
-    },
-    Change {
-        name: "inodes-wait-without-pages",
-        version: v(3, 12),
-        commit: "bc3b14cb2d50",
-        summary: "an inode whose pages the shrinker has dropped is freed when its turn comes again",
-        effect: |m| {
-            m.shrinker.inode_pages = InodePages::Drop;
         },
     },
     Change {

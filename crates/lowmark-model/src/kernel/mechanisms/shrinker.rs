@@ -63,11 +63,14 @@ macro_rules! shrinker {
                     /// Those of one file system that lie on one node (`super_cache_scan`).
                     Node = "node",
                 }
-                /// Whether a dentry or an inode is marked as referenced when its first user lets go of it (`dput`, `iput_final`).
+                /// What becomes of a dentry or an inode when its last user lets go of it (`dput`, `iput_final`).
                 first_use: FirstUse within shrinkers {
-                    /// It is: the shrinker goes past it once before the shrinker frees it.
+                    /// A dentry is marked as referenced, so that the shrinker goes past it once. An inode is put at the end of the
+                    /// list to which the shrinker comes last, wherever it was.
+                    Moves = "moves",
+                    /// Both are marked, and stay where they are if they are on the list.
                     Marks = "marks",
-                    /// It is put on the list without a mark, which it gets if it is used once more.
+                    /// Both are put on the list without a mark, which they get if they are used once more.
                     Lists = "lists",
                 }
                 /// Whether a call for a file system may leave its dentries or its inodes alone (`super_cache_scan`).

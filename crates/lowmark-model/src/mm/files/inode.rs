@@ -28,7 +28,7 @@ pub(crate) struct Cached {
     pub(crate) object: Object,
     /// Its place on the list of those that nobody uses, from 1 on; 0 if it is not there.
     pub(crate) age: u64,
-    /// It was used, to 4.11 or while it was on the list (`DCACHE_REFERENCED`, `I_REFERENCED`).
+    /// It was used, from 2.6.37 to 4.11 or while it was on the list (`DCACHE_REFERENCED`, `I_REFERENCED`).
     pub(crate) referenced: bool,
 }
 

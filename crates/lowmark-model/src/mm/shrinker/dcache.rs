@@ -81,7 +81,7 @@ impl Mm {
             return;
         }
         let (number, place) = self.dentry_list(name);
-        let marks = self.kernel.mechanisms.shrinker.first_use == FirstUse::Marks;
+        let marks = self.kernel.mechanisms.shrinker.first_use != FirstUse::Lists;
         let cached = &mut self.shrinkers.dentries[name].cached;
         cached.referenced |= marks || cached.age > 0;
         if cached.age == 0 {

@@ -1,7 +1,7 @@
 //! Inodes in memory that nobody uses, and their page cache (`fs/inode.c`).
 //!
 //! 1. An inode is used while its file is open or its name has a dentry. When neither is so and it is clean, it is put on
-//!    the list of its file system; if it is there still, it is marked, and to 4.11 in any case.
+//!    the list of its file system; if it is there still, it is marked, and from 2.6.37 to 4.11 in any case.
 //! 2. The shrinker takes the oldest: those that are used or dirty come off the list, those that are marked get another
 //!    round.
 //! 3. An inode with pages loses the clean ones, which are *stolen*, and goes when it has none; from 5.16 on inodes with
@@ -11,6 +11,7 @@ use super::Scanned;
 use crate::ids::{InodeId, NameId};
 use crate::kernel::{FirstUse, InodePages, InodeShadows};
 use crate::mm::Mm;
+use crate::mm::files::inode::Cached;
 use crate::mm::types::Tag;
 use crate::mm::writeback::backing_dev::Listed;
 use crate::world::World;
@@ -78,15 +79,22 @@ impl Mm {
     }
 
     /// `inode_add_lru`: puts an unused, clean inode on the list. An inode that a task has just used (`iput_final`) is marked as
-    /// referenced: to 4.11 even if it is dirty and comes to the list later, from 4.12 on if it is on the list already.
+    /// referenced: from 2.6.37 to 4.11 even if it is dirty and comes to the list later, from 4.12 on if it is on the list already.
     pub(crate) fn inode_add_lru(&mut self, inode: InodeId, used: bool) {
-        let listed = self.inodes[inode].cached.age > 0;
-        let marks = match self.kernel.mechanisms.shrinker.first_use {
-            FirstUse::Marks => self.inodes[inode].cached.present && !self.is_inode_used(inode),
-            FirstUse::Lists => listed && self.belongs_on_list(inode),
+        let Cached { present, age, .. } = self.inodes[inode].cached;
+        let rule = self.kernel.mechanisms.shrinker.first_use;
+        let marks = match rule {
+            FirstUse::Moves => false,
+            FirstUse::Marks => present && !self.is_inode_used(inode),
+            FirstUse::Lists => age > 0 && self.belongs_on_list(inode),
         };
         self.inodes[inode].cached.referenced |= used && marks;
-        if listed || !self.belongs_on_list(inode) {
+        if age > 0 && rule == FirstUse::Moves && used {
+            self.leave_inode_list(inode);
+        } else if age > 0 {
+            return;
+        }
+        if !self.belongs_on_list(inode) {
             return;
         }
         let (number, place) = self.inode_list(inode);
@@ -173,7 +181,7 @@ impl World {
         scanned
     }
 
-    /// Drops the clean pages of an unused inode. From 3.12 to 6.10 that counts as a use of it; before, it goes at once
+    /// Drops the clean pages of an unused inode. From 2.6.37 to 6.10 that counts as a use of it; before, it goes at once
     /// if it can; after, when the walk comes to it again, which is at once as well.
     fn steal_pages(&mut self, inode: InodeId, kswapd: bool, scanned: &mut Scanned) {
         let before = self.mm.inodes[inode].pages.len();
