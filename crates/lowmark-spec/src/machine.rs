@@ -418,8 +418,8 @@ impl Costs {
         frames * self.reclaim_clean_ns() / 48
     }
 
-    /// A clean page that leaves the page cache with its neighbours in the file (`invalidate_mapping_pages`): half of what it takes
-    /// to read one. In guests on which `file_page` is 3.6 us, `drop_caches` takes 0.8 to 1.0 us a page on 3.3 and 3.4, 1.9 us on
+    /// Dropping a clean page from the page cache with its neighbours in the file (`invalidate_mapping_pages`): half the time of
+    /// reading a page. In guests on which `file_page` is 3.6 us, `drop_caches` takes 0.8 to 1.0 us a page on 3.3 and 3.4, 1.9 us on
     /// 4.11, 2.1 to 2.4 us on 6.1 and 6.12.
     pub fn drop_page_ns(&self) -> u64 {
         self.file_page_ns / 2

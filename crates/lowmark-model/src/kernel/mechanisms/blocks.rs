@@ -128,7 +128,7 @@ macro_rules! blocks {
                 refused_block: RefusedBlock within compaction {
                     /// Behind the block: smaller ones in the same pageblock may do.
                     Passed = "passed",
-                    /// In the next pass: it isolates nothing more.
+                    /// At the block, when compaction needs free pages again: the scanner isolates nothing more now.
                     Ends = "ends",
                 }
                 /// Which pageblocks a pass that may not wait migrates from.
