@@ -3,6 +3,8 @@
 //! A machine is a value. It comes from a file under `machines/` (see [`crate::parse`]) or is built in
 //! code with [`Machine::small`]. Sizes are bytes, times are nanoseconds.
 
+mod derived;
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -158,11 +160,13 @@ pub enum Elevator {
     Cfq,
 }
 
-/// A driver that allocates memory for each request.
+/// A driver whose requests are not those of a disk behind SCSI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Driver {
-    /// `virtio_blk`, on a split ring with indirect descriptors.
+    /// `virtio_blk`, on a split ring with indirect descriptors. It allocates memory for each request.
     VirtioBlk,
+    /// `nvme`. What memory it needs for requests is left out.
+    Nvme,
 }
 
 /// Pieces of a request to a virtio disk at most: its ring has 256 descriptors, of which two are for the header and the
@@ -211,8 +215,10 @@ pub struct Device {
     pub max_request: Option<u64>,
     /// Pieces of memory of a request at most (`queue/max_segments`).
     pub max_segments: u32,
-    /// Its driver, as far as that needs memory for requests; none: what it needs is left out.
+    /// Its driver; none: one behind SCSI, what memory it needs for requests left out.
     pub driver: Option<Driver>,
+    /// Queues in which the driver takes requests, at least 1: virtqueues, or submission queues of NVMe.
+    pub hardware_queues: u32,
     /// `queue/nr_requests`, counted for sync and async separately.
     pub nr_requests: u32,
     /// `queue/scheduler`.
@@ -406,26 +412,6 @@ pub struct Costs {
     pub syscall_ns: u64,
 }
 
-impl Costs {
-    /// A clean page that is mapped, scanned, unmapped and freed.
-    pub fn reclaim_clean_ns(&self) -> u64 {
-        self.scan_page_ns + self.unmap_page_ns + self.free_page_ns
-    }
-
-    /// Frames looked at one after another, by compaction or in a block that reclaim goes through: 512 took 60 us in a guest of 6.1,
-    /// where a clean page that is scanned and freed takes 5.5 us.
-    pub fn frames_ns(&self, frames: u64) -> u64 {
-        frames * self.reclaim_clean_ns() / 48
-    }
-
-    /// Dropping a clean page from the page cache with its neighbours in the file (`invalidate_mapping_pages`): half the time of
-    /// reading a page. In guests on which `file_page` is 3.6 us, `drop_caches` takes 0.8 to 1.0 us a page on 3.3 and 3.4, 1.9 us on
-    /// 4.11, 2.1 to 2.4 us on 6.1 and 6.12.
-    pub fn drop_page_ns(&self) -> u64 {
-        self.file_page_ns / 2
-    }
-}
-
 impl Default for Costs {
     /// A 3 GHz x86-64 of the early 2010s, on which requests, asking shrinkers, what a file system does for a page that is
     /// written, and making and writing inodes, cost nothing.
@@ -549,6 +535,7 @@ impl Device {
             max_request: None,
             max_segments: MAX_SEGMENTS,
             driver: None,
+            hardware_queues: 1,
             nr_requests: 128,
             elevator: Elevator::Cfq,
             members: 1,

@@ -335,7 +335,12 @@ impl Maker {
         let erase_block = self.pages(0, 4096);
         let page_ns = self.time(0);
         let min_ratio = self.count(0, 20);
-        let driver = (local && self.coin()).then_some(Driver::VirtioBlk);
+        let drivers = [None, Some(Driver::VirtioBlk), Some(Driver::Nvme)];
+        let driver = if local { self.pick(&drivers) } else { None };
+        let hardware_queues = match driver {
+            Some(_) => self.small(1, 65_536),
+            None => 1,
+        };
         let elevators = [Elevator::Noop, Elevator::Deadline, Elevator::Cfq];
         let mut local_count = |default| {
             if local {
@@ -371,6 +376,7 @@ impl Maker {
             max_request: self.coin().then(|| self.pages(0, 1000).max(PAGE_SIZE)),
             max_segments: self.small(base.max_segments, 254),
             driver,
+            hardware_queues,
             nr_requests,
             elevator: if local {
                 self.pick(&elevators)

@@ -18,8 +18,9 @@ pub(super) enum Elevator {
 }
 
 impl Elevator {
-    pub(super) fn new(device: &Device, expired_request: ExpiredRequest) -> Elevator {
-        match device.elevator {
+    /// The elevator of a kind for a device.
+    pub(super) fn new(device: &Device, kind: Kind, expired_request: ExpiredRequest) -> Elevator {
+        match kind {
             Kind::Noop => Elevator::Noop(Waiting::default()),
             Kind::Deadline => Elevator::Deadline(Deadline::default()),
             Kind::Cfq => Elevator::Cfq(Cfq::new(device.rotational, expired_request)),

@@ -6,10 +6,14 @@
 //!    (`blk_add_rq_to_plug`). From 6.13 on it is the oldest that is asked whether it is large. That may be a short
 //!    read, and then nothing but their number lets requests go: thousands of pages that reclaim writes for a window
 //!    of swap readahead wait until the window has been read.
+//! 3. Of a device with several hardware queues some kernels hold one request, which goes when the next is added, and
+//!    some hold none.
 
-use super::request::RequestId;
+use super::queue::{BlockLayer, Flush};
+use super::request::{Request, RequestId};
 use crate::ids::QueueId;
-use crate::kernel::{Block, PlugFlush, PlugMerge};
+use crate::kernel::{Block, MqPlug, PlugFlush, PlugMerge};
+use crate::time::{Sched, TaskId};
 use lowmark_spec::machine::PAGE_SIZE;
 
 /// Pages of a request beside which no other is kept (`BLK_PLUG_FLUSH_SIZE`).
@@ -67,18 +71,116 @@ impl PlugRules {
             PlugFlush::LargeRequest | PlugFlush::MoreRequests => plug.requests.last(),
             PlugFlush::OldestRequest => plug.requests.first(),
         };
-        let many = match self.0.plug_flush {
-            PlugFlush::Requests | PlugFlush::LargeRequest => false,
-            PlugFlush::MoreRequests | PlugFlush::OldestRequest => plug.requests.len() >= 32,
+        let most = match self.0.plug_flush {
+            PlugFlush::Requests | PlugFlush::LargeRequest => 16,
+            PlugFlush::MoreRequests | PlugFlush::OldestRequest => 32,
         };
-        many || asked.is_some_and(|&held| pages(held) >= FLUSH_PAGES)
+        plug.requests.len() >= most || asked.is_some_and(|&held| pages(held) >= FLUSH_PAGES)
+    }
+}
+
+impl BlockLayer {
+    /// `blk_start_plug` for the current task; plugs nest.
+    pub(crate) fn start_plug(&mut self, sched: &Sched) {
+        if self.queues_plug {
+            return;
+        }
+        let task = sched.current().0 as usize;
+        if self.plugs.len() <= task {
+            self.plugs.resize_with(task + 1, Plug::default);
+        }
+        self.plugs[task].depth += 1;
     }
 
-    /// Whether it goes out when that has been added.
-    pub(super) fn full_with_it(self, plug: &Plug) -> bool {
-        match self.0.plug_flush {
-            PlugFlush::Requests | PlugFlush::LargeRequest => plug.requests.len() >= 16,
-            PlugFlush::MoreRequests | PlugFlush::OldestRequest => false,
+    /// `blk_finish_plug`.
+    pub(crate) fn finish_plug(&mut self, sched: &mut Sched) {
+        if self.queues_plug {
+            return;
+        }
+        let task = sched.current();
+        let plug = &mut self.plugs[task.0 as usize];
+        plug.depth -= 1;
+        if plug.depth == 0 {
+            self.flush_plug(sched, task, Flush::GoesOn);
+        }
+    }
+
+    /// A task's plugged requests go out (`blk_flush_plug_list`, `blk_mq_flush_plug_list`).
+    pub(crate) fn flush_plug(&mut self, sched: &mut Sched, task: TaskId, flush: Flush) {
+        let Some(plug) = self.plugs.get_mut(task.0 as usize) else {
+            return;
+        };
+        if plug.requests.is_empty() {
+            return;
+        }
+        let mut requests = std::mem::take(&mut plug.requests);
+        self.insert_all(sched, task, &mut requests, flush);
+        requests.clear();
+        self.plugs[task.0 as usize].requests = requests;
+    }
+
+    /// Shows requests to the elevators, sorted.
+    fn insert_all(
+        &mut self,
+        sched: &mut Sched,
+        task: TaskId,
+        requests: &mut Vec<Held>,
+        flush: Flush,
+    ) {
+        requests
+            .sort_by_key(|&(queue, id)| (queue, self.queues[queue].requests[id as usize].start));
+        for batch in requests.chunk_by(|a, b| a.0 == b.0) {
+            sched.owe(self.queues[batch[0].0].flush_ns(batch.len(), flush, self.costs));
+        }
+        let ready = match flush {
+            Flush::Sleeps => sched.now(),
+            Flush::GoesOn => sched.free_from(task),
+        };
+        for &(queue, id) in &*requests {
+            self.queues[queue].insert(id, sched.now(), ready);
+        }
+        requests.dedup_by_key(|&mut (queue, _)| queue);
+        for &(queue, _) in &*requests {
+            match flush {
+                Flush::Sleeps => self.run_async(sched, queue),
+                Flush::GoesOn => self.run_queue(sched, queue),
+            }
+        }
+    }
+
+    /// `blk_add_rq_to_plug`
+    pub(super) fn add_to_plug(
+        &mut self,
+        sched: &mut Sched,
+        task: TaskId,
+        queue: QueueId,
+        id: RequestId,
+    ) {
+        if self.queues[queue].plug == MqPlug::OneRequest {
+            self.change_plugged(sched, task, (queue, id));
+            return;
+        }
+        let pages = |(queue, id): Held| {
+            let request: &Request = &self.queues[queue].requests[id as usize];
+            request.pages.len()
+        };
+        let rules = self.plug_rules;
+        if rules.full(&self.plugs[task.0 as usize], pages) {
+            self.flush_plug(sched, task, Flush::GoesOn);
+        }
+        let plug = &mut self.plugs[task.0 as usize];
+        plug.requests.push((queue, id));
+    }
+
+    /// The only request that a plug holds of a queue goes to its device, and another one takes its place
+    /// (`blk_mq_direct_issue_request`).
+    fn change_plugged(&mut self, sched: &mut Sched, task: TaskId, new: Held) {
+        let plugged = &mut self.plugs[task.0 as usize].requests;
+        let older = plugged.iter().position(|held| held.0 == new.0);
+        let older = older.map(|at| plugged.remove(at));
+        plugged.push(new);
+        if let Some(older) = older {
+            self.insert_all(sched, task, &mut vec![older], Flush::GoesOn);
         }
     }
 }
@@ -141,11 +243,9 @@ mod tests {
     fn a_plug_holds_16_requests_and_later_32() {
         let few = |_| 1;
         let held = |requests: usize| plug(&vec![0; requests]);
-        assert!(!rules("v5.15").full_with_it(&held(15)) && rules("v5.15").full_with_it(&held(16)));
-        for version in ["v5.16", "v6.18"] {
+        for (version, most) in [("v3.2", 16), ("v5.15", 16), ("v5.16", 32), ("v6.18", 32)] {
             let rules = rules(version);
-            assert!(!rules.full(&held(31), few) && rules.full(&held(32), few));
-            assert!(!rules.full_with_it(&held(32)));
+            assert!(!rules.full(&held(most - 1), few) && rules.full(&held(most), few));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Request queues (`block/blk-core.c`).
 
+use super::blk_mq::QueueRules;
 use super::disk::Disk;
 use super::dispatch::Kblockd;
 use super::elevator::{self, Elevator};
@@ -10,7 +11,7 @@ use super::stripes::Stripes;
 use super::tags::Tags;
 use super::virtio::{Tables, Virtio};
 use crate::ids::{DeviceId, QueueId};
-use crate::kernel::{Dispatch, Kernel, MaxSectors, Plug as PlugPlace, ReadaheadSize};
+use crate::kernel::{Dispatch, Kernel, MaxSectors, MqPlug, Plug as PlugPlace, ReadaheadSize};
 use crate::mm::types::Pfn;
 use crate::time::{MSEC, Nanos, Sched, TaskId, WaitQueue};
 use crate::world::Interrupt;
@@ -35,7 +36,7 @@ const UNPLUG_DELAY: Nanos = 3 * MSEC;
 
 /// CPU times of a request.
 #[derive(Debug, Clone, Copy)]
-struct RequestCosts {
+pub(super) struct RequestCosts {
     /// Of submitting it.
     request_ns: Nanos,
     /// Of giving it to its device.
@@ -59,6 +60,10 @@ pub(super) struct Queue {
     pub(super) requests: Vec<Request>,
     unused: Vec<RequestId>,
     tags: Tags,
+    /// What plugs hold of its requests.
+    pub(super) plug: MqPlug,
+    /// Bios come together in a request.
+    merges_bios: bool,
     /// Pages of a request at most: of those that lie one by one in memory, of those in large folios.
     max_pages: [u64; 2],
     queue_depth: usize,
@@ -123,14 +128,14 @@ pub(crate) struct BlockLayer {
     /// Which queues a device has.
     stripes: TiVec<DeviceId, Stripes>,
     /// Queues hold requests back, not tasks.
-    queues_plug: bool,
-    plugs: Vec<Plug>,
-    plug_rules: PlugRules,
+    pub(super) queues_plug: bool,
+    pub(super) plugs: Vec<Plug>,
+    pub(super) plug_rules: PlugRules,
     /// `congestion_wqh`: async, sync.
     congestion: [WaitQueue; 2],
     /// Requests that devices have taken whose drivers have no memory for them yet.
     pub(super) unmapped: Vec<(QueueId, RequestId)>,
-    costs: RequestCosts,
+    pub(super) costs: RequestCosts,
     pub(super) kblockd: Kblockd,
     /// Pages of a file read ahead at most, by device (`ra_pages` of its `struct backing_dev_info`).
     ra_pages: TiVec<DeviceId, u32>,
@@ -150,7 +155,11 @@ impl BlockLayer {
             MaxSectors::Sectors2560 => 1280 << 10,
             MaxSectors::Sectors8192 => 4 << 20,
         };
-        let max_bytes = |device: &Device| device.max_request.unwrap_or(u64::MAX).min(max_sectors);
+        let max_bytes = |device: &Device| {
+            let dev_bytes = QueueRules::of(device, mechanisms.block).dev_bytes;
+            let asked = device.max_request.unwrap_or(u64::MAX);
+            asked.min(max_sectors).min(dev_bytes)
+        };
         // blk_apply_bdi_limits. What arrays of disks say of themselves is not modelled.
         let ra_pages = |device: &Device| match mechanisms.files.readahead_size {
             ReadaheadSize::TwoRequests if device.rotational && device.members == 1 => {
@@ -158,13 +167,20 @@ impl BlockLayer {
             }
             _ => VM_READAHEAD_PAGES,
         };
+        let rules = |device: &Device| QueueRules::of(device, mechanisms.block);
         let queue = |device: &Device| Queue {
             disk: Disk::new(device),
             rotational: device.rotational,
-            elevator: Elevator::new(device, mechanisms.block.expired_request),
+            elevator: Elevator::new(
+                device,
+                rules(device).elevator,
+                mechanisms.block.expired_request,
+            ),
             requests: Vec::new(),
             unused: Vec::new(),
-            tags: Tags::new(device.nr_requests, mechanisms.block.request_tags),
+            tags: Tags::new(device.nr_requests, rules(device).tags),
+            plug: rules(device).plug,
+            merges_bios: rules(device).merges_bios,
             max_pages: [u64::from(device.max_segments), u64::MAX]
                 .map(|segments| (max_bytes(device) / PAGE_SIZE).min(segments).max(1)),
             queue_depth: device.queue_depth as usize,
@@ -274,63 +290,6 @@ impl BlockLayer {
         self.congestion[0].remove(sched.current());
     }
 
-    /// `blk_start_plug` for the current task; plugs nest.
-    pub(crate) fn start_plug(&mut self, sched: &Sched) {
-        if self.queues_plug {
-            return;
-        }
-        let task = sched.current().0 as usize;
-        if self.plugs.len() <= task {
-            self.plugs.resize_with(task + 1, Plug::default);
-        }
-        self.plugs[task].depth += 1;
-    }
-
-    /// `blk_finish_plug`.
-    pub(crate) fn finish_plug(&mut self, sched: &mut Sched) {
-        if self.queues_plug {
-            return;
-        }
-        let task = sched.current();
-        let plug = &mut self.plugs[task.0 as usize];
-        plug.depth -= 1;
-        if plug.depth == 0 {
-            self.flush_plug(sched, task, Flush::GoesOn);
-        }
-    }
-
-    /// Shows a task's plugged requests to the elevators, sorted (`blk_flush_plug_list`, `blk_mq_flush_plug_list`).
-    pub(crate) fn flush_plug(&mut self, sched: &mut Sched, task: TaskId, flush: Flush) {
-        let Some(plug) = self.plugs.get_mut(task.0 as usize) else {
-            return;
-        };
-        if plug.requests.is_empty() {
-            return;
-        }
-        let mut requests = std::mem::take(&mut plug.requests);
-        requests
-            .sort_by_key(|&(queue, id)| (queue, self.queues[queue].requests[id as usize].start));
-        for batch in requests.chunk_by(|a, b| a.0 == b.0) {
-            sched.owe(self.queues[batch[0].0].flush_ns(batch.len(), flush, self.costs));
-        }
-        let ready = match flush {
-            Flush::Sleeps => sched.now(),
-            Flush::GoesOn => sched.free_from(task),
-        };
-        for &(queue, id) in &requests {
-            self.queues[queue].insert(id, sched.now(), ready);
-        }
-        requests.dedup_by_key(|&mut (queue, _)| queue);
-        for &(queue, _) in &requests {
-            match flush {
-                Flush::Sleeps => self.run_async(sched, queue),
-                Flush::GoesOn => self.run_queue(sched, queue),
-            }
-        }
-        requests.clear();
-        self.plugs[task.0 as usize].requests = requests;
-    }
-
     /// Submits one page for the current task (`submit_bio`).
     #[inline]
     pub(crate) fn submit(&mut self, sched: &mut Sched, io: Io) -> Submitted {
@@ -354,7 +313,7 @@ impl BlockLayer {
         let plugged = self
             .plugs
             .get_mut(task.0 as usize)
-            .filter(|plug| plug.depth > 0);
+            .filter(|plug| plug.depth > 0 && queue.plug != MqPlug::Nothing);
         if let Some(plug) = &plugged {
             for id in self.plug_rules.others(plug, at) {
                 if queue.try_merge(id, &io) {
@@ -407,23 +366,6 @@ impl BlockLayer {
             if self.queues[at].plugged {
                 self.run_queue(sched, at);
             }
-        }
-    }
-
-    /// `blk_add_rq_to_plug`
-    fn add_to_plug(&mut self, sched: &mut Sched, task: TaskId, queue: QueueId, id: RequestId) {
-        let pages = |(queue, id): (QueueId, RequestId)| {
-            let request: &Request = &self.queues[queue].requests[id as usize];
-            request.pages.len()
-        };
-        let rules = self.plug_rules;
-        if rules.full(&self.plugs[task.0 as usize], pages) {
-            self.flush_plug(sched, task, Flush::GoesOn);
-        }
-        let plug = &mut self.plugs[task.0 as usize];
-        plug.requests.push((queue, id));
-        if rules.full_with_it(plug) {
-            self.flush_plug(sched, task, Flush::GoesOn);
         }
     }
 
@@ -498,7 +440,8 @@ impl Queue {
     #[inline]
     fn try_merge(&mut self, id: RequestId, io: &Io) -> bool {
         let request = &mut self.requests[id as usize];
-        let fits = request.dir == io.dir
+        let fits = (self.merges_bios || !io.own_bio)
+            && request.dir == io.dir
             && request.sync == io.sync
             && (request.pages.len() as u64) < self.max_pages[usize::from(io.in_folio)];
         if fits && request.end() == io.position {
@@ -524,7 +467,7 @@ impl Queue {
     }
 
     /// CPU time of a task when its plug is flushed, for the `requests` of this queue that the plug holds.
-    fn flush_ns(&self, requests: usize, flush: Flush, costs: RequestCosts) -> Nanos {
+    pub(super) fn flush_ns(&self, requests: usize, flush: Flush, costs: RequestCosts) -> Nanos {
         let left = self.by_kblockd && flush == Flush::Sleeps;
         let dispatch_ns = if left { 0 } else { costs.dispatch_ns };
         self.times(requests) * (costs.request_ns + dispatch_ns)
@@ -551,7 +494,7 @@ impl Queue {
     }
 
     /// Shows a request to the elevator; its submitter has done its work `ready`.
-    fn insert(&mut self, id: RequestId, now: Nanos, ready: Nanos) {
+    pub(super) fn insert(&mut self, id: RequestId, now: Nanos, ready: Nanos) {
         self.requests[id as usize].ready = ready;
         self.queued += 1;
         self.elevator.insert(id, &self.requests[id as usize], now);

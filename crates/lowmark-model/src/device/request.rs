@@ -29,6 +29,8 @@ pub(crate) struct Io {
     pub(crate) pfn: Pfn,
     /// It is in memory with its neighbours in the file, in a large folio.
     pub(crate) in_folio: bool,
+    /// It is the only page of its bio.
+    pub(crate) own_bio: bool,
     /// It takes memory of its own that has not been found yet ([`crate::mm::io::bio`]).
     pub(crate) needs_bio: bool,
 }

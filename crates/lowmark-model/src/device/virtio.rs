@@ -48,8 +48,8 @@ const EXTRA: u64 = 16;
 impl Virtio {
     /// None: the driver is another one, or what it needs is left out.
     pub(super) fn new(device: &Device, kernel: &Kernel) -> Option<Virtio> {
-        let Driver::VirtioBlk = device.driver?;
-        kernel.coverage.virtio_memory.then_some(Virtio {
+        let virtio = device.driver == Some(Driver::VirtioBlk);
+        (virtio && kernel.coverage.virtio_memory).then_some(Virtio {
             memory: kernel.mechanisms.zones.virtio_memory,
             max_segments: u64::from(device.max_segments),
         })

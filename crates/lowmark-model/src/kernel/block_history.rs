@@ -171,6 +171,15 @@ pub(super) const BLOCKS: &[Change] = &[
         },
     },
     Change {
+        name: "pageblock-ends",
+        version: v(3, 18),
+        commit: "7d49d8868336",
+        summary: "compaction looks at both ends of every pageblock to tell whether it belongs to the zone",
+        effect: |m| {
+            m.blocks.pageblock_check = PageblockCheck::BothEnds;
+        },
+    },
+    Change {
         name: "block-before-room",
         version: v(3, 19),
         commit: "ebff398017c6",
@@ -231,6 +240,15 @@ pub(super) const BLOCKS: &[Change] = &[
         summary: "an allocation of a slab of several pages wakes no kswapd before it takes a smaller one",
         effect: |m| {
             m.blocks.slab_block = SlabBlock::Nothing;
+        },
+    },
+    Change {
+        name: "pageblocks-of-whole-zones",
+        version: v(4, 6),
+        commit: "7cf91a98e607",
+        summary: "compaction does not look at both ends of every pageblock of a zone without holes",
+        effect: |m| {
+            m.blocks.pageblock_check = PageblockCheck::FirstFrame;
         },
     },
     Change {

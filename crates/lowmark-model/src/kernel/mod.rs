@@ -9,6 +9,7 @@
 //! To add a mechanism: an enum (or a variant), a row in the history, one `match` or one predicate with a name where the
 //! kernel has its `if`, a test.
 
+mod blk_mq_history;
 mod block_history;
 mod change;
 pub mod coverage;

@@ -1,6 +1,7 @@
 //! Which kernel has which mechanism: the oldest one, and what [`HISTORY`] says of later ones.
 
 use super::KernelError;
+use super::blk_mq_history::BLK_MQ;
 use super::block_history::BLOCKS;
 pub use super::change::{Change, Version};
 use super::change::{v, v2_6};
@@ -17,9 +18,9 @@ use super::shrinker_history::SHRINKERS;
 use std::sync::OnceLock;
 
 /// Every change between the oldest and the newest kernel of the model, in parts that are sorted by version each.
-const PARTS: [&[Change]; 10] = [
+const PARTS: [&[Change]; 11] = [
     BEFORE_4_8, BEFORE_6_6, SINCE_6_6, LUMPY, FREE_PAGES, SHRINKERS, HUGE_PAGES, BLOCKS, READAHEAD,
-    LRU_GEN,
+    LRU_GEN, BLK_MQ,
 ];
 
 const CHANGES: usize = {

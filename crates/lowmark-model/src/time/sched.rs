@@ -336,6 +336,13 @@ impl Sched {
         self.tasks[self.current.index()].owed += ns;
     }
 
+    /// So much of that is charged elsewhere.
+    #[inline]
+    pub(crate) fn no_longer_owes(&mut self, ns: Nanos) {
+        let owed = &mut self.tasks[self.current.index()].owed;
+        *owed = owed.saturating_sub(ns);
+    }
+
     /// When a task has done what it owes, if it goes on now.
     pub(crate) fn free_from(&self, task: TaskId) -> Nanos {
         self.now + self.tasks[task.index()].owed

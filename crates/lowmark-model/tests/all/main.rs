@@ -17,6 +17,7 @@ mod folios;
 mod generations;
 mod huge_pages;
 mod invariants;
+mod isolated_writes;
 mod journal;
 mod list_lock;
 mod memcg;

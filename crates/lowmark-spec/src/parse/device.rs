@@ -34,7 +34,8 @@ impl Word for Elevator {
 
 impl Word for Driver {
     const WHAT: &'static str = "a driver";
-    const WORDS: &'static [(&'static str, Driver)] = &[("virtio-blk", Driver::VirtioBlk)];
+    const WORDS: &'static [(&'static str, Driver)] =
+        &[("virtio-blk", Driver::VirtioBlk), ("nvme", Driver::Nvme)];
 }
 
 /// A part in percent.
@@ -102,7 +103,7 @@ static TRANSFERS: [Field<Device>; 4] = [
     }),
 ];
 /// What is left: the medium, the queue, dirty throttling, errors, and the server.
-static OTHERS: [Field<Device>; 19] = [
+static OTHERS: [Field<Device>; 20] = [
     field!("skip_pages", skip_pages, COUNT),
     field!("read_ahead", read_ahead, PAGES),
     field!("erase_block", erase_block, PAGES),
@@ -115,6 +116,7 @@ static OTHERS: [Field<Device>; 19] = [
         Some(device.max_segments.to_string())
     }),
     field!("driver", driver, DRIVER),
+    field!("hardware_queues", hardware_queues, up_to::<65_536>()),
     field!("nr_requests", nr_requests, up_to::<65_536>()),
     field!("elevator", elevator, word::<Elevator>()),
     field!("members", members, up_to::<64>()),
@@ -293,7 +295,7 @@ fn transfers(fields: &Fields<'_, '_>, device: &mut Device, fresh: bool) -> Resul
 fn segments(fields: &Fields<'_, '_>, device: &mut Device) -> Result<()> {
     let most = match device.driver {
         Some(Driver::VirtioBlk) => VIRTIO_SEGMENTS,
-        None => 65_535,
+        Some(Driver::Nvme) | None => 65_535,
     };
     let read = |scope: &Scope<'_>, node: &Node| scope.some_up_to(node, most);
     device.max_segments = fields.or("max_segments", read, device.max_segments)?;
@@ -313,6 +315,13 @@ fn together(fields: &Fields<'_, '_>, device: &Device) -> Result<()> {
                 "remove `members` or `write_errors`",
             )?;
         }
+    }
+    if device.driver.is_none() {
+        fields.refuse(
+            "hardware_queues",
+            "but a disk behind SCSI has one",
+            "add driver = \"virtio-blk\" or \"nvme\"",
+        )?;
     }
     if device.erase_block == 0 {
         fields.refuse(

@@ -11,8 +11,9 @@ use super::tree::Node;
 use super::write::{Place, inline};
 
 /// Fields of a device that are about its request queue or its members; the disk of a server has neither.
-const OF_LOCAL_DEVICES: [&str; 7] = [
+const OF_LOCAL_DEVICES: [&str; 8] = [
     "driver",
+    "hardware_queues",
     "elevator",
     "nr_requests",
     "queue_depth",

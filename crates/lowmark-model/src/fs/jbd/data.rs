@@ -72,6 +72,7 @@ impl World {
             position,
             pfn,
             in_folio: false,
+            own_bio: false,
             needs_bio: false,
         })
     }

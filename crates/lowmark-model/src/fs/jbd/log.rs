@@ -84,6 +84,7 @@ impl World {
             position: at.into(),
             pfn,
             in_folio: false,
+            own_bio: false,
             needs_bio: false,
         }
     }

@@ -234,6 +234,7 @@ pub(super) fn metadata_io(device: DeviceId, dir: Dir, sync: bool, position: u64,
         position,
         pfn,
         in_folio: false,
+        own_bio: false,
         needs_bio: false,
     }
 }

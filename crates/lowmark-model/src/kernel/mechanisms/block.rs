@@ -36,6 +36,45 @@ macro_rules! block {
                     /// The last in the plug; if that is of another queue, the oldest.
                     Last = "last" needs(block.plug = Plug::Task),
                 }
+                /// Which drivers give their requests to blk-mq, while those of SCSI disks have a `struct request_list` and an elevator
+                /// of the old kind. Their requests, of all kinds, are as many as the queue has, and no such queue is ever congested.
+                blk_mq: BlkMq {
+                    /// None.
+                    Nobody = "nobody",
+                    /// `virtio_blk`, with one hardware queue, which has no elevator.
+                    Virtio = "virtio",
+                    /// `virtio_blk`, with as many hardware queues as there are, which have no elevator.
+                    VirtioQueues = "virtio-queues",
+                    /// `virtio_blk` and `nvme`.
+                    Nvme = "nvme",
+                    /// The same, and the queues have the elevator that they are given.
+                    Elevators = "elevators",
+                }
+                /// What a task's plug holds of the requests of a device with several hardware queues
+                /// (`blk_mq_make_request`).
+                mq_plug: MqPlug {
+                    /// As much as of those of other devices.
+                    Requests = "requests",
+                    /// Nothing: they are given to their device at once.
+                    Nothing = "nothing" needs(block.plug = Plug::Task),
+                    /// One: it is given to the device when the task submits the next.
+                    OneRequest = "one-request" needs(block.plug = Plug::Task),
+                }
+                /// What becomes of bios side by side that go to an NVMe disk (`QUEUE_FLAG_NOMERGES`).
+                nvme_bios: NvmeBios {
+                    /// Each is a request of its own. Pages of swap, and those of files that reclaim writes, are a bio each.
+                    Own = "own",
+                    /// They are one request.
+                    Merged = "merged",
+                }
+                /// Largest request to a device whose driver is not that of SCSI disks, where the driver asks for more
+                /// (`max_dev_sectors`).
+                dev_sectors: DevSectors {
+                    /// What the driver asks for.
+                    Driver = "driver",
+                    /// 255 sectors, 31 pages: the default of a limit that only SCSI disks set.
+                    Sectors255 = "255",
+                }
                 /// Requests that a queue may have under way, and which sleepers wake when one is done.
                 request_tags: RequestTags {
                     /// Async and sync requests are counted apart; each request that is done wakes one sleeper.

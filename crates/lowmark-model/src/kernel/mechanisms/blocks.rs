@@ -123,6 +123,13 @@ macro_rules! blocks {
                     /// Pageblocks are found through the lists of free blocks; one that was begun is finished.
                     FreeLists = "free-lists",
                 }
+                /// What scanners look at of every pageblock that they come to, before they know whether to go through it.
+                pageblock_check: PageblockCheck within compaction {
+                    /// Its first frame. From 4.6 on that is so in zones without holes, which those of the model are.
+                    FirstFrame = "first-frame",
+                    /// The frames at both ends, to tell whether it belongs to the zone (`pageblock_pfn_to_page`).
+                    BothEnds = "both-ends",
+                }
                 /// Where the free scanner goes on from a free block that is refused because too few pages would be left
                 /// (`isolate_freepages_block`).
                 refused_block: RefusedBlock within compaction {

@@ -111,6 +111,8 @@ pub(super) struct CompactControl {
     pub(super) fast_start: FastStart,
     pub(super) total_migrate_scanned: u64,
     pub(super) total_free_scanned: u64,
+    /// Pageblocks that the scanners have come to, whether they were gone through or passed over.
+    pub(super) blocks_met: u64,
     /// Pages that have moved.
     pub(super) moved: u64,
     /// Folios that were split because there was no room for them.
@@ -164,6 +166,7 @@ impl CompactControl {
             fast_search_fail: 0,
             fast_start: FastStart::Unknown,
             total_migrate_scanned: 0,
+            blocks_met: 0,
             total_free_scanned: 0,
             moved: 0,
             split: 0,

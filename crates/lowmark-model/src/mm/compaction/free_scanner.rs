@@ -63,6 +63,7 @@ impl Mm {
             1
         };
         while block >= low {
+            cc.blocks_met += 1;
             let end = (block + PAGEBLOCK_PAGES).min(self.zones[cc.zone].end());
             let zone = &mut self.zones[cc.zone];
             let skipped = cc.heeds_skip_hints() && *zone.skips(block);
@@ -97,6 +98,7 @@ impl Mm {
         let mut block = pageblock_start(cc.free_pfn);
         let mut high = low.min(block);
         while block >= low && cc.freepages.len() < wanted {
+            cc.blocks_met += 1;
             let mut at = block;
             let end = (block + PAGEBLOCK_PAGES).min(self.zones[cc.zone].end());
             let zone = &mut self.zones[cc.zone];

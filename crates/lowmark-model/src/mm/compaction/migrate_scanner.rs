@@ -23,6 +23,7 @@ impl Mm {
             if end > cc.free_pfn {
                 return None;
             }
+            cc.blocks_met += 1;
             let zone = &mut self.zones[cc.zone];
             let asks = low == pageblock_start(low) || !cc.scans_free_lists();
             if asks && !fast_found && cc.heeds_skip_hints() && *zone.skips(low) {

@@ -34,6 +34,7 @@ pub(crate) use told::{Told, Value};
 
 use crate::kernel::{
     BlockCapture, CompactRetry, CompactStart, CompactWriteback, DaemonScans, FailedMigration,
+    PageblockCheck,
 };
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::Capture;
@@ -234,6 +235,7 @@ impl World {
     /// Isolates some pages and moves them; the CPU time that it takes, ns.
     fn compact_round(&mut self, cc: &mut CompactControl) -> (Round, u64) {
         let before = (cc.total_migrate_scanned + cc.total_free_scanned, cc.moved);
+        let met_before = cc.blocks_met;
         let isolated = self.mm.isolate_migratepages(cc);
         let taken = self.mm.pages.count_pages(&cc.migratepages);
         if let Some((range, scanned)) = isolated {
@@ -264,8 +266,12 @@ impl World {
         let looked_at = cc.total_migrate_scanned + cc.total_free_scanned - before.0;
         let costs = &self.costs;
         let moved = (cc.moved - before.1) * costs.migrate_page_ns;
-        let cost = moved + costs.frames_ns(looked_at);
-        (round, cost)
+        let frames = match cc.rules.pageblock_check {
+            PageblockCheck::FirstFrame => 1,
+            PageblockCheck::BothEnds => 2,
+        };
+        let met = costs.pageblocks_ns(cc.blocks_met - met_before, frames);
+        (round, moved + costs.frames_ns(looked_at) + met)
     }
 }
 

@@ -1,7 +1,7 @@
 use super::kcompactd::do_work;
 use crate::ids::{LruvecId, NodeId, ZoneId};
 use crate::invariants;
-use crate::kernel::CompactDefer;
+use crate::kernel::{CompactDefer, PageblockCheck};
 use crate::mm::alloc::page_alloc::alloc_pages;
 use crate::mm::fault::memory::{Backing, Vma};
 use crate::mm::frames::page::{FreeList, Pages};
@@ -166,6 +166,26 @@ fn who_wants_a_large_block_compacts_for_it() {
         world.mm.free_pages(pfn, order);
         invariants::check(world);
     }
+}
+
+/// One frame more of each pageblock takes as long as a touch, and changes nothing else.
+#[test]
+fn pageblocks_that_scanners_come_to_take_time() {
+    let compacted = |check| {
+        let (mut world, _) = fragmented("v4.4");
+        world.mm.kernel.mechanisms.blocks.pageblock_check = check;
+        let (sys, found) = wanted(world, 4);
+        let world = sys.world();
+        let scanned = world.mm.stat.compact_migrate_scanned + world.mm.stat.compact_free_scanned;
+        (world.sched.now(), scanned, found, world.costs.touch_ns)
+    };
+    let (first, both) = (
+        compacted(PageblockCheck::FirstFrame),
+        compacted(PageblockCheck::BothEnds),
+    );
+    assert_eq!((first.1, first.2), (both.1, both.2));
+    assert!(first.0 < both.0);
+    assert_eq!((both.0 - first.0) % first.3, 0);
 }
 
 /// Compaction that lacks room, or that is put off, is the end of it for a large block; for a small one memory is

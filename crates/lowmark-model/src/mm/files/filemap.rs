@@ -184,6 +184,7 @@ impl Mm {
             position,
             pfn,
             in_folio: self.pages[pfn].order() > 0,
+            own_bio: false,
             needs_bio: false,
         })
     }

@@ -1,6 +1,7 @@
 //! Handing a page to its device (`submit_bio`).
 
 use crate::device::{Io, Submitted};
+use crate::time::Nanos;
 use crate::world::{Sys, World};
 
 impl World {
@@ -27,6 +28,16 @@ impl World {
             }
         };
         self.map_requests();
+        waiting
+    }
+
+    /// The same for a task that will be charged for so much CPU time before it would be here: what goes to a device now, gets
+    /// there no earlier.
+    #[inline]
+    pub(crate) fn try_submit_after(&mut self, work: Nanos, io: Io) -> Option<Io> {
+        self.sched.owe(work);
+        let waiting = self.try_submit(io);
+        self.sched.no_longer_owes(work);
         waiting
     }
 }

@@ -34,6 +34,7 @@ impl World {
             position,
             pfn,
             in_folio: false,
+            own_bio: true,
             needs_bio: self.bios.is_on(),
         }
     }
@@ -50,6 +51,7 @@ impl World {
             position,
             pfn,
             in_folio: false,
+            own_bio: true,
             needs_bio: self.bios.is_on(),
         }
     }

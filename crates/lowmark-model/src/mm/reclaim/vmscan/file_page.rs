@@ -54,6 +54,7 @@ impl Mm {
             position: position.expect("a page that is written has a place"),
             pfn,
             in_folio: false,
+            own_bio: true,
             needs_bio: false,
         }
     }

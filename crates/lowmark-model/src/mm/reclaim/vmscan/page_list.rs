@@ -381,7 +381,8 @@ impl World {
         time
     }
 
-    /// Begins to write frames that are marked as under writeback already, one after the other.
+    /// Begins to write frames that are marked as under writeback already, one after the other. A request that leaves the plug
+    /// before the batch is through is there when the work so far is done: its write may end while its pages are isolated.
     #[inline(always)]
     fn write_out_all(
         &mut self,
@@ -390,7 +391,7 @@ impl World {
     ) -> Option<Pause> {
         for pfn in unwritten {
             let io = self.write_out(pfn, cost);
-            if let Some(io) = self.try_submit(io) {
+            if let Some(io) = self.try_submit_after(*cost, io) {
                 return Some(Pause::Blocked(io));
             }
         }

@@ -167,6 +167,7 @@ impl World {
                 position,
                 pfn,
                 in_folio: large,
+                own_bio: false,
                 needs_bio: false,
             };
             if let Some(io) = self.try_submit(io) {
