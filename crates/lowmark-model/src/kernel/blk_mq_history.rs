@@ -44,8 +44,8 @@ pub(super) const BLK_MQ: &[Change] = &[
     Change {
         name: "one-plugged-request",
         version: v(4, 2),
-        commit: "f984df1f0f7",
-        summary: "a plug holds one request of a device with several hardware queues",
+        commit: "5b3f341f098d",
+        summary: "a plug holds one request of each device with several hardware queues",
         effect: |m| {
             m.block.mq_plug = MqPlug::OneRequest;
         },
