@@ -38,7 +38,7 @@ const CONSTANT: &[(Kind, Field, &str)] = &[
 const LOADS: [&str; 9] = [
     r#"[task.main]
 run = [
-  { map = "m", kind = "anon-private", size = "70M" },
+  { map = "m", kind = "anon-private", size = "72M" },
   { touch = "m", access = "write" },
   { touch = "m", access = "write" },
   { map = "a", kind = "anon-private", size = "40M" },
