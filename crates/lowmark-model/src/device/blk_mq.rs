@@ -1,9 +1,9 @@
-//! How the block layer takes the requests of a device: which limits its queue has, and what a plug holds of them.
+//! By which rules the block layer takes the requests of a device: limits of its queue, and how many requests a plug holds.
 //!
-//! Up to 4.20 that depends on the driver. Requests of SCSI disks are of the old kind; `virtio_blk` and later `nvme` give
-//! theirs to blk-mq, which has tags, no congestion, for long no elevators, and its own idea of a plug where the device
-//! has several hardware queues. Up to 4.4 the driver of NVMe disks makes a request of every bio, and no plug holds it. (What a
-//! task reads with a plug is held from 4.2 on; here it goes out at once as well.)
+//! Up to 4.20 these rules depend on the device's driver. Requests of SCSI disks are of the old kind; `virtio_blk` and later `nvme`
+//! give theirs to blk-mq, whose queues have tags, are never congested, have no elevator up to 4.10, and whose plugs hold fewer
+//! requests where the device has several hardware queues. Up to 4.4 the NVMe driver makes a request of every bio, and a plug holds
+//! none of these writes. (From 4.2 on a plug holds such reads; the model gives them to the device at once, too.)
 
 use super::elevator;
 use crate::kernel::{BlkMq, Block, DevSectors, MqPlug, NvmeBios, RequestTags};

@@ -1,10 +1,10 @@
 //! How many requests of a queue may be under way, and which tasks wait for one.
 //!
-//! - To 4.20 (`struct request_list`) requests with a waiter and those without are counted apart, and one that is done
+//! - To 4.20 (`struct request_list`), but for drivers of blk-mq, requests with a waiter and those without are counted apart, and one that is done
 //!   lets one sleeper go on. A task that took the last one or had to sleep may then take more than there are, half as many
 //!   again at most, and those that came meanwhile wait (`ioc_batching`), but for the one for which CFQ keeps the disk idle,
 //!   once a turn (`ELV_MQUEUE_MUST`).
-//! - From 5.0 on (`struct sbitmap_queue` of blk-mq) both share the tags of the queue. Sleepers spread over eight wait
+//! - With blk-mq (`struct sbitmap_queue`; all devices from 5.0 on) both share the tags of the queue. Sleepers spread over eight wait
 //!   queues and are woken for eight requests that are done, so that each finds several to take. Nothing is congested.
 
 use crate::kernel::RequestTags;

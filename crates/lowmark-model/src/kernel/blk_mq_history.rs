@@ -1,4 +1,4 @@
-//! The changes of which drivers give their requests to blk-mq, and of what it holds back, as in [`history`](super::history).
+//! The changes of which drivers give their requests to blk-mq, and of how many of these a plug holds, as in [`history`](super::history).
 
 use super::change::{Change, v};
 use super::mechanisms::*;

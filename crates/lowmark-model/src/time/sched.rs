@@ -339,8 +339,7 @@ impl Sched {
     /// So much of that is charged elsewhere.
     #[inline]
     pub(crate) fn no_longer_owes(&mut self, ns: Nanos) {
-        let owed = &mut self.tasks[self.current.index()].owed;
-        *owed = owed.saturating_sub(ns);
+        self.tasks[self.current.index()].owed -= ns;
     }
 
     /// When a task has done what it owes, if it goes on now.

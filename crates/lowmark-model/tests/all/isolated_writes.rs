@@ -59,7 +59,7 @@ fn rotated(kernel: &str, disk: &str) -> u64 {
 }
 
 /// A write that ends while its page is isolated leaves the page where it is put back (`rotate_reclaimable_page`). Guests of 4.4.0
-/// rotate 10 to 14 % of the pages of huge pages that they write to a virtio disk with four queues, all of them with one queue, and
+/// rotate 9 to 14 % of the pages of huge pages that they write to a virtio disk with four queues, all of them with one queue, and
 /// 2 % where every page is a request.
 #[test]
 fn a_plug_keeps_writes_from_ending_before_the_pages_are_back_on_their_list() {

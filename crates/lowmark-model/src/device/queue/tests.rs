@@ -80,8 +80,8 @@ fn an_empty_queue_waits_for_company_up_to_2_6_38() {
     assert_eq!(at_device("v2.6.39", 1, false), 1);
 }
 
-/// Requests that a device has after a task with a plug has submitted so many pages of swap, one beside the other but in
-/// groups that are far apart; how many pages the largest request has.
+/// A task with a plug submits groups of pages of swap: pages of a group are neighbours, groups are far apart. How many requests
+/// the device has then, and how many pages the largest request.
 fn plugged(version: &str, device: Device, groups: u64, pages: u64) -> (usize, usize) {
     let (kernel, mut sched) = one_task(version);
     let mut layer = BlockLayer::new(&[device], &Costs::default(), &kernel);

@@ -50,14 +50,14 @@ macro_rules! block {
                     /// The same, and the queues have the elevator that they are given.
                     Elevators = "elevators",
                 }
-                /// What a task's plug holds of the requests of a device with several hardware queues
+                /// How many requests of a device with several hardware queues a task's plug holds
                 /// (`blk_mq_make_request`).
                 mq_plug: MqPlug {
-                    /// As much as of those of other devices.
+                    /// As many as of other devices.
                     Requests = "requests",
-                    /// Nothing: they are given to their device at once.
+                    /// None: a request goes to its device at once.
                     Nothing = "nothing" needs(block.plug = Plug::Task),
-                    /// One: it is given to the device when the task submits the next.
+                    /// One: the request goes to its device when the task submits the next.
                     OneRequest = "one-request" needs(block.plug = Plug::Task),
                 }
                 /// What becomes of bios side by side that go to an NVMe disk (`QUEUE_FLAG_NOMERGES`).
@@ -70,7 +70,7 @@ macro_rules! block {
                 /// Largest request to a device whose driver is not that of SCSI disks, where the driver asks for more
                 /// (`max_dev_sectors`).
                 dev_sectors: DevSectors {
-                    /// What the driver asks for.
+                    /// As large as the driver asks for.
                     Driver = "driver",
                     /// 255 sectors, 31 pages: the default of a limit that only SCSI disks set.
                     Sectors255 = "255",
