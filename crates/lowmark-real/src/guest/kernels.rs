@@ -16,8 +16,8 @@ use std::process::Command;
 /// Environment variable that replaces the mirror.
 const MIRROR_VARIABLE: &str = "LOWMARK_DEBIAN_MIRROR";
 const MIRROR: &str = "http://deb.debian.org/debian";
-/// Distributions, in which kernels from 6.1 on are.
-const SUITES: [&str; 3] = ["bookworm", "trixie", "trixie-backports"];
+/// Distributions, in which 5.10 is and kernels from 6.1 on are.
+const SUITES: [&str; 4] = ["bullseye", "bookworm", "trixie", "trixie-backports"];
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// A kernel that can be booted.
