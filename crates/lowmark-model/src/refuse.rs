@@ -319,7 +319,7 @@ fn cgroups(scenario: &Scenario, kernel: &Kernel) -> Result<(), Refusal> {
     };
     if !kernel.coverage.memory_cgroups {
         return refuse(format!(
-            "the model has memory cgroups from v6.0 on, not in {}; use --kernel v6.1",
+            "the model has memory cgroups from v4.18 on, not in {}; use --kernel v6.1",
             scenario.kernel.text
         ));
     }

@@ -17,6 +17,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "activate-swapped-in",
+        version: v(4, 8),
+        commit: "1a8018fb4c69",
+        summary: "anonymous pages that are mapped after they were read from swap are active",
+        effect: |m| {
+            m.reclaim.swapped_in = SwappedIn::Active;
+        },
+    },
+    Change {
         name: "dirty-pages-by-node",
         version: v(4, 8),
         commit: "281e37265f28",
@@ -50,6 +59,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         summary: "ratios of dirty memory are rounded to 1/4096",
         effect: |m| {
             m.writeback.dirty_ratios = DirtyRatios::PageParts;
+        },
+    },
+    Change {
+        name: "no-throttle-of-writeout",
+        version: v(4, 9),
+        commit: "bf48438354a7",
+        summary: "reclaimers do not wait because more is being written than dirty memory may be",
+        effect: |m| {
+            m.reclaim.vm_writeout = VmWriteout::Free;
         },
     },
     Change {
@@ -206,6 +224,15 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "waits-after-passes",
+        version: v(4, 17),
+        commit: "d108c7721fbd",
+        summary: "whether reclaimers wait for writeback or congestion depends on what kswapd found in a whole pass over the node, not on a batch (e3c1ac586c9a)",
+        effect: |m| {
+            m.reclaim.batch_stall = BatchStall::Pass;
+        },
+    },
+    Change {
         name: "errseq-unseen",
         version: v(4, 17),
         commit: "b4678df184b3",
@@ -317,9 +344,10 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         name: "anon-inactive-first",
         version: v(5, 9),
         commit: "b518154e59aa",
-        summary: "new anonymous pages start inactive and are activated by their second reference",
+        summary: "new anonymous pages and those read from swap are inactive, and are activated by their second reference",
         effect: |m| {
             m.reclaim.new_anon = NewAnon::Inactive;
+            m.reclaim.swapped_in = SwappedIn::Inactive;
             m.reclaim.page_references = PageReferences::SecondLook;
         },
     },
@@ -484,15 +512,6 @@ pub(super) const BEFORE_6_6: &[Change] = &[
         summary: "references by mappings with MADV_RANDOM do not count either",
         effect: |m| {
             m.reclaim.vma_recency = VmaRecency::NoAdvice;
-        },
-    },
-    Change {
-        name: "reclaim-target-is-unprotected",
-        version: v(6, 3),
-        commit: "adb8213014b2",
-        summary: "a memory cgroup for whose sake memory is reclaimed is not protected by old values",
-        effect: |m| {
-            m.memcg.target_protection = TargetProtection::None;
         },
     },
     Change {

@@ -24,6 +24,7 @@ mod huge_page_history;
 mod lru_gen_history;
 mod lumpy_history;
 pub mod mechanisms;
+mod memcg_history;
 mod readahead_history;
 mod recent_history;
 mod resolve;

@@ -24,39 +24,12 @@ pub(super) const SINCE_6_6: &[Change] = &[
         },
     },
     Change {
-        name: "small-proactive-batches",
-        version: v(6, 6),
-        commit: "0388536ac291",
-        summary: "memory.reclaim reclaims 32 pages at a time, and no more than it was asked for",
-        effect: |m| {
-            m.memcg.proactive_batch = ProactiveBatch::Cluster;
-        },
-    },
-    Change {
         name: "writers-read-old-counters",
         version: v(6, 9),
         commit: "d9b3ce8769e3",
         summary: "writers of a memory cgroup do not bring its counters up to date",
         effect: |m| {
             m.writeback.group_dirty_stats = GroupDirtyStats::Periodic;
-        },
-    },
-    Change {
-        name: "larger-proactive-batches",
-        version: v(6, 9),
-        commit: "287d5fedb377",
-        summary: "memory.reclaim reclaims a quarter of what is left at a time",
-        effect: |m| {
-            m.memcg.proactive_batch = ProactiveBatch::Quarter;
-        },
-    },
-    Change {
-        name: "shared-memcg-walks",
-        version: v(6, 11),
-        commit: "6be5e186fd65",
-        summary: "direct reclaim that has enough leaves the other memory cgroups to the next one",
-        effect: |m| {
-            m.memcg.memcg_walk = MemcgWalk::Shared;
         },
     },
     Change {
@@ -175,15 +148,6 @@ pub(super) const SINCE_6_6: &[Change] = &[
         summary: "swap areas of one priority take turns when a CPU has filled its cluster",
         effect: |m| {
             m.swap.swap_turns = SwapTurns::Cluster;
-        },
-    },
-    Change {
-        name: "counters-of-proactive-reclaim",
-        version: v(6, 15),
-        commit: "e452872b40e3",
-        summary: "memory.reclaim has counters of its own in memory.stat",
-        effect: |m| {
-            m.memcg.proactive_counters = ProactiveCounters::Own;
         },
     },
     Change {

@@ -12,15 +12,16 @@ use super::huge_page_history::HUGE_PAGES;
 use super::lru_gen_history::LRU_GEN;
 use super::lumpy_history::LUMPY;
 use super::mechanisms::*;
+use super::memcg_history::MEMCG;
 use super::readahead_history::READAHEAD;
 use super::recent_history::SINCE_6_6;
 use super::shrinker_history::SHRINKERS;
 use std::sync::OnceLock;
 
 /// Every change between the oldest and the newest kernel of the model, in parts that are sorted by version each.
-const PARTS: [&[Change]; 11] = [
+const PARTS: [&[Change]; 12] = [
     BEFORE_4_8, BEFORE_6_6, SINCE_6_6, LUMPY, FREE_PAGES, SHRINKERS, HUGE_PAGES, BLOCKS, READAHEAD,
-    LRU_GEN, BLK_MQ,
+    LRU_GEN, BLK_MQ, MEMCG,
 ];
 
 const CHANGES: usize = {
@@ -118,6 +119,8 @@ pub fn at(version: Version) -> Mechanisms {
 /// Changes that stable kernels of earlier releases took over, with the release; from which of its stable kernels on is not
 /// known here.
 pub(super) const STABLE: &[(&str, Version)] = &[
+    ("memory-high-above-delays", v(5, 4)),
+    ("partly-low-has-a-second-round", v(5, 10)),
     ("one-counter-of-tags", v(6, 1)),
     ("free-inode-at-once", v(6, 1)),
     ("free-inode-at-once", v(6, 6)),

@@ -1,8 +1,8 @@
 //! Memory cgroups (`mm/memcontrol.c`, version 2, and of version 1 limits and soft limits).
 //!
 //! 1. A page of a task is *charged* to the task's group when it is allocated, one read back from swap to
-//!    the group that it had; freeing it takes the charge back. It counts for all groups above as well ([`counter`]).
-//! 2. A CPU charges 64 pages ahead; only when that is used up the groups are asked.
+//!    the group that it had ([`swapin`]); freeing it takes the charge back. It counts for all groups above as well ([`counter`]).
+//! 2. A CPU charges 32 or 64 pages ahead; only when that is used up the groups are asked.
 //! 3. At `memory.max` the charge first reclaims from the group that is at it; if nothing helps, the run ends.
 //! 4. Beyond `memory.high` the task reclaims before it goes on, and is slowed down ([`high`]).
 //! 5. Reclaim leaves alone what `memory.min` and `memory.low` protect ([`protection`]).
@@ -21,6 +21,7 @@ mod proactive;
 mod protection;
 mod soft;
 mod stats;
+mod swapin;
 mod walk;
 
 use crate::ids::{LruvecId, MemcgId, NodeId};
@@ -30,9 +31,10 @@ pub(crate) use high::handle_over_high;
 pub(in crate::mm) use kmem::alloc_charged_object_waiting;
 pub(crate) use proactive::memory_reclaim;
 pub(crate) use protection::{Protected, unprotected_part};
+pub(in crate::mm) use swapin::charge_mapped_waiting;
 pub(crate) use walk::Walk;
 
-use crate::kernel::EmptyZone;
+use crate::kernel::{EmptyZone, MemcgRules, ProtectionShares};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::{Lruvec, Zone};
 use crate::mm::types::{Gfp, Lru, Pfn};
@@ -44,7 +46,7 @@ use lowmark_spec::workload::Cgroup;
 use std::ops::Range;
 use typed_index_collections::TiVec;
 
-/// Rounds of reclaim without progress before a charge fails (`MAX_RECLAIM_RETRIES`).
+/// Rounds of reclaim without progress before those who want memory of a group give up (`MAX_RECLAIM_RETRIES`).
 const MAX_RECLAIM_RETRIES: u32 = 16;
 
 /// A group (`struct mem_cgroup`). Sizes are pages.
@@ -120,8 +122,10 @@ impl Memcg {
 }
 
 /// All groups.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Memcontrol {
+    /// What the kernel's groups are like.
+    rules: MemcgRules,
     /// The root first; empty if there is no other.
     groups: TiVec<MemcgId, Memcg>,
     /// By CPU.
@@ -130,8 +134,8 @@ pub(crate) struct Memcontrol {
     obj_stocks: Vec<kmem::ObjStock>,
     /// Group of each frame; empty without groups.
     of_page: Vec<MemcgId>,
-    /// Where the reclaimers of each group are on each node; empty without groups.
-    iters: TiVec<LruvecId, walk::ReclaimIter>,
+    /// Where the reclaimers of each group are on each node, by priority; empty without groups.
+    iters: TiVec<LruvecId, walk::ReclaimIters>,
     /// Protection that groups do not claim goes to those inside them all the same (`memory_recursiveprot`).
     recursive_protection: bool,
     /// Group of each task.
@@ -145,6 +149,23 @@ pub(crate) struct Memcontrol {
 }
 
 impl Memcontrol {
+    /// No groups.
+    pub(in crate::mm) fn new(rules: MemcgRules) -> Memcontrol {
+        Memcontrol {
+            rules,
+            groups: TiVec::new(),
+            stocks: Vec::new(),
+            obj_stocks: Vec::new(),
+            of_page: Vec::new(),
+            iters: TiVec::new(),
+            recursive_protection: false,
+            of_task: Vec::new(),
+            over_high: Vec::new(),
+            updates_flushed: 0,
+            soft: soft::SoftLimits::default(),
+        }
+    }
+
     /// Groups, the root included.
     pub(crate) fn len(&self) -> usize {
         self.groups.len().max(1)
@@ -309,17 +330,17 @@ impl Mm {
         } else {
             soft::SoftLimits::default()
         };
+        let rules = self.kernel.mechanisms.memcg;
+        let can_share = rules.protection_shares == ProtectionShares::Recursive;
         self.memcontrol = Memcontrol {
             groups,
             stocks: vec![no_stock; cpus as usize],
             obj_stocks: vec![kmem::ObjStock::EMPTY; cpus as usize],
             of_page: vec![MemcgId::ROOT; self.pages.len() as usize],
             iters: self.lruvecs.keys().map(|_| Default::default()).collect(),
-            recursive_protection,
-            of_task: Vec::new(),
-            over_high: Vec::new(),
-            updates_flushed: 0,
+            recursive_protection: recursive_protection && can_share,
             soft,
+            ..Memcontrol::new(rules)
         };
         self.swap.make_cgroups(self.memcontrol.len());
         let places = self.nodes.len() * self.memcontrol.len();

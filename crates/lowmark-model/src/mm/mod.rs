@@ -161,7 +161,7 @@ impl Mm {
             nodes,
             sets: lruvecs.len(),
             lruvecs,
-            memcontrol: Memcontrol::default(),
+            memcontrol: Memcontrol::new(kernel.mechanisms.memcg),
             chunks: Chunks::default(),
             mappings: Mappings::default(),
             vmas: Vec::new(),

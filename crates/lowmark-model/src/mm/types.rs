@@ -363,6 +363,9 @@ pub(crate) const HPAGE_PMD_NR: u32 = 1 << HPAGE_PMD_ORDER;
 /// Pages that are isolated together, and that direct reclaim aims at.
 pub(crate) const SWAP_CLUSTER_MAX: u64 = 32;
 
+/// Priority at which reclaim begins.
+pub(crate) const DEF_PRIORITY: u32 = 12;
+
 /// How hard compaction tries (`enum compact_priority`), as tracepoints number it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompactPriority {

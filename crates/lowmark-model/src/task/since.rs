@@ -74,6 +74,8 @@ fn since(op: &Op, kinds: &[Option<MapKind>]) -> Option<(String, Version)> {
     let (map, advice) = match op {
         Op::Map { map, advice, .. } => (*map, (*advice)?),
         Op::Advise { map, advice, .. } => (*map, *advice),
+        // `memory.reclaim`, 94968384dde1.
+        Op::Reclaim { .. } => return Some(("of a memory cgroup".to_owned(), v(5, 19))),
         _ => return None,
     };
     let kind = kinds.get(map).copied().flatten();
@@ -110,7 +112,7 @@ mod tests {
     fn found(statement: &str, version: Version) -> Vec<(String, Version)> {
         let text = format!(
             "lowmark = 1\n[workload]\nname = \"w\"\n[machine]\nuse = \"small-512m-ssd\"\n[kernel]\nuse = \"v3.6\"\n\
-             [task.main]\nrun = [\n{{ map = \"p\", kind = \"anon-private\", size = \"8M\" }},\n\
+             [cgroup.box]\n[task.main]\nrun = [\n{{ map = \"p\", kind = \"anon-private\", size = \"8M\" }},\n\
              {{ map = \"s\", kind = \"anon-shared\", size = \"8M\" }},\n\
              {{ repeat = 2, do = [{{ sleep = \"1ms\" }}, {statement}] }},\n]\n"
         );
@@ -125,7 +127,7 @@ mod tests {
             .map(|it| {
                 assert_eq!(
                     (it.statement.task.as_str(), it.statement.line),
-                    ("main", 12)
+                    ("main", 13)
                 );
                 (it.statement.statement, it.since)
             })
@@ -146,6 +148,10 @@ mod tests {
             assert_eq!(found(&statement, since), []);
         }
         assert_eq!(found(&advise("p", "dontneed"), v(3, 6)), []);
+        let reclaim = "{ reclaim = \"1M\", cgroup = \"box\" }";
+        let later = ("reclaim of a memory cgroup".to_owned(), v(5, 19));
+        assert_eq!(found(reclaim, v(5, 18)), [later]);
+        assert_eq!(found(reclaim, v(5, 19)), []);
     }
 
     const CASES: [(&str, &str, &str, Version); 9] = [

@@ -39,5 +39,6 @@ mod slab_blocks;
 mod stream;
 mod sweep;
 mod virtio;
+mod waits;
 mod writers;
 mod xfs;

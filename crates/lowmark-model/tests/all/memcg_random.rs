@@ -11,7 +11,10 @@ use lowmark_spec::random::Stream;
 const LOADS: u64 = 30;
 
 /// Versions with different rules for walks, targets and batches, and for generations.
-const VERSIONS: [&str; 9] = [
+const VERSIONS: [&str; 12] = [
+    "v4.18",
+    "v5.3",
+    "v5.7",
     "v6.1",
     "v6.5",
     "v6.7",
@@ -56,8 +59,9 @@ fn load(seed: u64) -> String {
     for leaf in leaves {
         let (kib, count) = (stream.between(1000, 7000), stream.between(10, 900));
         let kind = ["anon-private", "anon-shared"][stream.below(2) as usize];
+        // The file came with 5.19.
         let asked = match stream.below(2) {
-            0 => format!(
+            0 if version.starts_with("v6") => format!(
                 "{{ reclaim = \"{}K\", cgroup = \"g{}\" }},",
                 stream.between(4, 4000),
                 stream.below(count.min(leaf + 1))

@@ -6,8 +6,73 @@ macro_rules! memcg {
             $($before)*
             /// Memory cgroups: who reclaims from which.
             memcg: MemcgRules {
+                /// Pages that a CPU charges to a group ahead (`MEMCG_CHARGE_BATCH`).
+                charge_batch: ChargeBatch within memory_cgroups {
+                    /// 32.
+                    Small = "32",
+                    /// 64.
+                    Large = "64",
+                }
+                /// How often a charge that meets a limit is tried again after reclaim that freed nothing (`try_charge_memcg`).
+                charge_retries: ChargeRetries within memory_cgroups {
+                    /// 5 times (`MEM_CGROUP_RECLAIM_RETRIES`).
+                    Few = "5",
+                    /// 16 times (`MAX_RECLAIM_RETRIES`).
+                    Many = "16",
+                }
+                /// When a page that is read from swap is charged to the group that its slot is of.
+                swapin_charge: SwapinCharge within memory_cgroups {
+                    /// When a task maps it (`do_swap_page`). Until then it is on the lists of the root.
+                    Mapped = "mapped",
+                    /// Before it is read (`__read_swap_cache_async`).
+                    Read = "read",
+                }
+                /// Whether a task that has charged pages beyond `memory.high` waits after it has reclaimed
+                /// (`mem_cgroup_handle_over_high`).
+                high_delay: HighDelay within memory_cgroups {
+                    /// It does not.
+                    None = "none",
+                    /// It does, by how far its own group is beyond `memory.high`.
+                    Own = "own",
+                    /// It does, by the group farthest beyond, of its own and of all above.
+                    Ancestors = "ancestors",
+                }
+                /// What a task does before it waits because of `memory.high`.
+                high_retries: HighRetries within memory_cgroups {
+                    /// It has reclaimed once.
+                    Once = "once",
+                    /// It reclaims as long as that frees pages, and up to 16 times more.
+                    Progress = "progress",
+                }
+                /// When a task reclaims that has charged more than a batch beyond `memory.high` in one call.
+                large_overcharge: LargeOvercharge within memory_cgroups {
+                    /// On its way out of the kernel.
+                    AtReturn = "at-return",
+                    /// At once.
+                    AtOnce = "at-once",
+                }
+                /// How the groups inside a group share what that has of `memory.min` and `memory.low`.
+                protection_shares: ProtectionShares within memory_cgroups {
+                    /// If they claim more than the group above has, each gets a part of that.
+                    Claims = "claims",
+                    /// If they claim less, the rest can be shared out, too (`memory_recursiveprot`).
+                    Recursive = "recursive",
+                }
+                /// What is scanned of a group that is protected in part (`get_scan_count`).
+                partly_protected: PartlyProtected within memory_cgroups {
+                    /// As much as of others.
+                    Whole = "whole",
+                    /// The less, the more is protected. That spares something counts for nothing.
+                    Proportional = "proportional",
+                    /// The same; and if nothing can be reclaimed, what `memory.low` spared in this way is scanned in another round.
+                    SecondRound = "second-round",
+                }
                 /// Which groups a direct reclaimer goes through (`shrink_node_memcgs`). kswapd goes through all.
                 memcg_walk: MemcgWalk within memory_cgroups {
+                    /// Reclaimers of the same priority share a walk. One for a group that is at its limit stops when it has enough.
+                    LimitStops = "limit-stops",
+                    /// Reclaimers of the same priority share a walk. All but kswapd stop when they have enough.
+                    DirectStops = "direct-stops",
                     /// All of them, each reclaimer for itself (1ba6fc9af35b, 5.4).
                     Whole = "whole",
                     /// Those from where the last one stopped, until it has enough. If a round frees nothing, there is another one
@@ -17,6 +82,8 @@ macro_rules! memcg {
                 /// Whether a group for whose sake memory is reclaimed is protected by its own `memory.min` and `memory.low`
                 /// (`mem_cgroup_below_min`, `mem_cgroup_below_low`).
                 target_protection: TargetProtection within memory_cgroups {
+                    /// All of it is not; of a part that it had when reclaim last came by for a group above less is scanned.
+                    StalePart = "stale-part",
                     /// By what it had of them when reclaim last came by for a group above, or for want of memory.
                     Stale = "stale",
                     /// It is not.

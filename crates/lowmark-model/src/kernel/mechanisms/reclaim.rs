@@ -20,6 +20,13 @@ macro_rules! reclaim {
                     /// Inactive; promoted by its second reference. Merged in v5.9 with commit b518154e59aa.
                     Inactive = "inactive",
                 }
+                /// List on which an anonymous page is that a task maps which was read from swap (`do_swap_page`).
+                swapped_in: SwappedIn {
+                    /// The one that it was read to, the inactive one.
+                    Inactive = "inactive",
+                    /// The active one, unless it was read without any others: then it is on no list yet.
+                    Active = "active",
+                }
                 /// What is remembered of evicted pages, so that those that come back soon start active
                 /// (`workingset_eviction`, `workingset_refault`).
                 workingset: Workingset {
@@ -154,6 +161,14 @@ macro_rules! reclaim {
                     /// to come back.
                     Throttle = "throttle" needs(reclaim.lru_unit = LruUnit::Node),
                 }
+                /// Whether a reclaimer waits after each pass over lists while more pages are being written than dirty pages may be, and a
+                /// tenth (`throttle_vm_writeout`).
+                vm_writeout: VmWriteout {
+                    /// It does.
+                    Throttled = "throttled",
+                    /// It does not.
+                    Free = "free",
+                }
                 /// How many pages others may have isolated before a direct reclaimer waits (`too_many_isolated`).
                 isolated_limit: IsolatedLimit {
                     /// As many as are left on the list.
@@ -273,6 +288,9 @@ macro_rules! reclaim {
                     Contents = "contents" needs(reclaim.dirty_count = DirtyCount::All),
                     /// The same, but dirty pages that are not being written are no reason.
                     Immediate = "immediate" needs(reclaim.dirty_count = DirtyCount::All),
+                    /// It goes on. kswapd waits after a whole pass over a node in which it met such a page, a direct reclaimer after
+                    /// one if kswapd, or a reclaimer for the same group, met nothing but dirty pages of congested queues.
+                    Pass = "pass" needs(reclaim.dirty_count = DirtyCount::All, reclaim.lru_unit = LruUnit::Node),
                 }
                 /// Block plug around a reclaim pass: pages written together become one request.
                 reclaim_plug: ReclaimPlug {

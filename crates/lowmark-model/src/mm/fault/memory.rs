@@ -1,7 +1,7 @@
 //! Mapped regions, page tables, page faults (`mm/memory.c`).
 
 use crate::ids::InodeId;
-use crate::kernel::NewAnon;
+use crate::kernel::{NewAnon, SwappedIn};
 use crate::mm::Mm;
 use crate::mm::alloc::slub::preload_file_nodes;
 use crate::mm::fault::filemap_fault::{self, FileFault};
@@ -10,10 +10,9 @@ use crate::mm::fault::pgtable::{self, Pmd};
 use crate::mm::fault::shmem::{ShmemEntry, ShmemSlot};
 use crate::mm::files::buffer_head::create_buffers;
 use crate::mm::files::filemap::OpenFile;
-use crate::mm::frames::pte::Pte;
-use crate::mm::frames::pte::ZERO_FRAME;
+use crate::mm::frames::pte::{Pte, ZERO_FRAME};
 use crate::mm::io;
-use crate::mm::memcontrol::{self, alloc_charged};
+use crate::mm::memcontrol::{self, alloc_charged, charge_mapped_waiting};
 use crate::mm::swap::swap_state;
 use crate::mm::types::{Gfp, OutOfMemory, Pfn, flag};
 use crate::mm::writeback::page_writeback;
@@ -87,6 +86,8 @@ pub(crate) enum Step {
     Read { slot: u32 },
     /// Wait for this page, then look again.
     Wait { pfn: Pfn, flags: u16 },
+    /// Charge this page of the swap cache to the group that its slot is of, then look again.
+    Charge { pfn: Pfn, slot: u32 },
     /// A page of a file has to be read, then look again.
     Miss,
     /// A page of a file had the readahead mark: read on, then look again.
@@ -108,6 +109,9 @@ pub(crate) struct Brought {
     pub(in crate::mm) huge: Option<(Pfn, Option<Pfn>)>,
     /// There is no huge page for it.
     pub(in crate::mm) no_huge: bool,
+    /// It has read its page from swap, and no other with it: the page is still in the CPU's vector of new pages (`lru_add`), on
+    /// no list.
+    read_alone: bool,
 }
 
 /// Why a fault cannot be resolved; the task ends.
@@ -227,11 +231,17 @@ pub(crate) async fn handle_mm_fault(
                 major = true;
                 let backing = sys.world().mm.vmas[vma as usize].backing;
                 let at = (!matches!(backing, Backing::Shmem(_))).then_some((vma, index));
-                let read = swap_state::swapin_readahead(sys, slot, at, gfp).await;
-                if let Err(error) = read {
-                    break Err(error.into());
+                match swap_state::swapin_readahead(sys, slot, at, gfp).await {
+                    Ok(window) => brought.read_alone = window == 1,
+                    Err(error) => break Err(error.into()),
                 }
                 // What the fault itself has just asked for is no hit.
+                replay = true;
+            }
+            Step::Charge { pfn, slot } => {
+                if let Err(error) = Box::pin(charge_mapped_waiting(sys, pfn, slot, gfp)).await {
+                    break Err(error.into());
+                }
                 replay = true;
             }
             Step::Wait { pfn, flags } => {
@@ -372,7 +382,9 @@ impl World {
             (Backing::Shmem(inode), ..) => {
                 self.shmem_fault(vma, inode, index, write, replay, &mut brought.page)
             }
-            (_, Some(slot), _) => self.do_swap_page(vma, index, slot, write, replay),
+            (_, Some(slot), _) => {
+                self.do_swap_page(vma, index, slot, write, replay, !brought.read_alone)
+            }
             (Backing::Anon, None, Some(pfn)) => self.mm.do_wp_page(vma, index, pfn),
             (Backing::Anon, None, None) => self.do_anonymous_page(vma, index, write, brought),
             (Backing::File { inode, shared }, None, frame) => {
@@ -441,13 +453,20 @@ impl World {
         }
     }
 
-    /// `do_swap_page`
+    /// `do_swap_page`; the page may not be `listed` yet.
     #[inline]
-    fn do_swap_page(&mut self, vma: u32, index: u32, slot: u32, write: bool, replay: bool) -> Step {
+    fn do_swap_page(
+        &mut self,
+        vma: u32,
+        index: u32,
+        slot: u32,
+        write: bool,
+        replay: bool,
+        listed: bool,
+    ) -> Step {
         let Some(pfn) = self.mm.lookup_swap_cache(slot, Some((vma, index)), replay) else {
             return Step::Read { slot };
         };
-        let page = &self.mm.pages[pfn];
         let head = self.mm.pages.head(pfn);
         if self.mm.pages[head].has(flag::LOCKED) {
             return Step::Wait {
@@ -455,6 +474,10 @@ impl World {
                 flags: flag::LOCKED,
             };
         }
+        if !self.charge_mapped(head, slot) {
+            return Step::Charge { pfn: head, slot };
+        }
+        let page = &self.mm.pages[pfn];
         let sole_owner = self.mm.swap.references(slot) == 1 && !page.is_mapped();
         self.mm
             .map_anon(vma, index, pfn, write, write && sole_owner);
@@ -463,6 +486,9 @@ impl World {
         }
         if write && sole_owner {
             self.mm.reuse_swap_page(pfn);
+        }
+        if listed && self.mm.kernel.mechanisms.reclaim.swapped_in == SwappedIn::Active {
+            self.mm.activate_listed(head);
         }
         self.mm.swap.drop_reference(slot);
         if self.mm.swap_full(head) {
@@ -497,6 +523,9 @@ impl World {
                     if self.mm.pages[pfn].has(flags) {
                         return Step::Wait { pfn, flags };
                     }
+                }
+                if !self.charge_mapped(pfn, slot) {
+                    return Step::Charge { pfn, slot };
                 }
                 self.mm.delete_from_swap_cache(pfn);
                 self.mm.swap.drop_reference(slot);

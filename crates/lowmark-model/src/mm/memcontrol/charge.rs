@@ -1,9 +1,11 @@
 //! Memory for users: what is allocated is charged to the group of who wants it.
 
-use super::MAX_RECLAIM_RETRIES;
 use super::counter::Charge;
 use super::events::{Event, Reclaimer};
+use super::high::handle_over_high;
+use super::{MAX_RECLAIM_RETRIES, Memcontrol};
 use crate::ids::MemcgId;
+use crate::kernel::ChargeRetries;
 use crate::mm::alloc::page_alloc::{alloc_page, alloc_pages};
 use crate::mm::types::{Gfp, OutOfMemory, PAGE_ALLOC_COSTLY_ORDER, Pfn, SWAP_CLUSTER_MAX};
 use crate::world::Sys;
@@ -63,10 +65,32 @@ pub(crate) async fn charge_folio(
 async fn charge(sys: &Sys, head: Pfn, gfp: Gfp, memcg: MemcgId) -> Result<(), OutOfMemory> {
     let pages = sys.world().mm.pages[head].folio_nr_pages();
     try_charge(sys, gfp, memcg, pages).await?;
-    let mm = &mut sys.world().mm;
-    mm.memcontrol.of_page[head as usize..][..pages as usize].fill(memcg);
-    mm.check_soft_limits(head, memcg, pages);
+    {
+        let mm = &mut sys.world().mm;
+        mm.memcontrol.of_page[head as usize..][..pages as usize].fill(memcg);
+        mm.check_soft_limits(head, memcg, pages);
+    }
+    reclaim_large_overcharge(sys, gfp).await;
     Ok(())
+}
+
+/// What follows the charge of a page: the task reclaims at once if it has charged far more than `memory.high` allows. The kernel
+/// does so before the page is the group's, and after charges for objects as well.
+pub(super) async fn reclaim_large_overcharge(sys: &Sys, gfp: Gfp) {
+    let over = sys.world().take_large_overcharge(gfp);
+    if let Some(over) = over {
+        Box::pin(handle_over_high(sys, over)).await;
+    }
+}
+
+impl Memcontrol {
+    /// Rounds of reclaim without progress before a charge fails.
+    fn charge_retries(&self) -> u32 {
+        match self.rules.charge_retries {
+            ChargeRetries::Few => 5,
+            ChargeRetries::Many => MAX_RECLAIM_RETRIES,
+        }
+    }
 }
 
 /// `try_charge_memcg` of `pages` pages.
@@ -77,7 +101,7 @@ pub(super) async fn try_charge(
     pages: u64,
 ) -> Result<(), OutOfMemory> {
     let costly = pages > 1 << PAGE_ALLOC_COSTLY_ORDER;
-    let (mut retries, mut drained) = (MAX_RECLAIM_RETRIES, false);
+    let (mut retries, mut drained) = (sys.world().mm.memcontrol.charge_retries(), false);
     loop {
         let over = {
             let world = &mut *sys.world();

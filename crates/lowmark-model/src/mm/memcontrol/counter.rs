@@ -5,9 +5,17 @@
 
 use super::{Memcg, Memcontrol};
 use crate::ids::MemcgId;
+use crate::kernel::ChargeBatch;
 
-/// Pages that a CPU charges at once (`MEMCG_CHARGE_BATCH` of 6.0 and later).
-pub(super) const CHARGE_BATCH: u64 = 64;
+impl ChargeBatch {
+    /// `MEMCG_CHARGE_BATCH`
+    pub(super) fn pages(self) -> u64 {
+        match self {
+            ChargeBatch::Small => 32,
+            ChargeBatch::Large => 64,
+        }
+    }
+}
 
 /// Pages that a CPU has charged ahead.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +34,11 @@ pub(super) enum Charge {
 }
 
 impl Memcontrol {
+    /// Pages that a CPU charges at once.
+    pub(super) fn batch(&self) -> u64 {
+        self.rules.charge_batch.pages()
+    }
+
     /// A group and those above it, without the root.
     pub(super) fn ancestors(&self, memcg: MemcgId) -> impl Iterator<Item = MemcgId> {
         let below_root = |at: MemcgId| (at != MemcgId::ROOT).then_some(at);
@@ -74,7 +87,7 @@ impl Memcontrol {
     /// `refill_stock`
     pub(super) fn refill_stock(&mut self, cpu: usize, memcg: MemcgId, pages: u64) {
         let stock = self.stocks[cpu];
-        if stock.memcg != memcg || stock.pages + pages > CHARGE_BATCH {
+        if stock.memcg != memcg || stock.pages + pages > self.batch() {
             self.uncharge_counter(stock.memcg, stock.pages);
             self.stocks[cpu].pages = 0;
         }
@@ -102,9 +115,10 @@ impl Memcontrol {
         if pages == 1 && self.consume_stock(cpu, memcg) {
             return Charge::Stock;
         }
-        if pages < CHARGE_BATCH && self.try_charge_counter(memcg, CHARGE_BATCH).is_ok() {
-            self.refill_stock(cpu, memcg, CHARGE_BATCH - pages);
-            return Charge::Batch(CHARGE_BATCH);
+        let batch = self.batch();
+        if pages < batch && self.try_charge_counter(memcg, batch).is_ok() {
+            self.refill_stock(cpu, memcg, batch - pages);
+            return Charge::Batch(batch);
         }
         match self.try_charge_counter(memcg, pages) {
             Ok(()) => Charge::Batch(pages),
@@ -130,7 +144,8 @@ impl Memcontrol {
 
     /// Whether no CPU has charged more than a batch ahead: for tests of the model itself.
     pub(crate) fn stocks_are_batches(&self) -> bool {
-        self.stocks.iter().all(|stock| stock.pages <= CHARGE_BATCH)
+        let batch = self.batch();
+        self.stocks.iter().all(|stock| stock.pages <= batch)
     }
 
     /// Of each group but the root the pages that it is charged, beside those of the groups in it: for tests of the model

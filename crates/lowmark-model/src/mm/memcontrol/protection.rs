@@ -10,7 +10,7 @@
 
 use super::Memcontrol;
 use crate::ids::MemcgId;
-use crate::kernel::TargetProtection;
+use crate::kernel::{PartlyProtected, TargetProtection};
 use crate::mm::Mm;
 use crate::mm::types::SWAP_CLUSTER_MAX;
 
@@ -105,11 +105,14 @@ impl Memcontrol {
         (group.emin, group.elow) = (emin, elow);
     }
 
-    /// What of a group is protected from reclaim for the sake of `root`: `memory.min`, `memory.low`
+    /// What of a group makes that less of it is scanned for the sake of `root`: `memory.min`, `memory.low`
     /// (`mem_cgroup_protection`).
     pub(crate) fn protection(&self, root: MemcgId, memcg: MemcgId) -> (u64, u64) {
+        let counts = memcg != root || self.rules.target_protection == TargetProtection::StalePart;
         match self.groups.get(memcg) {
-            Some(group) if memcg != root => (group.emin, group.elow),
+            Some(group) if counts && self.rules.partly_protected != PartlyProtected::Whole => {
+                (group.emin, group.elow)
+            }
             _ => (0, 0),
         }
     }
@@ -268,6 +271,35 @@ mod tests {
                 _ => Protected::No,
             };
             assert_eq!(world.mm.protected(a, a), expected, "{version}");
+        }
+    }
+
+    /// What makes that less of a group is scanned: nothing up to 5.3; up to 5.8 what the group itself once had even if it is at its
+    /// own limit.
+    #[test]
+    fn what_protects_a_part_of_a_group_depends_on_the_kernel() {
+        let [a, b] = [1usize, 2].map(MemcgId::from);
+        for (version, of_b, of_a) in [
+            ("v5.3", 0, 0),
+            ("v5.4", 10, 20),
+            ("v5.8", 10, 20),
+            ("v5.9", 10, 0),
+            ("v6.18", 10, 0),
+        ] {
+            let mut world = tree(
+                version,
+                &[(None, 20, 30), (Some(0), 10, 25), (Some(0), 10, 5)],
+            );
+            for group in [a, b] {
+                world
+                    .mm
+                    .memcontrol
+                    .calculate_protection(MemcgId::ROOT, group);
+            }
+            let memcontrol = &world.mm.memcontrol;
+            let low = |root, group| memcontrol.protection(root, group).1 / M;
+            let found = (low(MemcgId::ROOT, b), low(a, a));
+            assert_eq!(found, (of_b, of_a), "{version}");
         }
     }
 

@@ -155,7 +155,7 @@ mod tests {
         ];
         let mut world = World::of_version("v6.1");
         world.mm.make_cgroups(&specs, false, 2);
-        let mut memcontrol = std::mem::take(&mut world.mm.memcontrol);
+        let mut memcontrol = world.mm.memcontrol;
         for at in 1..4 {
             memcontrol.groups[MemcgId::from(at)].usage = 100;
         }

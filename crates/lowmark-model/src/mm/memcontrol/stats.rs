@@ -9,7 +9,6 @@
 //! What counts for a node as a whole (`node_page_state`) and how much of a list can be scanned
 //! (`lruvec_lru_size`) are never old. The worker is always on time, so that nobody has to flush in its stead.
 
-use super::counter::CHARGE_BATCH;
 use crate::ids::{LruvecId, MemcgId};
 use crate::kernel::{GroupDirtyStats, LruvecStats};
 use crate::mm::Mm;
@@ -105,12 +104,13 @@ impl Mm {
 
 impl World {
     /// What a reclaimer does about old counters before it decides by them (`prepare_scan_control`). Up to 6.7
-    /// changes of all groups together have to be more than 64 for each CPU and one more.
+    /// changes of all groups together have to be more than a batch of charges for each CPU and one more.
     pub(crate) fn flush_before_reclaim(&mut self) {
         let changed = self.mm.stat.memcg_updates() - self.mm.memcontrol.updates_flushed;
         match self.mm.kernel.mechanisms.reclaim.lruvec_stats {
             LruvecStats::Current | LruvecStats::Periodic => {}
-            LruvecStats::BeforeReclaim if changed / CHARGE_BATCH <= self.sched.cpus() => {}
+            LruvecStats::BeforeReclaim
+                if changed / self.mm.memcontrol.batch() <= self.sched.cpus() => {}
             LruvecStats::BeforeReclaim => self.mm.flush_stats(),
         }
     }
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn reclaim_flushes_only_what_has_changed_enough() {
         let mut world = World::of_version("v6.1");
-        let enough = CHARGE_BATCH * (world.sched.cpus() + 1);
+        let enough = world.mm.memcontrol.batch() * (world.sched.cpus() + 1);
         let per_fault = {
             world.mm.stat.pgfault += 1;
             world.mm.stat.memcg_updates()

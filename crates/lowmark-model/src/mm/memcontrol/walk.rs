@@ -1,18 +1,32 @@
 //! Going through a group and all inside it (`mem_cgroup_iter`).
 //!
 //! 1. A group comes before those inside it, siblings in the order in which they were made.
-//! 2. kswapd goes through all of them. From 6.11 on (6be5e186fd65) direct reclaimers share a walk: one goes on where the
-//!    last one stopped, and stops when it has enough.
+//! 2. From 6.11 on (6be5e186fd65) direct reclaimers share a walk: one goes on where the last one stopped, and stops when it
+//!    has enough. Up to 5.3 (1ba6fc9af35b) all reclaimers of the same priority do. kswapd never stops on the way.
 //! 3. A shared walk that comes to the end begins a new round. Whoever was on the way in the old one is through.
 
 use super::Memcontrol;
 use crate::ids::{LruvecId, MemcgId};
+use crate::kernel::MemcgWalk;
+use crate::mm::types::DEF_PRIORITY;
 
 /// Where the reclaimers of a group are on a node (`struct mem_cgroup_reclaim_iter`).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ReclaimIter {
     position: Option<MemcgId>,
     generation: u64,
+}
+
+/// Those of all priorities; reclaimers that share one whatever their priority have the first.
+pub(super) type ReclaimIters = [ReclaimIter; DEF_PRIORITY as usize + 1];
+
+/// Where a shared walk is kept.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// The lists of the group for whose reclaimers a walk is shared.
+    lruvec: LruvecId,
+    /// Which of their walks.
+    walk: usize,
 }
 
 /// A walk.
@@ -22,8 +36,8 @@ pub(crate) struct Walk {
     root: MemcgId,
     /// The last group that it came to.
     prev: Option<MemcgId>,
-    /// Its lists, for whose reclaimers a walk is shared, and the round that this one is of.
-    shared: Option<(LruvecId, u64)>,
+    /// Where it is shared, and the round that this one is of.
+    shared: Option<(Place, u64)>,
 }
 
 impl Walk {
@@ -34,13 +48,18 @@ impl Walk {
 }
 
 impl Memcontrol {
-    /// A walk through a group, which has these lists. Others go on where it stops, if it is shared.
-    pub(crate) fn walk(&self, root: MemcgId, lruvec: LruvecId, shared: bool) -> Walk {
-        let iter = self.iters.get(lruvec).filter(|_| shared);
+    /// A walk through a group, which has these lists. Others go on where it stops, if it is `shared` with those of so high a
+    /// priority, or with all by 0.
+    pub(crate) fn walk(&self, root: MemcgId, lruvec: LruvecId, shared: Option<usize>) -> Walk {
+        let iters = self.iters.get(lruvec);
+        let shared = iters.zip(shared).map(|(iters, walk)| {
+            let place = Place { lruvec, walk };
+            (place, iters[walk].generation)
+        });
         Walk {
             root,
             prev: None,
-            shared: iter.map(|iter| (lruvec, iter.generation)),
+            shared,
         }
     }
 
@@ -55,25 +74,30 @@ impl Memcontrol {
 
     /// `mem_cgroup_iter`: the next group of a walk.
     pub(crate) fn next_of(&mut self, walk: &mut Walk) -> Option<MemcgId> {
-        let Some((lruvec, generation)) = walk.shared else {
+        let Some((place, generation)) = walk.shared else {
             walk.prev = self.next_inside(walk.root, walk.prev);
             return walk.prev;
         };
-        if walk.prev.is_some() && self.iters[lruvec].generation != generation {
+        let Place { lruvec, walk: at } = place;
+        let iter = self.iters[lruvec][at];
+        if walk.prev.is_some() && iter.generation != generation {
             return None;
         }
-        let mut next = self.next_inside(walk.root, self.iters[lruvec].position);
-        if next.is_none() {
-            self.iters[lruvec].generation += 1;
-            if walk.prev.is_none() {
-                // Everybody sees one group at least.
-                next = Some(walk.root);
-            }
+        let mut next = self.next_inside(walk.root, iter.position);
+        // Everybody sees one group at least.
+        let again = next.is_none() && walk.prev.is_none();
+        let new_round = match self.rules.memcg_walk {
+            MemcgWalk::LimitStops | MemcgWalk::DirectStops => next.is_none() && !again,
+            MemcgWalk::Whole | MemcgWalk::Shared => next.is_none(),
+        };
+        if again {
+            next = Some(walk.root);
         }
-        let iter = &mut self.iters[lruvec];
+        let iter = &mut self.iters[lruvec][at];
+        iter.generation += u64::from(new_round);
         iter.position = next;
         if walk.prev.is_none() {
-            walk.shared = Some((lruvec, iter.generation));
+            walk.shared = Some((place, iter.generation));
         }
         walk.prev = next;
         next
@@ -88,14 +112,18 @@ mod tests {
 
     /// Two groups, the first with two inside it.
     fn memcontrol() -> Memcontrol {
+        memcontrol_of("v6.18")
+    }
+
+    fn memcontrol_of(version: &str) -> Memcontrol {
         let spec = |parent| Cgroup {
             parent,
             ..Cgroup::default()
         };
         let specs = [spec(None), spec(Some(0)), spec(Some(0)), spec(None)];
-        let mut world = World::of_version("v6.18");
+        let mut world = World::of_version(version);
         world.mm.make_cgroups(&specs, false, 1);
-        std::mem::take(&mut world.mm.memcontrol)
+        world.mm.memcontrol
     }
 
     const LISTS: usize = 0;
@@ -110,7 +138,7 @@ mod tests {
     fn a_walk_of_ones_own_goes_through_all_inside() {
         let mut memcontrol = memcontrol();
         for (root, expected) in [(0, vec![0, 1, 2, 3, 4]), (1, vec![1, 2, 3]), (3, vec![3])] {
-            let mut walk = memcontrol.walk(MemcgId::from(root), LruvecId::from(LISTS), false);
+            let mut walk = memcontrol.walk(MemcgId::from(root), LruvecId::from(LISTS), None);
             assert_eq!(go(&mut memcontrol, &mut walk, 9), expected);
         }
     }
@@ -118,8 +146,9 @@ mod tests {
     #[test]
     fn a_shared_walk_goes_on_where_the_last_one_stopped() {
         let mut memcontrol = memcontrol();
-        let shared =
-            |memcontrol: &Memcontrol| memcontrol.walk(MemcgId::ROOT, LruvecId::from(LISTS), true);
+        let shared = |memcontrol: &Memcontrol| {
+            memcontrol.walk(MemcgId::ROOT, LruvecId::from(LISTS), Some(0))
+        };
         let mut first = shared(&memcontrol);
         assert_eq!(go(&mut memcontrol, &mut first, 2), [0, 1]);
         let mut second = shared(&memcontrol);
@@ -135,11 +164,32 @@ mod tests {
     fn a_walk_that_begins_at_the_end_of_a_round_begins_the_next() {
         let mut memcontrol = memcontrol();
         let begin = |memcontrol: &Memcontrol| {
-            memcontrol.walk(MemcgId::from(1), LruvecId::from(LISTS), true)
+            memcontrol.walk(MemcgId::from(1), LruvecId::from(LISTS), Some(0))
         };
         let mut first = begin(&memcontrol);
         assert_eq!(go(&mut memcontrol, &mut first, 3), [1, 2, 3]);
         let mut second = begin(&memcontrol);
         assert_eq!(go(&mut memcontrol, &mut second, 1), [1]);
+    }
+
+    /// Up to 5.3 reclaimers of one priority share a walk, and those of another have their own. One that begins at the end of a
+    /// round does not end that of others.
+    #[test]
+    fn up_to_5_3_walks_are_shared_by_priority() {
+        let mut memcontrol = memcontrol_of("v5.3");
+        let begin = |memcontrol: &Memcontrol, priority| {
+            memcontrol.walk(MemcgId::from(1), LruvecId::from(LISTS), Some(priority))
+        };
+        let mut first = begin(&memcontrol, 12);
+        assert_eq!(go(&mut memcontrol, &mut first, 2), [1, 2]);
+        let mut other = begin(&memcontrol, 11);
+        assert_eq!(go(&mut memcontrol, &mut other, 1), [1]);
+        let mut second = begin(&memcontrol, 12);
+        assert_eq!(go(&mut memcontrol, &mut second, 1), [3]);
+        let mut third = begin(&memcontrol, 12);
+        assert_eq!(go(&mut memcontrol, &mut third, 1), [1]);
+        // The round that the first and the second are in goes on.
+        assert_eq!(go(&mut memcontrol, &mut first, 1), [2]);
+        assert_eq!(go(&mut memcontrol, &mut other, 9), [2, 3]);
     }
 }

@@ -46,6 +46,14 @@ impl Mm {
         }
     }
 
+    /// `activate_page` of a page that may be active already, or on no list at all.
+    pub(in crate::mm) fn activate_listed(&mut self, pfn: Pfn) {
+        let page = &self.pages[pfn];
+        if page.has(flag::LRU) && !page.has_any(flag::ACTIVE | flag::UNEVICTABLE) {
+            self.activate_page(pfn);
+        }
+    }
+
     /// `activate_page`: to the head of the active list, or of the youngest generation.
     pub(in crate::mm) fn activate_page(&mut self, pfn: Pfn) {
         let file = self.page_lru(pfn).is_file();

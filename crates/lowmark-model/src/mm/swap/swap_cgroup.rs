@@ -58,6 +58,12 @@ impl SwapCgroups {
 }
 
 impl Mm {
+    /// The group whose page a slot holds.
+    #[inline]
+    pub(in crate::mm) fn swap_group(&self, slot: u32) -> MemcgId {
+        self.swap.cgroups.of_slot(slot)
+    }
+
     /// Slots of the pages of a group and of all inside it (`memory.swap.current`).
     pub(crate) fn swap_usage(&self, memcg: MemcgId) -> u64 {
         let groups = self.memcontrol.subtree(memcg).map(MemcgId::from);

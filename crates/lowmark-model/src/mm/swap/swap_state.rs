@@ -118,14 +118,14 @@ impl World {
     }
 }
 
-/// `swapin_readahead`: reads the window around `slot`. The target's page is then in the swap cache,
-/// locked until it has been read, unless the slot was freed meanwhile.
+/// `swapin_readahead`: reads the window around `slot`, and says how many slots it has. The target's page is then in the swap
+/// cache, locked until it has been read, unless the slot was freed meanwhile.
 pub(crate) async fn swapin_readahead(
     sys: &Sys,
     slot: u32,
     at: Option<(u32, u32)>,
     gfp: Gfp,
-) -> Result<(), OutOfMemory> {
+) -> Result<usize, OutOfMemory> {
     let (window, marks) = {
         let world = &mut *sys.world();
         (
@@ -138,11 +138,12 @@ pub(crate) async fn swapin_readahead(
     if plug {
         sys.start_plug();
     }
+    let slots = window.len;
     let result = read_window(sys, window, slot, marks, gfp).await;
     if plug {
         sys.finish_plug();
     }
-    result
+    result.map(|()| slots)
 }
 
 /// `read_swap_cache_async` of slots that will be needed, without marks.
@@ -234,7 +235,7 @@ impl World {
                 continue;
             }
             // The slow path may sleep, so everything has to be looked at again after it.
-            let memcg = self.mm.swap.cgroups.of_slot(slot);
+            let memcg = self.mm.group_of_read(slot);
             let page = reading.page.take();
             let Some(pfn) = page.or_else(|| self.alloc_charged_fast(gfp, memcg)) else {
                 return Reads::Allocate(memcg);

@@ -11,8 +11,8 @@ use crate::ids::{NodeId, ZoneId};
 use crate::mm::Mm;
 use crate::mm::compaction::compact_gap;
 use crate::mm::reclaim::vmscan::age_node;
-use crate::mm::reclaim::vmscan::{DEF_PRIORITY, Target, soft_limit_reclaim};
-use crate::mm::types::{Mark, PAGEBLOCK_ORDER, SWAP_CLUSTER_MAX};
+use crate::mm::reclaim::vmscan::{Target, soft_limit_reclaim};
+use crate::mm::types::{DEF_PRIORITY, Mark, PAGEBLOCK_ORDER, SWAP_CLUSTER_MAX};
 use crate::world::Sys;
 
 /// `balance_pgdat` over node lists (4.8 and later). From 5.0 on it may be for a boost alone: the node is

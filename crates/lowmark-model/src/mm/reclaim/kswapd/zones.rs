@@ -18,8 +18,8 @@ use crate::kernel::{
 };
 use crate::mm::Mm;
 use crate::mm::compaction::{Suitable, compact_gap, compact_pgdat};
-use crate::mm::reclaim::vmscan::{DEF_PRIORITY, ScanControl, Target, after_zone, low_or_percent};
-use crate::mm::types::{Mark, SWAP_CLUSTER_MAX, ZoneType};
+use crate::mm::reclaim::vmscan::{ScanControl, Target, after_zone, low_or_percent};
+use crate::mm::types::{DEF_PRIORITY, Mark, SWAP_CLUSTER_MAX, ZoneType};
 use crate::time::SECOND;
 use crate::world::{Sys, World};
 

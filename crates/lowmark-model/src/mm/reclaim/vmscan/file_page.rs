@@ -2,13 +2,13 @@
 //! [`shrink_page_list`](super::page_list).
 
 use super::page_list::{Fate, Outcome, writepage_flags};
-use super::{DEF_PRIORITY, ScanControl, Target};
+use super::{ScanControl, Target};
 use crate::device::{Dir, Io};
 use crate::fs::Writepage;
 use crate::ids::InodeId;
 use crate::kernel::{CongestedZone, DirtyCount, FlusherWakeup, ReclaimFileWrites};
 use crate::mm::Mm;
-use crate::mm::types::{Pfn, UNMAPPED, flag};
+use crate::mm::types::{DEF_PRIORITY, Pfn, UNMAPPED, flag};
 use crate::world::World;
 use lowmark_record::event::RECLAIM_WB_FILE;
 
@@ -193,8 +193,7 @@ impl World {
     /// What a batch says of the device behind its pages: that it is congested, or that flushers do not keep
     /// up (`shrink_inactive_list`).
     pub(super) fn note_dirty_pages(&mut self, target: Target, taken: u64, outcome: &Outcome) {
-        // Those that throttle judge by the whole pass.
-        let by_batch = !self.mm.throttles();
+        let by_batch = !self.mm.judges_passes();
         let marks = match self.mm.kernel.mechanisms.reclaim.congested_zone {
             CongestedZone::Never => false,
             CongestedZone::NoneLeft => true,

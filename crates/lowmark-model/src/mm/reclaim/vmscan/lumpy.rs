@@ -11,10 +11,10 @@
 //! Only a costly block is worth that at once; for others the priority has to be below 10, and below 5 for a second go.
 
 use super::page_list::{self, Outcome};
-use super::{Batch, DEF_PRIORITY, ScanControl};
+use super::{Batch, ScanControl};
 use crate::kernel::{CongestedQueue, LumpyReclaim, SyncReclaim};
 use crate::mm::Mm;
-use crate::mm::types::{PAGE_ALLOC_COSTLY_ORDER, flag};
+use crate::mm::types::{DEF_PRIORITY, PAGE_ALLOC_COSTLY_ORDER, flag};
 use crate::time::SECOND;
 use crate::world::Sys;
 

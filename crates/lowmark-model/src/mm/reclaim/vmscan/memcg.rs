@@ -4,12 +4,12 @@
 //! 2. It passes over a group that `memory.min` protects as a whole, and over one that `memory.low` does. If nothing
 //!    else could be reclaimed, it comes back for the second kind.
 //! 3. Of a group that is partly protected it scans the less, the more of it is.
-//! 4. From 6.11 on a direct reclaimer that has enough leaves the other groups to the next one. If it finds nothing, it goes
-//!    through all of them once before it gives up.
+//! 4. From 6.11 on, and up to 5.3, a direct reclaimer that has enough leaves the other groups to the next one. From 6.11 on it goes
+//!    through all of them once before it gives up. Up to 5.0 only one for a group that is at its limit does.
 
 use super::{ScanControl, Target, shrink_lruvec, slab};
 use crate::ids::MemcgId;
-use crate::kernel::{MemcgWalk, ScanControlTime};
+use crate::kernel::{MemcgWalk, PartlyProtected, ScanControlTime};
 use crate::mm::Mm;
 use crate::mm::memcontrol::{Event, Protected, Reclaimer, Walk, unprotected_part};
 use crate::world::{Sys, World};
@@ -50,6 +50,16 @@ impl ScanControl {
         }
     }
 
+    /// Whether a reclaimer that has enough leaves the groups alone that it has not come to yet.
+    fn stops_between_groups(&self, rule: MemcgWalk, walk: &Walk) -> bool {
+        match rule {
+            MemcgWalk::LimitStops => self.cgroup_reclaim(),
+            MemcgWalk::DirectStops => !self.kswapd,
+            MemcgWalk::Whole => false,
+            MemcgWalk::Shared => walk.is_shared(),
+        }
+    }
+
     /// Why there is another round after one that freed nothing, in the kernel's order (`do_try_to_free_pages`).
     pub(super) fn again(&mut self, walk: MemcgWalk, spares: ScanControlTime) -> Again {
         if walk == MemcgWalk::Shared && !self.groups.full_walk {
@@ -73,6 +83,7 @@ impl ScanControl {
 /// A pass over the lists and the caches of a group and of all inside it; `whole` are the lists of the group itself.
 pub(super) async fn shrink_node_memcgs(sys: &Sys, whole: Target, sc: &mut ScanControl) {
     let mut walk = sys.world().mm.memcg_walk(whole, sc);
+    let rule = sys.world().mm.kernel.mechanisms.memcg.memcg_walk;
     let mut freed = 0;
     loop {
         let Some(target) = sys.world().next_memcg(&mut walk, whole, sc) else {
@@ -82,7 +93,7 @@ pub(super) async fn shrink_node_memcgs(sys: &Sys, whole: Target, sc: &mut ScanCo
         shrink_lruvec(sys, target, sc).await;
         let memcg = sys.world().mm.lruvec_memcg(target.lruvec);
         freed += slab::in_pass(sys, target, memcg, sc.nr_scanned - scanned, sc).await;
-        if walk.is_shared() && sc.nr_reclaimed >= sc.nr_to_reclaim {
+        if sc.stops_between_groups(rule, &walk) && sc.nr_reclaimed >= sc.nr_to_reclaim {
             break;
         }
     }
@@ -91,8 +102,11 @@ pub(super) async fn shrink_node_memcgs(sys: &Sys, whole: Target, sc: &mut ScanCo
 
 impl Mm {
     fn memcg_walk(&self, whole: Target, sc: &ScanControl) -> Walk {
-        let shares = self.kernel.mechanisms.memcg.memcg_walk == MemcgWalk::Shared;
-        let shared = shares && !sc.kswapd && !sc.groups.full_walk;
+        let shared = match self.kernel.mechanisms.memcg.memcg_walk {
+            MemcgWalk::LimitStops | MemcgWalk::DirectStops => Some(sc.priority as usize),
+            MemcgWalk::Shared if !sc.kswapd && !sc.groups.full_walk => Some(0),
+            MemcgWalk::Whole | MemcgWalk::Shared => None,
+        };
         self.memcontrol.walk(sc.memcg, whole.lruvec, shared)
     }
 
@@ -103,7 +117,9 @@ impl Mm {
             return size;
         }
         let spares_low = !sc.groups.low_reclaim && low > min;
-        sc.groups.low_skipped |= spares_low;
+        let comes_back =
+            self.kernel.mechanisms.memcg.partly_protected == PartlyProtected::SecondRound;
+        sc.groups.low_skipped |= spares_low && comes_back;
         let protection = if spares_low { low } else { min };
         unprotected_part(size, protection, self.memcontrol.usage(memcg))
     }

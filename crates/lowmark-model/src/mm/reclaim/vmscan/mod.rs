@@ -35,15 +35,12 @@ pub(crate) use throttle::MAX_KSWAPD_FAILURES;
 use crate::kernel::{BlockReclaim, FlusherWakeup, HopelessNode, LruUnit};
 use crate::mm::Mm;
 use crate::mm::memcontrol::Reclaimer;
-use crate::mm::types::{Gfp, Lru, Pfn, SWAP_CLUSTER_MAX, ZoneType};
+use crate::mm::types::{DEF_PRIORITY, Gfp, Lru, Pfn, SWAP_CLUSTER_MAX, ZoneType};
 use crate::world::Sys;
 use lowmark_record::{Field, Kind};
 
 /// Pages taken off a list together.
 pub(crate) type Batch = Vec<Pfn>;
-
-/// Priority at which reclaim begins.
-pub(crate) const DEF_PRIORITY: u32 = 12;
 
 /// What a reclaimer wants and what it has got (`struct scan_control`).
 #[derive(Debug, Clone)]

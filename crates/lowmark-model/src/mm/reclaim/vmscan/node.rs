@@ -295,7 +295,8 @@ impl Mm {
 mod tests {
     use super::*;
     use crate::ids::{LruvecId, NodeId};
-    use crate::mm::reclaim::vmscan::{DEF_PRIORITY, ScanControl, do_try_to_free_pages};
+    use crate::mm::reclaim::vmscan::{ScanControl, do_try_to_free_pages};
+    use crate::mm::types::DEF_PRIORITY;
     use crate::mm::types::{PAGEBLOCK_ORDER, Pfn, ZoneType};
     use crate::time::run_until_idle;
     use crate::world::World;

@@ -72,7 +72,7 @@ async fn soft_reclaim(sys: &Sys, target: Target, root: MemcgId, sc: &ScanControl
     };
     let mut done = SoftReclaim::default();
     let mut rounds = 0;
-    let mut walk = sys.world().mm.memcontrol.walk(root, lists, true);
+    let mut walk = sys.world().mm.memcontrol.walk(root, lists, Some(0));
     loop {
         let victim = sys.world().mm.memcontrol.next_of(&mut walk);
         let Some(victim) = victim else {
@@ -81,7 +81,7 @@ async fn soft_reclaim(sys: &Sys, target: Target, root: MemcgId, sc: &ScanControl
             if rounds >= 2 && (done.reclaimed == 0 || enough) {
                 return done;
             }
-            walk = sys.world().mm.memcontrol.walk(root, lists, true);
+            walk = sys.world().mm.memcontrol.walk(root, lists, Some(0));
             continue;
         };
         let of_victim = shrink_group(sys, target, victim, sc).await;

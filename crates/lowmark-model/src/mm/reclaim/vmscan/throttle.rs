@@ -9,7 +9,7 @@
 
 use super::{ScanControl, Target};
 use crate::ids::{LruvecId, NodeId, ZoneId};
-use crate::kernel::ReclaimStall;
+use crate::kernel::{BatchStall, ReclaimStall};
 use crate::mm::Mm;
 use crate::mm::types::{Lru, SWAP_CLUSTER_MAX};
 use crate::time::SECOND;
@@ -82,9 +82,10 @@ pub(super) async fn reclaim_throttle(sys: &Sys, target: Target, reason: Reason) 
 
 /// What a pass over the node found may make its reclaimer wait, or others later (the end of `shrink_node`).
 pub(super) async fn after_pass(sys: &Sys, target: Target, sc: &ScanControl) {
-    if !sys.world().mm.throttles() {
+    if !sys.world().mm.judges_passes() {
         return;
     }
+    let throttles = sys.world().mm.throttles();
     let found = sc.found;
     if sc.kswapd {
         let node = &mut sys.world().mm.lruvecs[target.lruvec];
@@ -92,7 +93,11 @@ pub(super) async fn after_pass(sys: &Sys, target: Target, sc: &ScanControl) {
         node.tail_dirty |= found.unqueued > 0 && found.unqueued == found.file_taken;
     }
     if sc.kswapd && found.immediate > 0 {
-        reclaim_throttle(sys, target, Reason::Writeback).await;
+        if throttles {
+            reclaim_throttle(sys, target, Reason::Writeback).await;
+        } else {
+            sys.congestion_wait(SECOND / 10).await;
+        }
     }
     let congested = {
         let mut world = sys.world();
@@ -105,7 +110,11 @@ pub(super) async fn after_pass(sys: &Sys, target: Target, sc: &ScanControl) {
         mm.lruvecs[lruvec].congested
     };
     if congested && !sc.kswapd {
-        reclaim_throttle(sys, target, Reason::Congested).await;
+        if throttles {
+            reclaim_throttle(sys, target, Reason::Congested).await;
+        } else {
+            sys.wait_iff_congested(None, SECOND / 10).await;
+        }
     }
 }
 
@@ -134,6 +143,11 @@ impl Mm {
     /// Whether reclaimers of this kernel wait for what they lack.
     pub(crate) fn throttles(&self) -> bool {
         self.kernel.mechanisms.reclaim.reclaim_stall == ReclaimStall::Throttle
+    }
+
+    /// Whether what a reclaimer found counts for a whole pass over a node, not for a batch.
+    pub(super) fn judges_passes(&self) -> bool {
+        self.throttles() || self.kernel.mechanisms.reclaim.batch_stall == BatchStall::Pass
     }
 
     /// `skip_throttle_noprogress`: kswapd has given up, or writing is not what is lacking.

@@ -6,13 +6,13 @@ mod isolate;
 mod scan_count;
 
 use super::account::{reclaim_flags, trace_shrink_inactive};
-use super::{Batch, DEF_PRIORITY, ScanControl, Target, lumpy, page_list, throttle};
+use super::{Batch, ScanControl, Target, lumpy, page_list, throttle};
 use crate::kernel::{
-    BatchStall, IsolatedWait, ReclaimPlug, ScanBalance, ScanControlTime, ScanTarget,
+    BatchStall, IsolatedWait, ReclaimPlug, ScanBalance, ScanControlTime, ScanTarget, VmWriteout,
 };
 use crate::mm::Mm;
 use crate::mm::fault::rmap::References;
-use crate::mm::types::{Lru, SWAP_CLUSTER_MAX, flag};
+use crate::mm::types::{DEF_PRIORITY, Lru, SWAP_CLUSTER_MAX, flag};
 use crate::mm::writeback::page_writeback::throttle_vm_writeout;
 use crate::time::SECOND;
 use crate::world::Sys;
@@ -78,7 +78,8 @@ pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
     if low {
         shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
     }
-    if !sys.world().mm.throttles() {
+    let pauses = sys.world().mm.kernel.mechanisms.reclaim.vm_writeout == VmWriteout::Throttled;
+    if pauses {
         throttle_vm_writeout(sys).await;
     }
 }
@@ -335,7 +336,7 @@ async fn stall_on_writeback(
         world.mm.kernel.mechanisms.reclaim.batch_stall
     };
     match rule {
-        BatchStall::None => {}
+        BatchStall::None | BatchStall::Pass => {}
         // The deeper the priority, the smaller a share of them is enough.
         BatchStall::Priority => {
             let enough = taken >> (DEF_PRIORITY - sc.priority);

@@ -14,7 +14,7 @@ use crate::ids::LruvecId;
 use crate::kernel::{GenAgeing, GenBatch, GenPass};
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::lru_gen::{Generations, MIN_NR_GENS};
-use crate::mm::reclaim::vmscan::DEF_PRIORITY;
+use crate::mm::types::DEF_PRIORITY;
 use crate::world::Sys;
 
 /// How old pages are.

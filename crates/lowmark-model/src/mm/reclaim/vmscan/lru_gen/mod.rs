@@ -17,11 +17,11 @@ mod groups;
 mod tests;
 mod walk;
 
-use super::{DEF_PRIORITY, ScanControl, Target};
+use super::{ScanControl, Target};
 use crate::kernel::{GenFlusher, GenLooks, GenPass, GenPriority, ReclaimPlug};
 use crate::mm::Mm;
 use crate::mm::compaction::compact_gap;
-use crate::mm::types::{Lru, Mark, Pfn, flag};
+use crate::mm::types::{DEF_PRIORITY, Lru, Mark, Pfn, flag};
 use crate::world::Sys;
 
 /// Pages that are isolated together (`MIN_LRU_BATCH`).
