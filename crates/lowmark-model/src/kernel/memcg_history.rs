@@ -6,7 +6,7 @@ use super::mechanisms::*;
 /// Every change of memory cgroups from 5.1 on, oldest first.
 pub(super) const MEMCG: &[Change] = &[
     Change {
-        name: "direct-reclaim-stops-between-groups",
+        name: "stop-between-groups",
         version: v(5, 1),
         commit: "2bb0f34fe3c1",
         summary: "direct reclaim leaves the other groups alone when it has enough, not only that for a group at its limit",

@@ -160,7 +160,7 @@ mod tests {
     fn which_groups_make_a_task_wait_depends_on_the_kernel() {
         let by_hand = |percent: u64| {
             let overage = (percent << 20) / 100;
-            (overage * overage * 250 >> 34).min(500)
+            ((overage * overage * 250) >> 34).min(500)
         };
         assert_eq!((by_hand(10), by_hand(20)), (159, 500));
         for (version, expected) in [("v5.3", 0), ("v5.4", 159), ("v5.7", 500), ("v6.0", 500)] {
