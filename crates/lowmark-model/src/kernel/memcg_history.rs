@@ -72,7 +72,7 @@ pub(super) const MEMCG: &[Change] = &[
         name: "limits-ignore-old-protection",
         version: v(5, 9),
         commit: "22f7496f0b90",
-        summary: "what a group had of memory.low does not make its own limit scan less of it",
+        summary: "a reclaimer for a group at its own limit does not scan less of it for what it once had of memory.low",
         effect: |m| {
             m.memcg.target_protection = TargetProtection::Stale;
         },
@@ -144,7 +144,7 @@ pub(super) const MEMCG: &[Change] = &[
         name: "larger-proactive-batches",
         version: v(6, 9),
         commit: "287d5fedb377",
-        summary: "memory.reclaim reclaims a quarter of what is left at a time",
+        summary: "a task that writes to memory.reclaim reclaims a quarter of what is left at a time",
         effect: |m| {
             m.memcg.proactive_batch = ProactiveBatch::Quarter;
         },

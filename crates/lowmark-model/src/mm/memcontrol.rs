@@ -124,7 +124,7 @@ impl Memcg {
 /// All groups.
 #[derive(Debug)]
 pub(crate) struct Memcontrol {
-    /// What the kernel's groups are like.
+    /// The rules of the kernel for groups.
     rules: MemcgRules,
     /// The root first; empty if there is no other.
     groups: TiVec<MemcgId, Memcg>,

@@ -37,7 +37,7 @@ macro_rules! memcg {
                     /// It does, by the group farthest beyond, of its own and of all above.
                     Ancestors = "ancestors",
                 }
-                /// What a task does before it waits because of `memory.high`.
+                /// How often a task that is beyond `memory.high` reclaims before it waits.
                 high_retries: HighRetries within memory_cgroups {
                     /// It has reclaimed once.
                     Once = "once",
@@ -51,20 +51,20 @@ macro_rules! memcg {
                     /// At once.
                     AtOnce = "at-once",
                 }
-                /// How the groups inside a group share what that has of `memory.min` and `memory.low`.
+                /// Sibling groups share the `memory.min` and `memory.low` of the group above them by this rule.
                 protection_shares: ProtectionShares within memory_cgroups {
                     /// If they claim more than the group above has, each gets a part of that.
                     Claims = "claims",
                     /// If they claim less, the rest can be shared out, too (`memory_recursiveprot`).
                     Recursive = "recursive",
                 }
-                /// What is scanned of a group that is protected in part (`get_scan_count`).
+                /// How many pages a reclaimer scans of a group that is protected in part (`get_scan_count`).
                 partly_protected: PartlyProtected within memory_cgroups {
                     /// As much as of others.
                     Whole = "whole",
-                    /// The less, the more is protected. That spares something counts for nothing.
+                    /// The fewer, the more of the group is protected. Reclaim that frees nothing does not come back for them.
                     Proportional = "proportional",
-                    /// The same; and if nothing can be reclaimed, what `memory.low` spared in this way is scanned in another round.
+                    /// The same; and a reclaimer that frees nothing scans in another round what `memory.low` spared in this way.
                     SecondRound = "second-round",
                 }
                 /// Which groups a direct reclaimer goes through (`shrink_node_memcgs`). kswapd goes through all.
@@ -82,7 +82,8 @@ macro_rules! memcg {
                 /// Whether a group for whose sake memory is reclaimed is protected by its own `memory.min` and `memory.low`
                 /// (`mem_cgroup_below_min`, `mem_cgroup_below_low`).
                 target_protection: TargetProtection within memory_cgroups {
-                    /// All of it is not; of a part that it had when reclaim last came by for a group above less is scanned.
+                    /// The group as a whole is not; but a reclaimer scans less of it by the protection that it had when reclaim last came
+                    /// by for a group above.
                     StalePart = "stale-part",
                     /// By what it had of them when reclaim last came by for a group above, or for want of memory.
                     Stale = "stale",

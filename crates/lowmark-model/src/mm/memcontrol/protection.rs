@@ -274,8 +274,8 @@ mod tests {
         }
     }
 
-    /// What makes that less of a group is scanned: nothing up to 5.3; up to 5.8 what the group itself once had even if it is at its
-    /// own limit.
+    /// Up to 5.3 a reclaimer scans as much of a protected group as of others; up to 5.8 it scans less by old protection even of
+    /// the group at whose limit it reclaims.
     #[test]
     fn what_protects_a_part_of_a_group_depends_on_the_kernel() {
         let [a, b] = [1usize, 2].map(MemcgId::from);

@@ -145,7 +145,7 @@ impl Mm {
         self.kernel.mechanisms.reclaim.reclaim_stall == ReclaimStall::Throttle
     }
 
-    /// Whether what a reclaimer found counts for a whole pass over a node, not for a batch.
+    /// Whether reclaimers decide about waits by a whole pass over a node, not by a batch.
     pub(super) fn judges_passes(&self) -> bool {
         self.throttles() || self.kernel.mechanisms.reclaim.batch_stall == BatchStall::Pass
     }

@@ -3,8 +3,7 @@
 use super::*;
 use crate::ids::NodeId;
 use crate::kernel::Kernel;
-use crate::mm::types::DEF_PRIORITY;
-use crate::mm::types::{Gfp, ZoneType};
+use crate::mm::types::{DEF_PRIORITY, Gfp, ZoneType};
 use crate::trace::Trace;
 use crate::world::World;
 use lowmark_record::{Event, Field, Kind};
