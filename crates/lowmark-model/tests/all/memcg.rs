@@ -252,6 +252,31 @@ run = [
     assert!(high.elapsed_ns > free.elapsed_ns);
 }
 
+/// One read(2) of four times `memory.high`: up to 5.17 the task reclaims once, on its way out of the kernel; from 5.18 on again and
+/// again while it reads.
+#[test]
+fn a_task_far_beyond_memory_high_reclaims_at_once_from_5_18_on() {
+    let reclaims = |kernel: &str| {
+        let recording = record(
+            kernel,
+            r#"
+[cgroup.box]
+high = "2M"
+[file.f]
+size = "8M"
+[task.main]
+cgroup = "box"
+run = [{ read = "f", block = "8M" }]
+"#,
+        );
+        recording.counters["cgroup/box/memory.events.high"]
+    };
+    assert_eq!(reclaims("v5.17"), 1);
+    for kernel in ["v5.18", "v6.1"] {
+        assert!(reclaims(kernel) > 5, "{kernel}");
+    }
+}
+
 /// Two groups share what there is when memory itself is short: both are scanned.
 #[test]
 fn when_memory_is_short_all_groups_are_scanned() {
