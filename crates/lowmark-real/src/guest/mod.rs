@@ -244,7 +244,7 @@ fn can(options: &GuestOptions, index: &modules::Index) -> disks::Can {
 fn xfs(image: &KernelImage, index: &modules::Index) -> disks::Xfs {
     if image.has("CONFIG_XFS_FS", modules::XFS, index) == Some(false) {
         return Err(
-            "the kernel has no XFS built in, and no module of it is here; `lowmark kernels fetch` gets Debian's".into(),
+            "the kernel has no XFS built in, and no module of it is here; `lowmark kernels fetch` gets kernels that have one".into(),
         );
     }
     mkfs_xfs().ok_or_else(|| "no mkfs.xfs here; install xfsprogs".into())

@@ -14,9 +14,9 @@ const JSON_VERSION: u32 = 1;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  lowmark kernels fetch 6.1 6.12 6.18\n  lowmark kernels list\n\n\
-    Kernels are Debian's, got with apt-get and unpacked into ${XDG_CACHE_HOME:-~/.cache}/lowmark; nothing \
-    is installed, no root is needed. LOWMARK_DEBIAN_MIRROR names another mirror. Any other image can be \
-    given to --image by its path."
+    Kernels are Debian's, or Ubuntu's where Debian has none of a version, got with apt-get and unpacked into \
+    ${XDG_CACHE_HOME:-~/.cache}/lowmark; nothing is installed, no root is needed. LOWMARK_DEBIAN_MIRROR and \
+    LOWMARK_UBUNTU_MIRROR name other mirrors. Any other image can be given to --image by its path."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -5,12 +5,13 @@
 //! 3. The kernel runs several times in guests, with one seed: its spread is its own. Or what an earlier twin kept
 //!    of that is read again.
 //! 4. The model runs as often, each time on the machine as that run of the kernel reported it: zones, and memory
-//!    in use before the first task, and at another phase of what the kernel does periodically. What a few pages or
-//!    moments more or less make of a workload shows on both sides then.
+//!    in use before the first task, with the settings that it had ([`settings`]), and at another phase of what the kernel
+//!    does periodically. What a few pages or moments more or less make of a workload shows on both sides then.
 //! 5. What is printed is in [`printing`]. Of several workloads, one that fails does not keep the others from running.
 
 mod loads;
 mod printing;
+mod settings;
 
 use crate::cli::{Ask, Backend, Paging, Printing, Running};
 use crate::error;
@@ -21,7 +22,6 @@ use crate::{engine, guests, kernel_runs, outcome};
 use loads::Load;
 use lowmark_real::zoneinfo;
 use lowmark_record::Recording;
-use lowmark_report::identities::lru_gen;
 use lowmark_report::twin::Twin;
 use lowmark_spec::{KernelSpec, Scenario};
 use miette::miette;
@@ -30,8 +30,6 @@ use std::path::PathBuf;
 
 /// Runs of the kernel unless --repeat is given.
 const REPEATS: u64 = 5;
-/// The setting that has pages stand in generations.
-const LRU_GEN: &str = "lru_gen.enabled";
 
 /// Runs a workload on a real kernel and on the model, and says how far they are apart
 #[derive(Debug, clap::Args)]
@@ -265,10 +263,8 @@ fn for_model(run: &Run, kernel: Option<&Recording>) -> Scenario {
 /// The run of the model on the machine that a run of the kernel saw.
 fn model(run: &Run, repeat: u64, kernel: &Recording) -> miette::Result<Run> {
     let mut scenario = for_model(run, Some(kernel));
-    // Whether pages stand in generations is the configuration's where nobody has set it.
-    if let Some(enabled) = lru_gen(kernel) {
-        let setting = scenario.kernel.sysctl.entry(LRU_GEN.into());
-        setting.or_insert_with(|| enabled.to_string());
+    for (name, value) in settings::observed(kernel) {
+        scenario.kernel.sysctl.entry(name).or_insert(value);
     }
     if let Some(system) = kernel.system.as_deref() {
         scenario.machine = zoneinfo::observed(&scenario.machine, system);
