@@ -1,4 +1,4 @@
-//! The changes from the oldest kernel of the model to 4.7, one row each.
+//! The changes from the oldest kernel of the model to 4.7 that have no list of their own, one row each.
 
 use super::change::{Change, v, v2_6};
 use super::mechanisms::*;
@@ -14,15 +14,6 @@ pub(super) const BEFORE_4_8: &[Change] = &[
             m.zones.alloc_wait = AllocWait::MarkedZone;
             m.reclaim.direct_wait = DirectWait::Priority;
             m.reclaim.congested_zone = CongestedZone::Dirty;
-        },
-    },
-    Change {
-        name: "wake-only-asleep",
-        version: v2_6(38),
-        commit: "88f5acf88ae6",
-        summary: "an allocation that finds kswapd awake does not check the watermarks",
-        effect: |m| {
-            m.kswapd.kswapd_wake = KswapdWake::BelowLow;
         },
     },
     Change {
@@ -50,15 +41,6 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         summary: "the lists of dirty inodes have a lock of their own",
         effect: |m| {
             m.writeback.list_lock = ListLock::InodeWbList;
-        },
-    },
-    Change {
-        name: "balance-gap",
-        version: v2_6(39),
-        commit: "8afdcece4911",
-        summary: "kswapd leaves a zone a little above its high watermark, not at eight times of it",
-        effect: |m| {
-            m.kswapd.balance_gap = BalanceGap::LowOrPercent;
         },
     },
     Change {
@@ -233,6 +215,15 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
+        name: "writeout-by-smoothed-limit",
+        version: v(3, 4),
+        commit: "47a133339c33",
+        summary: "reclaimers wait for writes by the smoothed dirty limit, not by what may be dirty at the moment",
+        effect: |m| {
+            m.reclaim.vm_writeout = VmWriteout::Limit;
+        },
+    },
+    Change {
         name: "swappiness-zero",
         version: v(3, 5),
         commit: "fe35004fbf9e",
@@ -257,15 +248,6 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         summary: "the reads of a swap-in window are merged",
         effect: |m| {
             m.swap.swapin_plug = SwapinPlug::On;
-        },
-    },
-    Change {
-        name: "direct-throttle",
-        version: v(3, 6),
-        commit: "5515061d22f0",
-        summary: "direct reclaimers wait for kswapd while less than half of the min watermarks is free",
-        effect: |m| {
-            m.kswapd.direct_throttle = DirectThrottle::KeepsAwake;
         },
     },
     Change {
@@ -298,30 +280,12 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
-        name: "no-wait-in-balance-pgdat",
-        version: v(3, 9),
-        commit: "258401a60c4d",
-        summary: "kswapd no longer waits on congestion",
-        effect: |m| {
-            m.kswapd.kswapd_wait = KswapdWait::None;
-        },
-    },
-    Change {
         name: "managed-pages",
         version: v(3, 9),
         commit: "b40da04946aa",
         summary: "watermarks and reserves count managed pages",
         effect: |m| {
             m.zones.zone_size = ZoneSize::Managed;
-        },
-    },
-    Change {
-        name: "balanced-zones-of-the-request",
-        version: v(3, 9),
-        commit: "4ae0a48b5efc",
-        summary: "kswapd is done when the zones of the request are balanced, each for its own class",
-        effect: |m| {
-            m.kswapd.balanced_zones = BalancedZones::Request;
         },
     },
     Change {
@@ -340,15 +304,6 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         summary: "a pass that has reclaimed enough stops, in proportion",
         effect: |m| {
             m.reclaim.scan_target = ScanTarget::Proportional;
-        },
-    },
-    Change {
-        name: "flatten-kswapd-priority-loop",
-        version: v(3, 11),
-        commit: "b8e83b942a16",
-        summary: "kswapd raises its priority only when it did not scan enough",
-        effect: |m| {
-            m.kswapd.balance_pgdat = BalancePgdat::ScannedTarget;
         },
     },
     Change {
@@ -395,15 +350,6 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         summary: "zones of a node take turns",
         effect: |m| {
             m.zones.fair_zones = FairZones::On;
-        },
-    },
-    Change {
-        name: "numa-reclaim-balance",
-        version: v(3, 12),
-        commit: "892f795df1eb",
-        summary: "kswapd is woken below the high watermark",
-        effect: |m| {
-            m.kswapd.kswapd_wake = KswapdWake::NotBalanced;
         },
     },
     Change {
@@ -489,30 +435,12 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
-        name: "kswapd-sleeps-after-throttled",
-        version: v(3, 19),
-        commit: "9e5e3661727e",
-        summary: "kswapd goes to sleep although reclaimers waited for it, which it wakes",
-        effect: |m| {
-            m.kswapd.direct_throttle = DirectThrottle::On;
-        },
-    },
-    Change {
         name: "odd-divisors",
         version: v(4, 1),
         commit: "464d1387acb9",
         summary: "limits close to each other do not divide by zero (with d5c9fde3dae7, 3.15)",
         effect: |m| {
             m.writeback.position_ratio = PositionRatio::OddDivisors;
-        },
-    },
-    Change {
-        name: "throttle-reclaimable-zones",
-        version: v(4, 2),
-        commit: "f012a84aff9b",
-        summary: "reclaimers do not wait for free pages of zones with nothing to reclaim",
-        effect: |m| {
-            m.kswapd.direct_throttle = DirectThrottle::Reclaimable;
         },
     },
     Change {

@@ -21,6 +21,7 @@ mod error;
 mod free_page_history;
 mod history;
 mod huge_page_history;
+mod kswapd_history;
 mod lru_gen_history;
 mod lumpy_history;
 pub mod mechanisms;

@@ -9,6 +9,7 @@ use super::early_history::BEFORE_4_8;
 use super::free_page_history::FREE_PAGES;
 use super::history::BEFORE_6_6;
 use super::huge_page_history::HUGE_PAGES;
+use super::kswapd_history::KSWAPD;
 use super::lru_gen_history::LRU_GEN;
 use super::lumpy_history::LUMPY;
 use super::mechanisms::*;
@@ -19,9 +20,9 @@ use super::shrinker_history::SHRINKERS;
 use std::sync::OnceLock;
 
 /// Every change between the oldest and the newest kernel of the model, in parts that are sorted by version each.
-const PARTS: [&[Change]; 12] = [
-    BEFORE_4_8, BEFORE_6_6, SINCE_6_6, LUMPY, FREE_PAGES, SHRINKERS, HUGE_PAGES, BLOCKS, READAHEAD,
-    LRU_GEN, BLK_MQ, MEMCG,
+const PARTS: [&[Change]; 13] = [
+    BEFORE_4_8, KSWAPD, BEFORE_6_6, SINCE_6_6, LUMPY, FREE_PAGES, SHRINKERS, HUGE_PAGES, BLOCKS,
+    READAHEAD, LRU_GEN, BLK_MQ, MEMCG,
 ];
 
 const CHANGES: usize = {

@@ -6,6 +6,11 @@ use lowmark_record::{Kind, Outcome, Recording};
 
 /// More private memory than RAM, gone through twice, on a disk that takes 16 MB a second, with little that may be dirty.
 fn swapping(kernel: &str) -> Recording {
+    swapping_with(kernel, 1)
+}
+
+/// The same with so much that may be dirty, percent.
+fn swapping_with(kernel: &str, dirty_ratio: u32) -> Recording {
     let text = format!(
         r#"
 lowmark = 1
@@ -23,7 +28,7 @@ device.sda = {{
 swap = {{ device = "sda", start = "1G", size = "128M" }}
 [kernel]
 use = "{kernel}"
-sysctl = {{ dirty_ratio = 1 }}
+sysctl = {{ dirty_ratio = {dirty_ratio} }}
 [task.main]
 run = [
   {{ map = "m", kind = "anon-private", size = "80M" }},
@@ -49,16 +54,27 @@ fn events(recording: &Recording, kind: Kind) -> usize {
 /// `throttle_vm_writeout` (to 4.8): a reclaimer waits while far more is being written than dirty memory may be.
 #[test]
 fn what_is_being_written_to_swap_holds_reclaimers_up_to_4_8() {
-    let before = swapping("v4.8");
-    let without = swapping("v4.8+no-throttle-of-writeout");
-    let after = swapping("v4.9");
-    assert!(events(&before, Kind::CongestionWait) > 20);
+    let waits = |kernel: &str| events(&swapping(kernel), Kind::CongestionWait);
+    let before = waits("v4.8");
     // What is left are pages that kswapd meets again before they are written.
-    for later in [&without, &after] {
-        let waits = events(later, Kind::CongestionWait);
-        assert!(waits < events(&before, Kind::CongestionWait) / 2, "{waits}");
-        assert!(later.elapsed_ns < before.elapsed_ns);
+    assert!(waits("v4.8+no-throttle-of-writeout") < before / 2);
+    assert!(waits("v4.9") < before / 2);
+}
+
+/// Where memory has no pages of files hardly any may be dirty, and swapping waits all the time. From 3.4 on the smoothed limit counts
+/// where it is higher, and that begins with what may be dirty at boot.
+#[test]
+fn the_limit_of_boot_lets_swap_be_written_from_3_4_on() {
+    let waits = |kernel: &str| events(&swapping_with(kernel, 20), Kind::CongestionWait);
+    for kernel in ["v3.14", "v4.7", "v4.8"] {
+        let by_limit = waits(kernel);
+        let by_threshold = waits(&format!("{kernel}+vm_writeout=threshold"));
+        assert!(
+            3 * by_limit < by_threshold,
+            "{kernel}: {by_limit}, {by_threshold}"
+        );
     }
+    assert_eq!(waits("v3.3"), waits("v3.3+vm_writeout=threshold"));
 }
 
 /// From 4.17 on a direct reclaimer asks for congestion after a pass over the node alone, and only if that was found before.

@@ -164,8 +164,11 @@ macro_rules! reclaim {
                 /// Whether a reclaimer waits after each pass over lists while more pages are being written than dirty pages may be, and a
                 /// tenth (`throttle_vm_writeout`).
                 vm_writeout: VmWriteout {
-                    /// It does.
-                    Throttled = "throttled",
+                    /// It does, by the dirty threshold of the moment, which is next to nothing where memory has no pages of files.
+                    Threshold = "threshold",
+                    /// It does, by the smoothed limit if that is higher, which begins with the threshold at boot from 3.5 on and follows
+                    /// down only while writers are held back.
+                    Limit = "limit",
                     /// It does not.
                     Free = "free",
                 }

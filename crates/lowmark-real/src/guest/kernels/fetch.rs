@@ -74,7 +74,10 @@ fn unpack(archive: &Archive, version: &str, work: &Path) -> Result<PathBuf, Stri
     if unpacked.is_dir() {
         Ok(unpacked)
     } else {
-        Err(format!("apt-get downloaded none of {}", packages.join(", ")))
+        Err(format!(
+            "apt-get downloaded none of {}",
+            packages.join(", ")
+        ))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Settings that the kernel that ran had, and that are not the model's defaults: distributions set some otherwise (Ubuntu's kernels
-//! have `watermark_boost_factor` 0), and a host's administrator may have set any.
+//! Settings that the kernel that ran had, and that are not the model's defaults: distributions set some otherwise (Ubuntu's 5.4
+//! has `watermark_boost_factor` 0), and a host's administrator may have set any.
 
 use lowmark_model::kernel::{SETTINGS, Sysctl};
 use lowmark_record::Recording;

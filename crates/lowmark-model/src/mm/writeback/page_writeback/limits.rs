@@ -5,7 +5,7 @@ use super::proportions::PropDescriptor;
 use super::thresholds::{Memory, domain_dirty_limits, global_dirtyable_memory};
 use crate::ids::{MemcgId, WbId, ZoneId};
 use crate::kernel::{
-    BdiBackground, DirtyLimitStart, DirtyReserve, DirtySpread, IdleDevices, Proportions,
+    BdiBackground, DirtyLimitStart, DirtyReserve, DirtySpread, IdleDevices, Proportions, VmWriteout,
 };
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::{Lruvec, Zone};
@@ -334,14 +334,17 @@ fn kept_back(zone: &Zone) -> u64 {
     (reserve + zone.unboosted(Mark::High)).min(zone.size())
 }
 
-/// `throttle_vm_writeout`: a reclaimer pauses while more is being written than a tenth above the dirty
-/// limit.
-pub(crate) async fn throttle_vm_writeout(sys: &Sys) {
+/// `throttle_vm_writeout`: a reclaimer pauses while more is being written than a tenth above what may be dirty.
+pub(crate) async fn throttle_vm_writeout(sys: &Sys, rule: VmWriteout) {
     loop {
         let too_much = {
             let world = sys.world();
             let (_, threshold) = world.mm.dirty_thresholds();
-            world.mm.nr_writeback > threshold + threshold / 10
+            let allowed = match rule {
+                VmWriteout::Limit => threshold.max(world.mm.limits[MemcgId::ROOT].hard_limit()),
+                VmWriteout::Threshold | VmWriteout::Free => threshold,
+            };
+            world.mm.nr_writeback > allowed + allowed / 10
         };
         if !too_much {
             return;

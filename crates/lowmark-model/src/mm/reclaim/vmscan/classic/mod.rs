@@ -78,9 +78,9 @@ pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
     if low {
         shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
     }
-    let pauses = sys.world().mm.kernel.mechanisms.reclaim.vm_writeout == VmWriteout::Throttled;
-    if pauses {
-        throttle_vm_writeout(sys).await;
+    let rule = sys.world().mm.kernel.mechanisms.reclaim.vm_writeout;
+    if rule != VmWriteout::Free {
+        throttle_vm_writeout(sys, rule).await;
     }
 }
 
