@@ -193,6 +193,13 @@ impl<'a> Apt<'a> {
         let naming = self.archive.naming;
         naming.choose(&names, version).ok_or_else(|| {
             let versions = naming.versions(&names);
+            if versions.is_empty() {
+                // apt-get takes lists that it cannot get for a warning.
+                let (mirror, variable) = (self.archive.mirror(), self.archive.variable);
+                return format!(
+                    "{mirror} gave no list of kernels; {variable} names another mirror"
+                );
+            }
             format!("no such kernel, only {}", versions.join(", "))
         })
     }
