@@ -39,10 +39,10 @@ fn rows_variants_and_settings_differ() {
             "only-evict-file-when-plenty",
             "fewer-isolated-pages",
             "huge-zero-page",
-            "no-wait-in-balance-pgdat",
             "managed-pages",
-            "balanced-zones-of-the-request",
             "stable-pages-on-demand",
+            "no-wait-in-balance-pgdat",
+            "balanced-zones-of-the-request",
             "willneed-reads-swap",
             "page_cluster=2",
         ]
