@@ -164,12 +164,12 @@ macro_rules! reclaim {
                 /// Whether a reclaimer waits after each pass over lists while more pages are being written than dirty pages may be, and a
                 /// tenth (`throttle_vm_writeout`).
                 vm_writeout: VmWriteout {
-                    /// It does, by the dirty threshold of the moment, which is next to nothing where memory has no pages of files.
+                    /// A reclaimer waits by the dirty threshold of the moment, which is next to nothing where memory has no pages of files.
                     Threshold = "threshold",
-                    /// It does, by the smoothed limit if that is higher, which begins with the threshold at boot from 3.5 on and follows
-                    /// down only while writers are held back.
+                    /// A reclaimer waits by the smoothed dirty limit where that is higher than the threshold. The limit begins with the
+                    /// threshold at boot from 3.5 on, and follows it down only while writers are held back.
                     Limit = "limit",
-                    /// It does not.
+                    /// No reclaimer waits for that.
                     Free = "free",
                 }
                 /// How many pages others may have isolated before a direct reclaimer waits (`too_many_isolated`).

@@ -127,9 +127,11 @@ impl<'a> Apt<'a> {
             return Ok(of_system);
         }
         let Some(pinned) = &self.archive.keyring_package else {
+            let package = of_system.file_stem().unwrap_or_default();
             return Err(format!(
-                "no {}; install the package of its name",
-                self.archive.keyring
+                "no {}; install {}",
+                of_system.display(),
+                package.to_string_lossy()
             ));
         };
         let unpacked = self.root.join("keyring");
@@ -158,7 +160,7 @@ impl<'a> Apt<'a> {
         Ok(())
     }
 
-    /// Runs apt-get, apt-cache, apt-helper or dpkg; what it printed, or what went wrong.
+    /// Runs apt-get, apt-cache, apt-helper or dpkg: what the program printed, or why it failed.
     pub(super) fn run(
         &self,
         program: &str,

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 ///
-/// [`GuestError::Fetch`] says which step failed and what the program said; where no distribution has the version, which ones they have.
+/// [`GuestError::Fetch`] says which step failed and what the program said; where no distribution has the version, it lists the versions
+/// that each distribution has.
 pub fn fetch(version: &str) -> Result<KernelImage, GuestError> {
     let version = version.strip_prefix('v').unwrap_or(version);
     let cached = directory().join(version).join("vmlinuz");
@@ -49,10 +50,15 @@ fn download(version: &str) -> Result<KernelImage, GuestError> {
         .map_err(io_failed)?;
     let mut problems = Vec::new();
     for archive in &ARCHIVES {
-        match unpack(archive, version, work.path()) {
+        // What one archive left of a fetch that failed is none of the next one's.
+        let work = work.path().join(archive.name);
+        let unpacked = fs::create_dir(&work)
+            .map_err(|error| error.to_string())
+            .and_then(|()| unpack(archive, version, &work));
+        match unpacked {
             Ok(unpacked) => {
                 let target = directory().join(version);
-                keep(&unpacked, version, &target, work.path()).map_err(io_failed)?;
+                keep(&unpacked, version, &target, &work).map_err(io_failed)?;
                 return KernelImage::open(&target.join("vmlinuz"));
             }
             Err(problem) => problems.push(format!("{}: {problem}", archive.name)),

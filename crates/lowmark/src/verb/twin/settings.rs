@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// The setting that has pages stand in generations.
 const LRU_GEN: &str = "lru_gen.enabled";
-/// What the machine says as the kernel reported it: the watermarks themselves.
+/// The setting that is left out: the machine of the model has the watermarks themselves, as the kernel reported them.
 const OF_MACHINE: &str = "min_free_kbytes";
 
 /// Such settings before the load began, by the model's names for them.
@@ -32,6 +32,12 @@ fn of_vm(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
             continue;
         };
         let value = text.trim();
+        // A ratio reads 0 while bytes count in its place; writing it would undo them.
+        let bytes = setting.name.replace("_ratio", "_bytes");
+        let bytes = files.get(&format!("proc/sys/vm/{bytes}"));
+        if setting.name.ends_with("_ratio") && bytes.is_some_and(|bytes| bytes.trim() != "0") {
+            continue;
+        }
         let differs = value.parse().ok() != setting.default();
         if differs && Sysctl::default().set(setting.name, value).is_ok() {
             observed.insert(setting.name.to_owned(), value.to_owned());
@@ -59,9 +65,16 @@ mod tests {
             ("proc/sys/vm/swappiness", "60\n"),
             ("proc/sys/vm/min_free_kbytes", "67584\n"),
             ("proc/sys/vm/dirty_ratio", "many\n"),
+            ("proc/sys/vm/dirty_bytes", "0\n"),
+            ("proc/sys/vm/dirty_background_ratio", "0\n"),
+            ("proc/sys/vm/dirty_background_bytes", "65536\n"),
             ("proc/sys/vm/max_map_count", "65530\n"),
         ]);
-        let expected = texts([("page_cluster", "0"), ("watermark_boost_factor", "0")]);
+        let expected = texts([
+            ("dirty_background_bytes", "65536"),
+            ("page_cluster", "0"),
+            ("watermark_boost_factor", "0"),
+        ]);
         assert_eq!(of_vm(&files), expected);
     }
 }

@@ -334,16 +334,18 @@ fn kept_back(zone: &Zone) -> u64 {
     (reserve + zone.unboosted(Mark::High)).min(zone.size())
 }
 
-/// `throttle_vm_writeout`: a reclaimer pauses while more is being written than a tenth above what may be dirty.
-pub(crate) async fn throttle_vm_writeout(sys: &Sys, rule: VmWriteout) {
+/// `throttle_vm_writeout`: a reclaimer waits while more pages are being written than pages may be dirty, and a tenth.
+pub(crate) async fn throttle_vm_writeout(sys: &Sys) {
     loop {
         let too_much = {
             let world = sys.world();
-            let (_, threshold) = world.mm.dirty_thresholds();
-            let allowed = match rule {
-                VmWriteout::Limit => threshold.max(world.mm.limits[MemcgId::ROOT].hard_limit()),
-                VmWriteout::Threshold | VmWriteout::Free => threshold,
+            let limit = match world.mm.kernel.mechanisms.reclaim.vm_writeout {
+                VmWriteout::Free => return,
+                VmWriteout::Threshold => 0,
+                VmWriteout::Limit => world.mm.limits[MemcgId::ROOT].hard_limit(),
             };
+            let (_, threshold) = world.mm.dirty_thresholds();
+            let allowed = threshold.max(limit);
             world.mm.nr_writeback > allowed + allowed / 10
         };
         if !too_much {

@@ -8,7 +8,7 @@ mod scan_count;
 use super::account::{reclaim_flags, trace_shrink_inactive};
 use super::{Batch, ScanControl, Target, lumpy, page_list, throttle};
 use crate::kernel::{
-    BatchStall, IsolatedWait, ReclaimPlug, ScanBalance, ScanControlTime, ScanTarget, VmWriteout,
+    BatchStall, IsolatedWait, ReclaimPlug, ScanBalance, ScanControlTime, ScanTarget,
 };
 use crate::mm::Mm;
 use crate::mm::fault::rmap::References;
@@ -78,10 +78,7 @@ pub(super) async fn shrink_lruvec(sys: &Sys, target: Target, sc: &mut ScanContro
     if low {
         shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
     }
-    let rule = sys.world().mm.kernel.mechanisms.reclaim.vm_writeout;
-    if rule != VmWriteout::Free {
-        throttle_vm_writeout(sys, rule).await;
-    }
+    throttle_vm_writeout(sys).await;
 }
 
 /// The target is reached: the type with less left stops, the other goes on to the same percentage of
