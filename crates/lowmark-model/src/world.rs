@@ -406,6 +406,14 @@ impl Sys {
         self.charge(Mode::System, ns).await;
     }
 
+    /// Spends CPU time in the kernel, as [`Sys::charge_kernel`] does, for work that may cost nothing on a machine: then nothing
+    /// happens, and nobody else gets the CPU.
+    pub(crate) async fn charge_work(&self, ns: Nanos) {
+        if ns > 0 {
+            self.charge_kernel(ns).await;
+        }
+    }
+
     /// Spends CPU time in the kernel with interrupts off: nobody else gets the CPU before it is over.
     pub(crate) async fn charge_locked(&self, ns: Nanos) {
         let passed = self.world().sched.spend(Mode::System, ns);

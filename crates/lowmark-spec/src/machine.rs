@@ -387,8 +387,16 @@ pub struct Costs {
     pub list_lock_ns: u64,
     /// Under that lock, one inode moved to those that are written next.
     pub move_inode_ns: u64,
+    /// A path walked whose names are in memory, by any statement on a file of a set: a fixed number of components.
+    pub lookup_ns: u64,
+    /// What a path takes longer whose last name and inode are not in memory, beside the reads of their blocks.
+    pub read_inode_ns: u64,
+    /// A file opened and closed again, beside the walk of its path.
+    pub open_ns: u64,
     /// A file made: inode, directory, log.
     pub create_ns: u64,
+    /// A file's name removed, and the file with it: inode, directory, log.
+    pub unlink_ns: u64,
     /// The turn of an inode that is written, beside its pages and lists: allocation, inode, log.
     pub write_inode_ns: u64,
     /// One page scanned on an LRU list: isolation, its references, its way back to a list.
@@ -400,6 +408,12 @@ pub struct Costs {
     /// Asking all shrinkers of a node how much they have, at the end of a pass, for each memory cgroup of the system in turn
     /// (`shrink_slab`); what they then scan comes on top.
     pub shrink_slab_ns: u64,
+    /// One object of a slab that a shrinker looks at: a dentry, an inode, an extent.
+    pub scan_object_ns: u64,
+    /// What a dentry or an inode takes longer that the shrinker frees.
+    pub free_object_ns: u64,
+    /// The same of an extent of a file or a node of shadows.
+    pub free_extent_ns: u64,
     /// Switch from one task to another on a CPU.
     pub context_switch_ns: u64,
     /// What it takes longer if that is one of another process: its page tables, and what the TLB has lost.
@@ -414,7 +428,7 @@ pub struct Costs {
 
 impl Default for Costs {
     /// A 3 GHz x86-64 of the early 2010s, on which requests, asking shrinkers, what a file system does for a page that is
-    /// written, and making and writing inodes, cost nothing.
+    /// written, walking paths, opening files, and reading, making, writing and removing inodes, cost nothing.
     ///
     /// `list_lock` and `move_inode` are what `/proc/lock_stat` said of 2.6.39-rc3 with 8 CPUs, its own overhead
     /// included: 0.49 to 0.53 us a hold in three runs of dd and tar, and 2.70 ms for the longest, in which 18,938
@@ -439,12 +453,19 @@ impl Default for Costs {
             balance_dirty_ns: 1_000,
             list_lock_ns: 500,
             move_inode_ns: 140,
+            lookup_ns: 0,
+            read_inode_ns: 0,
+            open_ns: 0,
             create_ns: 0,
+            unlink_ns: 0,
             write_inode_ns: 0,
             scan_page_ns: 200,
             unmap_page_ns: 0,
             free_page_ns: 0,
             shrink_slab_ns: 0,
+            scan_object_ns: 50,
+            free_object_ns: 150,
+            free_extent_ns: 150,
             context_switch_ns: 2_000,
             switch_mm_ns: 0,
             copy_page_ns: 500,

@@ -62,6 +62,7 @@ pub(super) async fn run(context: &mut Context, stmt: &Stmt) -> Result<(), Stop> 
             let file = pick(context, stmt, *target);
             forget(context, file).await;
             if existing(context, file, *target).await?.is_some() {
+                sys.charge_work(sys.costs.unlink_ns).await;
                 let named = sys.world().workload.files.unname(file);
                 if let Some(inode) = named {
                     truncate::unlink(&sys, inode).await;
@@ -151,11 +152,12 @@ async fn existing(
 async fn look_up(context: &Context, file: usize, create: bool) -> Result<Option<InodeId>, Stop> {
     let sys = &context.sys;
     loop {
-        if create {
-            open_or_create(sys, file).await;
-        }
+        let made = create && open_or_create(sys, file).await;
+        sys.charge_work(sys.costs.lookup_ns).await;
         let name = sys.world().workload.files.name(file);
-        d_lookup(sys, name).await?;
+        if d_lookup(sys, name).await? && !made {
+            sys.charge_work(sys.costs.read_inode_ns).await;
+        }
         // Whoever waited for memory may find that the file is gone.
         let inode = sys.world().workload.files.inode(file);
         if inode.is_some() || !create {
@@ -201,18 +203,20 @@ fn pick(context: &mut Context, stmt: &Stmt, file: FileRef) -> usize {
     world.workload.files.of_set(set, at)
 }
 
-/// O_CREAT: the file of this number, made if there is none.
-async fn open_or_create(sys: &Sys, file: usize) {
+/// O_CREAT: the file of this number, made if there is none; whether it was made.
+async fn open_or_create(sys: &Sys, file: usize) -> bool {
     let exists = |sys: &Sys| sys.world().workload.files.inode(file).is_some();
     if exists(sys) {
-        return;
+        return false;
     }
     // It is there when it has been paid for, or before if somebody else was faster.
     sys.charge_kernel(sys.costs.create_ns).await;
-    if !exists(sys) {
-        let fs = sys.world().create(file);
-        pay(sys, fs).await;
+    if exists(sys) {
+        return false;
     }
+    let fs = sys.world().create(file);
+    pay(sys, fs).await;
+    true
 }
 
 /// Opens the file of the workload that `target` came to; one of its own stays open in the instance. None: it is
@@ -231,11 +235,16 @@ async fn open(
     } else {
         existing(context, file, target).await?
     };
-    let world = &mut *context.sys.world();
-    Ok(inode.map(|inode| {
+    let Some(inode) = inode else {
+        return Ok(None);
+    };
+    let opened = {
+        let world = &mut *context.sys.world();
         world.mm.inodes[inode].users += 1;
         OpenFile::new(world, inode)
-    }))
+    };
+    context.sys.charge_work(context.sys.costs.open_ns).await;
+    Ok(Some(opened))
 }
 
 /// Keeps a file open, or closes one of a set.

@@ -18,8 +18,13 @@
 //! 8. A memory cgroup that is asked for a page scans all of its pages before one is free: they are of a mapped file and have
 //!    been used. Asked for pages that were paged out, it frees what nothing maps.
 //!
+//! 9. A walk over names tells what a path takes that is in memory, and once more after `drop_caches` what it takes where only
+//!    the blocks of inodes are. A file is read for what opening takes; files are made, and are removed before they are written.
+//! 10. `drop_caches` takes longer where there are dentries and inodes to free, and again where these have extents.
+//!
 //! Stand-ins: a page of private memory that a scan keeps costs what one of a file costs; and a page of a hole takes as long
-//! to zero as to copy. (What a fault takes longer for a page of its own than for the page of zeroes, `zero_page`, holds the
+//! to zero as to copy. An object of a slab that a shrinker keeps costs a thirtieth of one
+//! that it frees, as in the events of guests of 6.1. (What a fault takes longer for a page of its own than for the page of zeroes, `zero_page`, holds the
 //! page's allocation, too.)
 
 use crate::zoneinfo;
@@ -54,6 +59,12 @@ const FOLIOS: u64 = 128 + 64 + 32 + 16 + 1;
 /// Blocks of 1 MiB of the file on the disk, and their pages.
 const BLOCKS: u64 = 32;
 const BLOCK: u64 = (1 << 20) / PAGE_SIZE;
+
+/// Files whose names are walked, that are read, made and removed; each has one page.
+const NAMES: u64 = 4 * 64;
+
+/// How many objects a shrinker looks at and keeps in the time in which it frees one.
+const KEPT_FOR_ONE_FREED: u64 = 30;
 
 /// Why a recording of the probes says nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -131,6 +142,10 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         folio_page_ns,
         dirty_page_ns,
     } = files(&times, read_block, copy_page_ns, syscall_ns)?;
+    let names = names(&times, read_page)?;
+    let freed_ns = times
+        .each("drop-names", 2 * NAMES)?
+        .saturating_sub(times.each("drop-none", 2 * NAMES)?);
     // A process that comes back reads a page, which it finds in no TLB; a thread does the same.
     let switch_mm_ns = times
         .each("turns-processes", COMMANDS)?
@@ -159,6 +174,16 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         copy_page_ns,
         migrate_page_ns: times.each("compact", moved(recording)?)?,
         syscall_ns,
+        scan_object_ns: freed_ns / KEPT_FOR_ONE_FREED,
+        free_object_ns: freed_ns - freed_ns / KEPT_FOR_ONE_FREED,
+        free_extent_ns: times
+            .each("drop-extents", NAMES)?
+            .saturating_sub(times.each("drop-names", NAMES)?),
+        lookup_ns: names.walk_ns.saturating_sub(syscall_ns),
+        read_inode_ns: names.read_inode_ns,
+        open_ns: names.open_ns,
+        create_ns: names.create_ns,
+        unlink_ns: names.unlink_ns,
         // The probes do not tell the driver's part of a request.
         request_ns: request_ns.saturating_sub(base.costs.dispatch_ns),
         ..base.costs.clone()
@@ -260,6 +285,29 @@ fn files(
         file_page_ns,
         folio_page_ns: in_order.saturating_sub(FOLIOS * file_page_ns) / (CACHED - FOLIOS),
         dirty_page_ns: times.each("write-new", WRITTEN)?.saturating_sub(beside),
+    })
+}
+
+/// Costs of names of files; `walk_ns` with the system call.
+struct Names {
+    walk_ns: u64,
+    read_inode_ns: u64,
+    open_ns: u64,
+    create_ns: u64,
+    unlink_ns: u64,
+}
+
+/// What walks over names say, and files that are read, made and removed, where a page that is in memory takes `read_page` to
+/// read.
+fn names(times: &Times, read_page: u64) -> Result<Names, MissingProbe> {
+    let walk_ns = times.each("stat", NAMES)?;
+    let beside = |probe, other| Ok(times.each(probe, NAMES)?.saturating_sub(other));
+    Ok(Names {
+        walk_ns,
+        read_inode_ns: beside("stat-missing", walk_ns)?,
+        open_ns: beside("read-file", walk_ns + read_page)?,
+        create_ns: beside("create", walk_ns)?,
+        unlink_ns: beside("delete", walk_ns)?,
     })
 }
 

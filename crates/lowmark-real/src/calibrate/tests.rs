@@ -69,6 +69,16 @@ fn probes() -> Vec<(&'static str, u64)> {
         ),
         // A new page of a file takes 2300 beside its place in the page cache and its copy.
         ("write-new", (300 / 32 + 400 + 900 + 2_300) * WRITTEN),
+        // A path takes 2000 beside its call, 9000 more without inodes; a file 5000 to open, 40000 to make, 30000 to remove.
+        ("stat", 2_300 * NAMES),
+        ("stat-missing", (2_300 + 9_000) * NAMES),
+        ("read-file", (2_300 + 700 + 5_000) * NAMES),
+        ("create", (2_300 + 40_000) * NAMES),
+        ("delete", (2_300 + 30_000) * NAMES),
+        // A dentry and an inode take 1200 each to free, an extent 250.
+        ("drop-none", 4_000_000),
+        ("drop-names", 4_000_000 + 2 * 1_200 * NAMES),
+        ("drop-extents", 4_000_000 + (2 * 1_200 + 250) * NAMES),
         // A command costs 60 us and 5 of the CPU, a page of it 8 us; writing 30 and 6.
         ("disk-read-page", 73_000 * COMMANDS),
         ("disk-read-many", (65_000 + 256 * 8_000) * BLOCKS),
@@ -113,6 +123,14 @@ fn costs_are_differences_of_medians() {
         copy_page_ns: 400,
         migrate_page_ns: 25_000,
         syscall_ns: 300,
+        scan_object_ns: 40,
+        free_object_ns: 1_160,
+        free_extent_ns: 250,
+        lookup_ns: 2_000,
+        read_inode_ns: 9_000,
+        open_ns: 5_000,
+        create_ns: 40_000,
+        unlink_ns: 30_000,
         switch_mm_ns: 45_000,
         ..base().costs
     };

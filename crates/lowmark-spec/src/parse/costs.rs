@@ -14,7 +14,7 @@ use super::write::{Writer, header};
 const KERNEL_COSTS: &str = "kernel_costs";
 
 /// The costs.
-static FIELDS: [Field<Costs>; 29] = [
+static FIELDS: [Field<Costs>; 36] = [
     field!("touch", touch_ns, WORK),
     field!("memset_page", memset_page_ns, WORK),
     field!("minor_fault", minor_fault_ns, WORK),
@@ -27,6 +27,9 @@ static FIELDS: [Field<Costs>; 29] = [
     field!("migrate_page", migrate_page_ns, WORK),
     field!("scan_page", scan_page_ns, WORK),
     field!("shrink_slab", shrink_slab_ns, WORK),
+    field!("scan_object", scan_object_ns, WORK),
+    field!("free_object", free_object_ns, WORK),
+    field!("free_extent", free_extent_ns, WORK),
     field!("unmap_page", unmap_page_ns, WORK),
     field!("free_page", free_page_ns, WORK),
     field!("context_switch", context_switch_ns, WORK),
@@ -41,7 +44,11 @@ static FIELDS: [Field<Costs>; 29] = [
     field!("balance_dirty", balance_dirty_ns, WORK),
     field!("list_lock", list_lock_ns, WORK),
     field!("move_inode", move_inode_ns, WORK),
+    field!("lookup", lookup_ns, WORK),
+    field!("read_inode", read_inode_ns, WORK),
+    field!("open", open_ns, WORK),
     field!("create", create_ns, WORK),
+    field!("unlink", unlink_ns, WORK),
     field!("write_inode", write_inode_ns, WORK),
     field!("syscall", syscall_ns, WORK),
 ];

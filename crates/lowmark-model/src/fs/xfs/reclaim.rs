@@ -173,8 +173,8 @@ async fn walk_group(
             return 0;
         };
         at = last + 1;
-        sys.charge_kernel(batch.len() as u64 * sys.costs.reclaim_clean_ns())
-            .await;
+        let each = sys.costs.scan_object_ns + sys.costs.free_object_ns;
+        sys.charge_kernel(batch.len() as u64 * each).await;
         for ino in batch {
             reclaim_inode(sys, fs, ino, waits).await;
         }

@@ -195,22 +195,24 @@ impl Mm {
 }
 
 /// `d_lookup`, `d_alloc`, `iget`: a name is looked up. From then on its dentry and its file's inode
-/// are in memory, and off all lists or held, until the name is put ([`Mm::dput`]). Nothing without a name.
+/// are in memory, and off all lists or held, until the name is put ([`Mm::dput`]). Nothing without a name. Whether the inode
+/// had not been in memory.
 ///
 /// # Errors
 ///
 /// When there is no memory for them, and nothing left to reclaim.
-pub(crate) async fn d_lookup(sys: &Sys, name: Option<NameId>) -> Result<(), OutOfMemory> {
+pub(crate) async fn d_lookup(sys: &Sys, name: Option<NameId>) -> Result<bool, OutOfMemory> {
     let Some(name) = name else {
-        return Ok(());
+        return Ok(false);
     };
+    let mut missed = false;
     loop {
         let (missing, inode) = {
             let mm = &sys.world().mm;
             (mm.missing_object(name), mm.shrinkers.dentries[name].inode)
         };
         let Some(cache) = missing else {
-            return Ok(());
+            return Ok(missed);
         };
         // The kernel has the object first, and reads then.
         match (cache, inode) {
@@ -230,5 +232,6 @@ pub(crate) async fn d_lookup(sys: &Sys, name: Option<NameId>) -> Result<(), OutO
             }
         };
         sys.world().mm.add_object(name, cache, object);
+        missed |= cache != Cache::Dentry;
     }
 }

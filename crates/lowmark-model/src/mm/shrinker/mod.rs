@@ -150,8 +150,8 @@ pub(crate) struct Freed {
     pub(crate) pages: u64,
 }
 
-/// A page of an inode that has to stay, dirty or being written, is looked up, locked and let go, and a marked object moves from one
-/// end of its list to the other: an estimate of what part that is of the time for a page that reclaim scans and frees.
+/// A page of an inode that has to stay, dirty or being written, is looked up, locked and let go: an estimate of what part that is
+/// of the time for a page that reclaim scans and frees.
 const KEPT_FOR_ONE_SCANNED: u64 = 4;
 
 /// Who calls the shrinkers, and what for.
@@ -372,9 +372,14 @@ impl World {
         };
         self.mm.shrinkers.stat.slabs_scanned += nr;
         let costs = &self.costs;
-        let kept = (scanned.kept + scanned.rotated) / KEPT_FOR_ONE_SCANNED;
-        let looked = scanned.looked - scanned.rotated + kept;
-        let cost = looked * costs.reclaim_clean_ns() + scanned.dropped * costs.drop_page_ns();
+        let free_ns = match shrinker {
+            Shrinker::Shadows | Shrinker::Extents(_) => costs.free_extent_ns,
+            _ => costs.free_object_ns,
+        };
+        let cost = scanned.looked * costs.scan_object_ns
+            + scanned.freed * free_ns
+            + scanned.kept * costs.reclaim_clean_ns() / KEPT_FOR_ONE_SCANNED
+            + scanned.dropped * costs.drop_page_ns();
         let credit = match self.mm.kernel.mechanisms.shrinker.inode_credit {
             InodeCredit::None => 0,
             InodeCredit::Counted => scanned.stolen,

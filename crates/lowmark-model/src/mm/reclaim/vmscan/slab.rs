@@ -52,9 +52,7 @@ async fn call(
         gfp: sc.gfp,
         kswapd: sc.kswapd,
     };
-    if sys.costs.shrink_slab_ns > 0 {
-        sys.charge_kernel(sys.costs.shrink_slab_ns).await;
-    }
+    sys.charge_work(sys.costs.shrink_slab_ns).await;
     Box::pin(shrink_slab(sys, nodes, memcg, &caller)).await
 }
 
