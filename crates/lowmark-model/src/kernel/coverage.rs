@@ -87,7 +87,7 @@ const OLDEST: Version = v2_6(36);
 switched! {
     /// A region has a page of page tables, which cannot be moved, for each 2 MiB in use (`pte_alloc`). Without it they
     /// are a part of what the machine file calls `occupied`.
-    page_tables: OLDEST, Some(v(5, 0)), Some(OLDEST);
+    page_tables: OLDEST, Some(v(4, 4)), Some(OLDEST);
     /// Nodes of the trees in which files, shared memory and swap find their pages take memory (`mm/slub.c`). Without it
     /// they are a part of `occupied`. Slabs are those of SLUB, and swap has its trees as from 4.11 on.
     slab_pages: OLDEST, None, Some(OLDEST);
@@ -101,10 +101,10 @@ switched! {
     /// ext3 and ext4 have their metadata in the page cache of the block device, read it from there, and hold on to what a
     /// transaction has changed until their journal has it (`fs/ext4`, `fs/jbd2`). XFS has its in buffers of its own, and its log,
     /// and keeps inodes that the kernel's cache has let go (`fs/xfs`). Without it metadata takes no memory and costs no I/O.
-    metadata: OLDEST, Some(v(5, 0)), Some(OLDEST);
+    metadata: OLDEST, Some(v(4, 4)), Some(OLDEST);
     /// ext4 remembers where extents of files lie, in slabs, and a shrinker forgets them (74cd15cd0270). The model has the rules
     /// of 3.19, where the shrinker takes files in turn and spares extents that were used since (2be12de98a1c).
-    extent_status: v(3, 9), Some(v(5, 0)), Some(v(3, 19));
+    extent_status: v(3, 9), Some(v(4, 4)), Some(v(3, 19));
     /// Each page that swap writes or reads needs a bio from a slab, and a task that finds none waits for I/O to end
     /// (`bio_alloc`).
     swap_bios: OLDEST, Some(v(5, 0)), Some(v(5, 0));

@@ -30,6 +30,7 @@ pub(super) const HUGE_PAGES: &[Change] = &[
         summary: "a huge page of which a part is unmapped is split when memory is short, not at once",
         effect: |m| {
             m.huge.thp_split = ThpSplit::Deferred;
+            m.huge.thp_zap = ThpZap::Queued;
         },
     },
     Change {
@@ -93,6 +94,15 @@ pub(super) const HUGE_PAGES: &[Change] = &[
         summary: "a huge page in the swap cache does not count as partly mapped while it is split",
         effect: |m| {
             m.huge.thp_unmap = ThpUnmap::SwapCacheSpared;
+        },
+    },
+    Change {
+        name: "thp-unmapped-not-queued",
+        version: v(5, 5),
+        commit: "f1fe80d4ae33",
+        summary: "a huge page that is unmapped as a whole does not go on the list of those that wait to be split",
+        effect: |m| {
+            m.huge.thp_zap = ThpZap::Freed;
         },
     },
     Change {

@@ -160,6 +160,28 @@ fn what_is_unmapped_is_free_at_once_or_when_memory_is_short() {
     }
 }
 
+/// To 5.4 a huge page that is unmapped as a whole counts as one that waits to be split, as in guests of 4.15 and 5.4.
+#[test]
+fn what_is_unmapped_as_a_whole_waits_to_be_split_to_5_4() {
+    let body = r#"
+[task.main]
+run = [
+  { map = "m", kind = "anon-private", size = "64M" },
+  { touch = "m", access = "write" },
+  { unmap = "m" },
+]
+"#;
+    for (kernel, waiting) in [("v4.5", 32), ("v5.4", 32), ("v5.5", 0), ("v6.18", 0)] {
+        let recording = record(kernel, "512M", 1, body);
+        let names = [
+            "thp_fault_alloc",
+            "thp_deferred_split_page",
+            "thp_split_page",
+        ];
+        assert_eq!(counters(&recording, names), [32, waiting, 0], "{kernel}");
+    }
+}
+
 #[test]
 fn a_shrinker_splits_what_is_partly_mapped() {
     let body = r#"

@@ -47,6 +47,13 @@ macro_rules! huge {
                     /// As a whole.
                     Whole = "whole",
                 }
+                /// What becomes of a huge page that is unmapped as a whole (`page_remove_anon_compound_rmap`).
+                thp_zap: ThpZap within huge_pages {
+                    /// It is freed.
+                    Freed = "freed",
+                    /// It goes on the list of those that wait to be split, counts as one of them, and is freed.
+                    Queued = "queued",
+                }
                 /// In which order the pages of one that is split come to the LRU lists or to the reclaimer
                 /// (`__split_huge_page`, `__split_unmapped_folio`).
                 thp_tails: ThpTails within huge_pages {

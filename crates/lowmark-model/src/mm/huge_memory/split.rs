@@ -2,7 +2,7 @@
 //! (`split_huge_page_to_list`); unmapping a part of one.
 
 use super::fault::first_of_extent;
-use crate::kernel::{ThpSplit, ThpTails, ThpUnmap};
+use crate::kernel::{ThpSplit, ThpTails, ThpUnmap, ThpZap};
 use crate::mm::Mm;
 use crate::mm::frames::pte::Pte;
 use crate::mm::types::{HPAGE_PMD_NR, HPAGE_PMD_ORDER, Pfn, UNMAPPED, flag};
@@ -104,7 +104,18 @@ impl Mm {
         for pfn in self.pages.folio(head) {
             self.pages[pfn].mapcount -= 1;
         }
-        self.huge.of_mut(head).mapped = 0;
+        let spared = match self.kernel.mechanisms.huge.thp_unmap {
+            ThpUnmap::Pages => false,
+            ThpUnmap::SwapCacheSpared | ThpUnmap::Whole => self.pages[head].has(flag::SWAPCACHE),
+        };
+        let page = self.huge.of_mut(head);
+        page.mapped = 0;
+        // It is off the list again before anybody else sees it there.
+        let queued = match self.kernel.mechanisms.huge.thp_zap {
+            ThpZap::Freed => false,
+            ThpZap::Queued => !page.queued && !spared,
+        };
+        self.stat.thp_deferred_split_page += u64::from(queued);
         self.forget_page(head);
     }
 
