@@ -142,10 +142,6 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         folio_page_ns,
         dirty_page_ns,
     } = files(&times, read_block, copy_page_ns, syscall_ns)?;
-    let names = names(&times, read_page)?;
-    let freed_ns = times
-        .each("drop-names", 2 * NAMES)?
-        .saturating_sub(times.each("drop-none", 2 * NAMES)?);
     // A process that comes back reads a page, which it finds in no TLB; a thread does the same.
     let switch_mm_ns = times
         .each("turns-processes", COMMANDS)?
@@ -174,20 +170,11 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         copy_page_ns,
         migrate_page_ns: times.each("compact", moved(recording)?)?,
         syscall_ns,
-        scan_object_ns: freed_ns / KEPT_FOR_ONE_FREED,
-        free_object_ns: freed_ns - freed_ns / KEPT_FOR_ONE_FREED,
-        free_extent_ns: times
-            .each("drop-extents", NAMES)?
-            .saturating_sub(times.each("drop-names", NAMES)?),
-        lookup_ns: names.walk_ns.saturating_sub(syscall_ns),
-        read_inode_ns: names.read_inode_ns,
-        open_ns: names.open_ns,
-        create_ns: names.create_ns,
-        unlink_ns: names.unlink_ns,
         // The probes do not tell the driver's part of a request.
         request_ns: request_ns.saturating_sub(base.costs.dispatch_ns),
         ..base.costs.clone()
     };
+    names(&times, read_page, &mut machine.costs)?;
     let system = recording.system.as_deref();
     let rotational = system.and_then(zoneinfo::rotational);
     for device in &mut machine.devices {
@@ -288,27 +275,23 @@ fn files(
     })
 }
 
-/// Costs of names of files; `walk_ns` with the system call.
-struct Names {
-    walk_ns: u64,
-    read_inode_ns: u64,
-    open_ns: u64,
-    create_ns: u64,
-    unlink_ns: u64,
-}
-
-/// What walks over names say, and files that are read, made and removed, where a page that is in memory takes `read_page` to
-/// read.
-fn names(times: &Times, read_page: u64) -> Result<Names, MissingProbe> {
-    let walk_ns = times.each("stat", NAMES)?;
+/// What walks over names cost, files that are read, made and removed, and what is freed of them, where a page that is in memory takes
+/// `read_page` to read; of `costs` the system call is known.
+fn names(times: &Times, read_page: u64, costs: &mut Costs) -> Result<(), MissingProbe> {
+    let walk = times.each("stat", NAMES)?;
     let beside = |probe, other| Ok(times.each(probe, NAMES)?.saturating_sub(other));
-    Ok(Names {
-        walk_ns,
-        read_inode_ns: beside("stat-missing", walk_ns)?,
-        open_ns: beside("read-file", walk_ns + read_page)?,
-        create_ns: beside("create", walk_ns)?,
-        unlink_ns: beside("delete", walk_ns)?,
-    })
+    costs.lookup_ns = walk.saturating_sub(costs.syscall_ns);
+    costs.read_inode_ns = beside("stat-missing", walk)?;
+    costs.open_ns = beside("read-file", walk + read_page)?;
+    costs.create_ns = beside("create", walk)?;
+    costs.unlink_ns = beside("delete", walk)?;
+    let with_names = times.each("drop-names", NAMES)?;
+    // A dentry and an inode each.
+    let freed = beside("drop-names", times.each("drop-none", NAMES)?)? / 2;
+    costs.scan_object_ns = freed / KEPT_FOR_ONE_FREED;
+    costs.free_object_ns = freed - freed / KEPT_FOR_ONE_FREED;
+    costs.free_extent_ns = beside("drop-extents", with_names)?;
+    Ok(())
 }
 
 /// What was measured under single kernels, and fitted of costs and devices, is no longer so: they are measured now.
