@@ -433,7 +433,7 @@ fn three_changes_among_twenty_others_are_named() {
     let applicable = applicable(&place, KERNEL);
     let pools = SETUPS.each_ref().map(|setup| pool(setup, &applicable));
     let mut known = Known::new();
-    for attempt in 0..200 * puzzles() {
+    for attempt in 0..1000 * puzzles() {
         if tried == puzzles() {
             break;
         }
