@@ -75,8 +75,9 @@ run = [{ read = "f", block = "64K", passes = 5 }]
 fn a_long_read_goes_as_far_as_requests_do() {
     let body = "[file.f]\nsize = \"16M\"\n\
                 [task.main]\nrun = [{ read = \"f\", block = \"2M\", count = 1 }]\n";
-    let kernels = "\"v4.9\", \"v4.10\", \"v4.17\", \"v4.18\", \"v6.1,model.metadata=off\"";
-    let kib = scenarios_on("64M", kernels, body)
+    let kernels = ["v4.9", "v4.10", "v4.17", "v4.18", "v6.1"];
+    let kernels = kernels.map(|kernel| format!("\"{kernel},model.metadata=off\""));
+    let kib = scenarios_on("64M", &kernels.join(", "), body)
         .iter()
         .map(|scenario| record(scenario, true).counters["pgpgin"])
         .collect::<Vec<_>>();
@@ -188,7 +189,7 @@ run = [{ repeat = 60000, do = [{ read = "s", pick = "random" }] }]
 
 #[test]
 fn what_is_written_arrives() {
-    for kernel in ["\"v3.2\"", "\"v3.10\"", "\"v4.12\""] {
+    for kernel in ["\"v3.2\"", "\"v3.10\"", "\"v4.12,model.metadata=off\""] {
         let body = r#"
 [file.out]
 copies = 2

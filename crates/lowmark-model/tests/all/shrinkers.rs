@@ -97,7 +97,11 @@ fn calls(recording: &Recording) -> Vec<(String, u64)> {
 #[test]
 fn files_fill_caches_and_reclaim_shrinks_them() {
     for kernel in VERSIONS {
-        let recording = record(kernel, PRESSURE, true);
+        let recording = match kernel {
+            // Metadata of XFS is allocated by tasks that must not call the shrinkers of file systems, which end at once.
+            "v4.9" => record("v4.9,model.metadata=off", PRESSURE, true),
+            _ => record(kernel, PRESSURE, true),
+        };
         let scanned = counter(&recording, "slabs_scanned");
         assert!(scanned > 2_000, "{kernel}: {scanned}");
         // 4,000 dentries of 192 bytes and inodes of 1 KiB take 1,190 pages, more than what is left of them.
@@ -114,7 +118,6 @@ fn files_fill_caches_and_reclaim_shrinks_them() {
             "v2.6.37" => assert_eq!((calls.len(), scanned % 128), (0, 0)),
             "v3.14" => assert_eq!(scanned, batches),
             "v4.9" => assert!(scanned >= batches, "{scanned} of {batches}"),
-            // Metadata of XFS is allocated by tasks that must not call the shrinkers of file systems, which end at once.
             _ => {}
         }
         // What was set out to be scanned, less what the ends of calls say was left.
@@ -225,7 +228,9 @@ fn what_was_used_once_is_marked_to_4_11() {
         ("v4.12+first_use=marks", 1_000..=1_100),
         ("v4.12", 3_000..=3_200),
     ] {
-        let recording = record(kernel, body, true);
+        // Nothing else is there to be freed.
+        let kernel = format!("{kernel},model.metadata=off,model.extent_status=off");
+        let recording = record(&kernel, body, true);
         let ends = recording.events.iter();
         let mut freed = ends
             .filter(|event| event.kind == Kind::ShrinkSlabEnd)
@@ -438,5 +443,5 @@ fn extents_are_forgotten_by_a_shrinker_of_their_own() {
     };
     assert_eq!(calls("v6.1", "other"), [[256, 512, 256]]);
     assert!(calls("v6.1", "data").is_empty());
-    assert!(calls("v4.9", "other").is_empty());
+    assert!(calls("v4.3", "other").is_empty());
 }
