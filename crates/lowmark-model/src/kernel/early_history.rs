@@ -218,7 +218,7 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         name: "writeout-by-smoothed-limit",
         version: v(3, 4),
         commit: "47a133339c33",
-        summary: "reclaimers wait for writes by the smoothed dirty limit, not by what may be dirty at the moment",
+        summary: "reclaimers wait for writes by the smoothed dirty limit, not by the dirty threshold of the moment",
         effect: |m| {
             m.reclaim.vm_writeout = VmWriteout::Limit;
         },

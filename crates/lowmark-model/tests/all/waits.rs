@@ -66,8 +66,8 @@ fn what_is_being_written_to_swap_holds_reclaimers_up_to_4_8() {
     }
 }
 
-/// Where memory has no pages of files hardly any page may be dirty, and reclaimers that swap wait all the time. From 3.4 on they wait
-/// by the smoothed dirty limit where it is higher, and the limit begins with what may be dirty at boot.
+/// Where memory has no pages of files the dirty threshold is next to nothing, and reclaimers that swap wait all the time. From 3.4 on
+/// reclaimers wait by the smoothed dirty limit where that is higher, and the limit begins with the dirty threshold at boot.
 #[test]
 fn the_limit_of_boot_lets_swap_be_written_from_3_4_on() {
     let waits = |kernel: &str| events(&swapping_with(kernel, 20), Kind::CongestionWait);

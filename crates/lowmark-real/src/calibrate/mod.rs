@@ -18,8 +18,9 @@
 //! 8. A memory cgroup that is asked for a page scans all of its pages before one is free: they are of a mapped file and have
 //!    been used. Asked for pages that were paged out, it frees what nothing maps.
 //!
-//! 9. A walk over names tells what a path takes that is in memory, and once more after `drop_caches` what it takes where only
-//!    the blocks of inodes are. A file is read for what opening takes; files are made, and are removed before they are written.
+//! 9. `stat_walk` over names in memory tells what walking a path takes; once more after `drop_caches`, what making an inode takes
+//!    whose block is in memory. Reading a file of one page tells what opening it takes; files are made, and are removed before their
+//!    pages are written.
 //! 10. `drop_caches` takes longer where there are dentries and inodes to free, and again where these have extents.
 //!
 //! Stand-ins: a page of private memory that a scan keeps costs what one of a file costs; and a page of a hole takes as long
@@ -275,8 +276,8 @@ fn files(
     })
 }
 
-/// What walks over names cost, files that are read, made and removed, and what is freed of them, where a page that is in memory takes
-/// `read_page` to read; of `costs` the system call is known.
+/// Fills in `costs` what paths, inodes and files take, and what a shrinker needs to free their objects. Reading a page that is in
+/// memory takes `read_page`; `costs` has the system call already.
 fn names(times: &Times, read_page: u64, costs: &mut Costs) -> Result<(), MissingProbe> {
     let walk = times.each("stat", NAMES)?;
     let beside = |probe, other| Ok(times.each(probe, NAMES)?.saturating_sub(other));
@@ -287,7 +288,7 @@ fn names(times: &Times, read_page: u64, costs: &mut Costs) -> Result<(), Missing
     costs.unlink_ns = beside("delete", walk)?;
     let with_names = times.each("drop-names", NAMES)?;
     // A dentry and an inode each.
-    let freed = beside("drop-names", times.each("drop-none", NAMES)?)? / 2;
+    let freed = with_names.saturating_sub(times.each("drop-none", NAMES)?) / 2;
     costs.scan_object_ns = freed / KEPT_FOR_ONE_FREED;
     costs.free_object_ns = freed - freed / KEPT_FOR_ONE_FREED;
     costs.free_extent_ns = beside("drop-extents", with_names)?;

@@ -104,17 +104,12 @@ impl Mm {
         for pfn in self.pages.folio(head) {
             self.pages[pfn].mapcount -= 1;
         }
-        let spared = match self.kernel.mechanisms.huge.thp_unmap {
-            ThpUnmap::Pages => false,
-            ThpUnmap::SwapCacheSpared | ThpUnmap::Whole => self.pages[head].has(flag::SWAPCACHE),
-        };
+        let rules = self.kernel.mechanisms.huge;
+        let spared = rules.thp_unmap != ThpUnmap::Pages && self.pages[head].has(flag::SWAPCACHE);
         let page = self.huge.of_mut(head);
         page.mapped = 0;
         // It is off the list again before anybody else sees it there.
-        let queued = match self.kernel.mechanisms.huge.thp_zap {
-            ThpZap::Freed => false,
-            ThpZap::Queued => !page.queued && !spared,
-        };
+        let queued = rules.thp_zap == ThpZap::Queued && !page.queued && !spared;
         self.stat.thp_deferred_split_page += u64::from(queued);
         self.forget_page(head);
     }

@@ -195,8 +195,8 @@ impl Mm {
 }
 
 /// `d_lookup`, `d_alloc`, `iget`: a name is looked up. From then on its dentry and its file's inode
-/// are in memory, and off all lists or held, until the name is put ([`Mm::dput`]). Nothing without a name. Whether the inode
-/// had not been in memory.
+/// are in memory, and off all lists or held, until the name is put ([`Mm::dput`]). Nothing without a name. Returns whether
+/// the inode had not been in memory.
 ///
 /// # Errors
 ///

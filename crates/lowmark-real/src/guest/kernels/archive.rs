@@ -160,7 +160,7 @@ impl<'a> Apt<'a> {
         Ok(())
     }
 
-    /// Runs apt-get, apt-cache, apt-helper or dpkg: what the program printed, or why it failed.
+    /// Runs apt-get, apt-cache, apt-helper or dpkg, and returns what the program printed, or why the program failed.
     pub(super) fn run(
         &self,
         program: &str,

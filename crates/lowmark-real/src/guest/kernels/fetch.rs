@@ -50,7 +50,7 @@ fn download(version: &str) -> Result<KernelImage, GuestError> {
         .map_err(io_failed)?;
     let mut problems = Vec::new();
     for archive in &ARCHIVES {
-        // What one archive left of a fetch that failed is none of the next one's.
+        // Files of a fetch that failed stay out of the way of the next archive's.
         let work = work.path().join(archive.name);
         let unpacked = fs::create_dir(&work)
             .map_err(|error| error.to_string())
