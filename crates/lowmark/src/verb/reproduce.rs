@@ -58,9 +58,9 @@ pub(crate) struct Args {
     paging: Paging,
 }
 
-/// Most bytes that runs at the same time are to take together: those of the largest run of a recipe (1.6 million files
-/// in 4 GB, 1.2 GB by estimate) and of a small one beside it.
-const MEMORY: u64 = 1280 << 20;
+/// Most bytes that runs at the same time are to take together, by estimate: two machines of 64 GB (0.7 GB each), or the
+/// largest run of a recipe (1.6 million files in 4 GB, 1.2 GB) and a small one beside it.
+const MEMORY: u64 = 1536 << 20;
 
 /// What is kept of a run.
 struct Figures {

@@ -29,6 +29,14 @@ struct Buf {
     age: u64,
 }
 
+impl Buf {
+    /// A page of it that is being read or written.
+    fn busy_page(&self, mm: &Mm) -> Option<Pfn> {
+        let busy = |&&pfn: &&Pfn| mm.pages[pfn].has_any(flag::LOCKED | flag::BUFFERS_LOCKED);
+        self.pages.iter().find(busy).copied()
+    }
+}
+
 /// The buffers of a file system.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
@@ -80,9 +88,16 @@ impl Buffers {
     }
 
     fn busy_page(&self, block: Block, mm: &Mm) -> Option<Pfn> {
-        let buffer = self.map.get(&block)?;
-        let busy = |&&pfn: &&Pfn| mm.pages[pfn].has_any(flag::LOCKED | flag::BUFFERS_LOCKED);
-        buffer.pages.iter().find(busy).copied()
+        self.map.get(&block)?.busy_page(mm)
+    }
+
+    /// The shrinker has spared a buffer: it is looked at again after all others.
+    fn rotate(&mut self, block: Block) {
+        if let Some(buffer) = self.map.get_mut(&block) {
+            self.list.remove(buffer.age);
+            buffer.spared = buffer.spared.saturating_sub(1);
+            buffer.age = self.list.push(block);
+        }
     }
 
     /// Pages of a buffer that is in memory from now on. Those that are not needed, as somebody else was faster.
@@ -132,7 +147,7 @@ impl Xfs {
 
     /// What of a buffer is in the log, not pinned, and not at its place.
     fn to_be_flushed(&self, block: Block) -> Vec<(Item, u64)> {
-        let items = self.items_of(block).into_iter();
+        let items = self.items_of(block);
         let free = items.filter(|&item| !self.log.is_pinned(item));
         free.filter_map(|item| Some((item, self.ail.lsn(item)?)))
             .collect()
@@ -238,15 +253,14 @@ impl World {
             && let Some((age, block)) = xfs.buffers.list.oldest_before(end)
         {
             looked += 1;
-            let is_busy = xfs.buffers.busy_page(block, &self.mm).is_some();
-            let held = is_busy || xfs.is_held(block);
-            xfs.buffers.list.remove(age);
-            let Some(buffer) = xfs.buffers.map.get_mut(&block) else {
+            let Some(buffer) = xfs.buffers.map.get(&block) else {
+                xfs.buffers.list.remove(age);
                 continue;
             };
-            if buffer.spared > 0 || held {
-                buffer.spared = buffer.spared.saturating_sub(1);
-                buffer.age = xfs.buffers.list.push(block);
+            let stays =
+                buffer.spared > 0 || buffer.busy_page(&self.mm).is_some() || xfs.is_held(block);
+            if stays {
+                xfs.buffers.rotate(block);
             } else {
                 for pfn in xfs.buffers.remove(block) {
                     self.mm.let_go(pfn);

@@ -264,10 +264,10 @@ impl Xfs {
     }
 
     /// All that a buffer is written for.
-    fn items_of(&self, block: Block) -> Vec<Item> {
+    fn items_of(&self, block: Block) -> impl Iterator<Item = Item> + use<> {
         let inodes = self.inodes.of_cluster(&self.geometry, block);
         let inodes = inodes.into_iter().flatten().map(Item::Inode);
-        [Item::Buffer(block)].into_iter().chain(inodes).collect()
+        [Item::Buffer(block)].into_iter().chain(inodes)
     }
 
     /// Pages of the buffer that begins with a block.
@@ -292,9 +292,8 @@ impl Xfs {
     /// Whether a buffer has to stay in memory: it has changed, or from 5.9 on an inode of it has (298f7bec503f).
     fn is_held(&self, block: Block) -> bool {
         let by_inodes = self.rules == XfsInodes::Pushed;
-        let items = self.items_of(block).into_iter();
-        let mut holding = items.filter(|item| by_inodes || matches!(item, Item::Buffer(_)));
-        holding.any(|item| self.is_dirty(item))
+        self.is_dirty(Item::Buffer(block))
+            || by_inodes && self.items_of(block).any(|item| self.is_dirty(item))
     }
 
     /// Buffers that have changed, and are not in memory: there are none.
