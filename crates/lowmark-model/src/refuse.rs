@@ -1,6 +1,6 @@
 //! Scenarios that the model rejects before it runs them.
 
-use crate::kernel::{Kernel, KernelError, Strictlimit, Version};
+use crate::kernel::{Kernel, KernelError, Strictlimit, Version, v};
 use crate::mm::files::inode::MAX_FILE_PAGES;
 use crate::mm::frames::pte::MAX_PAYLOAD;
 use crate::mm::frames::shadow::LRUVECS_MAX;
@@ -305,6 +305,9 @@ fn too_large(scenario: &Scenario) -> Vec<Unsupported> {
     found
 }
 
+/// `memory.min` came with this version (bf8d5d52ffe8).
+const MEMORY_MIN: Version = v(4, 18);
+
 /// Looks at the memory cgroups of a workload: whether the kernel has what they need.
 fn cgroups(scenario: &Scenario, kernel: &Kernel) -> Result<(), Refusal> {
     let groups = &scenario.workload.cgroups;
@@ -319,9 +322,21 @@ fn cgroups(scenario: &Scenario, kernel: &Kernel) -> Result<(), Refusal> {
     };
     if !kernel.coverage.memory_cgroups {
         return refuse(format!(
-            "the model has memory cgroups from v4.18 on, not in {}; use --kernel v6.1",
+            "the model has memory cgroups from v4.13 on, not in {}; use --kernel v6.1",
             scenario.kernel.text
         ));
+    }
+    let with_min = groups.iter().find(|group| group.min.is_some());
+    if let Some(group) = with_min
+        && kernel.version < MEMORY_MIN
+    {
+        return Err(Refusal::Cgroup {
+            name: group.name.clone(),
+            reason: format!(
+                "memory.min came with v4.18, and {} has none; use `low`, or --kernel v4.18 or later",
+                scenario.kernel.text
+            ),
+        });
     }
     let sets = (groups.len() + 1) * scenario.machine.nodes.len();
     if sets > LRUVECS_MAX {

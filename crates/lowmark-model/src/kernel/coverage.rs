@@ -125,7 +125,7 @@ switched! {
     /// Memory cgroups, v2, in each other to any depth: `memory.max`, `memory.high`, `memory.low`, `memory.min`,
     /// `memory.swap.max`, `memory.reclaim`, `memory.events` and reclaim's part of `memory.stat`; of v1 limits and soft limits.
     /// A workload with groups is refused without it.
-    memory_cgroups: OLDEST, Some(v(4, 18)), Some(v(4, 18));
+    memory_cgroups: OLDEST, Some(v(4, 13)), Some(v(4, 13));
     /// Memory cgroups are charged for objects in slabs, by the object since 964d4bd370d5 (5.9), and their caches are shrunk
     /// apart (cb731d6c62bb, 4.0). The model charges them for dentries, inodes and, with `slab_pages`, nodes of trees of files;
     /// not for stacks and other objects of the kernel. Without it all objects are the root's.

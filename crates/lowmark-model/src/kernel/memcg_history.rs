@@ -3,8 +3,35 @@
 use super::change::{Change, v};
 use super::mechanisms::*;
 
-/// Every change of memory cgroups from 5.1 on, oldest first.
+/// Every change of memory cgroups, oldest first.
 pub(super) const MEMCG: &[Change] = &[
+    Change {
+        name: "fruitless-reclaim-repeats",
+        version: v(4, 0),
+        commit: "241994ed8649",
+        summary: "direct reclaim that freed nothing goes through all priorities again, for what memory.low protects, if anything is or not",
+        effect: |m| {
+            m.reclaim.fruitless_round = FruitlessRound::Repeats;
+        },
+    },
+    Change {
+        name: "repeats-for-low-alone",
+        version: v(4, 12),
+        commit: "d6622f6365db",
+        summary: "direct reclaim that freed nothing goes through all priorities again only if memory.low protected something",
+        effect: |m| {
+            m.reclaim.fruitless_round = FruitlessRound::RepeatsForLow;
+        },
+    },
+    Change {
+        name: "shares-of-low",
+        version: v(4, 18),
+        commit: "230671533d64",
+        summary: "groups share the memory.low of the group that they are in; before, one that used more had none, nor those in it",
+        effect: |m| {
+            m.memcg.protection_shares = ProtectionShares::Claims;
+        },
+    },
     Change {
         name: "stop-between-groups",
         version: v(5, 1),

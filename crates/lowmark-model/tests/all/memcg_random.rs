@@ -11,7 +11,8 @@ use lowmark_spec::random::Stream;
 const LOADS: u64 = 30;
 
 /// Versions with different rules for walks, targets and batches, and for generations.
-const VERSIONS: [&str; 12] = [
+const VERSIONS: [&str; 13] = [
+    "v4.14",
     "v4.18",
     "v5.3",
     "v5.7",
@@ -52,7 +53,9 @@ fn load(seed: u64) -> String {
         text += &maybe("max", [2500, 9000], &mut stream);
         text += &maybe("high", [2500, 9000], &mut stream);
         text += &maybe("low", [100, 6000], &mut stream);
-        text += &maybe("min", [100, 900], &mut stream);
+        if version != "v4.14" {
+            text += &maybe("min", [100, 900], &mut stream);
+        }
         text += &maybe("swap_max", [0, 12000], &mut stream);
     }
     let leaves = (0..count).filter(|&group| !parents.contains(&Some(group)));

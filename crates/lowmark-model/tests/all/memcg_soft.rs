@@ -125,7 +125,7 @@ fn a_soft_limit_beyond_all_memory_changes_nothing() {
 #[test]
 fn kernels_without_groups_are_refused() {
     let refused = check(&scenario("v4.11", "soft = \"4M\""));
-    let refused = refused.expect_err("groups are those of 4.18 and later");
+    let refused = refused.expect_err("groups are those of 4.13 and later");
     assert!(matches!(refused, Refusal::Cgroup { .. }), "{refused}");
-    assert!(refused.to_string().contains("from v4.18 on"), "{refused}");
+    assert!(refused.to_string().contains("from v4.13 on"), "{refused}");
 }

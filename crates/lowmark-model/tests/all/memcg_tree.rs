@@ -3,14 +3,15 @@
 //! Every run is checked after every event: what a group is charged is what its pages and those of all groups inside it are.
 
 use crate::common;
-use lowmark_model::{Options, run};
+use lowmark_model::{Options, check, run};
 use lowmark_record::{Kind, Outcome, Recording};
+use lowmark_spec::Scenario;
 
 /// Pages of a mebibyte.
 const M: u64 = 256;
 
-/// Runs a workload on a machine of 64 MB, or of another size, with an SSD.
-fn outcome(ram: &str, kernel: &str, body: &str) -> Recording {
+/// A workload on a machine of 64 MB, or of another size, with an SSD.
+fn scenario(ram: &str, kernel: &str, body: &str) -> Scenario {
     let end = if body.contains("\"end\"") {
         "[barrier.end]"
     } else {
@@ -38,12 +39,15 @@ use = "{kernel}"
 {body}
 "#
     );
+    common::scenarios(text).remove(0)
+}
+
+fn outcome(ram: &str, kernel: &str, body: &str) -> Recording {
     let options = Options {
         events: true,
         check_every: if ram == "64M" { 1 } else { 500 },
     };
-    let scenario = common::scenarios(text).remove(0);
-    run(&scenario, &options, &mut |_| {}).expect("it can run")
+    run(&scenario(ram, kernel, body), &options, &mut |_| {}).expect("it can run")
 }
 
 fn record(ram: &str, kernel: &str, body: &str) -> Recording {
@@ -159,6 +163,37 @@ fn the_kernels_test_of_protection_comes_out_as_it_expects() {
         }
         assert!(found[3] <= M, "{kernel}, {protection}: {found:?}");
     }
+}
+
+/// Before 4.18 (230671533d64) no share is handed down: as long as the group around them uses more than its own `memory.low`, none
+/// of those in it is protected, and c, d and e lose the same. In 4.18 c and d are left half of it each, as both claim that much,
+/// and e hardly anything.
+#[test]
+fn before_4_18_groups_in_one_beyond_its_low_are_not_protected() {
+    let [all, c, d, e] = left_of_protected("v4.14", "low");
+    let low = 12_800 / 4;
+    assert!(all.abs_diff(low) <= 128, "{all} pages");
+    let nearly = |other: u64| other.abs_diff(c) <= 64;
+    assert!(nearly(d) && nearly(e), "{c}, {d} and {e} pages");
+    let [_, c, d, e] = left_of_protected("v4.18", "low");
+    assert!(c.min(d) + 64 > low / 2 && e <= M, "{c}, {d} and {e} pages");
+}
+
+/// `memory.min` came with 4.18 (bf8d5d52ffe8).
+#[test]
+fn memory_min_is_refused_before_4_18() {
+    let body = |version| {
+        let text = "[cgroup.kept]\nmin = \"4M\"\n[task.main]\ncgroup = \"kept\"\nrun = [{ sleep = \"1s\" }]";
+        check(&scenario("64M", version, text))
+    };
+    let refused = body("v4.17")
+        .expect_err("4.17 has no memory.min")
+        .to_string();
+    assert!(
+        refused.contains("kept") && refused.contains("v4.18"),
+        "{refused}"
+    );
+    body("v4.18").expect("4.18 has it");
 }
 
 /// Reclaimers that go through all groups scan each by what of it is not protected. Those that leave off where they have enough

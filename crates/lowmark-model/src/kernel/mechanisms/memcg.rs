@@ -51,11 +51,14 @@ macro_rules! memcg {
                     /// At once.
                     AtOnce = "at-once",
                 }
-                /// Sibling groups share the `memory.min` and `memory.low` of the group above them by this rule.
+                /// What a group has of the `memory.min` and `memory.low` of the groups that it is in.
                 protection_shares: ProtectionShares within memory_cgroups {
-                    /// If they claim more than the group above has, each gets a part of that.
+                    /// No part: a group is protected as long as it and each of those above it, up to the one for whose sake memory is
+                    /// reclaimed, uses less than its own `memory.low` (`mem_cgroup_low`).
+                    Each = "each",
+                    /// Siblings share what the group above has: if they claim more, each gets a part.
                     Claims = "claims",
-                    /// If they claim less, the rest can be shared out, too (`memory_recursiveprot`).
+                    /// The same; if they claim less, the rest can be shared out, too (`memory_recursiveprot`).
                     Recursive = "recursive",
                 }
                 /// How many pages a reclaimer scans of a group that is protected in part (`get_scan_count`).

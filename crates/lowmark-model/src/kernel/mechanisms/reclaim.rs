@@ -186,6 +186,16 @@ macro_rules! reclaim {
                     /// Once; if still too many are isolated, it gives up the batch.
                     Once = "once",
                 }
+                /// What a direct reclaimer does that has gone through all priorities and freed nothing (`do_try_to_free_pages`).
+                fruitless_round: FruitlessRound {
+                    /// It gives up.
+                    GivesUp = "gives-up",
+                    /// It goes through all priorities once more, and does not spare what `memory.low` protects. That counts as
+                    /// another allocation stall.
+                    Repeats = "repeats",
+                    /// It does so if it has spared something that `memory.low` protects.
+                    RepeatsForLow = "repeats-for-low",
+                }
                 /// When a scan pass over the four lists stops (`shrink_lruvec`).
                 scan_target: ScanTarget {
                     /// Direct reclaim at 32 pages below the first priority; kswapd has no target.

@@ -5,12 +5,14 @@
 //! 3. Farther below, the groups in one share what the one above has. If they claim more, each gets a part of it by
 //!    its claim. If they claim less, each has its claim; with `memory_recursiveprot` (8a931f801340, 5.7) the rest goes to
 //!    all of them by what else they use.
+//!    Before 4.18 (230671533d64) nothing is shared: what uses less than its own `memory.low` is protected, if the same is so of
+//!    all groups above.
 //! 4. What comes out is kept in the group (`emin`, `elow`). It is only as new as the last walk that came by: a walk
 //!    computes it from the top down, and does not touch that of the group whose memory is reclaimed.
 
 use super::Memcontrol;
 use crate::ids::MemcgId;
-use crate::kernel::{PartlyProtected, TargetProtection};
+use crate::kernel::{PartlyProtected, ProtectionShares, TargetProtection};
 use crate::mm::Mm;
 use crate::mm::types::SWAP_CLUSTER_MAX;
 
@@ -117,6 +119,17 @@ impl Memcontrol {
         }
     }
 
+    /// `mem_cgroup_low` of 4.13 to 4.17: a group and all above it below `root` use less than their own `memory.low`.
+    fn low_of_each(&self, root: MemcgId, memcg: MemcgId) -> Protected {
+        let mut above = self.ancestors(memcg).take_while(|&at| at != root);
+        let is_low = above.all(|at| self.groups[at].usage < self.groups[at].low);
+        if is_low && memcg != root {
+            Protected::Low
+        } else {
+            Protected::No
+        }
+    }
+
     /// Pages in use by a group and all inside it (`mem_cgroup_size`).
     pub(crate) fn usage(&self, memcg: MemcgId) -> u64 {
         self.groups[memcg].usage
@@ -129,6 +142,9 @@ impl Mm {
         let stale = self.kernel.mechanisms.memcg.target_protection == TargetProtection::Stale;
         if memcg == MemcgId::ROOT || memcg == root && !stale {
             return Protected::No;
+        }
+        if self.kernel.mechanisms.memcg.protection_shares == ProtectionShares::Each {
+            return self.memcontrol.low_of_each(root, memcg);
         }
         let group = &self.memcontrol.groups[memcg];
         match group.usage {

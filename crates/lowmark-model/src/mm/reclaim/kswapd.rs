@@ -14,6 +14,7 @@ mod zones;
 use crate::ids::{NodeId, ZoneId};
 use crate::kernel::{
     BalancePgdat, HopelessNode, KswapdBlocks, KswapdClasszone, KswapdWake, NodeWriteback,
+    ScanControlTime,
 };
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::{Kswapd, Node};
@@ -406,6 +407,15 @@ async fn pass_some_time(sys: &Sys, began: Nanos) {
 impl Mm {
     /// `age_active_anon`: the target of the ageing that a balancing run does first, if it is due.
     fn due_for_ageing(&self, target: Target, sc: &ScanControl) -> bool {
-        self.inactive_is_low(target, false, sc) && self.tree_len(target.lruvec, Lru::ActiveAnon) > 0
+        match self.kernel.mechanisms.reclaim.scan_control {
+            ScanControlTime::Node => {
+                let active = self.tree_len(target.lruvec, Lru::ActiveAnon);
+                active > 0 && self.inactive_is_low(target, false, sc)
+            }
+            ScanControlTime::Batch => self.lruvec_tree(target.lruvec).any(|lruvec| {
+                let active = self.lruvecs[lruvec].len(Lru::ActiveAnon);
+                active > 0 && self.inactive_is_low(Target { lruvec, ..target }, false, sc)
+            }),
+        }
     }
 }

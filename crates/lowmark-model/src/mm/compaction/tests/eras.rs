@@ -204,14 +204,14 @@ fn who_is_light_gives_up_where_compaction_is_put_off() {
     }
 }
 
-/// Where compaction lacks room a huge page that is not worth trying again is reclaimed for to 5.3. The attempts count as stalls to
-/// 3.17.
+/// Where compaction lacks room a huge page that is not worth trying again is reclaimed for to 5.3, and from 4.0 to 4.11 twice, as
+/// nothing is freed. The attempts count as stalls to 3.17.
 #[test]
 fn reclaim_for_want_of_room_ends_with_5_4() {
     for (version, stalls, direct) in [
         ("v3.14", 2, 1),
         ("v3.18", 0, 1),
-        ("v4.4", 0, 1),
+        ("v4.4", 0, 2),
         ("v4.19", 0, 1),
         ("v5.3", 0, 1),
         ("v5.4", 0, 0),

@@ -9,7 +9,7 @@
 
 use super::{ScanControl, Target, shrink_lruvec, slab};
 use crate::ids::MemcgId;
-use crate::kernel::{MemcgWalk, PartlyProtected, ScanControlTime};
+use crate::kernel::{FruitlessRound, Mechanisms, MemcgWalk, PartlyProtected, ScanControlTime};
 use crate::mm::Mm;
 use crate::mm::memcontrol::{Event, Protected, Reclaimer, Walk, unprotected_part};
 use crate::world::{Sys, World};
@@ -34,7 +34,7 @@ pub(super) enum Again {
     FullWalk,
     /// Another round that takes active pages, too.
     Deactivate,
-    /// Another round that does not spare what `memory.low` protects.
+    /// Another round that does not spare what `memory.low` protects; from 4.0 to 4.11 there is one if nothing is, too.
     Low,
     /// Nothing.
     No,
@@ -61,16 +61,22 @@ impl ScanControl {
     }
 
     /// Why there is another round after one that freed nothing, in the kernel's order (`do_try_to_free_pages`).
-    pub(super) fn again(&mut self, walk: MemcgWalk, spares: ScanControlTime) -> Again {
-        if walk == MemcgWalk::Shared && !self.groups.full_walk {
+    pub(super) fn again(&mut self, rules: &Mechanisms) -> Again {
+        if rules.memcg.memcg_walk == MemcgWalk::Shared && !self.groups.full_walk {
             self.groups.full_walk = true;
             return Again::FullWalk;
         }
         // Before 5.5 active pages are not spared for a round.
-        if spares == ScanControlTime::Node && self.plan.force_deactivation() {
+        let spares = rules.reclaim.scan_control == ScanControlTime::Node;
+        if spares && self.plan.force_deactivation() {
             return Again::Deactivate;
         }
-        if self.groups.low_skipped {
+        let for_low = match rules.reclaim.fruitless_round {
+            FruitlessRound::GivesUp => false,
+            FruitlessRound::Repeats => !self.groups.low_reclaim,
+            FruitlessRound::RepeatsForLow => self.groups.low_skipped,
+        };
+        if for_low {
             self.plan.forget_force();
             self.groups.low_reclaim = true;
             self.groups.low_skipped = false;
@@ -149,5 +155,33 @@ impl World {
             return Some(Target { lruvec, ..whole });
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::NodeId;
+    use crate::mm::reclaim::vmscan::{ScanControl, do_try_to_free_pages};
+    use crate::mm::types::{Gfp, ZoneType};
+    use crate::time::run_until_idle;
+    use crate::world::{Sys, World};
+    use std::rc::Rc;
+
+    /// Nothing can be reclaimed and no group is protected: from 4.0 to 4.11 a direct reclaimer goes through all priorities twice,
+    /// and counts as two stalls.
+    #[test]
+    fn from_4_0_to_4_11_reclaim_that_frees_nothing_repeats() {
+        for (version, rounds) in [("v3.19", 1), ("v4.0", 2), ("v4.11", 2), ("v4.12", 1)] {
+            let sys = Sys::new(World::of_version(version));
+            let task = Rc::clone(&sys);
+            let body = Box::pin(async move {
+                let mut sc = ScanControl::new(false, 32, 0, ZoneType::High);
+                do_try_to_free_pages(&task, Gfp::user(NodeId::FIRST), &mut sc).await;
+            });
+            sys.world().spawn("reclaimer".into(), false, body);
+            run_until_idle(&sys, &mut |_| {});
+            let stalls = sys.world().mm.stat.allocstall.iter().sum::<u64>();
+            assert_eq!(stalls, rounds, "{version}");
+        }
     }
 }

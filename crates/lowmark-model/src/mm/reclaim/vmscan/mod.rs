@@ -221,7 +221,7 @@ impl Sys {
     }
 }
 
-/// Rounds over all priorities: more than one only if a first one freed nothing and spared some pages.
+/// Rounds over all priorities: more than one only if a first one freed nothing, and mostly only if it spared some pages.
 async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 {
     let targets = sys.world().mm.targets(gfp);
     loop {
@@ -239,8 +239,7 @@ async fn do_try_to_free_pages(sys: &Sys, gfp: Gfp, sc: &mut ScanControl) -> u64 
         }
         let again = {
             let world = sys.world();
-            let mechanisms = &world.mm.kernel.mechanisms;
-            sc.again(mechanisms.memcg.memcg_walk, mechanisms.reclaim.scan_control)
+            sc.again(&world.mm.kernel.mechanisms)
         };
         if again == memcg::Again::No {
             break;

@@ -127,12 +127,20 @@ async fn shrink_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &mut Sc
     }
 }
 
-/// `age_active_anon`: a batch of the active anon list, before a balancing run reclaims anything.
+/// `age_active_anon`: a batch of the active anon list of each group, before a balancing run reclaims anything. To 5.4 each group's
+/// own lists say whether that is due, from 5.5 on (b91ac374346b) those of all together, which the caller has asked.
 pub(crate) async fn age_active_anon(sys: &Sys, target: Target, sc: &ScanControl) {
     let groups = sys.world().mm.lruvec_tree(target.lruvec);
     for lruvec in groups {
         let target = Target { lruvec, ..target };
-        shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
+        let due = {
+            let mm = &sys.world().mm;
+            mm.kernel.mechanisms.reclaim.scan_control == ScanControlTime::Node
+                || mm.inactive_is_low(target, false, sc)
+        };
+        if due {
+            shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
+        }
     }
 }
 

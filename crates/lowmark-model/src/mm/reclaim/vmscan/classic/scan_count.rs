@@ -32,17 +32,15 @@ fn nr_scan_try_batch(scan: u64, saved: &mut u64) -> u64 {
 }
 
 impl Mm {
-    /// `inactive_anon_is_low`, `inactive_file_is_low`: the active list is to be shrunk.
+    /// `inactive_anon_is_low`, `inactive_file_is_low`: the active list is to be shrunk. To 5.4 that is about the lists of one group,
+    /// from 5.5 on about those of all groups inside it as well.
     pub(crate) fn inactive_is_low(&self, target: Target, file: bool, sc: &ScanControl) -> bool {
         if !file && self.swap.total_slots() == 0 {
             return false;
         }
-        let tree = || self.lruvec_tree(target.lruvec);
         let size = |lru| match self.kernel.mechanisms.reclaim.scan_control {
             ScanControlTime::Node => self.lruvec_page_state(target.lruvec, lru),
-            ScanControlTime::Batch => tree()
-                .map(|lruvec| self.lru_size(Target { lruvec, ..target }, lru, sc))
-                .sum(),
+            ScanControlTime::Batch => self.lru_size(target, lru, sc),
         };
         let inactive = size(Lru::new(file, false));
         let active = size(Lru::new(file, true));
