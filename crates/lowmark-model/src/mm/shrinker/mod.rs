@@ -137,9 +137,14 @@ pub(crate) struct Shrinkers {
     evicted: Vec<Evicted>,
     /// What each shrinker put off, at each place (`nr_deferred`).
     deferred: BTreeMap<(Shrinker, usize), u64>,
+    /// Memory for a list of calls, empty: reclaim needs one all the time.
+    calls: Calls,
     /// Counters.
     pub(crate) stat: SlabStat,
 }
+
+/// Shrinkers to call, each for a place.
+type Calls = Vec<(Shrinker, usize)>;
 
 /// What a call of the shrinkers has come to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -234,36 +239,39 @@ impl Mm {
         self.huge.is_on() && rule != ThpSplit::AtOnce && self.kernel.coverage.shrinkers
     }
 
-    /// Every shrinker with each of the places for which it is called: nodes, for a memory cgroup.
-    fn shrinker_calls(&self, nodes: &[NodeId], memcg: MemcgId) -> Vec<(Shrinker, usize)> {
+    /// Adds every shrinker to `calls`, with each of the places for which it is called: nodes, for a memory cgroup.
+    fn shrinker_calls(&self, nodes: &[NodeId], memcg: MemcgId, calls: &mut Calls) {
         let rules = &self.kernel.mechanisms.shrinker;
-        let shadows = (rules.shadow_nodes != ShadowNodes::All).then_some(Shrinker::Shadows);
-        let of_files: Vec<Shrinker> = match rules.vfs_shrinkers {
-            VfsShrinkers::Global => vec![Shrinker::Dcache, Shrinker::Icache],
+        let by_node = rules.vfs_shrinkers == VfsShrinkers::Node;
+        let mut add = |shrinker| {
+            if by_node {
+                let places = nodes.iter().map(|&node| self.cache_place(node, memcg));
+                calls.extend(places.map(|place| (shrinker, place)));
+            } else {
+                calls.push((shrinker, 0));
+            }
+        };
+        if rules.shadow_nodes != ShadowNodes::All {
+            add(Shrinker::Shadows);
+        }
+        if self.splits_huge_pages() {
+            add(Shrinker::HugePages);
+        }
+        match rules.vfs_shrinkers {
+            VfsShrinkers::Global => [Shrinker::Dcache, Shrinker::Icache]
+                .into_iter()
+                .for_each(add),
             _ => (0..self.shrinkers.supers.len())
                 .map(Shrinker::SuperBlock)
-                .collect(),
-        };
-        let of_files = self
-            .splits_huge_pages()
-            .then_some(Shrinker::HugePages)
-            .into_iter()
-            .chain(of_files);
-        let by_node = rules.vfs_shrinkers == VfsShrinkers::Node;
-        let places: Vec<usize> = if by_node {
-            let places = nodes.iter().map(|&node| self.cache_place(node, memcg));
-            places.collect()
-        } else {
-            vec![0]
-        };
-        let all = shadows.into_iter().chain(of_files);
-        let by_place = all.flat_map(|shrinker| places.iter().map(move |&place| (shrinker, place)));
-        // Called for each node, though it knows none.
-        let of_extents = self
+                .for_each(add),
+        }
+        // Called for each node, though they know none.
+        let own = self
             .extent_shrinkers(memcg)
             .chain(self.xfs_shrinkers(memcg));
-        let of_extents = of_extents.flat_map(|shrinker| nodes.iter().map(move |_| (shrinker, 0)));
-        by_place.chain(of_extents).collect()
+        for shrinker in own {
+            calls.extend(nodes.iter().map(|_| (shrinker, 0)));
+        }
     }
 
     /// The shrinkers of extents, which are called for the root alone.
@@ -481,20 +489,23 @@ pub(crate) async fn shrink_slab(
     memcg: MemcgId,
     caller: &Caller,
 ) -> Freed {
-    let calls = {
-        let world = sys.world();
-        if world.mm.has_shrinkers() {
-            world.mm.shrinker_calls(nodes, memcg)
-        } else {
+    let mut calls = {
+        let mm = &mut sys.world().mm;
+        if !mm.has_shrinkers() {
             return Freed::default();
         }
+        let mut calls = std::mem::take(&mut mm.shrinkers.calls);
+        mm.shrinker_calls(nodes, memcg, &mut calls);
+        calls
     };
     let mut freed = Freed::default();
-    for (shrinker, place) in calls {
+    for &(shrinker, place) in &calls {
         let of_one = do_shrink_slab(sys, shrinker, place, caller).await;
         freed.objects += of_one.objects;
         freed.pages += of_one.pages;
     }
+    calls.clear();
+    sys.world().mm.shrinkers.calls = calls;
     freed
 }
 
