@@ -31,10 +31,12 @@ fn mount_with(
 ) -> io::Result<()> {
     let what = format!("cannot mount {kind} at {target}");
     named(&what, fs::create_dir_all(target))?;
-    let options = CString::new(options)?;
+    // cgroup2 of 4.18 takes an empty string for an option that it does not know.
+    let given = (!options.is_empty()).then(|| CString::new(options));
+    let given = given.transpose()?;
     named(
         &what,
-        mount(source, target, kind, flags, options.as_c_str()).map_err(Into::into),
+        mount(source, target, kind, flags, given.as_deref()).map_err(Into::into),
     )
 }
 
