@@ -69,6 +69,15 @@ pub(super) const MEMCG: &[Change] = &[
         },
     },
     Change {
+        name: "claims-of-all-siblings",
+        version: v(5, 7),
+        commit: "503970e42325",
+        summary: "a group that uses more than its memory.low claims it, too, when siblings share that of the group above",
+        effect: |m| {
+            m.memcg.sibling_claims = SiblingClaims::All;
+        },
+    },
+    Change {
         name: "recursive-protection",
         version: v(5, 7),
         commit: "8a931f801340",

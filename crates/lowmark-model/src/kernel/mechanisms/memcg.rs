@@ -61,6 +61,14 @@ macro_rules! memcg {
                     /// The same; if they claim less, the rest can be shared out, too (`memory_recursiveprot`).
                     Recursive = "recursive",
                 }
+                /// Which groups claim of the `memory.min` and `memory.low` of the group above them (`propagate_protected_usage`).
+                sibling_claims: SiblingClaims within memory_cgroups {
+                    /// Those that use no more than they ask for. One that uses more gets its part all the same, so that together they can
+                    /// have more than the group above.
+                    Within = "within",
+                    /// All.
+                    All = "all",
+                }
                 /// How many pages a reclaimer scans of a group that is protected in part (`get_scan_count`).
                 partly_protected: PartlyProtected within memory_cgroups {
                     /// As much as of others.

@@ -5,14 +5,15 @@
 //! 3. Farther below, the groups in one share what the one above has. If they claim more, each gets a part of it by
 //!    its claim. If they claim less, each has its claim; with `memory_recursiveprot` (8a931f801340, 5.7) the rest goes to
 //!    all of them by what else they use.
-//!    Before 4.18 (230671533d64) nothing is shared: what uses less than its own `memory.low` is protected, if the same is so of
+//!    Before 5.7 (503970e42325) a group that uses more than it asks for claims nothing, and has its part all the same. Before 4.18
+//!    (230671533d64) nothing is shared: what uses less than its own `memory.low` is protected, if the same is so of
 //!    all groups above.
 //! 4. What comes out is kept in the group (`emin`, `elow`). It is only as new as the last walk that came by: a walk
 //!    computes it from the top down, and does not touch that of the group whose memory is reclaimed.
 
 use super::Memcontrol;
 use crate::ids::MemcgId;
-use crate::kernel::{PartlyProtected, ProtectionShares, TargetProtection};
+use crate::kernel::{PartlyProtected, ProtectionShares, SiblingClaims, TargetProtection};
 use crate::mm::Mm;
 use crate::mm::types::SWAP_CLUSTER_MAX;
 
@@ -50,6 +51,18 @@ fn effective_protection(
     claim + rest
 }
 
+/// The same from 4.18 to 5.6 (`mem_cgroup_protected`), where a group claims nothing that uses more than it asks for: it has as
+/// large a part of what the group above has as if its siblings' claims were all there are.
+fn effective_within(usage: u64, setting: u64, parent_effective: u64, siblings_claim: u64) -> u64 {
+    let most = setting.min(parent_effective);
+    let claim = usage.min(setting);
+    if most == 0 || claim == 0 || siblings_claim == 0 {
+        return most;
+    }
+    let part = u128::from(parent_effective) * u128::from(claim) / u128::from(siblings_claim);
+    u128::from(most).min(part) as u64
+}
+
 /// Pages of a list that count for how much of it is scanned, where a part of the group's memory is protected
 /// (`apply_proportional_protection`, 9783aa9917f8, 5.4).
 pub(crate) fn unprotected_part(list: u64, protection: u64, usage: u64) -> u64 {
@@ -72,12 +85,16 @@ pub(crate) enum Protected {
 impl Memcontrol {
     /// What the groups in one claim of `memory.min` and of `memory.low` (`children_min_usage`, `children_low_usage`).
     fn claims_of_children(&self, parent: MemcgId) -> (u64, u64) {
+        let claim = |usage: u64, setting: u64| match self.rules.sibling_claims {
+            SiblingClaims::Within if usage > setting => 0,
+            SiblingClaims::Within | SiblingClaims::All => usage.min(setting),
+        };
         let children = self.groups.iter().skip(1);
         let children = children.filter(|group| group.parent == parent);
         children.fold((0, 0), |(min, low), group| {
             (
-                min + group.usage.min(group.min),
-                low + group.usage.min(group.low),
+                min + claim(group.usage, group.min),
+                low + claim(group.usage, group.low),
             )
         })
     }
@@ -94,9 +111,12 @@ impl Memcontrol {
         } else {
             let parent = &self.groups[above];
             let (min_claims, low_claims) = self.claims_of_children(above);
-            let share = |setting, effective, claims| {
-                let recursive = self.recursive_protection;
-                effective_protection(usage, parent.usage, setting, effective, claims, recursive)
+            let share = |setting, effective, claims| match self.rules.sibling_claims {
+                SiblingClaims::Within => effective_within(usage, setting, effective, claims),
+                SiblingClaims::All => {
+                    let recursive = self.recursive_protection;
+                    effective_protection(usage, parent.usage, setting, effective, claims, recursive)
+                }
             };
             (
                 share(group.min, parent.emin, min_claims),
@@ -193,6 +213,20 @@ mod tests {
             effective_protection(50 * M, 150 * M, 0, 60 * M, 0, true),
             20 * M
         );
+    }
+
+    /// The groups of the kernel's own test, from 4.18 to 5.6: at 50 MB each c alone claims, and has all of it, and d has what it
+    /// asks for beside it. It takes until d is within what it asks for that they share.
+    #[test]
+    fn to_5_6_a_group_beyond_what_it_asks_for_claims_nothing() {
+        let share = |usage, asked, claims| effective_within(usage, asked, 50 * M, claims);
+        assert_eq!(share(50 * M, 75 * M, 50 * M), 50 * M);
+        assert_eq!(share(50 * M, 25 * M, 50 * M), 25 * M);
+        assert_eq!(share(40 * M, 75 * M, 65 * M), 50 * M * 40 / 65);
+        assert_eq!(share(25 * M, 25 * M, 65 * M), 50 * M * 25 / 65);
+        // Nobody claims anything: each has what it asks for, as far as the group above has that.
+        assert_eq!(share(90 * M, 75 * M, 0), 50 * M);
+        assert_eq!(share(90 * M, 0, 0), 0);
     }
 
     /// What the documentation says of siblings (`cgroup-v2.rst`): together they have what they claim, or all that the group
