@@ -9,7 +9,7 @@ pub(super) const MEMCG: &[Change] = &[
         name: "fruitless-reclaim-repeats",
         version: v(4, 0),
         commit: "241994ed8649",
-        summary: "direct reclaim that freed nothing goes through all priorities again, for what memory.low protects, if anything is or not",
+        summary: "direct reclaim that freed nothing goes through all priorities again, whether memory.low protects anything or not",
         effect: |m| {
             m.reclaim.fruitless_round = FruitlessRound::Repeats;
         },
