@@ -27,9 +27,9 @@ pub(super) const MEMCG: &[Change] = &[
         name: "shares-of-low",
         version: v(4, 18),
         commit: "230671533d64",
-        summary: "groups share the memory.low of the group that they are in; before, one that used more had none, nor those in it",
+        summary: "sibling groups share the memory.low of the group above them; before, a group beyond its own had none, nor had those in it",
         effect: |m| {
-            m.memcg.protection_shares = ProtectionShares::Claims;
+            m.memcg.protection_shares = ProtectionShares::Within;
         },
     },
     Change {
@@ -74,7 +74,7 @@ pub(super) const MEMCG: &[Change] = &[
         commit: "503970e42325",
         summary: "a group that uses more than its memory.low claims it, too, when siblings share that of the group above",
         effect: |m| {
-            m.memcg.sibling_claims = SiblingClaims::All;
+            m.memcg.protection_shares = ProtectionShares::Claims;
         },
     },
     Change {

@@ -466,7 +466,7 @@ fn append(scenario: &Scenario, options: &GuestOptions) -> Vec<String> {
     };
     let thp = asked.unwrap_or_else(|| default.into());
     let mut append = vec![format!("transparent_hugepage={thp}")];
-    // Kernels of distributions count the swap of groups only if they are asked to, up to 5.18.
+    // Older kernels of some distributions count the swap of groups only if they are asked to.
     let groups = &scenario.workload.cgroups;
     if groups.iter().any(|group| group.swap_max.is_some()) {
         append.push("swapaccount=1".to_owned());

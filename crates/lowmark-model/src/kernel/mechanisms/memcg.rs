@@ -51,32 +51,29 @@ macro_rules! memcg {
                     /// At once.
                     AtOnce = "at-once",
                 }
-                /// What a group has of the `memory.min` and `memory.low` of the groups that it is in.
+                /// How far the `memory.min` and `memory.low` of the groups above a memory cgroup limit its own.
                 protection_shares: ProtectionShares within memory_cgroups {
-                    /// No part: a group is protected as long as it and each of those above it, up to the one for whose sake memory is
+                    /// A group is protected as long as it and each of those above it, up to the one for whose sake memory is
                     /// reclaimed, uses less than its own `memory.low` (`mem_cgroup_low`).
                     Each = "each",
-                    /// Siblings share what the group above has: if they claim more, each gets a part.
-                    Claims = "claims",
-                    /// The same; if they claim less, the rest can be shared out, too (`memory_recursiveprot`).
-                    Recursive = "recursive",
-                }
-                /// Which groups claim of the `memory.min` and `memory.low` of the group above them (`propagate_protected_usage`).
-                sibling_claims: SiblingClaims within memory_cgroups {
-                    /// Those that use no more than they ask for. One that uses more gets its part all the same, so that together they can
-                    /// have more than the group above.
+                    /// Sibling groups share what the group above them has by what they claim of it, and a group claims nothing that uses
+                    /// more than it asks for. Such a group gets its part all the same, so that together they can have more than the group
+                    /// above (`propagate_protected_usage`).
                     Within = "within",
-                    /// All.
-                    All = "all",
+                    /// Sibling groups share what the group above them has, and every group claims what it uses of what it asks for: if
+                    /// they claim more than there is, each gets a part.
+                    Claims = "claims",
+                    /// The same; if sibling groups claim less, the rest can be shared out, too (`memory_recursiveprot`).
+                    Recursive = "recursive",
                 }
                 /// How many pages a reclaimer scans of a group that is protected in part (`get_scan_count`).
                 partly_protected: PartlyProtected within memory_cgroups {
                     /// As much as of others.
                     Whole = "whole",
                     /// The fewer, the more of the group is protected. Reclaim that frees nothing does not come back for them.
-                    Proportional = "proportional",
+                    Proportional = "proportional" needs(memcg.protection_shares = ProtectionShares::Within | ProtectionShares::Claims | ProtectionShares::Recursive),
                     /// The same; and a reclaimer that frees nothing scans in another round what `memory.low` spared in this way.
-                    SecondRound = "second-round",
+                    SecondRound = "second-round" needs(memcg.protection_shares = ProtectionShares::Within | ProtectionShares::Claims | ProtectionShares::Recursive),
                 }
                 /// Which groups a direct reclaimer goes through (`shrink_node_memcgs`). kswapd goes through all.
                 memcg_walk: MemcgWalk within memory_cgroups {

@@ -186,14 +186,15 @@ macro_rules! reclaim {
                     /// Once; if still too many are isolated, it gives up the batch.
                     Once = "once",
                 }
-                /// What a direct reclaimer does that has gone through all priorities and freed nothing (`do_try_to_free_pages`).
+                /// Whether a direct reclaimer that has gone through all priorities and freed nothing tries again
+                /// (`do_try_to_free_pages`).
                 fruitless_round: FruitlessRound {
-                    /// It gives up.
+                    /// The reclaimer gives up.
                     GivesUp = "gives-up",
-                    /// It goes through all priorities once more, and does not spare what `memory.low` protects. That counts as
-                    /// another allocation stall.
+                    /// The reclaimer goes through all priorities once more, and does not spare what `memory.low` protects. That
+                    /// counts as another allocation stall.
                     Repeats = "repeats",
-                    /// It does so if it has spared something that `memory.low` protects.
+                    /// The reclaimer does so only if it has spared pages that `memory.low` protects.
                     RepeatsForLow = "repeats-for-low",
                 }
                 /// When a scan pass over the four lists stops (`shrink_lruvec`).

@@ -13,7 +13,7 @@
 
 use super::Memcontrol;
 use crate::ids::MemcgId;
-use crate::kernel::{PartlyProtected, ProtectionShares, SiblingClaims, TargetProtection};
+use crate::kernel::{PartlyProtected, ProtectionShares, TargetProtection};
 use crate::mm::Mm;
 use crate::mm::types::SWAP_CLUSTER_MAX;
 
@@ -51,8 +51,8 @@ fn effective_protection(
     claim + rest
 }
 
-/// The same from 4.18 to 5.6 (`mem_cgroup_protected`), where a group claims nothing that uses more than it asks for: it has as
-/// large a part of what the group above has as if its siblings' claims were all there are.
+/// The same from 4.18 to 5.6 (`mem_cgroup_protected`). `siblings_claim` has nothing of groups that use more than they ask for, yet
+/// the part of such a group is computed as if it had: parts can add up to more than the group above has.
 fn effective_within(usage: u64, setting: u64, parent_effective: u64, siblings_claim: u64) -> u64 {
     let most = setting.min(parent_effective);
     let claim = usage.min(setting);
@@ -85,9 +85,13 @@ pub(crate) enum Protected {
 impl Memcontrol {
     /// What the groups in one claim of `memory.min` and of `memory.low` (`children_min_usage`, `children_low_usage`).
     fn claims_of_children(&self, parent: MemcgId) -> (u64, u64) {
-        let claim = |usage: u64, setting: u64| match self.rules.sibling_claims {
-            SiblingClaims::Within if usage > setting => 0,
-            SiblingClaims::Within | SiblingClaims::All => usage.min(setting),
+        let within = self.rules.protection_shares == ProtectionShares::Within;
+        let claim = |usage: u64, setting: u64| {
+            if within && usage > setting {
+                0
+            } else {
+                usage.min(setting)
+            }
         };
         let children = self.groups.iter().skip(1);
         let children = children.filter(|group| group.parent == parent);
@@ -111,12 +115,13 @@ impl Memcontrol {
         } else {
             let parent = &self.groups[above];
             let (min_claims, low_claims) = self.claims_of_children(above);
-            let share = |setting, effective, claims| match self.rules.sibling_claims {
-                SiblingClaims::Within => effective_within(usage, setting, effective, claims),
-                SiblingClaims::All => {
-                    let recursive = self.recursive_protection;
-                    effective_protection(usage, parent.usage, setting, effective, claims, recursive)
+            let within = self.rules.protection_shares == ProtectionShares::Within;
+            let share = |setting, effective, claims| {
+                if within {
+                    return effective_within(usage, setting, effective, claims);
                 }
+                let recursive = self.recursive_protection;
+                effective_protection(usage, parent.usage, setting, effective, claims, recursive)
             };
             (
                 share(group.min, parent.emin, min_claims),
@@ -215,8 +220,8 @@ mod tests {
         );
     }
 
-    /// The groups of the kernel's own test, from 4.18 to 5.6: at 50 MB each c alone claims, and has all of it, and d has what it
-    /// asks for beside it. It takes until d is within what it asks for that they share.
+    /// The groups c and d of the kernel's own test, from 4.18 to 5.6. With 50 MB each, c alone claims: c has all 50 MB of the group
+    /// above, and d the 25 MB that d asks for. Once d uses no more than 25 MB, both claim and share.
     #[test]
     fn to_5_6_a_group_beyond_what_it_asks_for_claims_nothing() {
         let share = |usage, asked, claims| effective_within(usage, asked, 50 * M, claims);
@@ -224,7 +229,7 @@ mod tests {
         assert_eq!(share(50 * M, 25 * M, 50 * M), 25 * M);
         assert_eq!(share(40 * M, 75 * M, 65 * M), 50 * M * 40 / 65);
         assert_eq!(share(25 * M, 25 * M, 65 * M), 50 * M * 25 / 65);
-        // Nobody claims anything: each has what it asks for, as far as the group above has that.
+        // No group claims anything: each group has what it asks for, as far as the group above has that.
         assert_eq!(share(90 * M, 75 * M, 0), 50 * M);
         assert_eq!(share(90 * M, 0, 0), 0);
     }

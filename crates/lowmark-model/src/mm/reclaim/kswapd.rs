@@ -14,14 +14,11 @@ mod zones;
 use crate::ids::{NodeId, ZoneId};
 use crate::kernel::{
     BalancePgdat, HopelessNode, KswapdBlocks, KswapdClasszone, KswapdWake, NodeWriteback,
-    ScanControlTime,
 };
 use crate::mm::Mm;
 use crate::mm::alloc::mmzone::{Kswapd, Node};
-use crate::mm::reclaim::vmscan::{
-    MAX_KSWAPD_FAILURES, ScanControl, Target, age_active_anon, shrink_node,
-};
-use crate::mm::types::{Gfp, Lru, MAX_NR_ZONES, Mark, ZoneType};
+use crate::mm::reclaim::vmscan::{MAX_KSWAPD_FAILURES, ScanControl, age_active_anon, shrink_node};
+use crate::mm::types::{Gfp, MAX_NR_ZONES, Mark, ZoneType};
 use crate::time::{MSEC, Nanos, SECOND, TaskState};
 use crate::world::{Sys, World};
 use class::ClassMemory;
@@ -401,21 +398,5 @@ async fn pass_some_time(sys: &Sys, began: Nanos) {
     let stood_still = sys.world().sched.now() == began;
     if stood_still {
         sys.charge_kernel(MSEC / 1000).await;
-    }
-}
-
-impl Mm {
-    /// `age_active_anon`: the target of the ageing that a balancing run does first, if it is due.
-    fn due_for_ageing(&self, target: Target, sc: &ScanControl) -> bool {
-        match self.kernel.mechanisms.reclaim.scan_control {
-            ScanControlTime::Node => {
-                let active = self.tree_len(target.lruvec, Lru::ActiveAnon);
-                active > 0 && self.inactive_is_low(target, false, sc)
-            }
-            ScanControlTime::Batch => self.lruvec_tree(target.lruvec).any(|lruvec| {
-                let active = self.lruvecs[lruvec].len(Lru::ActiveAnon);
-                active > 0 && self.inactive_is_low(Target { lruvec, ..target }, false, sc)
-            }),
-        }
     }
 }

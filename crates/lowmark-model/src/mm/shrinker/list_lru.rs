@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A list; an object knows its place by its *age*, a number from 1 on.
 ///
-/// What is removed from the middle leaves its place empty, and empty places go when they are more than the others.
+/// An object that is removed from the middle leaves an empty place. The list drops all empty places when they outnumber the others.
 #[derive(Debug)]
 pub(crate) struct ListLru<T> {
     /// Places in the order of ages; the first is not empty.

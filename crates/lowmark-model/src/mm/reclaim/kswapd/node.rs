@@ -50,7 +50,7 @@ pub(super) async fn balance_node(sys: &Sys, node: NodeId, request: Request) -> R
         let generations = sys.world().mm.lru_gen;
         if generations {
             age_node(sys, target, &mut sc).await;
-        } else if sys.world().mm.due_for_ageing(target, &sc) {
+        } else {
             age_active_anon(sys, target, &sc).await;
         }
         let soft = soft_limit_reclaim(sys, target, &sc).await;

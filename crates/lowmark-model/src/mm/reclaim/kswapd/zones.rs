@@ -321,7 +321,7 @@ async fn find_end_zone(
 ) -> Option<ZoneId> {
     let zones: Vec<ZoneId> = sys.world().mm.zones_up_to(node, request.class).collect();
     for &zone in zones.iter().rev() {
-        let (hopeless, target, due) = {
+        let (hopeless, target) = {
             let world = sys.world();
             let state = &world.mm.zones[zone];
             let target = Target {
@@ -329,14 +329,12 @@ async fn find_end_zone(
                 zone,
             };
             let hopeless = state.all_unreclaimable && sc.priority != DEF_PRIORITY;
-            (hopeless, target, world.mm.due_for_ageing(target, sc))
+            (hopeless, target)
         };
         if hopeless {
             continue;
         }
-        if due {
-            age_active_anon(sys, target, sc).await;
-        }
+        age_active_anon(sys, target, sc).await;
         let world = &mut *sys.world();
         let high = world.mm.zones[zone].mark(Mark::High);
         if !world

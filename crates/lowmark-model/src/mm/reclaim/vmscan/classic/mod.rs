@@ -127,18 +127,21 @@ async fn shrink_list(sys: &Sys, target: Target, lru: Lru, take: u64, sc: &mut Sc
     }
 }
 
-/// `age_active_anon`: a batch of the active anon list of each group, before a balancing run reclaims anything. To 5.4 each group's
-/// own lists say whether that is due, from 5.5 on (b91ac374346b) those of all together, which the caller has asked.
+/// `age_active_anon`: kswapd makes a batch of active anonymous pages of each group inactive before it reclaims anything, if they
+/// are too many. To 5.4 each group's own lists say whether they are, from 5.5 on (b91ac374346b) those of all groups together.
 pub(crate) async fn age_active_anon(sys: &Sys, target: Target, sc: &ScanControl) {
+    let by_group = {
+        let mm = &sys.world().mm;
+        let by_group = mm.kernel.mechanisms.reclaim.scan_control == ScanControlTime::Batch;
+        if !by_group && !mm.has_too_many_active_anon(target, sc) {
+            return;
+        }
+        by_group
+    };
     let groups = sys.world().mm.lruvec_tree(target.lruvec);
     for lruvec in groups {
         let target = Target { lruvec, ..target };
-        let due = {
-            let mm = &sys.world().mm;
-            mm.kernel.mechanisms.reclaim.scan_control == ScanControlTime::Node
-                || mm.inactive_is_low(target, false, sc)
-        };
-        if due {
+        if !by_group || sys.world().mm.has_too_many_active_anon(target, sc) {
             shrink_active_list(sys, target, Lru::ActiveAnon, SWAP_CLUSTER_MAX, sc).await;
         }
     }

@@ -56,6 +56,11 @@ impl Mm {
         inactive * ratio < active
     }
 
+    /// Whether active anonymous pages of a group, from 5.5 on of all groups inside it as well, are too many, and there are any.
+    pub(super) fn has_too_many_active_anon(&self, target: Target, sc: &ScanControl) -> bool {
+        self.inactive_is_low(target, false, sc) && self.tree_len(target.lruvec, Lru::ActiveAnon) > 0
+    }
+
     /// Pages to scan of each list in this pass, indexed by [`Lru`]; and into `sc` how many pages the lists have that are
     /// considered.
     pub(super) fn get_scan_count(&mut self, target: Target, sc: &mut ScanControl) -> [u64; 4] {
