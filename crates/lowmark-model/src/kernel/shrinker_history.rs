@@ -160,6 +160,15 @@ pub(super) const SHRINKERS: &[Change] = &[
         },
     },
     Change {
+        name: "invert-xfs-isolate",
+        version: v(4, 17),
+        commit: "19957a181608",
+        summary: "XFS's shrinker spares the buffers that it is to spare, not the others",
+        effect: |m| {
+            m.shrinker.xfs_isolate = XfsIsolate::Unspared;
+        },
+    },
+    Change {
         name: "scan-small-slabs-slowly",
         version: v(4, 19),
         commit: "172b06c32b94",

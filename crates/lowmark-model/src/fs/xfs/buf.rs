@@ -1,6 +1,9 @@
 //! Metadata in memory (`fs/xfs/xfs_buf.c`): blocks, and clusters of inodes, in pages that are on no LRU list. A shrinker frees
 //! those that nobody has used for a while and that need not be written.
 //!
+//! The shrinker takes a buffer off its list even if somebody *holds* it, as what has changed and is not at its place does. The last
+//! to let go of such a buffer puts it back on the list, or frees it if the shrinker has nothing to spare it for.
+//!
 //! While a buffer is being written it is locked: a task that wants to change it waits. These writes are not marked as waited for,
 //! so that a scheduler like CFQ serves reads first.
 
@@ -8,6 +11,7 @@ use super::log::{For, metadata_io, metadata_page, submit_metadata, wait_for_meta
 use super::{Item, Xfs};
 use crate::device::{Dir, Io};
 use crate::fs::metadata::Block;
+use crate::kernel::XfsIsolate;
 use crate::mm::Mm;
 use crate::mm::shrinker::ListLru;
 use crate::mm::types::{OutOfMemory, Pfn, flag};
@@ -25,8 +29,8 @@ struct Buf {
     flushing: Vec<(Item, u64)>,
     /// How often the shrinker spares it (`b_lru_ref`).
     spared: u8,
-    /// Its place on the list.
-    age: u64,
+    /// Its place on the list; none if the shrinker has taken it off, and somebody holds it.
+    age: Option<u64>,
 }
 
 impl Buf {
@@ -34,6 +38,12 @@ impl Buf {
     fn busy_page(&self, mm: &Mm) -> Option<Pfn> {
         let busy = |&&pfn: &&Pfn| mm.pages[pfn].has_any(flag::LOCKED | flag::BUFFERS_LOCKED);
         self.pages.iter().find(busy).copied()
+    }
+
+    /// Whether somebody reads or writes it, or waits for that.
+    fn is_in_use(&self, mm: &Mm) -> bool {
+        let waits = |&pfn: &Pfn| mm.pages[pfn].has(flag::WAITERS);
+        self.busy_page(mm).is_some() || self.pages.iter().any(waits)
     }
 }
 
@@ -79,24 +89,41 @@ impl Buffers {
         buffer.is_some_and(|buffer| buffer.flushing.iter().any(|&(other, _)| other == item))
     }
 
-    /// A page of a buffer has been written. What the write had, if it was the last page.
-    fn end_page(&mut self, pfn: Pfn) -> Option<Vec<(Item, u64)>> {
-        let block = self.of_page.get(&pfn)?;
-        let buffer = self.map.get_mut(block)?;
+    /// A page of a buffer has been written. The buffer and what the write had, if it was the last page.
+    fn end_page(&mut self, pfn: Pfn) -> Option<(Block, Vec<(Item, u64)>)> {
+        let &block = self.of_page.get(&pfn)?;
+        let buffer = self.map.get_mut(&block)?;
         buffer.writing = buffer.writing.saturating_sub(1);
-        (buffer.writing == 0).then(|| std::mem::take(&mut buffer.flushing))
+        (buffer.writing == 0).then(|| (block, std::mem::take(&mut buffer.flushing)))
     }
 
     fn busy_page(&self, block: Block, mm: &Mm) -> Option<Pfn> {
         self.map.get(&block)?.busy_page(mm)
     }
 
-    /// The shrinker has spared a buffer: it is looked at again after all others.
-    fn rotate(&mut self, block: Block) {
+    /// `xfs_buftarg_isolate`: the shrinker spares a buffer of its list, which it then looks at again after all others, or takes it
+    /// off the list: true.
+    fn isolate(&mut self, block: Block, rule: XfsIsolate) -> bool {
+        let Some(buffer) = self.map.get_mut(&block) else {
+            return false;
+        };
+        if let Some(age) = buffer.age.take() {
+            self.list.remove(age);
+        }
+        let takes = match rule {
+            XfsIsolate::Spared => buffer.spared > 0,
+            XfsIsolate::Unspared => buffer.spared == 0,
+        };
+        buffer.spared = buffer.spared.saturating_sub(1);
+        if !takes {
+            buffer.age = Some(self.list.push(block));
+        }
+        takes
+    }
+
+    fn put_on_list(&mut self, block: Block) {
         if let Some(buffer) = self.map.get_mut(&block) {
-            self.list.remove(buffer.age);
-            buffer.spared = buffer.spared.saturating_sub(1);
-            buffer.age = self.list.push(block);
+            buffer.age = Some(self.list.push(block));
         }
     }
 
@@ -106,7 +133,7 @@ impl Buffers {
             return pages;
         }
         self.of_page.extend(pages.iter().map(|&pfn| (pfn, block)));
-        let age = self.list.push(block);
+        let age = Some(self.list.push(block));
         self.map.insert(
             block,
             Buf {
@@ -124,7 +151,9 @@ impl Buffers {
         let Some(buffer) = self.map.remove(&block) else {
             return Vec::new();
         };
-        self.list.remove(buffer.age);
+        if let Some(age) = buffer.age {
+            self.list.remove(age);
+        }
         for pfn in &buffer.pages {
             self.of_page.remove(pfn);
         }
@@ -145,6 +174,22 @@ impl Xfs {
         }
     }
 
+    /// `xfs_buf_rele`: somebody lets go of a buffer. If that was the last, and the buffer is on no list, it goes back there as long as
+    /// the shrinker is to spare it, or else is freed: its pages.
+    fn release_buffer(&mut self, block: Block, mm: &Mm) -> Vec<Pfn> {
+        let Some(buffer) = self.buffers.map.get(&block) else {
+            return Vec::new();
+        };
+        if buffer.age.is_some() || buffer.is_in_use(mm) || self.is_held(block) {
+            return Vec::new();
+        }
+        if buffer.spared == 0 {
+            return self.buffers.remove(block);
+        }
+        self.buffers.put_on_list(block);
+        Vec::new()
+    }
+
     /// What of a buffer is in the log, not pinned, and not at its place.
     fn to_be_flushed(&self, block: Block) -> Vec<(Item, u64)> {
         let items = self.items_of(block);
@@ -155,8 +200,9 @@ impl Xfs {
 }
 
 impl World {
-    /// `xfs_buf_find`: a buffer that is wanted, which counts as a use of it.
-    fn find_buffer(&mut self, fs: usize, block: Block) -> Found {
+    /// `xfs_buf_find`: a buffer that is wanted. For a task that counts as a use of it (`xfs_buf_set_ref`), to write what has changed
+    /// does not.
+    fn find_buffer(&mut self, fs: usize, block: Block, whom: For) -> Found {
         let Some(xfs) = self.mounts.xfs(fs) else {
             return Found::Ready;
         };
@@ -165,9 +211,16 @@ impl World {
         match xfs.buffers.map.get_mut(&block) {
             None => Found::Missing(length),
             Some(buffer) => {
-                buffer.spared = spared;
-                let busy = xfs.buffers.busy_page(block, &self.mm);
-                busy.map_or(Found::Ready, Found::Busy)
+                if whom == For::Task {
+                    buffer.spared = spared;
+                }
+                if let Some(pfn) = buffer.busy_page(&self.mm) {
+                    return Found::Busy(pfn);
+                }
+                if whom == For::Task {
+                    self.release_buffer(fs, block);
+                }
+                Found::Ready
             }
         }
     }
@@ -182,9 +235,7 @@ impl World {
         let spared = xfs.spared(block);
         let unneeded = xfs.buffers.insert(block, pages.clone(), spared);
         let is_new = unneeded.is_empty();
-        for pfn in unneeded {
-            self.mm.let_go(pfn);
-        }
+        self.mm.let_all_go(unneeded);
         if !is_new || !read {
             return Vec::new();
         }
@@ -231,10 +282,22 @@ impl World {
             return false;
         };
         self.mm.pages[pfn].clear(flag::BUFFERS_LOCKED);
-        for (item, lsn) in xfs.buffers.end_page(pfn).unwrap_or_default() {
-            xfs.ail.remove(item, lsn);
+        if let Some((block, written)) = xfs.buffers.end_page(pfn) {
+            for (item, lsn) in written {
+                xfs.ail.remove(item, lsn);
+            }
+            let freed = xfs.release_buffer(block, &self.mm);
+            self.mm.let_all_go(freed);
         }
         true
+    }
+
+    /// A task lets go of a buffer.
+    fn release_buffer(&mut self, fs: usize, block: Block) {
+        if let Some(xfs) = self.mounts.xfs(fs) {
+            let freed = xfs.release_buffer(block, &self.mm);
+            self.mm.let_all_go(freed);
+        }
     }
 
     /// Buffers of a file system that the shrinker could look at.
@@ -242,33 +305,25 @@ impl World {
         self.mounts.xfs(fs).map_or(0, |xfs| xfs.buffers.listed())
     }
 
-    /// `xfs_buftarg_shrink_scan`: the oldest buffers. How many it has freed, and looked at.
+    /// `xfs_buftarg_shrink_scan`: the oldest buffers. How many it has taken off the list, and looked at.
     pub(crate) fn scan_buffers(&mut self, fs: usize, nr: u64) -> (u64, u64) {
+        let rule = self.mm.kernel.mechanisms.shrinker.xfs_isolate;
         let Some(xfs) = self.mounts.xfs(fs) else {
             return (0, 0);
         };
         let end = xfs.buffers.list.end();
-        let (mut freed, mut looked) = (0, 0);
+        let (mut taken, mut looked) = (0, 0);
         while looked < nr
-            && let Some((age, block)) = xfs.buffers.list.oldest_before(end)
+            && let Some((_, block)) = xfs.buffers.list.oldest_before(end)
         {
             looked += 1;
-            let Some(buffer) = xfs.buffers.map.get(&block) else {
-                xfs.buffers.list.remove(age);
-                continue;
-            };
-            let stays =
-                buffer.spared > 0 || buffer.busy_page(&self.mm).is_some() || xfs.is_held(block);
-            if stays {
-                xfs.buffers.rotate(block);
-            } else {
-                for pfn in xfs.buffers.remove(block) {
-                    self.mm.let_go(pfn);
-                }
-                freed += 1;
+            if xfs.buffers.isolate(block, rule) {
+                taken += 1;
+                let freed = xfs.release_buffer(block, &self.mm);
+                self.mm.let_all_go(freed);
             }
         }
-        (freed, looked)
+        (taken, looked)
     }
 }
 
@@ -289,7 +344,7 @@ async fn get_for(
     whom: For,
 ) -> Result<(), OutOfMemory> {
     loop {
-        let found = sys.world().find_buffer(fs, block);
+        let found = sys.world().find_buffer(fs, block, whom);
         match found {
             Found::Ready => return Ok(()),
             Found::Busy(pfn) => wait_for_metadata(sys, pfn).await,
@@ -299,8 +354,7 @@ async fn get_for(
                     match metadata_page(sys, whom).await {
                         Ok(pfn) => pages.push(pfn),
                         Err(none) => {
-                            let mm = &mut sys.world().mm;
-                            pages.into_iter().for_each(|pfn| mm.let_go(pfn));
+                            sys.world().mm.let_all_go(pages);
                             return Err(none);
                         }
                     }
@@ -328,8 +382,8 @@ pub(super) async fn write_all(
     buffers: BTreeSet<Block>,
 ) -> Result<(), OutOfMemory> {
     for &block in &buffers {
-        let missing = matches!(sys.world().find_buffer(fs, block), Found::Missing(_));
-        if missing {
+        let missing = |xfs: &mut Xfs| !xfs.buffers.has(block);
+        if sys.world().mounts.xfs(fs).is_some_and(missing) {
             get(sys, fs, block, true).await?;
         }
     }
@@ -353,5 +407,6 @@ pub(super) async fn write_and_wait(sys: &Sys, fs: usize, block: Block) -> Result
     for pfn in pages {
         wait_for_metadata(sys, pfn).await;
     }
+    sys.world().release_buffer(fs, block);
     Ok(())
 }

@@ -89,6 +89,14 @@ macro_rules! shrinker {
                     /// As before, and their clusters stay in memory for that.
                     Pushed = "pushed",
                 }
+                /// Which buffers the shrinker of XFS takes off its list (`xfs_buftarg_isolate`); of the others it goes past the oldest.
+                /// Each time it spares a buffer once less.
+                xfs_isolate: XfsIsolate within shrinkers {
+                    /// Those that it is to spare: they go back if it is to spare them even then.
+                    Spared = "spared",
+                    /// Those that it is to spare no more.
+                    Unspared = "unspared",
+                }
                 /// What the shrinker does with an unused inode that has pages (`inode_lru_isolate`).
                 inode_pages: InodePages within shrinkers {
                     /// It drops the pages, and frees the inode if it is the oldest still.

@@ -55,4 +55,11 @@ impl Mm {
             self.free_pages(pfn, order);
         }
     }
+
+    /// Blocks are no longer held.
+    pub(crate) fn let_all_go(&mut self, blocks: Vec<Pfn>) {
+        for pfn in blocks {
+            self.let_go(pfn);
+        }
+    }
 }
