@@ -172,8 +172,10 @@ fn of_free_block(order: usize, list: MigrateType) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Pages {
     pages: Vec<Page>,
-    /// The first frame of each zone but the lowest.
-    zone_starts: Vec<Pfn>,
+    /// The zone of each run of frames, all of which lie in one: runs are as long as zones allow that begin with one.
+    zones: Vec<ZoneId>,
+    /// Binary logarithm of the length of a run.
+    zone_shift: u32,
     /// Of each frame what generations know of it; empty where they are off.
     generations: Vec<Generation>,
 }
@@ -188,9 +190,16 @@ impl Pages {
             flags: 0,
             mapcount: 0,
         };
+        let runs = zone_starts.iter().map(|start| start.trailing_zeros());
+        let zone_shift = runs.fold(u32::BITS - 1, u32::min);
+        let zone = |run: Pfn| {
+            let begun = |&&start: &&Pfn| start >> zone_shift <= run;
+            ZoneId::from(zone_starts.iter().filter(begun).count())
+        };
         Pages {
             pages: vec![page; count as usize],
-            zone_starts: zone_starts.to_vec(),
+            zones: (0..=count >> zone_shift).map(zone).collect(),
+            zone_shift,
             generations: Vec::new(),
         }
     }
@@ -230,11 +239,10 @@ impl Pages {
         self.pages.len() as u32
     }
 
-    /// The zone that a frame lies in (`page_zone`). There are few, so that they are gone through.
+    /// The zone that a frame lies in (`page_zone`).
     #[inline]
     pub(crate) fn zone(&self, pfn: Pfn) -> ZoneId {
-        let below = self.zone_starts.iter().take_while(|&&start| start <= pfn);
-        ZoneId::from(below.count())
+        self.zones[(pfn >> self.zone_shift) as usize]
     }
 }
 

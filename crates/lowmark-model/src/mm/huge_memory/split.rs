@@ -234,11 +234,13 @@ impl World {
 
 impl Mm {
     /// A task is splitting a huge page of the region that an anonymous page belongs to, so that its mappings cannot be looked at.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_locked_for_split(&self, pfn: Pfn) -> bool {
-        if self.huge.splitting.is_empty() {
-            return false;
-        }
+        !self.huge.splitting.is_empty() && self.region_is_being_split(pfn)
+    }
+
+    #[cold]
+    fn region_is_being_split(&self, pfn: Pfn) -> bool {
         let page = &self.pages[pfn];
         if !page.is_anon() || page.owner == UNMAPPED {
             return false;
