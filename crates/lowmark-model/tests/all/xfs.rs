@@ -58,9 +58,9 @@ fn the_shrinker_frees_buffers() {
     assert_eq!(pages(&recording, "pgpgin"), 2 * 4 * (1 + 3 * 4));
 }
 
-/// A buffer is read with two uses to spare (an inode's cluster, a block of a directory). To 4.16 the shrinker took it off the list for
-/// each of them, and it was freed with the second; from 4.17 on it is freed when both are gone. Few enough are there that dropping
-/// slabs ends with the first round in which none of them goes.
+/// XFS's shrinker is to spare a cluster of inodes and a block of a directory twice. To 4.16 it counted down as it took a buffer off its
+/// list, and freed the buffer at the second look; from 4.17 on it counts down to zero first, and frees the buffer at the third look.
+/// There are so few buffers that each call of drop_caches looks at each of them once.
 #[test]
 fn from_4_17_on_a_buffer_is_spared_once_more() {
     let read = |kernel: &str, rounds: usize| {
@@ -78,8 +78,8 @@ fn from_4_17_on_a_buffer_is_spared_once_more() {
     }
 }
 
-/// What has changed is not at its place while the shrinker comes again and again, and takes it off its list. When it is there at last,
-/// 65 s later, nobody holds it any more, and it is freed at once.
+/// XFS's shrinker looks again and again at buffers that have changed, and takes them off its list; their changes hold them in memory. When
+/// xfsaild has written the buffers, within 65 s, nothing holds them any more and they are freed, without another look of the shrinker.
 #[test]
 fn what_the_shrinker_has_taken_off_its_list_goes_when_it_is_written() {
     let create = "{ repeat = 3, do = [{ create = \"new\" }] }";

@@ -1,8 +1,9 @@
 //! Metadata in memory (`fs/xfs/xfs_buf.c`): blocks, and clusters of inodes, in pages that are on no LRU list. A shrinker frees
 //! those that nobody has used for a while and that need not be written.
 //!
-//! The shrinker takes a buffer off its list even if somebody *holds* it, as what has changed and is not at its place does. The last
-//! to let go of such a buffer puts it back on the list, or frees it if the shrinker has nothing to spare it for.
+//! A buffer is *held* as long as a change of it is not at its place on the device, and while a task reads it, writes it or waits for it.
+//! The shrinker takes a held buffer off its list as it does others. When the last holder lets go of such a buffer, the buffer goes
+//! back to the list if the shrinker is to spare it at least once more, and is freed otherwise.
 //!
 //! While a buffer is being written it is locked: a task that wants to change it waits. These writes are not marked as waited for,
 //! so that a scheduler like CFQ serves reads first.
@@ -29,7 +30,7 @@ struct Buf {
     flushing: Vec<(Item, u64)>,
     /// How often the shrinker spares it (`b_lru_ref`).
     spared: u8,
-    /// Its place on the list; none if the shrinker has taken it off, and somebody holds it.
+    /// Its place on the list; none if the shrinker has taken the buffer off while it was held.
     age: Option<u64>,
 }
 
@@ -40,7 +41,7 @@ impl Buf {
         self.pages.iter().find(busy).copied()
     }
 
-    /// Whether somebody reads or writes it, or waits for that.
+    /// Whether a task reads or writes the buffer, or waits for that.
     fn is_in_use(&self, mm: &Mm) -> bool {
         let waits = |&pfn: &Pfn| mm.pages[pfn].has(flag::WAITERS);
         self.busy_page(mm).is_some() || self.pages.iter().any(waits)
@@ -89,7 +90,7 @@ impl Buffers {
         buffer.is_some_and(|buffer| buffer.flushing.iter().any(|&(other, _)| other == item))
     }
 
-    /// A page of a buffer has been written. The buffer and what the write had, if it was the last page.
+    /// A page of a buffer has been written. With the last page that was being written: the buffer, and the items that the write had.
     fn end_page(&mut self, pfn: Pfn) -> Option<(Block, Vec<(Item, u64)>)> {
         let &block = self.of_page.get(&pfn)?;
         let buffer = self.map.get_mut(&block)?;
@@ -174,20 +175,20 @@ impl Xfs {
         }
     }
 
-    /// `xfs_buf_rele`: somebody lets go of a buffer. If that was the last, and the buffer is on no list, it goes back there as long as
-    /// the shrinker is to spare it, or else is freed: its pages.
-    fn release_buffer(&mut self, block: Block, mm: &Mm) -> Vec<Pfn> {
+    /// `xfs_buf_rele`: a holder lets go of a buffer. If no other holds it, and the buffer is off the list, it goes back there as long as
+    /// the shrinker is to spare it, and is freed otherwise.
+    fn release_buffer(&mut self, block: Block, mm: &mut Mm) {
         let Some(buffer) = self.buffers.map.get(&block) else {
-            return Vec::new();
+            return;
         };
         if buffer.age.is_some() || buffer.is_in_use(mm) || self.is_held(block) {
-            return Vec::new();
+            return;
         }
         if buffer.spared == 0 {
-            return self.buffers.remove(block);
+            mm.let_all_go(self.buffers.remove(block));
+        } else {
+            self.buffers.put_on_list(block);
         }
-        self.buffers.put_on_list(block);
-        Vec::new()
     }
 
     /// What of a buffer is in the log, not pinned, and not at its place.
@@ -200,8 +201,8 @@ impl Xfs {
 }
 
 impl World {
-    /// `xfs_buf_find`: a buffer that is wanted. For a task that counts as a use of it (`xfs_buf_set_ref`), to write what has changed
-    /// does not.
+    /// `xfs_buf_find`: looks a buffer up. A task that looks it up uses it, so that the shrinker is to spare it again
+    /// (`xfs_buf_set_ref`); reclaim, which looks it up to write it, does not.
     fn find_buffer(&mut self, fs: usize, block: Block, whom: For) -> Found {
         let Some(xfs) = self.mounts.xfs(fs) else {
             return Found::Ready;
@@ -218,7 +219,7 @@ impl World {
                     return Found::Busy(pfn);
                 }
                 if whom == For::Task {
-                    self.release_buffer(fs, block);
+                    xfs.release_buffer(block, &mut self.mm);
                 }
                 Found::Ready
             }
@@ -286,17 +287,15 @@ impl World {
             for (item, lsn) in written {
                 xfs.ail.remove(item, lsn);
             }
-            let freed = xfs.release_buffer(block, &self.mm);
-            self.mm.let_all_go(freed);
+            xfs.release_buffer(block, &mut self.mm);
         }
         true
     }
 
-    /// A task lets go of a buffer.
+    /// The current task lets go of a buffer.
     fn release_buffer(&mut self, fs: usize, block: Block) {
         if let Some(xfs) = self.mounts.xfs(fs) {
-            let freed = xfs.release_buffer(block, &self.mm);
-            self.mm.let_all_go(freed);
+            xfs.release_buffer(block, &mut self.mm);
         }
     }
 
@@ -319,8 +318,7 @@ impl World {
             looked += 1;
             if xfs.buffers.isolate(block, rule) {
                 taken += 1;
-                let freed = xfs.release_buffer(block, &self.mm);
-                self.mm.let_all_go(freed);
+                xfs.release_buffer(block, &mut self.mm);
             }
         }
         (taken, looked)

@@ -56,12 +56,12 @@ macro_rules! memcg {
                     /// A group is protected as long as it and each of those above it, up to the one for whose sake memory is
                     /// reclaimed, uses less than its own `memory.low` (`mem_cgroup_low`).
                     Each = "each",
-                    /// Sibling groups share what the group above them has by what they claim of it, and a group claims nothing that uses
-                    /// more than it asks for. Such a group gets its part all the same, so that together they can have more than the group
-                    /// above (`propagate_protected_usage`).
+                    /// Sibling groups share the protection of the group above them in proportion to their claims. A group claims what it
+                    /// uses, and nothing at all if it uses more than its own setting. A group without a claim gets a part all the same, so
+                    /// that the parts of all siblings can add up to more than the group above has (`propagate_protected_usage`).
                     Within = "within",
-                    /// Sibling groups share what the group above them has, and every group claims what it uses of what it asks for: if
-                    /// they claim more than there is, each gets a part.
+                    /// Sibling groups share the protection of the group above them. Every group claims what it uses, up to its own setting;
+                    /// if all claims together are more than the group above has, each group gets a part.
                     Claims = "claims",
                     /// The same; if sibling groups claim less, the rest can be shared out, too (`memory_recursiveprot`).
                     Recursive = "recursive",

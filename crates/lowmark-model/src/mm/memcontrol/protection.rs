@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(share(50 * M, 25 * M, 50 * M), 25 * M);
         assert_eq!(share(40 * M, 75 * M, 65 * M), 50 * M * 40 / 65);
         assert_eq!(share(25 * M, 25 * M, 65 * M), 50 * M * 25 / 65);
-        // No group claims anything: each group has what it asks for, as far as the group above has that.
+        // No group claims anything: each group has its own setting, and no more than the group above has.
         assert_eq!(share(90 * M, 75 * M, 0), 50 * M);
         assert_eq!(share(90 * M, 0, 0), 0);
     }
