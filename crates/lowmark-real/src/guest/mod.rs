@@ -176,7 +176,7 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     let modules = modules::needed(&index, more).map_err(|error| {
         GuestError::io(options.image.modules.as_deref().unwrap_or(&scratch), error)
     })?;
-    let notes = disks.notes;
+    let mut notes = disks.notes;
     let job = job(scenario, options, &modules, (disks.swap, disks.mounts));
     let initramfs = directory.path().join("initramfs");
     let archive = archive(&job, &modules, options.runner.as_deref())?;
@@ -185,6 +185,7 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
         Some(accel) => accel,
         None => accel::choose(&qemu, options)?,
     };
+    notes.extend(accel.note(scenario.machine.cpus));
     let results = directory.path().join("results");
     let trace_file = options.trace.as_ref().map(|trace| {
         let own = || directory.path().join("trace");

@@ -49,6 +49,17 @@ impl Accel {
             Accel::Tcg => "tcg",
         }
     }
+
+    /// What a reader of a recording has to know of how so many CPUs were executed, if anything.
+    pub(super) fn note(self, cpus: u32) -> Option<String> {
+        (self == Accel::Tcg && cpus > 1).then(|| {
+            format!(
+                "QEMU without KVM executes the {cpus} CPUs in turn on one thread: a busy CPU slows down the others, and a \
+                 task that waits for another CPU, as kswapd does to have the TLB of that flushed for each page it writes, \
+                 waits until that CPU's turn is over, up to a tick"
+            )
+        })
+    }
 }
 
 /// Finds QEMU: `LOWMARK_QEMU`, the PATH, the cache.
@@ -456,6 +467,8 @@ mod tests {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!text.contains("numa") && !text.contains("port1"), "{text}");
+        assert!(Accel::Tcg.note(2).is_some() && Accel::Kvm.note(2).is_none());
+        assert_eq!(Accel::Tcg.note(1), None);
         machine.nodes[0].ram = 2 << 30;
         let text = line(&launch(&machine, &[], Accel::Tcg));
         assert!(text.contains("size=2048M -machine"), "{text}");
