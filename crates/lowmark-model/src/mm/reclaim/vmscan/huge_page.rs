@@ -23,6 +23,9 @@ impl World {
         if !mapped && !page.has(flag::SWAPCACHE) {
             return Fate::Free;
         }
+        if mapped && !self.mm.is_pmd_mapped(head) && !self.mm.is_locked_for_split(head) {
+            outcome.cost += self.walk_cost(page.folio_nr_pages());
+        }
         if let Some(fate) = self.mm.check_references(head, sc) {
             outcome.note_kept(&fate, page.folio_nr_pages());
             return fate;

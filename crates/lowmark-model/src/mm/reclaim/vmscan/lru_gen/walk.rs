@@ -21,25 +21,14 @@ use crate::mm::alloc::mmzone::lru_gen::Filter;
 use crate::mm::fault::rmap::References;
 use crate::mm::frames::page::Page;
 use crate::mm::types::{HPAGE_PMD_NR, Pfn, UNMAPPED, flag};
-use crate::world::World;
 
 /// Bits of `lru_gen.enabled`: walks of page tables, and young bits of what is above tables.
 const MM_WALK: u64 = 2;
 const NONLEAF_YOUNG: u64 = 4;
 
-/// An entry that a walk looks at takes this part of the time of a page that is scanned.
-const WALKED_FOR_ONE_SCANNED: u64 = 20;
-
 /// `suitable_to_scan`: whether of so many entries enough are young, one in a cache line.
 fn is_worth_a_walk(young: u64, entries: u64) -> bool {
     young * 8 >= entries
-}
-
-impl World {
-    /// CPU time of a walk that looks at so many entries, ns.
-    pub(super) fn walk_cost(&self, entries: u64) -> u64 {
-        entries * self.costs.scan_page_ns / WALKED_FOR_ONE_SCANNED
-    }
 }
 
 impl Mm {
