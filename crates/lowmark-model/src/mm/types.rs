@@ -29,7 +29,7 @@ pub(crate) mod flag {
     pub(crate) const SWAPCACHE: u16 = 1 << 6;
     /// PG_reclaim while under writeback, PG_readahead otherwise
     pub(crate) const RECLAIM: u16 = 1 << 7;
-    /// PG_locked: a read into it is under way
+    /// PG_locked: a read into it is under way, or reclaim waits for its write and wants it as it is then
     pub(crate) const LOCKED: u16 = 1 << 8;
     /// PG_waiters: somebody waits for the lock or for writeback
     pub(crate) const WAITERS: u16 = 1 << 9;
@@ -45,9 +45,9 @@ pub(crate) mod flag {
     pub(crate) const BUFFERS_LOCKED: u16 = 1 << 14;
     /// PG_unevictable, PG_mlocked: locked in memory, and on no list
     pub(crate) const UNEVICTABLE: u16 = 1 << 15;
-    /// PageBuddy: first page of a free block. No page in use is being read and
-    /// written at once.
-    pub(crate) const BUDDY: u16 = LOCKED | WRITEBACK;
+    /// PageBuddy: first page of a free block of the zone. A page on the list of a CPU is free, and one that is locked in
+    /// memory is not.
+    pub(crate) const BUDDY: u16 = PCP | UNEVICTABLE;
 }
 
 /// `owner` of a page that belongs to nobody.

@@ -6,5 +6,6 @@ mod end_io;
 mod page_wait;
 mod submit;
 
+pub(in crate::mm) use page_wait::wait_on_locked_page;
 pub(crate) use page_wait::{PageWaiters, wait_on_page};
 pub(crate) use submit::submit;

@@ -53,3 +53,12 @@ pub(crate) async fn wait_on_page(sys: &Sys, pfn: Pfn, flags: u16) {
     }
     sys.suspend().await;
 }
+
+/// Waits until a page is written, and keeps it locked meanwhile: tasks that want it go on when that is over.
+pub(in crate::mm) async fn wait_on_locked_page(sys: &Sys, pfn: Pfn) {
+    sys.world().mm.pages[pfn].set(flag::LOCKED);
+    wait_on_page(sys, pfn, flag::WRITEBACK).await;
+    let world = &mut *sys.world();
+    world.mm.pages[pfn].clear(flag::LOCKED);
+    world.wake_page(pfn);
+}

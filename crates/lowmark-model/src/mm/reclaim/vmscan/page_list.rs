@@ -1,8 +1,8 @@
 //! What becomes of each isolated page (`shrink_page_list`), in the kernel's order of decisions:
 //!
 //! 1. locked: keep;
-//! 2. under writeback: mark for reclaim, keep (from 4.11: activate, out of the way); a second go in sync waits (`lumpy.rs`), and
-//!    a reclaimer for a memory cgroup of version 1 waits as well;
+//! 2. under writeback: mark for reclaim, keep (from 4.11: activate, out of the way); a second go in sync waits with the page
+//!    locked (`lumpy.rs`), and a reclaimer for a memory cgroup of version 1 waits as well;
 //! 3. referenced: activate, or keep once; a file page that was only marked may go if it is clean; lumpy reclaim takes all;
 //! 4. anonymous without a slot: give it one, or activate when swap is full;
 //! 5. mapped: unmap;
@@ -62,8 +62,10 @@ pub(super) enum Fate {
     Write,
     /// It is a huge page that does not go as one: it is split, and its pages are looked at one by one.
     Split,
-    /// It is looked at again when its write is over.
-    Wait,
+    /// It is looked at again when its write is over. Locked until then: a task that wants it back waits as well.
+    Wait {
+        locked: bool,
+    },
 }
 
 impl Outcome {
@@ -110,7 +112,7 @@ enum Pause {
     /// The next slot may be another CPU's.
     Turn,
     /// The page is being written, and is looked at again after that.
-    Page(Pfn),
+    Page { pfn: Pfn, locked: bool },
     /// A huge page was split, which keeps others from looking at pages of its region.
     Split(SplitTime),
 }
@@ -160,7 +162,8 @@ pub(super) async fn shrink_page_list(
                 sys.suspend().await;
                 io::submit(sys, io).await;
             }
-            Some(Pause::Page(pfn)) => io::wait_on_page(sys, pfn, flag::WRITEBACK).await,
+            Some(Pause::Page { pfn, locked: true }) => io::wait_on_locked_page(sys, pfn).await,
+            Some(Pause::Page { pfn, .. }) => io::wait_on_page(sys, pfn, flag::WRITEBACK).await,
             Some(Pause::Split(time)) => {
                 sys.charge_kernel(time.cost).await;
                 sys.world().mm.huge.end_split(time.vma);
@@ -271,6 +274,16 @@ impl Mm {
         }
     }
 
+    /// What becomes of a page that reclaim writes itself and waits for (`pageout`): it is not locked meanwhile, and stays when it
+    /// is dirty or mapped again (`__remove_mapping` finds more references than reclaim's own). `None`: it can go.
+    fn after_write(&self, pfn: Pfn) -> Option<Fate> {
+        let page = self.pages[pfn];
+        if page.has(flag::WRITEBACK) {
+            return Some(Fate::Wait { locked: false });
+        }
+        (page.has_any(flag::DIRTY | flag::LOCKED) || page.is_mapped()).then_some(Fate::Keep)
+    }
+
     fn activate(&mut self, pfn: Pfn) {
         if self.swap_full(pfn) {
             self.try_to_free_swap(pfn);
@@ -299,12 +312,7 @@ impl World {
             let pfn = batch[next];
             next += 1;
             let pages = self.mm.pages[pfn].folio_nr_pages();
-            let fate = if written == Some(pfn) && self.mm.pages[pfn].has(flag::DIRTY) {
-                Fate::Keep // It is dirty again.
-            } else {
-                self.shrink_page(pfn, sc, &mut outcome)
-            };
-            match fate {
+            match self.fate(pfn, written, sc, &mut outcome) {
                 Fate::Free => {
                     outcome.cost += self.costs.free_page_ns;
                     self.mm.free_folio(pfn);
@@ -319,9 +327,9 @@ impl World {
                     self.mm.free_folio(pfn);
                     continue;
                 }
-                Fate::Wait => {
+                Fate::Wait { locked } => {
                     next -= 1;
-                    pause = Some(Pause::Page(pfn));
+                    pause = Some(Pause::Page { pfn, locked });
                     continue;
                 }
                 Fate::Keep => self.note_kept(pfn, sc),
@@ -417,6 +425,23 @@ impl World {
         self.mm.file_write(pfn)
     }
 
+    /// What becomes of a page of a batch, where `written` is the last one that was written so that its write is waited for.
+    #[inline]
+    fn fate(
+        &mut self,
+        pfn: Pfn,
+        written: Option<Pfn>,
+        sc: &ScanControl,
+        outcome: &mut Outcome,
+    ) -> Fate {
+        let own_write = if written == Some(pfn) {
+            self.mm.after_write(pfn)
+        } else {
+            None
+        };
+        own_write.unwrap_or_else(|| self.shrink_page(pfn, sc, outcome))
+    }
+
     #[inline]
     fn shrink_page(&mut self, pfn: Pfn, sc: &ScanControl, outcome: &mut Outcome) -> Fate {
         if self.mm.was_found_used(pfn, sc) {
@@ -480,7 +505,7 @@ impl World {
         }
         if sc.mode.is_sync() {
             outcome.writeback += 1;
-            return Fate::Wait;
+            return Fate::Wait { locked: true };
         }
         let lruvec = self.mm.zones[self.mm.pages.zone(pfn)].lruvec;
         // Writers of groups of version 1 are not throttled: a reclaimer for one waits for the page and looks again.
@@ -490,7 +515,7 @@ impl World {
         if sc.kswapd && page.has(flag::RECLAIM) && self.mm.lruvecs[lruvec].all_writeback {
             outcome.immediate += pages;
         } else if legacy && page.has(flag::RECLAIM) && sc.gfp.has(gfp::FS) {
-            return Fate::Wait;
+            return Fate::Wait { locked: false };
         } else {
             page.set(flag::RECLAIM);
             outcome.writeback += pages;
