@@ -17,17 +17,19 @@ const LOOK: Nanos = SECOND / 1000;
 /// Asks for the blocks one after the other, each at its time.
 pub(super) async fn alloc(context: &mut Context, what: &Alloc) -> Result<(), Stop> {
     let sys = context.sys.clone();
-    let mut patience = Patience {
-        last_success: sys.world().sched.now(),
-        failing: 0,
-    };
-    for attempt in 0..what.count {
+    for attempt in 1..=what.count {
         sys.charge_kernel(sys.costs.syscall_ns).await;
         let began = sys.world().sched.now();
         let block = one_block(&sys, what).await?;
         let now = sys.world().sched.now();
         record(context, what, block, (began, now));
-        if patience.ends(what, block.is_some(), (began, now)) || attempt + 1 == what.count {
+        if what.gives_up(block.is_some(), now - began) {
+            for _ in attempt..what.count {
+                record(context, what, None, (now, now));
+            }
+            break;
+        }
+        if attempt == what.count {
             break;
         }
         wait_until(&sys, began.saturating_add(what.pace_ns), what.busy).await;
@@ -102,27 +104,6 @@ async fn pool_page(sys: &Sys, order: usize) -> Result<Pfn, OutOfMemory> {
         }
     }
     Err(OutOfMemory)
-}
-
-/// How long attempts have been in vain.
-struct Patience {
-    last_success: Nanos,
-    /// Time that failed attempts have taken.
-    failing: Nanos,
-}
-
-impl Patience {
-    /// Whether the attempt from `began` to `now` is the last one.
-    fn ends(&mut self, what: &Alloc, success: bool, (began, now): (Nanos, Nanos)) -> bool {
-        if success {
-            self.last_success = now
-        } else {
-            self.failing += now - began
-        }
-        let over = |limit: Option<Nanos>, time| limit.is_some_and(|limit| time >= limit);
-        over(what.give_up_success_ns, now - self.last_success)
-            || over(what.give_up_fail_ns, self.failing)
-    }
 }
 
 /// Gives back all that the instance holds in a pool.

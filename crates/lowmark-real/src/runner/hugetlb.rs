@@ -59,30 +59,21 @@ impl Pool {
 
 /// Asks for the blocks one after the other, each at its time.
 pub(super) fn alloc(context: &mut Context, what: &Alloc) -> Result<(), Stop> {
-    let (mut last_success, mut failing) = (now_ns(), 0);
-    let over = |limit: Option<u64>, time| limit.is_some_and(|limit| time >= limit);
-    for attempt in 0..what.count {
+    for attempt in 1..=what.count {
         let began = now_ns();
         let success = Pool::open()?.grow()?;
         let now = now_ns();
         if success {
             *context.held.entry(what.pool).or_insert(0) += 1;
-            last_success = now;
-        } else {
-            failing += now - began
         }
-        if let Some(series) = what.series {
-            let series = if success {
-                series.success
-            } else {
-                series.failed
-            };
-            let series = series_number(series, None) as usize;
-            context.locked(|process| process.sample(series, now, now - began))?;
+        record(context, what, success, (began, now))?;
+        if what.gives_up(success, now - began) {
+            for _ in attempt..what.count {
+                record(context, what, false, (now, now))?;
+            }
+            break;
         }
-        let gives_up = over(what.give_up_success_ns, now - last_success)
-            || over(what.give_up_fail_ns, failing);
-        if gives_up || attempt + 1 == what.count {
+        if attempt == what.count {
             break;
         }
         let due = began.saturating_add(what.pace_ns);
@@ -94,6 +85,25 @@ pub(super) fn alloc(context: &mut Context, what: &Alloc) -> Result<(), Stop> {
         }
     }
     Ok(())
+}
+
+/// An attempt from `began` to `now` is over.
+fn record(
+    context: &mut Context,
+    what: &Alloc,
+    success: bool,
+    (began, now): (u64, u64),
+) -> Result<(), Stop> {
+    let Some(series) = what.series else {
+        return Ok(());
+    };
+    let series = if success {
+        series.success
+    } else {
+        series.failed
+    };
+    let series = series_number(series, None) as usize;
+    Ok(context.locked(|process| process.sample(series, now, now - began))?)
 }
 
 /// Gives back all that the instance holds in a pool.

@@ -20,12 +20,24 @@ pub struct Alloc {
     /// The task runs until the next attempt is due (`schedule` in a loop), and does not sleep.
     #[serde(default)]
     pub busy: bool,
-    /// The attempts end when none has succeeded for this long, ns.
+    /// An attempt that gets a block and takes longer than this is the last one, ns.
     pub give_up_success_ns: Option<u64>,
-    /// The attempts end when failed ones have taken this long together, ns.
+    /// An attempt that gets none and takes longer than this is the last one, ns.
     pub give_up_fail_ns: Option<u64>,
-    /// Where attempts are recorded.
+    /// Where attempts are recorded. Those that are given up count as failed, and take no time.
     pub series: Option<AllocSeries>,
+}
+
+impl Alloc {
+    /// Whether the attempts end with one that took so long.
+    pub fn gives_up(&self, success: bool, took_ns: u64) -> bool {
+        let limit = if success {
+            self.give_up_success_ns
+        } else {
+            self.give_up_fail_ns
+        };
+        limit.is_some_and(|limit| took_ns > limit)
+    }
 }
 
 /// The series of an `alloc`: how long each attempt took, ns.
