@@ -50,7 +50,7 @@ impl Accel {
         }
     }
 
-    /// What a reader of a recording has to know of how so many CPUs were executed, if anything.
+    /// The note that a recording of a guest with `cpus` CPUs has about how QEMU executes them; none where each runs by itself.
     pub(super) fn note(self, cpus: u32) -> Option<String> {
         (self == Accel::Tcg && cpus > 1).then(|| {
             format!(

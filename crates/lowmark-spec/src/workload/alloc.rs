@@ -62,3 +62,32 @@ pub enum AllocFlags {
     /// `GFP_TRANSHUGE` with direct reclaim: a transparent huge page, for which nothing is tried twice.
     Thp,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each outcome has its own limit, and an attempt without one is never the last for its length.
+    #[test]
+    fn one_attempt_beyond_the_limit_of_its_outcome_is_the_last() {
+        let alloc = |give_up_success_ns, give_up_fail_ns| Alloc {
+            pool: 0,
+            order: 9,
+            flags: AllocFlags::Movable,
+            count: 2,
+            pace_ns: 0,
+            busy: false,
+            give_up_success_ns,
+            give_up_fail_ns,
+            series: None,
+        };
+        let both = alloc(Some(600), Some(1200));
+        let ends = [(true, 600), (true, 601), (false, 1200), (false, 1201)];
+        assert_eq!(
+            ends.map(|(success, took)| both.gives_up(success, took)),
+            [false, true, false, true]
+        );
+        let neither = alloc(None, None);
+        assert!(!neither.gives_up(true, u64::MAX) && !neither.gives_up(false, u64::MAX));
+    }
+}

@@ -56,12 +56,12 @@ macro_rules! memcg {
                     /// A group is protected as long as it and each of those above it, up to the one for whose sake memory is
                     /// reclaimed, uses less than its own `memory.low` (`mem_cgroup_low`).
                     Each = "each",
-                    /// Sibling groups share the protection of the group above them in proportion to their claims. A group claims what it
-                    /// uses, and nothing at all if it uses more than its own setting. A group without a claim gets a part all the same, so
+                    /// Sibling groups share the protection of the group above them in proportion to their claims. The claim of a group is its
+                    /// usage, and 0 if the usage exceeds the group's own setting. A group without a claim gets a part all the same, so
                     /// that the parts of all siblings can add up to more than the group above has (`propagate_protected_usage`).
                     Within = "within",
-                    /// Sibling groups share the protection of the group above them. Every group claims what it uses, up to its own setting;
-                    /// if all claims together are more than the group above has, each group gets a part.
+                    /// Sibling groups share the protection of the group above them. The claim of a group is its usage, or its own setting if
+                    /// that is less; if all claims together are more than the group above has, each group gets a part.
                     Claims = "claims",
                     /// The same; if sibling groups claim less, the rest can be shared out, too (`memory_recursiveprot`).
                     Recursive = "recursive",

@@ -1,4 +1,4 @@
-//! What a metric of a recipe is of a recording.
+//! Figures that the metrics of a recipe take from a recording.
 
 use super::*;
 use lowmark_record::event::{RECLAIM_WB_ASYNC, RECLAIM_WB_FILE};
@@ -191,7 +191,7 @@ fn with_samples(samples: &[(u64, u64)]) -> Recording {
     }
 }
 
-/// What a metric is of a recording.
+/// The figure that a metric takes from a recording.
 fn measured(recording: &Recording, metric: &str) -> Option<f64> {
     let text = SMALL.replace("{ value = \"elapsed\", unit = \"s\" }", metric);
     let recipe = Recipe::parse("small.toml", &text).expect("a recipe");
@@ -290,7 +290,7 @@ fn figures_of_phases_windows_groups_and_rates() {
     assert_eq!(rate(", each = \"round\", of = \"max\""), Some(3.0));
     assert_eq!(rate(", each = \"round\", of = \"min\""), Some(1.0));
     assert_eq!(rate(", each = \"nothing\""), None);
-    // What the samples in each round come to.
+    // The sum of the samples in each round.
     let sums = |of: &str| series(&format!("each = \"round\", of = \"{of}\""));
     assert_eq!((sums("min"), sums("max")), (Some(70.0), Some(90.0)));
 }

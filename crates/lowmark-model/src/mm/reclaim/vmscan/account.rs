@@ -28,7 +28,7 @@ impl World {
         skipped * self.costs.reclaim_clean_ns() / SKIPPED_FOR_ONE_SCANNED
     }
 
-    /// CPU time of looking at so many entries of page tables, ns.
+    /// CPU time that reclaim takes to look at `entries` entries of page tables, ns.
     pub(super) fn walk_cost(&self, entries: u64) -> u64 {
         entries * self.costs.scan_page_ns / WALKED_FOR_ONE_SCANNED
     }

@@ -23,7 +23,8 @@ impl World {
         if !mapped && !page.has(flag::SWAPCACHE) {
             return Fate::Free;
         }
-        if mapped && !self.mm.is_pmd_mapped(head) && !self.mm.is_locked_for_split(head) {
+        let looks = mapped && !sc.ignore_references && !self.mm.is_kept_for_split(head);
+        if looks && !self.mm.is_pmd_mapped(head) {
             outcome.cost += self.walk_cost(page.folio_nr_pages());
         }
         if let Some(fate) = self.mm.check_references(head, sc) {

@@ -188,15 +188,20 @@ impl Mm {
             && self.swap.rotates()
     }
 
+    /// Whether reclaim keeps the page without a look at its references, as a task that splits a huge page of the same region has the
+    /// lock of the mappings.
+    #[inline(always)]
+    pub(super) fn is_kept_for_split(&self, pfn: Pfn) -> bool {
+        self.is_locked_for_split(pfn) && self.kernel.mechanisms.reclaim.rmap_lock == RmapLock::Keeps
+    }
+
     /// `page_check_references`; `None` means reclaim.
     #[inline(always)]
     pub(super) fn check_references(&mut self, pfn: Pfn, sc: &ScanControl) -> Option<Fate> {
         if sc.ignore_references {
             return None;
         }
-        if self.is_locked_for_split(pfn)
-            && self.kernel.mechanisms.reclaim.rmap_lock == RmapLock::Keeps
-        {
+        if self.is_kept_for_split(pfn) {
             return Some(Fate::Keep);
         }
         let References { young, executable } = if self.lru_gen {
