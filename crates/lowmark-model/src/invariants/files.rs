@@ -221,7 +221,14 @@ fn groups_count_their_dirty_pages(world: &World) {
         let file = !page.has(flag::SWAPBACKED) && !page.has(flag::BUDDY);
         let group = &mut groups[mm.memcontrol.of_page(pfn)];
         group.0 += u64::from(file && page.has(flag::DIRTY));
-        group.1 += u64::from(page.has(flag::WRITEBACK) && !page.has(flag::BUDDY));
+        // The flag of a huge page that is written is its head's.
+        if page.has(flag::WRITEBACK) && !page.has(flag::BUDDY) {
+            group.1 += if mm.is_huge(pfn) {
+                u64::from(mm.huge.writes(pfn))
+            } else {
+                1
+            };
+        }
     }
     for (memcg, &counted) in groups.iter_enumerated().skip(1) {
         let found = mm.memcontrol.dirty_and_writeback(memcg);
