@@ -117,6 +117,15 @@ pub(super) const BLOCKS: &[Change] = &[
         },
     },
     Change {
+        name: "held-pages-not-isolated",
+        version: v(3, 15),
+        commit: "119d6d59dcc0",
+        summary: "compaction leaves anonymous pages on their lists that a task holds",
+        effect: |m| {
+            m.blocks.compact_held = CompactHeld::Left;
+        },
+    },
+    Change {
         name: "async-migrate-position",
         version: v(3, 16),
         commit: "35979ef33931",

@@ -62,6 +62,15 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         },
     },
     Change {
+        name: "held-while-unmapping",
+        version: v(3, 0),
+        commit: "d16dfc550f53",
+        summary: "a task that unmaps pages holds them while others have the CPU",
+        effect: |m| {
+            m.reclaim.mmu_batches = MmuBatches::Unbounded;
+        },
+    },
+    Change {
         name: "closed-writeback-rounds",
         version: v(3, 1),
         commit: "424b351fe190",
@@ -268,6 +277,15 @@ pub(super) const BEFORE_4_8: &[Change] = &[
         summary: "anon is spared while there are many inactive file pages",
         effect: |m| {
             m.reclaim.enough_inactive_file = EnoughInactiveFile::FileOnly;
+        },
+    },
+    Change {
+        name: "bounded-unmapping",
+        version: v(3, 8),
+        commit: "53a59fc67f97",
+        summary: "a task that unmaps pages holds no more than 9,698 of them",
+        effect: |m| {
+            m.reclaim.mmu_batches = MmuBatches::Bounded;
         },
     },
     Change {

@@ -53,6 +53,10 @@ pub(crate) mod flag {
 /// `owner` of a page that belongs to nobody.
 pub(crate) const UNMAPPED: u32 = u32::MAX;
 
+/// `owner` of a page that nothing maps any more and that a task still holds: see
+/// [`mmu_gather`](crate::mm::fault::mmu_gather).
+pub(crate) const GATHERED: u32 = UNMAPPED - 1;
+
 /// Zone types of a node.
 pub(crate) const MAX_NR_ZONES: usize = 4;
 /// Pages by type of their zone.

@@ -59,7 +59,7 @@ pub(super) async fn advise(
                 Advice::Pageout => madvise_pageout(&sys, vma, pages).await,
                 Advice::Cold => sys.world().mm.madvise_cold(vma, pages),
                 Advice::Free => sys.world().mm.madvise_free(vma, pages),
-                _ => sys.world().mm.zap_range(vma, pages),
+                _ => sys.zap_page_range(vma, pages).await,
             }
             sys.up_read(context.space);
         }

@@ -128,7 +128,7 @@ impl World {
 /// munmap(2) of a whole region.
 pub(super) async fn unmap(context: &mut Context, map: usize) {
     if let Some(vma) = context.maps[map].take() {
-        change_maps(context, vma, |world| world.mm.unmap_region(vma)).await;
+        change_maps(context, vma, None).await;
     }
 }
 
@@ -142,11 +142,7 @@ pub(super) async fn unmap_range(
     let vma = context.region(map)?;
     let length = region_length(context, vma);
     for range in range.repeated(every, length) {
-        change_maps(context, vma, |world| {
-            let pages = pages_of(world, vma, Some(range));
-            world.mm.unmap_range(vma, pages);
-        })
-        .await;
+        change_maps(context, vma, Some(range)).await;
     }
     Ok(())
 }
@@ -162,16 +158,14 @@ pub(super) async fn punch(
     let sys = &context.sys;
     for range in range.repeated(every, region_length(context, vma)) {
         sys.down_read(context.space).await;
-        {
-            let world = &mut *sys.world();
-            let pages = pages_of(world, vma, Some(range));
-            match world.mm.vmas[vma as usize].backing {
-                Backing::Shmem(object) => {
-                    let pages = pages.start as usize..pages.end as usize;
-                    world.mm.punch_shmem(object, pages);
-                }
-                _ => world.mm.zap_range(vma, pages),
+        let pages = pages_of(&sys.world(), vma, Some(range));
+        let backing = sys.world().mm.vmas[vma as usize].backing;
+        match backing {
+            Backing::Shmem(object) => {
+                let pages = pages.start as usize..pages.end as usize;
+                sys.world().mm.punch_shmem(object, pages);
             }
+            _ => sys.zap_page_range(vma, pages).await,
         }
         sys.charge_kernel(sys.costs.syscall_ns).await;
         sys.up_read(context.space);
@@ -179,16 +173,22 @@ pub(super) async fn punch(
     Ok(())
 }
 
-/// Changes what is mapped of a region with `mmap_sem` held for writing; a file of which nothing is mapped any more is
+/// Unmaps a range of a region, or all of it, with `mmap_sem` held for writing; a file of which nothing is mapped any more is
 /// closed.
-async fn change_maps(context: &Context, vma: u32, change: impl FnOnce(&mut World)) {
+async fn change_maps(context: &Context, vma: u32, range: Option<Range>) {
     let sys = context.sys.clone();
     sys.down_write(context.space).await;
+    let length = |world: &World| world.mm.vmas[vma as usize].ptes.len() as u64;
+    let before = length(&sys.world());
+    match range {
+        None => sys.unmap_region(vma).await,
+        Some(_) => {
+            let pages = pages_of(&sys.world(), vma, range);
+            sys.unmap_range(vma, pages).await;
+        }
+    }
     let file = {
         let world = &mut *sys.world();
-        let length = |world: &World| world.mm.vmas[vma as usize].ptes.len() as u64;
-        let before = length(world);
-        change(world);
         world.workload.mapped -= before - length(world);
         match length(world) {
             0 => world.mm.vmas[vma as usize].file.take(),

@@ -38,6 +38,7 @@ mod shrinkers;
 mod slab_blocks;
 mod stream;
 mod sweep;
+mod unmapping;
 mod virtio;
 mod waits;
 mod writers;

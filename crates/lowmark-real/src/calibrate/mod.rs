@@ -18,6 +18,8 @@
 //! 8. A memory cgroup that is asked for a page scans all of its pages before one is free: they are of a mapped file and have
 //!    been used. Asked for pages that were paged out, it frees what nothing maps.
 //!
+//!    Unmapping what is then in swap tells what giving up a slot takes, and unmapping what is in memory what a page takes.
+//!
 //! 9. `stat_walk` over names in memory tells what walking a path takes; once more after `drop_caches`, what making an inode takes
 //!    whose block is in memory. Reading a file of one page tells what opening it takes; files are made, and are removed before their
 //!    pages are written.
@@ -44,6 +46,8 @@ pub const CPUS: u32 = 1;
 const ROUNDS: u64 = 5;
 /// Pages of the mapping.
 const PAGES: u64 = 2048;
+/// Pages of the large one.
+const LARGE: u64 = 8 * PAGES;
 /// Passes over it while all of it is there.
 const PASSES: u64 = 16;
 /// Reads or writes of one page of the disk, one after the other or by eight threads; turns of two that take turns.
@@ -175,6 +179,7 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         request_ns: request_ns.saturating_sub(base.costs.dispatch_ns),
         ..base.costs.clone()
     };
+    unmapping(&times, freed(recording)?, &mut machine.costs)?;
     names(&times, read_page, &mut machine.costs)?;
     let system = recording.system.as_deref();
     let rotational = system.and_then(zoneinfo::rotational);
@@ -231,17 +236,32 @@ struct Scans {
     free_page_ns: u64,
 }
 
+/// Pages that were freed in each round that nothing mapped: kernels free more than they are asked for. A few dozen are those of the
+/// probe of kept ones.
+fn freed(recording: &Recording) -> Result<u64, MissingProbe> {
+    let all = recording.counters.get("cgroup/group/memory.stat.pgsteal");
+    let each = all.map(|pages| pages / ROUNDS).filter(|&pages| pages > 0);
+    each.ok_or(MissingProbe {
+        probe: "reclaim-unmapped",
+    })
+}
+
+/// Fills in `costs`, which have the time of finding a page in the swap cache already, what unmapping a page and giving up a slot of
+/// swap takes. Of the region in swap so many pages had been freed; the slots of the others have pages. A slot never takes 0, which
+/// would say that giving up slots takes no time.
+fn unmapping(times: &Times, freed: u64, costs: &mut Costs) -> Result<(), MissingProbe> {
+    costs.zap_page_ns = times.each("unmap", LARGE)?;
+    let cached = PAGES.saturating_sub(freed) * (costs.swap_map_ns + costs.zap_page_ns);
+    let slots = times.each("unmap-swapped", 1)?.saturating_sub(cached);
+    costs.zap_swap_ns = (slots / PAGES).max(1);
+    Ok(())
+}
+
 /// What scans say: of mapped pages that stay, of pages that nothing maps and that are freed, and of pages of which both is so.
 fn scans(times: &Times, recording: &Recording) -> Result<Scans, MissingProbe> {
-    // Kernels free more than they are asked for. A few dozen pages are those of the probe of kept ones.
-    let freed = recording.counters.get("cgroup/group/memory.stat.pgsteal");
-    let freed = freed.map(|pages| pages / ROUNDS).filter(|&pages| pages > 0);
-    let freed = freed.ok_or(MissingProbe {
-        probe: "reclaim-unmapped",
-    })?;
     let all = times.each("reclaim", PAGES)?;
     let scan_page_ns = times.each("keep", PAGES)?.min(all);
-    let unmapped = times.each("reclaim-unmapped", freed)?.min(all);
+    let unmapped = times.each("reclaim-unmapped", freed(recording)?)?.min(all);
     let free_page_ns = unmapped.saturating_sub(scan_page_ns);
     Ok(Scans {
         scan_page_ns,

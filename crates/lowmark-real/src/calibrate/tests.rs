@@ -51,6 +51,9 @@ fn probes() -> Vec<(&'static str, u64)> {
         ("reclaim", 200 * PAGES),
         ("keep", 120 * PAGES),
         ("reclaim-unmapped", 150 * 2_000),
+        // A page takes 700 to unmap, a slot 80, and 400 and 700 more where it has a page.
+        ("unmap", 700 * LARGE),
+        ("unmap-swapped", 80 * PAGES + 1_100 * (PAGES - 2_000)),
         ("swap-out", 2_170 * PAGES),
         ("swap-read-beside", 9_000_000 + 1_500 * PAGES),
         ("swap-map", 910 * PAGES),
@@ -120,6 +123,8 @@ fn costs_are_differences_of_medians() {
         scan_page_ns: 120,
         unmap_page_ns: 50,
         free_page_ns: 30,
+        zap_page_ns: 700,
+        zap_swap_ns: 80,
         copy_page_ns: 400,
         migrate_page_ns: 25_000,
         syscall_ns: 300,

@@ -14,7 +14,7 @@ use super::write::{Writer, header};
 const KERNEL_COSTS: &str = "kernel_costs";
 
 /// The costs.
-static FIELDS: [Field<Costs>; 36] = [
+static FIELDS: [Field<Costs>; 39] = [
     field!("touch", touch_ns, WORK),
     field!("memset_page", memset_page_ns, WORK),
     field!("minor_fault", minor_fault_ns, WORK),
@@ -32,6 +32,9 @@ static FIELDS: [Field<Costs>; 36] = [
     field!("free_extent", free_extent_ns, WORK),
     field!("unmap_page", unmap_page_ns, WORK),
     field!("free_page", free_page_ns, WORK),
+    field!("zap_page", zap_page_ns, WORK),
+    field!("zap_huge_page", zap_huge_page_ns, WORK),
+    field!("zap_swap", zap_swap_ns, WORK),
     field!("context_switch", context_switch_ns, WORK),
     field!("switch_mm", switch_mm_ns, WORK),
     field!("copy_page", copy_page_ns, WORK),

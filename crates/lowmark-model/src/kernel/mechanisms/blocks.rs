@@ -138,6 +138,14 @@ macro_rules! blocks {
                     /// At the block, when compaction needs free pages again: the scanner isolates nothing more now.
                     Ends = "ends",
                 }
+                /// What compaction does about an anonymous page that a task holds beside those that map it
+                /// (`isolate_migratepages`).
+                compact_held: CompactHeld within compaction {
+                    /// It is isolated, and cannot be moved.
+                    Isolated = "isolated",
+                    /// It is left on its list, unless it is in the swap cache.
+                    Left = "left",
+                }
                 /// Which pageblocks a pass that may not wait migrates from.
                 compact_async: CompactAsync within compaction {
                     /// All of them.

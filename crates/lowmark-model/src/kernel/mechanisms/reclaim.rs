@@ -70,6 +70,15 @@ macro_rules! reclaim {
                     /// It leaves the page on its list, as if it had been referenced.
                     Keeps = "keeps",
                 }
+                /// How many pages and huge pages a task holds that it has unmapped and not freed yet (`mmu_gather`).
+                mmu_batches: MmuBatches {
+                    /// None: they are free before another task gets the CPU.
+                    Blocks = "blocks",
+                    /// As many as one call unmaps.
+                    Unbounded = "unbounded",
+                    /// 9,698 at most.
+                    Bounded = "bounded",
+                }
                 /// Where pages wait to be dropped whose content nobody needs (MADV_FREE, 854e9ed09ded, 4.5).
                 lazyfree: Lazyfree {
                     /// On the inactive list of anonymous pages.

@@ -11,7 +11,7 @@ impl Mm {
     /// somebody who can be told.
     pub(super) fn is_migratable(&self, pfn: Pfn) -> bool {
         let page = &self.pages[pfn];
-        let known = page.owner != UNMAPPED || page.has(flag::SWAPCACHE);
+        let known = page.has_owner() || page.has(flag::SWAPCACHE) && !page.is_gathered();
         known && !page.has_any(flag::LOCKED | flag::WRITEBACK) && !self.holds_buffers(pfn)
     }
 

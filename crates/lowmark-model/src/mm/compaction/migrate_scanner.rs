@@ -2,8 +2,11 @@
 
 use super::control::{CompactControl, FastStart, Mode};
 use super::{COMPACT_CLUSTER_MAX, pageblock_start};
-use crate::kernel::{CompactAsync, CompactCounts, CompactStart, FastMigrateblock, FolioMigration};
+use crate::kernel::{
+    CompactAsync, CompactCounts, CompactHeld, CompactStart, FastMigrateblock, FolioMigration,
+};
 use crate::mm::Mm;
+use crate::mm::frames::page::Page;
 use crate::mm::types::{
     MigrateType, PAGE_ALLOC_COSTLY_ORDER, PAGEBLOCK_ORDER, PAGEBLOCK_PAGES, Pfn, flag,
 };
@@ -249,6 +252,12 @@ impl Mm {
         self.update_cached_migrate(cc, pageblock_start(low) + 2 * PAGEBLOCK_PAGES);
     }
 
+    /// Whether a task holds a page that is left alone for that.
+    fn is_held(&self, cc: &CompactControl, folio: &Page) -> bool {
+        let held = folio.is_gathered() && !folio.has(flag::SWAPCACHE);
+        held && cc.rules.compact_held == CompactHeld::Left
+    }
+
     /// Frames, from one that is not free on, in which there is nothing to isolate; none if its page can be.
     fn cannot_be_isolated(&self, cc: &CompactControl, pfn: Pfn) -> Option<Pfn> {
         if let Some(end) = self.held.compound_end(pfn) {
@@ -263,6 +272,9 @@ impl Mm {
         }
         if !folio.has(flag::LRU) || folio.has(flag::WRITEBACK) {
             return Some(1);
+        }
+        if self.is_held(cc, folio) {
+            return Some(left);
         }
         // A folio as large as what is wanted is not worth moving, one that is read cannot be, and one that was begun in the
         // pageblock before is left alone.

@@ -16,6 +16,8 @@ use std::rc::Rc;
 
 mod eras;
 
+use eras::{STRESS, asked, empty_others};
+
 /// A region that has all the pages of the largest zone, of which every fourth is then left: the last of four, as a pass that may
 /// not wait looks for free pages at every 32nd frame.
 fn fragmented(version: &str) -> (World, ZoneId) {
@@ -324,4 +326,25 @@ fn lists_of_free_blocks_rotate_like_a_deque() {
         assert_eq!(Some(pfn), plain.pop_front());
     }
     assert!(plain.is_empty());
+}
+
+/// Pages that a task has unmapped and still holds cannot be moved; from 3.15 on they are not even isolated.
+#[test]
+fn what_a_task_holds_stays() {
+    for (version, isolates) in [("v3.14", true), ("v3.15", false), ("v6.18", false)] {
+        let (mut world, zone) = fragmented(version);
+        empty_others(&mut world, zone);
+        let before: Vec<Pfn> = frames(&world).into_iter().map(|(_, pfn)| pfn).collect();
+        let mut gather = world.mm.tlb_gather_mmu();
+        let pages = world.mm.vmas[0].pages();
+        world.mm.zap_range_into(0, 0..pages, &mut gather);
+        let (sys, found) = asked(world, PAGEBLOCK_ORDER, &[STRESS]);
+        assert_eq!(found, [Some(false)], "{version}");
+        let world = &mut *sys.world();
+        assert_eq!(world.mm.stat.compact_isolated > 0, isolates, "{version}");
+        let stay = |&pfn: &Pfn| world.mm.pages[pfn].is_gathered();
+        assert!(before.iter().all(stay), "{version}");
+        world.mm.tlb_flush_mmu(&mut gather);
+        invariants::check(world);
+    }
 }

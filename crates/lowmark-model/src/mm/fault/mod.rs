@@ -4,6 +4,7 @@ pub(crate) mod fetch;
 pub(crate) mod filemap_fault;
 pub(crate) mod memory;
 mod mlock;
+pub(in crate::mm) mod mmu_gather;
 mod overcommit;
 pub(crate) mod parts;
 pub(in crate::mm) mod pgtable;

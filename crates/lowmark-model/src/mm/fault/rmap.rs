@@ -4,7 +4,7 @@ use crate::mm::Mm;
 use crate::mm::fault::parts::Part;
 use crate::mm::frames::page::Page;
 use crate::mm::frames::pte::Pte;
-use crate::mm::types::{Pfn, UNMAPPED, flag};
+use crate::mm::types::{Pfn, flag};
 
 /// References to a page that reclaim finds in the PTEs that map the page (`page_referenced`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Mm {
     fn large_folio_referenced(&mut self, head: Pfn) -> References {
         let page = self.pages[head];
         let mut references = References::default();
-        if page.owner == UNMAPPED {
+        if !page.has_owner() {
             return references;
         }
         if page.is_anon() {

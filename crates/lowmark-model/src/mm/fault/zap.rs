@@ -2,16 +2,57 @@
 
 use crate::mm::Mm;
 use crate::mm::fault::memory::Backing;
+use crate::mm::fault::mmu_gather::MmuGather;
 use crate::mm::fault::parts::Part;
 use crate::mm::fault::shmem::ShmemEntry;
 use crate::mm::frames::pte::Pte;
-use crate::mm::types::{Pfn, UNMAPPED, flag};
+use crate::mm::types::{HPAGE_PMD_NR, Pfn, UNMAPPED, flag};
+use crate::world::Sys;
 use std::ops::Range;
 
-impl Mm {
+impl Sys {
     /// munmap(2) of a range of a region. With the last page that was mapped the region goes.
-    pub(crate) fn unmap_range(&mut self, vma: u32, range: Range<u32>) {
-        self.zap_range(vma, range.clone());
+    pub(crate) async fn unmap_range(&self, vma: u32, range: Range<u32>) {
+        self.zap_page_range(vma, range.clone()).await;
+        let mut gather = MmuGather::of_none();
+        self.world().mm.forget_range(vma, range, &mut gather);
+        self.pay(&mut gather).await;
+    }
+
+    /// munmap(2) of a whole region: pages and slots that only it used are free. Nothing of a region that is gone is left
+    /// to be unmapped.
+    pub(crate) async fn unmap_region(&self, vma: u32) {
+        let pages = self.world().mm.vmas[vma as usize].pages();
+        self.zap_page_range(vma, 0..pages).await;
+        let mut gather = MmuGather::of_none();
+        self.world().mm.forget_region(vma, &mut gather);
+        self.pay(&mut gather).await;
+    }
+
+    /// `unmap_page_range` of a range of a region: others may get the CPU behind each table (`zap_pmd_range`), while the task
+    /// holds what it has unmapped so far.
+    pub(crate) async fn zap_page_range(&self, vma: u32, range: Range<u32>) {
+        let mut gather = self.world().mm.tlb_gather_mmu();
+        let mut begin = range.start;
+        while begin < range.end {
+            let end = range.end.min((begin / HPAGE_PMD_NR + 1) * HPAGE_PMD_NR);
+            self.world().mm.zap_range_into(vma, begin..end, &mut gather);
+            begin = end;
+            self.pay(&mut gather).await;
+        }
+        self.world().mm.tlb_flush_mmu(&mut gather);
+    }
+
+    /// Spends the CPU time of what was unmapped.
+    async fn pay(&self, gather: &mut MmuGather) {
+        let cost = gather.take_cost(&self.costs);
+        self.charge_work(cost).await;
+    }
+}
+
+impl Mm {
+    /// Nothing of a range of a region is mapped any more. With the last page of all the region goes.
+    fn forget_range(&mut self, vma: u32, range: Range<u32>, gather: &mut MmuGather) {
         let region = &mut self.vmas[vma as usize];
         let pages = region.pages();
         let unmap = |part: &mut Part| part.mapped = false;
@@ -19,13 +60,12 @@ impl Mm {
         if region.parts.any_mapped(0..pages) {
             self.free_unmapped_tables(vma, range)
         } else {
-            self.unmap_region(vma)
+            self.forget_region(vma, gather)
         }
     }
 
-    /// munmap(2) of a whole region: pages and slots that only it used are free. Nothing of a region that is gone is left
-    /// to be unmapped.
-    pub(crate) fn unmap_region(&mut self, vma: u32) {
+    /// A region goes whose pages have been unmapped, and with it the shared object that no other region maps.
+    fn forget_region(&mut self, vma: u32, gather: &mut MmuGather) {
         let region = &self.vmas[vma as usize];
         let (backing, first, pages) = (region.backing, region.first, region.pages());
         if pages == 0 {
@@ -40,7 +80,6 @@ impl Mm {
                 self.inodes[inode].mappers.retain(|&mapper| mapper != vma)
             }
         }
-        self.zap_range(vma, 0..pages);
         let region = &mut self.vmas[vma as usize];
         region.ptes = Vec::new();
         let pmds = std::mem::take(&mut region.pmds);
@@ -48,15 +87,25 @@ impl Mm {
         match backing {
             Backing::Anon => self.mappings.remove(first, u64::from(pages)),
             Backing::Shmem(inode) if self.shmem[inode as usize].mappers.is_empty() => {
-                self.evict_shmem(inode);
+                self.evict_shmem(inode, gather);
             }
             Backing::Shmem(_) | Backing::File { shared: true, .. } => {}
             Backing::File { shared: false, .. } => self.mappings.remove(first, u64::from(pages)),
         }
     }
 
-    /// `zap_page_range`: nothing of a range is in the page table any more.
+    /// `zap_page_range` in one go: nothing of a range is in the page table any more.
     pub(crate) fn zap_range(&mut self, vma: u32, range: Range<u32>) {
+        self.zap_range_into(vma, range, &mut MmuGather::of_none());
+    }
+
+    /// The same of a part of what a task unmaps.
+    pub(in crate::mm) fn zap_range_into(
+        &mut self,
+        vma: u32,
+        range: Range<u32>,
+        gather: &mut MmuGather,
+    ) {
         self.split_huge_at(vma, range.start);
         self.split_huge_at(vma, range.end);
         let region = &mut self.vmas[vma as usize];
@@ -68,7 +117,7 @@ impl Mm {
         for (pages, part) in parts.of(range) {
             let mut index = pages.start;
             while index < pages.end {
-                if let Some(end) = self.zap_huge_pmd(vma, index, &mut ptes) {
+                if let Some(end) = self.zap_huge_pmd(vma, index, &mut ptes, gather) {
                     index = end;
                     continue;
                 }
@@ -79,9 +128,11 @@ impl Mm {
                     if part.locked {
                         self.munlock_page(pfn);
                     }
-                    self.zap_page(pfn, pte, part.recency && last != Some(head));
+                    let accessed = part.recency && last != Some(head);
+                    self.zap_page(pfn, pte, accessed, gather);
                     last = Some(head);
                 } else if let Some(slot) = pte.swap_entry() {
+                    gather.note_slot(self.swap.cached(slot).is_some());
                     self.swap.drop_reference(slot);
                     self.free_swap_cache(slot);
                 }
@@ -115,13 +166,14 @@ impl Mm {
     /// `zap_pte`. A page of a file or of shared memory that was touched counts as accessed, if references of its region
     /// count; a large folio once, with its first page (`zap_present_folio_ptes`). What was stored to a file's page made
     /// it dirty when it was mapped for that.
-    fn zap_page(&mut self, pfn: Pfn, pte: Pte, accessed: bool) {
+    fn zap_page(&mut self, pfn: Pfn, pte: Pte, accessed: bool, gather: &mut MmuGather) {
+        gather.note_page();
         let page = &mut self.pages[pfn];
         page.mapcount -= 1;
         if page.is_anon() {
             match page.order() {
-                0 => self.forget_page(pfn),
-                _ => self.zap_huge_frame(pfn),
+                0 => self.tlb_remove_page(pfn, gather),
+                _ => self.zap_huge_frame(pfn, gather),
             }
             return;
         }
@@ -160,15 +212,19 @@ impl Mm {
     }
 
     /// The last user of a shared object is gone (`shmem_evict_inode`).
-    fn evict_shmem(&mut self, inode: u32) {
+    fn evict_shmem(&mut self, inode: u32, gather: &mut MmuGather) {
         let object = &mut self.shmem[inode as usize];
         let (slots, first) = (std::mem::take(&mut object.slots), object.first);
         self.mappings.remove(first, slots.len() as u64);
         for slot in slots {
             match slot.get() {
                 ShmemEntry::Hole => {}
-                ShmemEntry::Page(pfn) => self.forget_page(pfn),
+                ShmemEntry::Page(pfn) => {
+                    gather.note_page();
+                    self.forget_page(pfn);
+                }
                 ShmemEntry::Swap(slot) => {
+                    gather.note_slot(self.swap.cached(slot).is_some());
                     self.swap.drop_reference(slot);
                     self.free_swap_cache(slot);
                 }
@@ -182,6 +238,19 @@ impl Mm {
 mod tests {
     use super::*;
     use crate::world::World;
+
+    impl Mm {
+        /// munmap(2) of a range of a region, in which no time passes.
+        pub(crate) fn unmap_range(&mut self, vma: u32, range: Range<u32>) {
+            self.zap_range(vma, range.clone());
+            self.forget_range(vma, range, &mut MmuGather::of_none());
+        }
+
+        /// The same of a whole region.
+        pub(crate) fn unmap_region(&mut self, vma: u32) {
+            self.unmap_range(vma, 0..self.vmas[vma as usize].pages());
+        }
+    }
 
     /// A table goes with the last page of its 2 MiB, and the region with the last page of all.
     #[test]

@@ -3,7 +3,7 @@
 use crate::ids::ZoneId;
 use crate::mm::frames::generation::Generation;
 use crate::mm::frames::pte::MAX_PAYLOAD;
-use crate::mm::types::{Lru, MigrateType, NONE, Pfn, UNMAPPED, flag};
+use crate::mm::types::{GATHERED, Lru, MigrateType, NONE, Pfn, UNMAPPED, flag};
 use std::ops::{Index, IndexMut};
 
 /// Bits of `private` below the order: a swap slot, or the list of a free block. PTEs name no more slots either.
@@ -126,6 +126,18 @@ impl Page {
     #[inline]
     pub(crate) fn is_mapped(&self) -> bool {
         self.mapcount != 0
+    }
+
+    /// Whether it belongs to a region, an object or a file.
+    #[inline]
+    pub(crate) fn has_owner(&self) -> bool {
+        self.owner < GATHERED
+    }
+
+    /// Whether a task holds the page that it has unmapped, and nothing maps it any more.
+    #[inline]
+    pub(crate) fn is_gathered(&self) -> bool {
+        self.owner == GATHERED
     }
 
     /// PageBuddy: whether it is the first of a free block of this order.

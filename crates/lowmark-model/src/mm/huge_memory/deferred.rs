@@ -163,7 +163,8 @@ impl Mm {
     /// Whether one that waits can be split now and is worth it: no task holds it, and it is not being written. What cannot be
     /// split waits on, and what is in use after all does no longer.
     fn is_to_be_split(&mut self, head: Pfn) -> bool {
-        if !self.is_huge(head) || !self.huge.of(head).queued {
+        let held = self.pages[head].is_gathered();
+        if held || !self.is_huge(head) || !self.huge.of(head).queued {
             return false;
         }
         let underused = !self.huge.of(head).partly_mapped;

@@ -4,8 +4,9 @@
 use super::fault::first_of_extent;
 use crate::kernel::{ThpSplit, ThpTails, ThpUnmap, ThpZap};
 use crate::mm::Mm;
+use crate::mm::fault::mmu_gather::MmuGather;
 use crate::mm::frames::pte::Pte;
-use crate::mm::types::{HPAGE_PMD_NR, HPAGE_PMD_ORDER, Pfn, UNMAPPED, flag};
+use crate::mm::types::{HPAGE_PMD_NR, HPAGE_PMD_ORDER, Pfn, flag};
 use crate::world::World;
 use std::ops::Range;
 
@@ -29,7 +30,7 @@ impl Mm {
     /// Whether all of a huge page is mapped, by an entry of the directory (`folio_entire_mapcount`).
     pub(crate) fn is_pmd_mapped(&self, head: Pfn) -> bool {
         let owner = self.pages[head].owner;
-        if owner == UNMAPPED || !self.pages[head].is_mapped() {
+        if !self.pages[head].has_owner() || !self.pages[head].is_mapped() {
             return false;
         }
         let (vma, index) = self.mappings.of(owner);
@@ -85,7 +86,13 @@ impl Mm {
 
     /// `zap_huge_pmd`: if the 2 MiB that begin at a page of a region are mapped as one, they are unmapped. The page behind
     /// them. `ptes` are those of the region.
-    pub(crate) fn zap_huge_pmd(&mut self, vma: u32, index: u32, ptes: &mut [Pte]) -> Option<u32> {
+    pub(crate) fn zap_huge_pmd(
+        &mut self,
+        vma: u32,
+        index: u32,
+        ptes: &mut [Pte],
+        gather: &mut MmuGather,
+    ) -> Option<u32> {
         let begins = index == first_of_extent(index);
         if !begins || !self.pmd(vma, index).is_some_and(|pmd| pmd.is_huge()) {
             return None;
@@ -95,12 +102,13 @@ impl Mm {
         ptes[index as usize..end as usize].fill(Pte::default());
         self.clear_huge_pmd(vma, index);
         if let Some(head) = head {
-            self.forget_huge(head);
+            gather.note_huge_page();
+            self.forget_huge(head, gather);
         }
         Some(end)
     }
 
-    fn forget_huge(&mut self, head: Pfn) {
+    fn forget_huge(&mut self, head: Pfn, gather: &mut MmuGather) {
         for pfn in self.pages.folio(head) {
             self.pages[pfn].mapcount -= 1;
         }
@@ -111,17 +119,17 @@ impl Mm {
         // It is off the list again before anybody else sees it there.
         let queued = rules.thp_zap == ThpZap::Queued && !page.queued && !spared;
         self.stat.thp_deferred_split_page += u64::from(queued);
-        self.forget_page(head);
+        self.tlb_remove_page(head, gather);
     }
 
     /// A frame of a huge page, mapped by a table, has been unmapped: it is free when the last one is, and until then it
     /// waits to be split.
-    pub(crate) fn zap_huge_frame(&mut self, pfn: Pfn) {
+    pub(crate) fn zap_huge_frame(&mut self, pfn: Pfn, gather: &mut MmuGather) {
         let head = self.pages.head(pfn);
         let page = self.huge.of_mut(head);
         page.mapped -= 1;
         if page.mapped == 0 {
-            self.forget_page(head);
+            self.tlb_remove_page(head, gather);
         } else if !self.pages[head].has(flag::SWAPCACHE) {
             self.note_partly_mapped(head);
         }
@@ -242,7 +250,7 @@ impl Mm {
     #[cold]
     fn region_is_being_split(&self, pfn: Pfn) -> bool {
         let page = &self.pages[pfn];
-        if !page.is_anon() || page.owner == UNMAPPED {
+        if !page.is_anon() || !page.has_owner() {
             return false;
         }
         let (vma, _) = self.mappings.of(page.owner);

@@ -26,7 +26,7 @@ use std::rc::Rc;
 /// What a fault wants a huge page with where it may reclaim (`GFP_TRANSHUGE` of 2.6.38 to 4.5).
 const HUGE_FAULT: u64 = gfp::TRANSHUGE_LIGHT | gfp::NORETRY | gfp::DIRECT_RECLAIM;
 /// What a test of huge allocations wants them with.
-const STRESS: u64 = gfp::HIGHUSER_MOVABLE | gfp::NOWARN;
+pub(super) const STRESS: u64 = gfp::HIGHUSER_MOVABLE | gfp::NOWARN;
 
 /// Fragmented memory of which the third page in use of every pageblock is being written. Zones below have nothing.
 fn stuck(version: &str) -> (World, ZoneId) {
@@ -42,7 +42,7 @@ fn stuck(version: &str) -> (World, ZoneId) {
     (world, zone)
 }
 
-fn empty_others(world: &mut World, zone: ZoneId) {
+pub(super) fn empty_others(world: &mut World, zone: ZoneId) {
     for other in world.mm.zones.keys().filter(|&other| other != zone) {
         let other = &mut world.mm.zones[other];
         while other
@@ -60,7 +60,7 @@ fn mask(flags: u64) -> Gfp {
 }
 
 /// What a task that wants one block after the other gets, by its flags; none of one that it still waits for.
-fn asked(world: World, order: usize, masks: &[u64]) -> (Rc<Sys>, Vec<Option<bool>>) {
+pub(super) fn asked(world: World, order: usize, masks: &[u64]) -> (Rc<Sys>, Vec<Option<bool>>) {
     let sys = Sys::new(world);
     let found: Rc<Vec<Cell<Option<bool>>>> = Rc::new(vec![Cell::new(None); masks.len()]);
     let (task, result, masks) = (Rc::clone(&sys), Rc::clone(&found), masks.to_vec());

@@ -19,6 +19,14 @@ impl World {
         if page.has(flag::WRITEBACK) {
             return self.under_writeback(head, sc, outcome);
         }
+        if page.is_gathered() {
+            // add_to_swap: it has more references than it can be split with.
+            return if page.has(flag::SWAPCACHE) {
+                Fate::Keep
+            } else {
+                Fate::Activate
+            };
+        }
         let mapped = self.mm.huge.mapped(head) > 0;
         if !mapped && !page.has(flag::SWAPCACHE) {
             return Fate::Free;

@@ -466,6 +466,10 @@ impl World {
         if !page.has(flag::SWAPBACKED) && !page.is_anon() {
             return self.shrink_file_page(pfn, sc, outcome);
         }
+        if page.is_gathered() {
+            // pageout, is_page_cache_freeable: another task has a reference.
+            return Fate::Keep;
+        }
         if let Some(fate) = self.mm.check_references(pfn, sc) {
             outcome.note_kept(&fate, 1);
             return fate;

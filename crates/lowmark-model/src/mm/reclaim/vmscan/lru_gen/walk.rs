@@ -20,7 +20,7 @@ use crate::mm::Mm;
 use crate::mm::alloc::mmzone::lru_gen::Filter;
 use crate::mm::fault::rmap::References;
 use crate::mm::frames::page::Page;
-use crate::mm::types::{HPAGE_PMD_NR, Pfn, UNMAPPED, flag};
+use crate::mm::types::{HPAGE_PMD_NR, Pfn, flag};
 
 /// Bits of `lru_gen.enabled`: walks of page tables, and young bits of what is above tables.
 const MM_WALK: u64 = 2;
@@ -158,7 +158,7 @@ impl Mm {
         walks: bool,
     ) -> References {
         let page = self.pages[head];
-        if page.owner == UNMAPPED || self.is_huge(head) {
+        if !page.has_owner() || self.is_huge(head) {
             return self.page_referenced(head);
         }
         let mut references = References::default();
