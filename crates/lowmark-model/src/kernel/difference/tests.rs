@@ -37,6 +37,7 @@ fn rows_variants_and_settings_differ() {
             "pageblock-skip",
             "zones-with-room",
             "only-evict-file-when-plenty",
+            "bounded-unmapping",
             "fewer-isolated-pages",
             "huge-zero-page",
             "managed-pages",

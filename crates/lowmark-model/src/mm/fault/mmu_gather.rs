@@ -4,6 +4,7 @@ use crate::kernel::MmuBatches;
 use crate::mm::Mm;
 use crate::mm::types::{GATHERED, Pfn, UNMAPPED};
 use lowmark_spec::machine::Costs;
+use std::collections::VecDeque;
 
 /// Pages and huge pages of all batches: one of 8 on the stack, and `MAX_GATHER_BATCH_COUNT` of 510.
 const LIMIT: usize = 8 + 10_000 / 510 * 510;
@@ -12,7 +13,7 @@ const LIMIT: usize = 8 + 10_000 / 510 * 510;
 #[derive(Debug)]
 pub(crate) struct MmuGather {
     /// Pages and heads of huge pages that nothing maps any more. Reclaim leaves them, and compaction does.
-    held: Vec<Pfn>,
+    held: VecDeque<Pfn>,
     /// How many may be held; none of what is freed at once.
     most: usize,
     work: Work,
@@ -21,7 +22,7 @@ pub(crate) struct MmuGather {
 /// What has been done and not been paid for.
 #[derive(Debug, Default, Clone, Copy)]
 struct Work {
-    /// Pages and huge pages unmapped.
+    /// Pages unmapped, and huge pages that were freed.
     pages: u64,
     huge_pages: u64,
     /// Slots of swap given up, and those of which there was still a page.
@@ -33,7 +34,7 @@ impl MmuGather {
     /// What is unmapped is freed at once.
     pub(super) fn of_none() -> MmuGather {
         MmuGather {
-            held: Vec::new(),
+            held: VecDeque::new(),
             most: 0,
             work: Work::default(),
         }
@@ -42,11 +43,6 @@ impl MmuGather {
     /// A page has been unmapped.
     pub(super) fn note_page(&mut self) {
         self.work.pages += 1;
-    }
-
-    /// A huge page that an entry of the directory mapped has been unmapped.
-    pub(in crate::mm) fn note_huge_page(&mut self) {
-        self.work.huge_pages += 1;
     }
 
     /// A slot of swap has been given up, of which there was a page in the swap cache or not.
@@ -82,11 +78,12 @@ impl Mm {
     /// `__tlb_remove_page` of a page, or of a huge page with this head, that nothing maps any more.
     pub(in crate::mm) fn tlb_remove_page(&mut self, pfn: Pfn, gather: &mut MmuGather) {
         if gather.most == 0 {
+            gather.work.huge_pages += u64::from(self.is_huge(pfn));
             self.forget_page(pfn);
             return;
         }
         self.pages[pfn].owner = GATHERED;
-        gather.held.push(pfn);
+        gather.held.push_back(pfn);
         if gather.held.len() >= gather.most {
             self.tlb_flush_mmu(gather);
         }
@@ -94,10 +91,21 @@ impl Mm {
 
     /// `tlb_flush_mmu`: what was held is free.
     pub(in crate::mm) fn tlb_flush_mmu(&mut self, gather: &mut MmuGather) {
-        for pfn in gather.held.drain(..) {
+        while self.tlb_flush_some(gather) {}
+    }
+
+    /// The same of what was held first, up to a huge page, which takes long to free; false if nothing is left.
+    pub(super) fn tlb_flush_some(&mut self, gather: &mut MmuGather) -> bool {
+        while let Some(pfn) = gather.held.pop_front() {
+            let huge = self.is_huge(pfn);
             self.pages[pfn].owner = UNMAPPED;
             self.forget_page(pfn);
+            if huge {
+                gather.work.huge_pages += 1;
+                return true;
+            }
         }
+        false
     }
 }
 

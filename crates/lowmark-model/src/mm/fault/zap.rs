@@ -40,7 +40,13 @@ impl Sys {
             begin = end;
             self.pay(&mut gather).await;
         }
-        self.world().mm.tlb_flush_mmu(&mut gather);
+        loop {
+            let more = self.world().mm.tlb_flush_some(&mut gather);
+            self.pay(&mut gather).await;
+            if !more {
+                break;
+            }
+        }
     }
 
     /// Spends the CPU time of what was unmapped.

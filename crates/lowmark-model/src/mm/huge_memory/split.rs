@@ -102,7 +102,6 @@ impl Mm {
         ptes[index as usize..end as usize].fill(Pte::default());
         self.clear_huge_pmd(vma, index);
         if let Some(head) = head {
-            gather.note_huge_page();
             self.forget_huge(head, gather);
         }
         Some(end)
