@@ -13,15 +13,8 @@ lowmark = 1
 name = "unmapping"
 title = "unmapping"
 [machine]
-ram = "512M"
-cpus = 2
+use = "small-512m-ssd"
 thp = true
-description = "small"
-device.sda = {{
-  kind = "ssd", rotational = false, size = "2G", position_read = "100us", position_write = "0ns",
-  command_read = "20us", command_write = "20us", page = "8us",
-}}
-swap = [{{ device = "sda", size = "512M" }}]
 costs = {{ {zap} }}
 [kernel]
 use = ["{kernel}"]
