@@ -19,6 +19,7 @@ pub(crate) fn check(world: &World) {
     pages_are_conserved(&world.mm);
     lists_hold_what_they_say(&world.mm);
     held::check(&world.mm);
+    held::check_gathered(&world.mm);
     groups_are_charged_for_their_pages(&world.mm);
     slots_and_cache_agree(&world.mm);
     huge_pages::check(&world.mm);

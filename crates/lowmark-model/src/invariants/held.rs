@@ -1,4 +1,4 @@
-//! Blocks that tasks hold.
+//! Blocks that tasks hold, and pages that they have unmapped.
 
 use crate::mm::Mm;
 use crate::mm::types::{MAX_ORDER, Pfn, flag};
@@ -24,5 +24,18 @@ pub(super) fn check(mm: &Mm) {
                 "page {first} is held in a free block"
             );
         }
+    }
+}
+
+/// A page that a task has unmapped and not freed yet is anonymous, and neither mapped nor free.
+pub(super) fn check_gathered(mm: &Mm) {
+    for pfn in 0..mm.pages.len() {
+        let page = &mm.pages[pfn];
+        // PCP is a part of BUDDY, too.
+        let in_use = page.is_anon() && !page.is_mapped() && !page.has(flag::PCP);
+        assert!(
+            in_use || !page.is_gathered(),
+            "page {pfn} is held by the task that has unmapped it: {page:?}"
+        );
     }
 }

@@ -28,11 +28,18 @@ fn machine() -> impl Strategy<Value = Machine> {
         elevators,
         1u32..40,
         any::<bool>(),
+        any::<bool>(),
     )
         .prop_map(
-            |(nodes, mib, cpus, swaps, hdd, elevator, queue_depth, thp)| {
+            |(nodes, mib, cpus, swaps, hdd, elevator, queue_depth, thp, slow_unmapping)| {
                 let mut machine = Machine::small(mib << 20, 0);
                 machine.thp = thp;
+                if slow_unmapping {
+                    // Others run while a task holds what it has unmapped.
+                    machine.costs.zap_page_ns = 20_000;
+                    machine.costs.zap_huge_page_ns = 2_000_000;
+                    machine.costs.zap_swap_ns = 20_000;
+                }
                 machine.nodes = vec![Node { ram: mib << 20 }; nodes];
                 machine.cpus = cpus;
                 let kind = if hdd { Device::hdd } else { Device::ssd };

@@ -246,14 +246,13 @@ fn freed(recording: &Recording) -> Result<u64, MissingProbe> {
     })
 }
 
-/// Fills in `costs`, which have the time of finding a page in the swap cache already, what unmapping a page and giving up a slot of
-/// swap takes. Of the region in swap so many pages had been freed; the slots of the others have pages. A slot never takes 0, which
-/// would say that giving up slots takes no time.
+/// Fills in `costs` how long munmap(2) takes for a page and for a slot of swap. `costs` already has the time in which a fault finds a
+/// page in the swap cache. `freed` pages of the swapped region had left the swap cache when it was unmapped; the slots of the rest
+/// still had theirs.
 fn unmapping(times: &Times, freed: u64, costs: &mut Costs) -> Result<(), MissingProbe> {
     costs.zap_page_ns = times.each("unmap", LARGE)?;
     let cached = PAGES.saturating_sub(freed) * (costs.swap_map_ns + costs.zap_page_ns);
-    let slots = times.each("unmap-swapped", 1)?.saturating_sub(cached);
-    costs.zap_swap_ns = (slots / PAGES).max(1);
+    costs.zap_swap_ns = times.each("unmap-swapped", 1)?.saturating_sub(cached) / PAGES;
     Ok(())
 }
 

@@ -1,4 +1,5 @@
-//! What has been unmapped and is still held, as CPUs may have it in their TLBs (`mm/mmu_gather.c`), and what unmapping takes.
+//! Pages that a task has unmapped and still holds, as CPUs may have them in their TLBs (`mm/mmu_gather.c`), and the CPU time that the
+//! task spends on unmapping.
 
 use crate::kernel::MmuBatches;
 use crate::mm::Mm;
@@ -9,17 +10,18 @@ use std::collections::VecDeque;
 /// Pages and huge pages of all batches: one of 8 on the stack, and `MAX_GATHER_BATCH_COUNT` of 510.
 const LIMIT: usize = 8 + 10_000 / 510 * 510;
 
-/// What a task unmaps in one call (`struct mmu_gather`).
+/// The pages and slots that a task gives up in one call of munmap(2) or madvise(2), or as it ends (`struct mmu_gather`).
 #[derive(Debug)]
 pub(crate) struct MmuGather {
-    /// Pages and heads of huge pages that nothing maps any more. Reclaim leaves them, and compaction does.
+    /// Pages and heads of huge pages that the task has unmapped and not freed, oldest first. Neither reclaim nor compaction takes
+    /// them.
     held: VecDeque<Pfn>,
-    /// How many may be held; none of what is freed at once.
+    /// How many pages the task may hold; 0 if it frees each page as it unmaps it.
     most: usize,
     work: Work,
 }
 
-/// What has been done and not been paid for.
+/// Work of a task that it has not spent the CPU time of yet.
 #[derive(Debug, Default, Clone, Copy)]
 struct Work {
     /// Pages unmapped, and huge pages that were freed.
@@ -31,7 +33,7 @@ struct Work {
 }
 
 impl MmuGather {
-    /// What is unmapped is freed at once.
+    /// Of a task that frees each page as it unmaps it.
     pub(super) fn of_none() -> MmuGather {
         MmuGather {
             held: VecDeque::new(),
@@ -51,7 +53,7 @@ impl MmuGather {
         self.work.cached += u64::from(cached);
     }
 
-    /// CPU time of what has been done since this was last asked, ns.
+    /// CPU time of the task's work since this was last called, ns.
     pub(super) fn take_cost(&mut self, costs: &Costs) -> u64 {
         let work = std::mem::take(&mut self.work);
         work.pages * costs.zap_page_ns
@@ -89,12 +91,12 @@ impl Mm {
         }
     }
 
-    /// `tlb_flush_mmu`: what was held is free.
+    /// `tlb_flush_mmu`: the task frees all pages that it holds.
     pub(in crate::mm) fn tlb_flush_mmu(&mut self, gather: &mut MmuGather) {
         while self.tlb_flush_some(gather) {}
     }
 
-    /// The same of what was held first, up to a huge page, which takes long to free; false if nothing is left.
+    /// The task frees the pages that it has held longest, up to a huge page, which takes long to free. False: it holds no more.
     pub(super) fn tlb_flush_some(&mut self, gather: &mut MmuGather) -> bool {
         while let Some(pfn) = gather.held.pop_front() {
             let huge = self.is_huge(pfn);
@@ -131,14 +133,8 @@ mod tests {
             let found = (0..world.mm.pages.len()).filter(is_held).count();
             assert_eq!((found, gather.held.len()), (held, held), "{version}");
             world.mm.tlb_flush_mmu(&mut gather);
-            assert_eq!(
-                world.mm.vmas[0]
-                    .ptes
-                    .iter()
-                    .filter_map(|pte| pte.frame())
-                    .count(),
-                0
-            );
+            let mapped = world.mm.vmas[0].ptes.iter().any(|pte| pte.is_present());
+            assert!(!mapped, "{version}");
             world.mm.drain_all_pages();
             crate::invariants::check(&world);
         }

@@ -49,7 +49,7 @@ impl Sys {
         }
     }
 
-    /// Spends the CPU time of what was unmapped.
+    /// Spends the CPU time of the task's work so far.
     async fn pay(&self, gather: &mut MmuGather) {
         let cost = gather.take_cost(&self.costs);
         self.charge_work(cost).await;
@@ -210,10 +210,13 @@ impl Mm {
     pub(super) fn free_swap_cache(&mut self, slot: u32) {
         if self.swap.references(slot) == 0
             && let Some(pfn) = self.swap.cached(slot)
-            && !self.is_folio_mapped(self.pages.head(pfn))
-            && !self.is_swapped(self.pages.head(pfn))
         {
-            self.forget_page(self.pages.head(pfn));
+            let head = self.pages.head(pfn);
+            // What a task holds is freed by that task.
+            let held = self.pages[head].is_gathered();
+            if !held && !self.is_folio_mapped(head) && !self.is_swapped(head) {
+                self.forget_page(head);
+            }
         }
     }
 
