@@ -1,4 +1,5 @@
-//! The commands that README and docs show are ones that the program takes.
+//! The commands that README and docs show are ones that the program takes, and what the README shows of their output is what
+//! comes out.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -97,4 +98,42 @@ fn cargo_run_knows_the_program() {
         .filter(|program| !program.is_null())
         .collect();
     assert_eq!(defaults, ["lowmark"]);
+}
+
+/// Whether a line of an example is a line of the output; of a line that ends with an ellipsis only the beginning is shown.
+fn is_shown(line: &str, shown: &str) -> bool {
+    match shown.strip_suffix('…') {
+        Some(beginning) => line.starts_with(beginning.trim_end()),
+        None => line.trim_end() == shown.trim_end(),
+    }
+}
+
+#[test]
+fn examples_of_the_readme_come_out() {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("text");
+    let blocks = readme.split("```console\n$ lowmark ").skip(1);
+    let mut compared = 0;
+    for block in blocks {
+        let (command, rest) = block.split_once('\n').expect("a line");
+        let example = rest.split("```").next().expect("a block");
+        // A list of commands shows no output, and some of them record this host.
+        if example.is_empty() || example.lines().any(|line| line.starts_with("$ ")) {
+            continue;
+        }
+        let output = Command::new(env!("CARGO_BIN_EXE_lowmark"))
+            .args(command.split_whitespace())
+            .current_dir(root())
+            .output()
+            .expect("it runs");
+        let output = String::from_utf8_lossy(&output.stdout);
+        let mut lines = output.lines();
+        for shown in example.lines().filter(|&line| line != "…") {
+            assert!(
+                lines.any(|line| is_shown(line, shown)),
+                "lowmark {command}: this line of the README does not come out, or not there:\n{shown}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 40, "{compared} lines were compared");
 }
