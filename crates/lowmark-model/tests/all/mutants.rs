@@ -2,8 +2,8 @@
 //! other, and each has to show in its error against what kernels counted (`real_kernels.rs`).
 //!
 //! The lies are told to a copy of the sources, so that the model has no switch for them. The copy has one for all: it is built
-//! once, and a variable of the environment says which lie is told. It is a workspace of links with a source directory of its
-//! own, and keeps what it has built for the next time.
+//! once, and a variable of the environment says which lie the copy tells. The copy is a workspace of links with a source
+//! directory of its own; cargo keeps what was built of the copy for the next run of this test.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -18,7 +18,7 @@ struct Lie {
     file: &'static str,
     /// An expression, once in the file.
     truth: &'static str,
-    /// What the expression is where the lie is told.
+    /// The expression that the copy evaluates in place of the truth while it tells this lie.
     lie: &'static str,
     /// A counter that gives it away.
     seen_in: &'static str,
@@ -69,7 +69,8 @@ const LIES: [Lie; 6] = [
     },
 ];
 
-/// What the copy consists of beside the members, which are added to it. It is built for seven short runs.
+/// Manifest of the copy's workspace, to which packages and dependencies are added. The model is optimised a little: seven short
+/// runs are worth no more.
 const MANIFEST: &str = "[workspace]\nresolver = \"3\"\nmembers = [\"judge\"]\n\n[profile.dev]\ndebug = false\n\n\
     [profile.dev.package.lowmark-model]\nopt-level = 1\n";
 const JUDGE: &str = "[package]\nname = \"judge\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n\
@@ -79,12 +80,12 @@ const JUDGE: &str = "[package]\nname = \"judge\"\nversion = \"0.0.0\"\nedition =
 /// Number of the lie that the copy tells.
 const VARIABLE: &str = "LOWMARK_LIE";
 
-/// What the copy's crate has besides.
+/// A function that the copy's `lib.rs` has and the model's has not.
 const TOLD: &str = r#"
 /// Whether the lie of this number is told.
 fn told(lie: usize) -> bool {
     static TOLD: std::sync::LazyLock<Option<usize>> =
-        std::sync::LazyLock::new(|| std::env::var("LOWMARK_LIE").ok()?.parse().ok());
+        std::sync::LazyLock::new(|| std::env::var("{VARIABLE}").ok()?.parse().ok());
     *TOLD == Some(lie)
 }
 "#;
@@ -116,7 +117,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 /// A source of the model with the lies that belong in it, each beside the truth.
 fn with_lies(file: &Path, mut text: String) -> String {
     if file == Path::new("lib.rs") {
-        text.push_str(TOLD);
+        text.push_str(&TOLD.replace("{VARIABLE}", VARIABLE));
     }
     let lies = LIES.iter().enumerate();
     for (number, Lie { truth, lie, .. }) in lies.filter(|(_, lie)| Path::new(lie.file) == file) {
@@ -128,7 +129,8 @@ fn with_lies(file: &Path, mut text: String) -> String {
     text
 }
 
-/// Copies the sources below a directory, those of the model's `src` with the lies, and takes away what is not there any more.
+/// Copies the sources below a directory of the model's `src`, each with its lies, and removes files of the copy that the model
+/// no longer has.
 fn copy(from: &Path, to: &Path, src: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(to)? {
@@ -147,7 +149,7 @@ fn copy(from: &Path, to: &Path, src: &Path) -> io::Result<()> {
         if path.is_dir() {
             copy(&path, &target, src)?
         } else {
-            let file = path.strip_prefix(src).unwrap_or(&path);
+            let file = path.strip_prefix(src).expect("a source of the model");
             write(&target, &with_lies(file, fs::read_to_string(&path)?))?
         }
     }
