@@ -12,8 +12,9 @@
 //! 6. `MADV_PAGEOUT` writes what is dirty, and leaves it in the swap cache. Read from there and paged out again,
 //!    pages are clean: they are isolated, unmapped and freed at once. `MADV_WILLNEED` then reads them in large
 //!    requests, and writing to them finds them in the swap cache; once more without that, each fault reads its own.
-//! 7. What there is in memory is moved together (`compact_memory`): the time is that of the pages that were moved, which
-//!    the kernel counts; that of looking at frames, of which there are few for each page, is in it.
+//! 7. What there is in memory is moved together (`compact_memory`), after three of four pages of a mapping were given back: more than
+//!    CPUs keep for themselves, so that there is room between those that are left. The kernel counts the pages that were moved, all of
+//!    which are mapped, and the frames that it looked at.
 //!
 //! 8. A memory cgroup that is asked for a page scans all of its pages before one is free: they are of a mapped file and have
 //!    been used. Asked for pages that were paged out, it frees what nothing maps.
@@ -106,13 +107,19 @@ impl Times {
     }
 }
 
-/// Pages that were moved in each round.
-fn moved(recording: &Recording) -> Result<u64, MissingProbe> {
-    let all = recording.counters.get("pgmigrate_success").copied();
-    let each = all.unwrap_or(0) / ROUNDS;
-    (each > 0)
-        .then_some(each)
-        .ok_or(MissingProbe { probe: "compact" })
+/// Fills in `costs` how long moving a page takes that nothing maps: what compaction takes for a page, less the frames that it looks at and
+/// less what the page's mapping takes. `costs` already has what scanning and unmapping take.
+fn moving(times: &Times, recording: &Recording, costs: &mut Costs) -> Result<(), MissingProbe> {
+    let counter = |name: &str| recording.counters.get(name).copied().unwrap_or(0) / ROUNDS;
+    let moved = counter("pgmigrate_success");
+    if moved == 0 {
+        return Err(MissingProbe { probe: "compact" });
+    }
+    let frames = counter("compact_migrate_scanned") + counter("compact_free_scanned");
+    let time = times.each("compact", 1)?;
+    let each = time.saturating_sub(costs.frames_ns(frames)) / moved;
+    costs.migrate_page_ns = each.saturating_sub(costs.remap_page_ns());
+    Ok(())
 }
 
 /// The machine on which the probes ran, with the costs that they found. Its devices all get what the probes
@@ -173,12 +180,12 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         unmap_page_ns: scans.unmap_page_ns,
         free_page_ns: scans.free_page_ns,
         copy_page_ns,
-        migrate_page_ns: times.each("compact", moved(recording)?)?,
         syscall_ns,
         // The probes do not tell the driver's part of a request.
         request_ns: request_ns.saturating_sub(base.costs.dispatch_ns),
         ..base.costs.clone()
     };
+    moving(&times, recording, &mut machine.costs)?;
     unmapping(&times, freed(recording)?, &mut machine.costs)?;
     names(&times, read_page, &mut machine.costs)?;
     let system = recording.system.as_deref();

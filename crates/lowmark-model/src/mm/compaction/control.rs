@@ -115,6 +115,8 @@ pub(super) struct CompactControl {
     pub(super) blocks_met: u64,
     /// Pages that have moved.
     pub(super) moved: u64,
+    /// Entries of page tables that mapped them.
+    pub(super) remapped: u64,
     /// Folios that were split because there was no room for them.
     pub(super) split: u64,
     /// Pageblock that was migrated from last and not flushed since.
@@ -169,6 +171,7 @@ impl CompactControl {
             blocks_met: 0,
             total_free_scanned: 0,
             moved: 0,
+            remapped: 0,
             split: 0,
             last_migrated: None,
         }

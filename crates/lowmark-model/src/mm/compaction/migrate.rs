@@ -65,6 +65,16 @@ impl Mm {
         self.move_buffers(from, to);
     }
 
+    /// Entries of page tables that a folio's move changes: one if it is mapped as a whole, else one for each frame that is mapped
+    /// (`try_to_migrate`; of a page that several processes map one counts).
+    pub(super) fn mapped_entries(&self, head: Pfn) -> u64 {
+        if self.is_huge(head) && self.is_pmd_mapped(head) {
+            return 1;
+        }
+        let mapped = |&pfn: &Pfn| self.pages[pfn].is_mapped();
+        self.pages.folio(head).filter(mapped).count() as u64
+    }
+
     /// Calls `f` for every PTE that maps a page.
     fn for_each_pte(&mut self, pfn: Pfn, page: Page, mut f: impl FnMut(&mut Pte)) {
         if page.is_anon() {

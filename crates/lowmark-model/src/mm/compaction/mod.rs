@@ -234,7 +234,11 @@ impl World {
 
     /// Isolates some pages and moves them; the CPU time that it takes, ns.
     fn compact_round(&mut self, cc: &mut CompactControl) -> (Round, u64) {
-        let before = (cc.total_migrate_scanned + cc.total_free_scanned, cc.moved);
+        let before = (
+            cc.total_migrate_scanned + cc.total_free_scanned,
+            cc.moved,
+            cc.remapped,
+        );
         let met_before = cc.blocks_met;
         let isolated = self.mm.isolate_migratepages(cc);
         let taken = self.mm.pages.count_pages(&cc.migratepages);
@@ -265,7 +269,8 @@ impl World {
         };
         let looked_at = cc.total_migrate_scanned + cc.total_free_scanned - before.0;
         let costs = &self.costs;
-        let moved = (cc.moved - before.1) * costs.migrate_page_ns;
+        let moved = (cc.moved - before.1) * costs.migrate_page_ns
+            + (cc.remapped - before.2) * costs.remap_page_ns();
         let frames = match cc.rules.pageblock_check {
             PageblockCheck::FirstFrame => 1,
             PageblockCheck::BothEnds => 2,
@@ -306,6 +311,7 @@ impl Mm {
             let movable = self.is_migratable(pfn);
             match room {
                 Some(to) if movable => {
+                    cc.remapped += self.mapped_entries(pfn);
                     self.migrate_folio(pfn, to);
                     cc.moved += 1 << order;
                 }
