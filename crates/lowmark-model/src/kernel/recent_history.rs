@@ -33,6 +33,15 @@ pub(super) const SINCE_6_6: &[Change] = &[
         },
     },
     Change {
+        name: "cache-trim-retry",
+        version: v(6, 9),
+        commit: "d221dd5fea64",
+        summary: "kswapd that freed nothing from files alone runs once more with anonymous pages",
+        effect: |m| {
+            m.kswapd.cache_trim_retry = CacheTrimRetry::On;
+        },
+    },
+    Change {
         name: "swap-clusters-free-first",
         version: v(6, 12),
         commit: "5f843a9a3a1e",

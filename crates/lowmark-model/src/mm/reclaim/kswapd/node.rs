@@ -4,14 +4,16 @@
 //!    last did not scan or free enough.
 //! 2. From 5.0 on zones may be boosted. What is balanced with the boost is left; but as much as the boosts come to
 //!    is freed nonetheless, of file pages that need not be written, and no deeper than priority 10.
-//! 3. In the end the boosts that there were when it began are over.
+//! 3. If all that freed nothing, and files seemed to have pages enough, there is a second run that weighs anonymous pages (6.9).
+//! 4. In the end the boosts that there were when it began are over.
 
 use super::{Request, age_active_anon, scan_control, shrink_node};
 use crate::ids::{NodeId, ZoneId};
+use crate::kernel::CacheTrimRetry;
 use crate::mm::Mm;
 use crate::mm::compaction::compact_gap;
 use crate::mm::reclaim::vmscan::age_node;
-use crate::mm::reclaim::vmscan::{Target, soft_limit_reclaim};
+use crate::mm::reclaim::vmscan::{ScanControl, Target, soft_limit_reclaim};
 use crate::mm::types::{DEF_PRIORITY, Mark, PAGEBLOCK_ORDER, SWAP_CLUSTER_MAX};
 use crate::world::Sys;
 
@@ -31,7 +33,7 @@ pub(super) async fn balance_node(sys: &Sys, node: NodeId, request: Request) -> R
     let mut boost: u64 = boosts.iter().map(|&(_, boost)| boost).sum();
     let mut done = false;
     sys.world().mm.set_reclaim_active(node, request.class, true);
-    while sc.priority >= 1 {
+    while sc.priority >= 1 || sys.world().mm.runs_again(&mut sc) {
         let balanced = sys.world().node_balanced(node, sc.order, request.class);
         if !balanced && boost > 0 {
             // The boost is left to ordinary reclaim, which its watermarks bind as well.
@@ -93,6 +95,16 @@ pub(super) async fn balance_node(sys: &Sys, node: NodeId, request: Request) -> R
 }
 
 impl Mm {
+    /// Whether kswapd, at the end of a run that freed nothing, begins another one that weighs anonymous pages.
+    fn runs_again(&self, sc: &mut ScanControl) -> bool {
+        let retries = self.kernel.mechanisms.kswapd.cache_trim_retry == CacheTrimRetry::On;
+        let again = retries && sc.nr_reclaimed == 0 && sc.forbid_cache_trim();
+        if again {
+            sc.priority = DEF_PRIORITY;
+        }
+        again
+    }
+
     /// Pages that a pass of kswapd over a node aims at (`kswapd_shrink_node`).
     fn reclaim_target(&self, node: NodeId, class: usize) -> u64 {
         let high = |zone: ZoneId| self.zones[zone].mark(Mark::High).max(SWAP_CLUSTER_MAX);
@@ -117,9 +129,9 @@ impl Mm {
 mod tests {
     use super::*;
     use crate::ids::LruvecId;
-    use crate::mm::types::Gfp;
     use crate::mm::types::ZoneType;
     use crate::mm::types::flag;
+    use crate::mm::types::{Gfp, Lru};
     use crate::time::run_until_idle;
     use crate::world::World;
     use std::cell::Cell;
@@ -183,6 +195,26 @@ mod tests {
             boost,
             failures,
         )
+    }
+
+    /// Pages scanned and failures of a run over anonymous pages, where counters say that there are inactive file pages enough.
+    fn run_of_old_counters(version: &str) -> (u64, u32) {
+        let mut world = World::of_version(version);
+        let lruvec = LruvecId::from(0);
+        world.mm.lruvecs[lruvec].flushed.len[Lru::InactiveFile as usize] = 1 << 20;
+        let (sys, _) = run_of(world, -100, 0);
+        let world = sys.world();
+        let failures = world.mm.nodes[NodeId::FIRST].kswapd.failures;
+        (world.mm.stat.pgscan_kswapd.iter().sum(), failures)
+    }
+
+    /// d221dd5fea64 (6.9): what files are said to have is not waited for in vain.
+    #[test]
+    fn anonymous_pages_are_weighed_in_a_second_run() {
+        let (scanned, failures) = run_of_old_counters("v6.18");
+        assert!(scanned >= 100, "{scanned}");
+        assert_eq!(failures, 0);
+        assert_eq!(run_of_old_counters("v6.18+cache_trim_retry=off"), (0, 1));
     }
 
     /// Twice the pages of a block are enough: whether there is one is left to who wants it.

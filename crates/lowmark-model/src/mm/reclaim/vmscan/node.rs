@@ -29,6 +29,10 @@ pub(crate) struct Plan {
     pub(super) skipped: bool,
     /// There are inactive file pages enough (`cache_trim_mode`).
     pub(super) cache_trim: bool,
+    /// That is no reason any more (`no_cache_trim_mode`).
+    no_cache_trim: bool,
+    /// A pass for that reason freed nothing (`cache_trim_mode_failed`).
+    cache_trim_failed: bool,
     /// There are hardly any file pages (`file_is_tiny`).
     pub(super) file_is_tiny: bool,
 }
@@ -45,6 +49,15 @@ impl Plan {
     /// The next round begins like the first one.
     pub(super) fn forget_force(&mut self) {
         self.forced = false;
+    }
+}
+
+impl ScanControl {
+    /// Anonymous pages are weighed from now on although inactive file pages may seem enough; false if that was so in the passes before.
+    pub(in crate::mm::reclaim) fn forbid_cache_trim(&mut self) -> bool {
+        let differs = self.plan.cache_trim_failed && !self.plan.no_cache_trim;
+        self.plan.no_cache_trim |= differs;
+        differs
     }
 }
 
@@ -123,6 +136,8 @@ async fn shrink_node_once(sys: &Sys, target: Target, sc: &mut ScanControl) {
     throttle::after_pass(sys, target, sc).await;
     if sc.nr_reclaimed > reclaimed {
         sys.world().mm.node_made_progress(target);
+    } else {
+        sc.plan.cache_trim_failed |= sc.plan.cache_trim;
     }
 }
 
@@ -252,7 +267,8 @@ impl Mm {
         }
         let [anon_due, file_due] = sc.plan.deactivate;
         let inactive_file = self.lruvec_page_state(target.lruvec, Lru::InactiveFile);
-        sc.plan.cache_trim = inactive_file >> sc.priority > 0 && !file_due;
+        let enough = inactive_file >> sc.priority > 0 && !file_due;
+        sc.plan.cache_trim = enough && !sc.plan.no_cache_trim;
         // node_page_state: that of the whole node, at this moment.
         let len = |lru| self.tree_len(target.lruvec, lru);
         let file = len(Lru::InactiveFile) + len(Lru::ActiveFile);
