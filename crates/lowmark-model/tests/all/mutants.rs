@@ -3,7 +3,7 @@
 //!
 //! The lies are told to a copy of the sources, so that the model has no switch for them. The copy has one for all: it is built
 //! once, and a variable of the environment says which lie the copy tells. The copy is a workspace of links with a source
-//! directory of its own; cargo keeps what was built of the copy for the next run of this test.
+//! directory of its own; cargo keeps the copy's build for the next run of this test.
 
 use std::fs;
 use std::io::{self, ErrorKind};

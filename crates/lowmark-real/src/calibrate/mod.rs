@@ -107,8 +107,8 @@ impl Times {
     }
 }
 
-/// Fills in `costs` how long moving a page takes that nothing maps: what compaction takes for a page, less the frames that it looks at and
-/// less what the page's mapping takes. `costs` already has what scanning and unmapping take.
+/// Fills in `costs.migrate_page_ns`: the time of compaction, less that of the frames which compaction looks at, for each page moved, less
+/// the time in which the kernel unmaps the page and maps it again. `costs` must have the times of scanning, unmapping and freeing a page.
 fn moving(times: &Times, recording: &Recording, costs: &mut Costs) -> Result<(), MissingProbe> {
     let counter = |name: &str| recording.counters.get(name).copied().unwrap_or(0) / ROUNDS;
     let moved = counter("pgmigrate_success");

@@ -151,8 +151,9 @@ impl Costs {
         self.scan_page_ns + self.unmap_page_ns + self.free_page_ns
     }
 
-    /// What moving a page takes longer that a process maps: it is unmapped, and mapped again where it is then, which takes as long. In
-    /// guests of 6.1, 6.12 and 6.18 moving takes 9 to 12 us a page, and 4 us more of one that is mapped, where unmapping takes 1.8 to 2.9.
+    /// What moving a mapped page takes longer than moving one that nothing maps: the kernel unmaps the page, and maps it again where it is
+    /// then, which is assumed to take as long. In guests of 6.1, 6.12 and 6.18 a mapped page took 2.5, 3.3 and 4.5 us longer (medians of
+    /// three), where unmapping takes 3.2, 1.5 and 1.4: on 6.1 this is twice too much.
     pub fn remap_page_ns(&self) -> u64 {
         2 * self.unmap_page_ns
     }

@@ -1,4 +1,4 @@
-//! The program takes the commands that README and docs show, and prints what the README shows as their output.
+//! The program takes the commands that README and docs show; the program's output has the lines that the README shows.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

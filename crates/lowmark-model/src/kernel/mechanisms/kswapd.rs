@@ -46,13 +46,13 @@ macro_rules! kswapd {
                     /// By the low watermark or a hundredth of the zone, the smaller one.
                     LowOrPercent = "low-or-percent",
                 }
-                /// What kswapd does after a run down to priority 1 that freed nothing, if inactive file pages, as many as they seemed to be,
-                /// kept it from anonymous ones (`cache_trim_mode`).
+                /// What kswapd does after a run down to priority 1 that freed nothing, if kswapd left anonymous pages alone in it because there
+                /// seemed to be inactive file pages enough (`cache_trim_mode`).
                 cache_trim_retry: CacheTrimRetry {
                     /// kswapd counts the run as a failure.
                     Off = "off",
                     /// kswapd runs once more from the highest priority on, and weighs anonymous pages against those of files.
-                    On = "on" needs(reclaim.lru_unit = LruUnit::Node),
+                    On = "on" needs(reclaim.scan_control = ScanControlTime::Node),
                 }
                 /// What kswapd does below priority 10 when a balancing run makes no progress.
                 kswapd_wait: KswapdWait {

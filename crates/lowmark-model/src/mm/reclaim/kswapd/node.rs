@@ -4,7 +4,8 @@
 //!    last did not scan or free enough.
 //! 2. From 5.0 on zones may be boosted. What is balanced with the boost is left; but as much as the boosts come to
 //!    is freed nonetheless, of file pages that need not be written, and no deeper than priority 10.
-//! 3. If all that freed nothing, and files seemed to have pages enough, there is a second run that weighs anonymous pages (6.9).
+//! 3. If kswapd has freed nothing down to priority 1, and inactive file pages seemed enough, kswapd goes through all priorities once more
+//!    and weighs anonymous pages (6.9).
 //! 4. In the end the boosts that there were when it began are over.
 
 use super::{Request, age_active_anon, scan_control, shrink_node};
@@ -208,7 +209,7 @@ mod tests {
         (world.mm.stat.pgscan_kswapd.iter().sum(), failures)
     }
 
-    /// d221dd5fea64 (6.9): what files are said to have is not waited for in vain.
+    /// d221dd5fea64 (6.9): kswapd does not give up because old counters still report file pages that are gone.
     #[test]
     fn anonymous_pages_are_weighed_in_a_second_run() {
         let (scanned, failures) = run_of_old_counters("v6.18");

@@ -29,9 +29,9 @@ pub(crate) struct Plan {
     pub(super) skipped: bool,
     /// There are inactive file pages enough (`cache_trim_mode`).
     pub(super) cache_trim: bool,
-    /// That is no reason any more (`no_cache_trim_mode`).
+    /// Anonymous pages are weighed even if there are (`no_cache_trim_mode`).
     no_cache_trim: bool,
-    /// A pass for that reason freed nothing (`cache_trim_mode_failed`).
+    /// A pass over file pages alone, as there seemed to be enough of them, freed nothing (`cache_trim_mode_failed`).
     cache_trim_failed: bool,
     /// There are hardly any file pages (`file_is_tiny`).
     pub(super) file_is_tiny: bool,
