@@ -6,12 +6,15 @@ use lowmark_spec::Scenario;
 use lowmark_spec::machine::{Atime, Device, Elevator, FileSystem, FsKind, PAGE_SIZE};
 use lowmark_spec::workload::SizeDist;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The type that guests have unless a machine has XFS and a guest can have it.
 const EXT4: &str = "ext4";
+
+/// Bytes that are read at a time.
+const READ_THROUGH: usize = 1 << 20;
 
 /// What makes XFS, or why there is none.
 pub(super) type Xfs = Result<PathBuf, String>;
@@ -308,6 +311,33 @@ fn make_file_system(mut command: Command, path: &Path, size: u64) -> Result<(), 
             String::from_utf8_lossy(&output.stderr).trim()
         )))
     }
+}
+
+/// Reads the files of disks once, so that the host has a page for each of theirs when the guest begins to write: the first write to a hole of a file takes
+/// up to ten times as long as all later ones, where the host's own memory was never used before. Not if the files would take more than
+/// half of the host's memory that is available.
+pub(super) fn read_through(disks: &[Disk]) -> io::Result<()> {
+    let sizes = disks.iter().map(|disk| Ok(disk.path.metadata()?.len()));
+    let bytes = sizes.sum::<io::Result<u64>>()?;
+    if bytes > available_memory()? / 2 {
+        return Ok(());
+    }
+    let mut buffer = vec![0; READ_THROUGH];
+    for disk in disks {
+        let mut file = File::open(&disk.path)?;
+        while file.read(&mut buffer)? > 0 {}
+    }
+    Ok(())
+}
+
+/// Memory that programs can have without swapping, bytes (`MemAvailable`); 0 if the host does not say.
+fn available_memory() -> io::Result<u64> {
+    let text = fs::read_to_string("/proc/meminfo")?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    Ok(kib.unwrap_or(0) * 1024)
 }
 
 /// Bytes that are free for files in a directory.

@@ -202,15 +202,17 @@ pub(super) fn mount_disks(mounts: &[Mount]) -> io::Result<Vec<String>> {
 
 /// Makes the cgroups of a workload, with their limits: each before those inside it.
 pub(super) fn make_cgroups(groups: &[Cgroup], recursive_protection: bool) -> io::Result<()> {
-    if groups.is_empty() {
-        return Ok(());
-    }
     let options = if recursive_protection {
         "memory_recursiveprot"
     } else {
         ""
     };
-    mount_at("cgroup2", CGROUPS, "cgroup2", options)?;
+    let mounted = mount_at("cgroup2", CGROUPS, "cgroup2", options);
+    if groups.is_empty() {
+        // Without groups it is there for the statistics of the root, which a kernel may not have.
+        return Ok(());
+    }
+    mounted?;
     let write = |path: &str, value: &str| {
         named(
             &format!("cannot write {value} to {path}"),

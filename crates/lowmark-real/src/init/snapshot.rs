@@ -48,10 +48,13 @@ const CGROUP_FILES: [&str; 13] = [
 
 const VMSTAT: &str = "proc/vmstat";
 
-/// Adds up what CPUs keep for themselves, so that counters are exact (`vm.stat_refresh`).
+/// Adds up what CPUs keep for themselves, so that counters are exact (`vm.stat_refresh`); those of cgroups, by which reclaim
+/// decides since 5.15 and which a worker adds up every two seconds, too: what they know of processes that ran during boot
+/// would otherwise hang on when that was.
 pub(super) fn fold() {
-    // A kernel without it has counters that are a few pages off.
+    // A kernel without one of them has counters that are a few pages off, or no such counters.
     let _ = procfs::set("stat_refresh", "1");
+    let _ = fs::read(format!("{CGROUPS}/memory.stat"));
 }
 
 /// Everything but `/proc/vmstat`.

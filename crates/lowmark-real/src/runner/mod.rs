@@ -70,6 +70,10 @@ pub fn run(workload: Workload, seed: u64, options: &Options) -> io::Result<bool>
         ..limit
     };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, raised);
+    if options.pin {
+        // Not to be allowed to is no reason not to run.
+        let _ = sys::pin_memory();
+    }
 
     let files = files::Files::prepare(&workload, &options.roots, seed)?;
     let turns = turns(&workload);
