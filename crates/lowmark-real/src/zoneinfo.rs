@@ -3,7 +3,7 @@
 use crate::protocol::{KERNEL_LOG, ROTATIONAL};
 use lowmark_record::System;
 use lowmark_spec::Machine;
-use lowmark_spec::machine::{Fragments, PAGE_SIZE, Zone, ZoneKind};
+use lowmark_spec::machine::{PAGE_SIZE, PAGEBLOCK_ORDERS, Pageblocks, Zone, ZoneKind};
 
 /// Where the image of a kernel lies that does not choose its place (`CONFIG_PHYSICAL_START`).
 const IMAGE: u64 = 16 << 20;
@@ -127,7 +127,8 @@ pub fn observed(machine: &Machine, system: &System) -> Machine {
                 present: zone.present,
                 managed: zone.managed,
                 initmem,
-                fragments: fragments(zone, system),
+                movable: movable_pageblocks(zone, system),
+                reclaimable: pageblocks(zone, system, "Reclaimable"),
                 kept: zone.kept_by_cpus,
             })
         })
@@ -149,25 +150,49 @@ fn buffers(system: &System) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Free blocks of a zone's movable pageblocks by order, as `/proc/pagetypeinfo` says; none if it does not. Before each of them
+/// A zone's pageblocks of a type and their free blocks, as `/proc/pagetypeinfo` says; none if it does not. Before each free block
 /// there is as much that is in use at least in part, so that no more are taken over than the zone has room for.
-fn fragments(zone: &ZoneInfo, system: &System) -> Fragments {
+fn pageblocks(zone: &ZoneInfo, system: &System, wanted: &str) -> Pageblocks {
     let text = system.before.get(PAGETYPEINFO).map_or("", String::as_str);
-    let mut fragments = Fragments::default();
+    let is_this = |node: &str, name: &str| node.parse() == Ok(zone.node) && name == zone.name;
+    let mut pageblocks = Pageblocks::default();
+    // Which of the numbers of pageblocks is that of this type.
+    let mut column = None;
     for line in text.lines() {
         let words: Vec<&str> = line.split([' ', ',']).filter(|w| !w.is_empty()).collect();
-        if let ["Node", node, "zone", name, "type", "Movable", counts @ ..] = words.as_slice()
-            && node.parse() == Ok(zone.node)
-            && *name == zone.name
-        {
-            for (order, (fragment, count)) in fragments.iter_mut().zip(counts).enumerate() {
-                // The kernel stops counting at 100,000: `>100000`.
-                let count = count.trim_start_matches('>').parse().unwrap_or(0);
-                *fragment = count.min(zone.managed >> (order + 1));
+        match words.as_slice() {
+            ["Node", node, "zone", name, "type", of, counts @ ..]
+                if *of == wanted && is_this(node, name) =>
+            {
+                let free = pageblocks.free.iter_mut().enumerate();
+                for ((order, free), count) in free.zip(counts) {
+                    // The kernel stops counting at 100,000: `>100000`.
+                    let count = count.trim_start_matches('>').parse().unwrap_or(0);
+                    *free = count.min(zone.managed >> (order + 1));
+                }
             }
+            ["Node", _, "zone", _, "type", ..] => {}
+            ["Number", "of", "blocks", "type", types @ ..] => {
+                column = types.iter().position(|of| *of == wanted);
+            }
+            ["Node", node, "zone", name, counts @ ..] if is_this(node, name) => {
+                let count = column.and_then(|column| counts.get(column)?.parse().ok());
+                pageblocks.count = count
+                    .unwrap_or(0)
+                    .min(zone.managed >> (PAGEBLOCK_ORDERS - 1));
+            }
+            _ => {}
         }
     }
-    fragments
+    pageblocks
+}
+
+/// The movable ones that have pages in use: what is free as a whole lies side by side.
+fn movable_pageblocks(zone: &ZoneInfo, system: &System) -> Pageblocks {
+    let mut pageblocks = pageblocks(zone, system, "Movable");
+    pageblocks.count = 0;
+    pageblocks.free[PAGEBLOCK_ORDERS - 1] = 0;
+    pageblocks
 }
 
 /// Whether the kernel takes its disks to be rotating; none if it does not say.
@@ -231,10 +256,11 @@ mod tests {
     const BLOCKS: &str = "Page block order: 9\nPages per block:  512\n\n\
         Free pages count per migrate type at order       0      1      2      3\n\
         Node    0, zone      DMA, type      Movable      0      0      0      0      0      0      0      0      0      1      3 \n\
-        Node    0, zone    DMA32, type    Unmovable      1      1      0      1      0      0      0      1      0      1      0 \n\
+        Node    0, zone    DMA32, type  Reclaimable      1      1      0      1      0      0      0      1      0      1      0 \n\
         Node    0, zone    DMA32, type      Movable      3      2      2   >100000      0      2      2      3      1      2     36 \n\
         Node    1, zone    DMA32, type      Movable      9      9      9      9      9      9      9      9      9      9      9 \n\n\
-        Number of blocks type     Unmovable      Movable\nNode 0, zone    DMA32           14          104 \n";
+        Number of blocks type     Unmovable      Movable  Reclaimable\n\
+        Node 0, zone    DMA32           14          104            2 \nNode 1, zone    DMA32            5            6            7 \n";
 
     #[test]
     fn zones_are_read() {
@@ -268,11 +294,14 @@ mod tests {
             (ZoneKind::Dma32, 54_274)
         );
         assert_eq!(seen.initmem, 0);
-        assert_eq!(seen.zones[1].fragments, Fragments::default());
+        assert_eq!(seen.zones[1].movable, Pageblocks::default());
         system.before.insert(PAGETYPEINFO.into(), BLOCKS.into());
         let seen = observed(&machine, &system);
-        assert_eq!(seen.zones[0].fragments, Fragments::default());
-        assert_eq!(seen.zones[1].fragments, [3, 2, 2, 3392, 0, 2, 2, 3, 1]);
+        assert_eq!(seen.zones[0].movable, Pageblocks::default());
+        let dma32 = seen.zones[1];
+        assert_eq!(dma32.movable.free, [3, 2, 2, 3392, 0, 2, 2, 3, 1, 0]);
+        assert_eq!(dma32.reclaimable.free, [1, 1, 0, 1, 0, 0, 0, 1, 0, 1]);
+        assert_eq!([dma32.movable.count, dma32.reclaimable.count], [0, 2]);
         let given = Machine {
             occupied: 7,
             ..seen

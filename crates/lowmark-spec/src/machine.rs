@@ -59,20 +59,50 @@ pub struct Zone {
     /// Those of them that only booting needed, as in [`Machine::initmem`], pages.
     #[serde(default)]
     pub initmem: u64,
-    /// Free blocks of movable type that booting has left between pages in use, by order, as in `/proc/pagetypeinfo`.
-    /// What else is free lies side by side.
+    /// Movable pageblocks that booting has left with pages in use. What else is free lies side by side.
     #[serde(default)]
-    pub fragments: Fragments,
+    pub movable: Pageblocks,
+    /// Reclaimable pageblocks. Of the rest of what is in use a small part is reclaimable if there are none.
+    #[serde(default)]
+    pub reclaimable: Pageblocks,
     /// Free pages that CPUs keep for themselves when the workload begins (`count` of all pagesets), pages. Watermarks do not
     /// know of them, and a CPU does not get those of another one before it reclaims.
     #[serde(default)]
     pub kept: u64,
 }
 
-/// Orders below that of a pageblock of 2 MiB.
-pub const FRAGMENT_ORDERS: usize = 9;
-/// Free blocks by order.
-pub type Fragments = [u64; FRAGMENT_ORDERS];
+impl Zone {
+    /// A zone of which no more is known.
+    #[must_use]
+    pub const fn new(node: usize, kind: ZoneKind, present: u64, managed: u64) -> Zone {
+        const NONE: Pageblocks = Pageblocks {
+            count: 0,
+            free: [0; PAGEBLOCK_ORDERS],
+        };
+        Zone {
+            node,
+            kind,
+            present,
+            managed,
+            initmem: 0,
+            movable: NONE,
+            reclaimable: NONE,
+            kept: 0,
+        }
+    }
+}
+
+/// Orders up to that of a pageblock of 2 MiB.
+pub const PAGEBLOCK_ORDERS: usize = 10;
+
+/// Pageblocks of one migrate type with pages in use, as in `/proc/pagetypeinfo`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pageblocks {
+    /// How many there are at least; more if their free blocks need more.
+    pub count: u64,
+    /// Their free blocks, by order.
+    pub free: [u64; PAGEBLOCK_ORDERS],
+}
 
 /// Most CPUs that a machine may have.
 pub const CPUS_MAX: u32 = 4096;

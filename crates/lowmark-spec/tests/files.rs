@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 #[allow(unused)]
-use lowmark_spec::machine::{Arch, DeviceKind, Elevator};
+use lowmark_spec::machine::{Arch, DeviceKind, Elevator, Pageblocks};
 #[allow(unused)]
 use lowmark_spec::workload::{
     Access, Advice, Alloc, AllocFlags, Amount, End, FileRef, MapKind, Op, Order, Probe, Range,
@@ -464,10 +464,16 @@ fn zones_are_those_of_a_kernel() {
     let good = zone("DMA", 3_998, 3_840) + &zone("DMA32", 61_408, 50_000);
     let zones = with(&good).expect("a machine").zones;
     assert_eq!((zones[0].present, zones[1].managed), (3_998, 50_000));
-    let left = with(&(good + "fragments = [3, 0, 2]\n"))
-        .expect("a machine")
-        .zones;
-    assert_eq!(left[1].fragments, [3, 0, 2, 0, 0, 0, 0, 0, 0]);
+    let left = with(
+        &(good + "reclaimable = { pageblocks = 4, free = [3, 0, 2] }\nmovable = { free = [1] }\n"),
+    )
+    .expect("a machine")
+    .zones;
+    let free = |pageblocks: Pageblocks| pageblocks.free[..4].to_vec();
+    assert_eq!(left[1].reclaimable.count, 4);
+    assert_eq!(free(left[1].reclaimable), [3, 0, 2, 0]);
+    assert_eq!(free(left[1].movable), [1, 0, 0, 0]);
+    assert_eq!(left[0].movable, Pageblocks::default());
     for (wrong, said) in [
         (zone("DMA32", 9, 9) + &zone("DMA", 9, 9), "lowest first"),
         (zone("DMA32", 66_000, 9), "65536 pages of node 0"),
@@ -481,14 +487,25 @@ fn zones_are_those_of_a_kernel() {
             "at most 9 pages that CPUs keep",
         ),
         (
-            zone("DMA", 999, 999) + "fragments = [1, 250]\n",
-            "at most 249 `fragments` of order 1, with as many pages between them, found 250",
+            zone("DMA", 999, 999) + "movable = { free = [1, 250] }\n",
+            "at most 249 free blocks of order 1 in `movable`, with as many pages between them, found 250",
         ),
         (
-            zone("DMA", 999, 999) + "fragments = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n",
-            "expected at most 9 numbers, for the orders 0 to 8, found 10",
+            zone("DMA", 1_999, 1_999) + "reclaimable = { pageblocks = 4 }\n",
+            "at most 3 pageblocks, which is what 1999 managed pages are, found 4 in `reclaimable`",
         ),
-        (zone("DMA", 999, 999) + "fragments = [\"some\"]\n", "some"),
+        (
+            zone("DMA", 999, 999) + "movable = { free = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] }\n",
+            "expected at most 10 numbers, for the orders 0 to 9, found 11",
+        ),
+        (
+            zone("DMA", 999, 999) + "movable = { free = [\"some\"] }\n",
+            "some",
+        ),
+        (
+            zone("DMA", 999, 999) + "movable = [1]\n",
+            "the keys of the pageblocks of a type",
+        ),
         (zone("Odd", 9, 9), "a zone"),
         (zone("DMA", 9, 9) + "node = 1\n", "a node from 0 to 0"),
     ] {

@@ -2,7 +2,7 @@
 
 use lowmark_spec::machine::{
     Arch, Atime, Costs, Device, DeviceKind, Driver, Elevator, FileSystem, FsKind, Machine, Node,
-    PAGE_SIZE, Server, SwapArea, WriteErrors, Zone, ZoneKind,
+    PAGE_SIZE, Pageblocks, Server, SwapArea, WriteErrors, Zone, ZoneKind,
 };
 use lowmark_spec::random::Stream;
 use lowmark_spec::{BuiltIn, Library, Overrides, Source, parse, parse_machine, write_machine};
@@ -453,6 +453,13 @@ impl Maker {
         areas
     }
 
+    fn pageblocks(&mut self) -> Pageblocks {
+        Pageblocks {
+            count: self.below(2),
+            free: std::array::from_fn(|_| self.below(2)),
+        }
+    }
+
     fn zones(&mut self, nodes: &[Node]) -> Vec<Zone> {
         let mut zones = Vec::new();
         for node in 0..nodes.len() {
@@ -472,7 +479,8 @@ impl Maker {
                     present,
                     managed,
                     initmem: self.count(0, 512),
-                    fragments: std::array::from_fn(|_| self.below(2)),
+                    movable: self.pageblocks(),
+                    reclaimable: self.pageblocks(),
                     kept: self.below(500),
                 });
             }

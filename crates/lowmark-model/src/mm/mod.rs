@@ -203,7 +203,7 @@ impl Mm {
         } else {
             0
         };
-        mm.occupy(occupied, buffers, &layout.fragments());
+        mm.occupy(occupied, buffers, &layout.pageblocks());
         mm.keep_for_cpus(&layout.kept());
         mm.stat = VmStat::default();
         mm

@@ -1,10 +1,10 @@
 //! The zones of a machine, where a machine file gives them: `[[zone]]`.
 
-use crate::machine::{FRAGMENT_ORDERS, Fragments, Machine, PAGE_SIZE, Zone, ZoneKind};
+use crate::machine::{Machine, PAGE_SIZE, PAGEBLOCK_ORDERS, Pageblocks, Zone, ZoneKind};
 
 use super::error::{Problem, Result};
 use super::fields::{Field, Fields, field, keys};
-use super::forms::{Form, Word, word};
+use super::forms::{COUNT, Form, Word, word};
 use super::machine::Description;
 use super::scope::Scope;
 use super::tree::{Node, Value};
@@ -21,26 +21,19 @@ impl Word for ZoneKind {
 }
 
 /// The fields of a zone.
-static FIELDS: [Field<Zone>; 7] = [
+static FIELDS: [Field<Zone>; 8] = [
     field!("node", node, NODE),
     field!("kind", kind, word::<ZoneKind>(), needed "kind = \"DMA32\""),
     field!("present", present, FRAMES, needed "present = \"130944p\""),
     field!("managed", managed, FRAMES, needed "managed = \"120000p\""),
     field!("initmem", initmem, FRAMES),
-    field!("fragments", fragments, FRAGMENTS),
+    field!("movable", movable, PAGEBLOCKS),
+    field!("reclaimable", reclaimable, PAGEBLOCKS),
     field!("kept", kept, FRAMES),
 ];
 
 /// What a zone is of which nothing is said.
-const BARE: Zone = Zone {
-    node: 0,
-    kind: ZoneKind::Normal,
-    present: 0,
-    managed: 0,
-    initmem: 0,
-    fragments: [0; FRAGMENT_ORDERS],
-    kept: 0,
-};
+const BARE: Zone = Zone::new(0, ZoneKind::Normal, 0, 0);
 
 /// Number of a node.
 const NODE: Form<usize> = Form {
@@ -54,18 +47,45 @@ const FRAMES: Form<u64> = Form {
     write: |pages| Some(format!("\"{pages}p\"")),
 };
 
-/// Numbers of free blocks, order 0 first; those that are left out are 0.
-const FRAGMENTS: Form<Fragments> = Form {
-    read: fragments,
-    write: |counts| {
-        let used = counts
-            .iter()
-            .rposition(|&count| count > 0)
-            .map_or(0, |last| last + 1);
-        let used: Vec<String> = counts.iter().take(used).map(u64::to_string).collect();
-        Some(format!("[{}]", used.join(", ")))
+/// The fields of the pageblocks of a type.
+static PAGEBLOCK_FIELDS: [Field<Pageblocks>; 2] = [
+    field!("pageblocks", count, COUNT),
+    field!("free", free, FREE),
+];
+
+/// Pageblocks of a type, a table.
+const PAGEBLOCKS: Form<Pageblocks> = Form {
+    read: |scope, node| {
+        let keys = keys(&PAGEBLOCK_FIELDS);
+        let fields = Fields::open(node, node.span, "the pageblocks of a type", &keys, scope)?;
+        let mut pageblocks = Pageblocks::default();
+        fields.fill(&PAGEBLOCK_FIELDS, &mut pageblocks, true)?;
+        Ok(pageblocks)
+    },
+    write: |pageblocks| {
+        (*pageblocks != Pageblocks::default()).then(|| {
+            let free = free_blocks(&pageblocks.free);
+            format!("{{ pageblocks = {}, free = {free} }}", pageblocks.count)
+        })
     },
 };
+
+/// Numbers of free blocks, order 0 first; those that are left out are 0.
+const FREE: Form<[u64; PAGEBLOCK_ORDERS]> = Form {
+    read: read_free_blocks,
+    write: |counts| Some(free_blocks(counts)),
+};
+
+/// Numbers of free blocks as a machine file has them.
+fn free_blocks(counts: &[u64]) -> String {
+    let last = counts.iter().rposition(|&count| count > 0);
+    let used: Vec<String> = counts
+        .iter()
+        .take(last.map_or(0, |last| last + 1))
+        .map(u64::to_string)
+        .collect();
+    format!("[{}]", used.join(", "))
+}
 
 /// Reads `[[zone]]`, which replaces all zones of the machine.
 pub(super) fn read(
@@ -168,40 +188,64 @@ fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
             "it is the sum of `count` of the zone's pagesets in /proc/zoneinfo",
         ));
     }
-    let blocks = zone.fragments.iter().enumerate();
-    // Before each of them there is as much that is in use at least in part.
-    let most = |order: usize| zone.managed >> (order + 1);
-    if let Some((order, count)) = blocks
-        .into_iter()
-        .find(|&(order, &count)| count > most(order))
-    {
-        let most = most(order);
-        return Err(Problem::new(
-            node.span,
-            format!(
-                "expected at most {most} `fragments` of order {order}, with as many pages between them, found {count}"
-            ),
-            "it is the line of free movable pages of /proc/pagetypeinfo, up to order 8",
-        ));
+    for (key, pageblocks) in [("movable", zone.movable), ("reclaimable", zone.reclaimable)] {
+        check_pageblocks(node, key, &pageblocks, zone.managed)?;
     }
     Ok(zone)
 }
 
-fn fragments(scope: &Scope<'_>, node: &Node) -> Result<Fragments> {
-    let counts = node.elements("numbers of blocks by order")?;
-    let mut fragments = Fragments::default();
-    if counts.len() > fragments.len() {
+/// An error if there is no room for the pageblocks of a type in a zone with so many managed pages.
+fn check_pageblocks(node: &Node, key: &str, pageblocks: &Pageblocks, managed: u64) -> Result<()> {
+    let most = managed >> (PAGEBLOCK_ORDERS - 1);
+    if pageblocks.count > most {
         return Err(Problem::new(
             node.span,
             format!(
-                "expected at most {FRAGMENT_ORDERS} numbers, for the orders 0 to 8, found {}",
+                "expected at most {most} pageblocks, which is what {managed} managed pages are, found {} in `{key}`",
+                pageblocks.count
+            ),
+            "it is the number of blocks of this type of /proc/pagetypeinfo",
+        ));
+    }
+    // Before each block there is as much that is in use at least in part.
+    let room = |order: usize| match order + 1 {
+        PAGEBLOCK_ORDERS => managed >> order,
+        above => managed >> above,
+    };
+    let blocks = pageblocks.free.iter().enumerate();
+    if let Some((order, count)) = blocks
+        .into_iter()
+        .find(|&(order, &count)| count > room(order))
+    {
+        let most = room(order);
+        return Err(Problem::new(
+            node.span,
+            format!(
+                "expected at most {most} free blocks of order {order} in `{key}`, with as many pages between them, \
+                 found {count}"
+            ),
+            "it is the line of free pages of this type of /proc/pagetypeinfo, up to order 9",
+        ));
+    }
+    Ok(())
+}
+
+fn read_free_blocks(scope: &Scope<'_>, node: &Node) -> Result<[u64; PAGEBLOCK_ORDERS]> {
+    let counts = node.elements("numbers of blocks by order")?;
+    let mut free = [0; PAGEBLOCK_ORDERS];
+    if counts.len() > free.len() {
+        return Err(Problem::new(
+            node.span,
+            format!(
+                "expected at most {PAGEBLOCK_ORDERS} numbers, for the orders 0 to {}, found {}",
+                PAGEBLOCK_ORDERS - 1,
                 counts.len()
             ),
             "larger blocks follow from what is free",
         ));
     }
-    for (fragment, node) in fragments.iter_mut().zip(counts) {
-        *fragment = scope.count(node)?;
+    for (count, node) in free.iter_mut().zip(counts) {
+        *count = scope.count(node)?;
     }
-    Ok(fragments)
+    Ok(free)
 }

@@ -6,7 +6,7 @@ use crate::kernel::{FirstMegabyte, Kernel, LruUnit, ZoneSize, Zones};
 use crate::mm::alloc::pcp::Pcp;
 use crate::mm::frames::page::FreeList;
 use crate::mm::types::{BlockOrders, MAX_NR_ZONES, MAX_ORDER, Mark, MigrateType, Pfn, ZoneType};
-use lowmark_spec::machine::{Arch, Fragments, Machine, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
+use lowmark_spec::machine::{Arch, Machine, PAGE_SIZE, Pageblocks, Zone as ZoneSpec, ZoneKind};
 use lru_gen::GroupLru;
 use typed_index_collections::{TiSlice, TiVec};
 
@@ -201,15 +201,8 @@ impl Layout {
                     end.min(bound.max(low))
                 };
                 if high > low {
-                    zones.push(ZoneSpec {
-                        node,
-                        kind,
-                        present: high - low,
-                        managed: high - low,
-                        initmem: 0,
-                        fragments: Default::default(),
-                        kept: 0,
-                    });
+                    let pages = high - low;
+                    zones.push(ZoneSpec::new(node, kind, pages, pages));
                 }
                 low = high;
             }
@@ -242,15 +235,7 @@ impl Layout {
     /// Zones of node 0 given directly, all their pages managed.
     #[cfg(test)]
     pub(crate) fn from_zones(zones: &[(ZoneKind, u64)], thp: bool) -> Layout {
-        let zone = |&(kind, pages): &(ZoneKind, u64)| ZoneSpec {
-            node: 0,
-            kind,
-            present: pages,
-            managed: pages,
-            initmem: 0,
-            fragments: Default::default(),
-            kept: 0,
-        };
+        let zone = |&(kind, pages): &(ZoneKind, u64)| ZoneSpec::new(0, kind, pages, pages);
         Layout {
             zones: zones.iter().map(zone).collect(),
             nodes: 1,
@@ -260,9 +245,15 @@ impl Layout {
         }
     }
 
-    /// Free blocks between pages in use, by zone.
-    pub(in crate::mm) fn fragments(&self) -> TiVec<ZoneId, Fragments> {
-        self.zones.iter().map(|zone| zone.fragments).collect()
+    /// Pageblocks with pages in use, by type and zone.
+    pub(in crate::mm) fn pageblocks(&self) -> TiVec<ZoneId, [(MigrateType, Pageblocks); 2]> {
+        let of_zone = |zone: &ZoneSpec| {
+            [
+                (MigrateType::Reclaimable, zone.reclaimable),
+                (MigrateType::Movable, zone.movable),
+            ]
+        };
+        self.zones.iter().map(of_zone).collect()
     }
 
     /// Free pages that CPUs keep for themselves, by zone.

@@ -41,13 +41,8 @@ fn khugepaged_that_starts_on_a_small_machine_raises_the_watermarks() {
     ] {
         let kernel = Kernel::named(name);
         let zone = |kind, present, managed, initmem| ZoneSpec {
-            node: 0,
-            kind,
-            present,
-            managed,
             initmem,
-            fragments: Default::default(),
-            kept: 0,
+            ..ZoneSpec::new(0, kind, present, managed)
         };
         let machine = Machine {
             zones: vec![
@@ -122,15 +117,7 @@ fn reserve_and_marks_of_a_900_mb_machine() {
 /// Zones that a kernel reported are taken as they are, whatever RAM and `reserved` would give.
 #[test]
 fn reported_zones_are_taken() {
-    let zone = |kind, present, managed| ZoneSpec {
-        node: 0,
-        kind,
-        present,
-        managed,
-        initmem: 0,
-        fragments: Default::default(),
-        kept: 0,
-    };
+    let zone = |kind, present, managed| ZoneSpec::new(0, kind, present, managed);
     let machine = Machine {
         reserved: 64 << 20,
         zones: vec![

@@ -4,7 +4,7 @@ use crate::ids::{NodeId, ZoneId};
 use crate::kernel::{AtomicReserve, DmaPool};
 use crate::mm::Mm;
 use crate::mm::types::{Mark, MigrateType, Pfn, ZoneType};
-use lowmark_spec::machine::Fragments;
+use lowmark_spec::machine::{PAGEBLOCK_ORDERS, Pageblocks};
 use typed_index_collections::TiSlice;
 
 use super::RmqueueMode;
@@ -20,10 +20,31 @@ const MOVABLE_EVERY: u64 = 48;
 const DMA_POOL_SHARE: u64 = 8192;
 const DMA_POOL_PAGES_MIN: u64 = 32;
 
+/// Free blocks by order.
+type FreeBlocks = [u64; PAGEBLOCK_ORDERS];
+
+/// The pageblocks of a zone that have pages in use, by type.
+type ZonePageblocks = [(MigrateType, Pageblocks); 2];
+
+/// Pages that are in use before the workload, as they are taken.
+#[derive(Default)]
+struct Occupied {
+    /// Pages that are still to be taken.
+    left: u64,
+    /// Free blocks between pages in use, with their orders; to be freed when all is taken.
+    between: Vec<(Pfn, usize)>,
+    /// Movable pages in use between them.
+    movable: Vec<Pfn>,
+}
+
 /// The free blocks of a pageblock, by their places in it and their orders, and those that are left.
-fn units_of_a_pageblock(mut left: Fragments, pages: Pfn) -> (Vec<(Pfn, usize)>, Fragments) {
+fn units_of_a_pageblock(mut left: FreeBlocks, pages: Pfn) -> (Vec<(Pfn, usize)>, FreeBlocks) {
     let mut blocks = Vec::new();
     let largest = left.iter().rposition(|&count| count > 0).unwrap_or(0);
+    if 1 << largest == pages {
+        left[largest] -= 1;
+        return (vec![(0, largest)], left);
+    }
     for unit in (0..pages).step_by(2 << largest) {
         for (order, count) in left.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
             *count -= 1;
@@ -31,6 +52,21 @@ fn units_of_a_pageblock(mut left: Fragments, pages: Pfn) -> (Vec<(Pfn, usize)>, 
         }
     }
     (blocks, left)
+}
+
+/// The part that the `at`-th of so many pageblocks has of free blocks if they have equally many.
+fn part(free: &FreeBlocks, at: u64, pageblocks: u64) -> FreeBlocks {
+    free.map(|count| count * (at + 1) / pageblocks - count * at / pageblocks)
+}
+
+/// The type of the next page to be taken of so many beside the pageblocks that a zone is given; whether reclaimable ones are given, and
+/// movable ones. Where they are, slabs and what processes have is there already.
+fn type_of_rest(left: u64, [reclaimable, movable]: [bool; 2]) -> MigrateType {
+    match left {
+        left if left.is_multiple_of(RECLAIMABLE_EVERY) && !reclaimable => MigrateType::Reclaimable,
+        left if left % MOVABLE_EVERY == 1 && !movable => MigrateType::Movable,
+        _ => MigrateType::Unmovable,
+    }
 }
 
 impl Mm {
@@ -69,45 +105,51 @@ impl Mm {
         }
     }
 
-    /// Takes `count` pages out of reach for good: memory that the workload does not describe. Between them are the given
-    /// free blocks of each zone. `buffers` of these pages are for the page cache of block devices: those between free blocks, where
-    /// they were allocated in turn with data that is gone. What else is in use there could move in a kernel, as movable
-    /// pageblocks have it; here it cannot, so it lies together.
+    /// Takes `count` pages out of reach for good: memory that the workload does not describe. Between them are the
+    /// free blocks of the given pageblocks of each zone. `buffers` of these pages are for the page cache of block devices: those between
+    /// movable free blocks, where they were allocated in turn with data that is gone. What else is in use there could move in a kernel, as
+    /// movable pageblocks have it; here it cannot, so it lies together.
     pub(in crate::mm) fn occupy(
         &mut self,
         count: u64,
         buffers: u64,
-        fragments: &TiSlice<ZoneId, Fragments>,
+        pageblocks: &TiSlice<ZoneId, ZonePageblocks>,
     ) {
         let pool = match self.kernel.mechanisms.zones.dma_pool {
             DmaPool::One => 0,
             DmaPool::EachZone => self.take_dma_pool(count),
         };
-        let mut left = count - pool;
-        let mut between = Vec::new();
-        let mut used = Vec::new();
-        for (zone, fragments) in fragments.iter_enumerated() {
-            let wanted = (left, buffers > 0);
-            left -= self.take_fragmented(zone, *fragments, wanted, &mut between, &mut used);
+        let mut occupied = Occupied {
+            left: count - pool,
+            ..Occupied::default()
+        };
+        for (zone, types) in pageblocks.iter_enumerated() {
+            for (list, pageblocks) in types {
+                self.take_pageblocks(zone, *list, pageblocks, &mut occupied);
+            }
         }
-        let cached = buffers.min(used.len() as u64);
-        used.truncate(cached as usize);
-        self.boot_buffers = used;
-        let mut apart = (buffers - cached).min(left);
+        let Occupied {
+            mut left,
+            between,
+            movable,
+        } = occupied;
+        self.boot_buffers = movable;
+        self.boot_buffers.truncate(buffers as usize);
+        let mut apart = (buffers - self.boot_buffers.len() as u64).min(left);
         left -= apart;
         for zone in self.nodes[NodeId::FIRST].zonelist.clone() {
-            // Where these are known, what processes have is there already.
-            let known = fragments
-                .get(zone)
-                .is_some_and(|of| of.iter().any(|&count| count > 0));
+            let known = |list| {
+                let types = pageblocks.get(zone).into_iter().flatten();
+                let mut of_list = types.filter(|(of, _)| *of == list);
+                of_list.any(|(_, pageblocks)| *pageblocks != Pageblocks::default())
+            };
+            let known = [MigrateType::Reclaimable, MigrateType::Movable].map(known);
             let zone = &mut self.zones[zone];
             while left > 0 && zone.free > zone.mark(Mark::High) {
-                let list = match left {
-                    left if left % RECLAIMABLE_EVERY == 0 => MigrateType::Reclaimable,
-                    left if left % MOVABLE_EVERY == 1 && !known => MigrateType::Movable,
-                    _ => MigrateType::Unmovable,
-                };
-                if zone.take(&mut self.pages, list).is_none() {
+                if zone
+                    .take(&mut self.pages, type_of_rest(left, known))
+                    .is_none()
+                {
                     break;
                 }
                 left -= 1;
@@ -130,61 +172,73 @@ impl Mm {
         }
     }
 
-    /// Takes pageblocks for free blocks between pages in use, as long as no more than `most` pages are in use with that;
-    /// how many are. Where the free blocks lie is added to `between`, and where pages in use lie to `used` if that is wanted.
+    /// Takes pageblocks of a type with free blocks between pages in use, as long as there are as many pages to be taken.
     ///
     /// A pageblock consists of *units* of twice the largest block that is left. In a unit there is one free block of each order,
     /// 2^order pages behind its beginning: its buddy lies before it, with the unit's first page, which is in use. What lies where
     /// blocks of an order would that are not there is in use.
-    fn take_fragmented(
+    fn take_pageblocks(
         &mut self,
         zone: ZoneId,
-        mut fragments: Fragments,
-        (most, tells): (u64, bool),
-        between: &mut Vec<(Pfn, usize)>,
-        used: &mut Vec<Pfn>,
-    ) -> u64 {
-        let mut in_use = 0;
+        list: MigrateType,
+        wanted: &Pageblocks,
+        occupied: &mut Occupied,
+    ) {
         if self.zones[zone].pageblocks.is_empty() {
             // Pages of all types are side by side.
-            return in_use;
+            return;
         }
-        // At the ends of a zone there are some already.
-        let there = &self.zones[zone].free_area[MigrateType::Movable as usize];
-        for (count, area) in fragments.iter_mut().zip(there) {
+        // Some are there already: at the ends of a zone, and for a pool.
+        let mut free = wanted.free;
+        let there = &self.zones[zone].free_area[list as usize];
+        for (count, area) in free.iter_mut().zip(there) {
             *count = count.saturating_sub(area.len());
         }
+        let types = self.zones[zone].pageblocks.iter();
+        let there = types.filter(|&&of| of == list).count() as u64;
+        let at_least = match list {
+            MigrateType::Movable => 0,
+            _ => wanted.count.saturating_sub(there),
+        };
         let pages = u64::from(self.zones[zone].pageblock_pages());
-        while fragments.iter().any(|&count| count > 0) {
-            let (blocks, left) = units_of_a_pageblock(fragments, pages as Pfn);
-            let free: u64 = blocks.iter().map(|&(_, order)| 1 << order).sum();
-            if in_use + pages - free > most {
+        let parts = at_least.max(1);
+        let mut left = FreeBlocks::default();
+        for at in 0.. {
+            if at < parts {
+                let part = part(&free, at, parts);
+                left.iter_mut()
+                    .zip(part)
+                    .for_each(|(left, part)| *left += part);
+            }
+            if at >= at_least && left.iter().all(|&count| count == 0) {
+                break;
+            }
+            let (blocks, rest) = units_of_a_pageblock(left, pages as Pfn);
+            let in_use = pages - blocks.iter().map(|&(_, order)| 1 << order).sum::<u64>();
+            if in_use > occupied.left {
                 break;
             }
             let mut mode = RmqueueMode::Normal;
             let zone = &mut self.zones[zone];
             let order = zone.blocks.pageblock;
-            let block = zone.rmqueue(&mut self.pages, order, MigrateType::Movable, &mut mode);
-            let Some(block) = block else {
+            let Some(block) = zone.rmqueue(&mut self.pages, order, list, &mut mode) else {
                 break;
             };
-            if tells {
-                let free = |pfn: Pfn| {
-                    blocks
-                        .iter()
-                        .any(|&(at, order)| pfn >> order == at >> order)
+            if list == MigrateType::Movable {
+                let is_free = |pfn: &Pfn| {
+                    let mut blocks = blocks.iter();
+                    blocks.any(|&(at, order)| pfn >> order == at >> order)
                 };
-                used.extend(
-                    (0..pages as Pfn)
-                        .filter(|&pfn| !free(pfn))
-                        .map(|pfn| block + pfn),
-                );
+                let in_use = (0..pages as Pfn).filter(|pfn| !is_free(pfn));
+                occupied.movable.extend(in_use.map(|pfn| block + pfn));
             }
-            between.extend(blocks.into_iter().map(|(at, order)| (block + at, order)));
-            fragments = left;
-            in_use += pages - free;
+            let blocks = blocks.into_iter();
+            occupied
+                .between
+                .extend(blocks.map(|(at, order)| (block + at, order)));
+            left = rest;
+            occupied.left -= in_use;
         }
-        in_use
     }
 
     /// The pool for devices that reach no further, in ZONE_DMA; its pages, at most `count`.

@@ -12,7 +12,7 @@ use crate::world::World;
 use MigrateType::{HighAtomic, Movable, Reclaimable, Unmovable};
 use lowmark_record::event::gfp;
 use lowmark_spec::Machine;
-use lowmark_spec::machine::{Arch, PAGE_SIZE, Zone as ZoneSpec, ZoneKind};
+use lowmark_spec::machine::{Arch, PAGE_SIZE, Pageblocks, Zone as ZoneSpec, ZoneKind};
 
 /// Pageblocks of the machine's one zone.
 const BLOCKS: u32 = 16;
@@ -25,15 +25,7 @@ fn kernel(text: &str, boost_factor: u64) -> Kernel {
 fn memory(version: &str, free: &[(Pfn, u32)]) -> Mm {
     let pages = u64::from(BLOCKS * PAGEBLOCK_PAGES);
     let machine = Machine {
-        zones: vec![ZoneSpec {
-            node: 0,
-            kind: ZoneKind::Dma32,
-            present: pages,
-            managed: pages,
-            initmem: 0,
-            fragments: Default::default(),
-            kept: 0,
-        }],
+        zones: vec![ZoneSpec::new(0, ZoneKind::Dma32, pages, pages)],
         ..Machine::small(pages * PAGE_SIZE, 0)
     };
     let mut mm = Mm::new(&machine, kernel(version, 15_000));
@@ -338,15 +330,7 @@ fn boosts_add_up_to_their_limit() {
 /// unmovable, the first megabyte is not managed, 32 pages are a pool for devices.
 #[test]
 fn zone_dma_begins_with_an_unmovable_pageblock() {
-    let zone = |kind, present, managed| ZoneSpec {
-        node: 0,
-        kind,
-        present,
-        managed,
-        initmem: 0,
-        fragments: Default::default(),
-        kept: 0,
-    };
+    let zone = |kind, present, managed| ZoneSpec::new(0, kind, present, managed);
     for version in ["v6.1", "v6.18"] {
         let machine = Machine {
             zones: vec![
@@ -374,45 +358,61 @@ fn zone_dma_begins_with_an_unmovable_pageblock() {
     }
 }
 
-/// What a guest of 6.18 with 256 MB has free in ZONE_DMA32 of movable type before a workload.
+/// What a guest of 6.18 with 256 MB has free in ZONE_DMA32 before a workload, by type.
 #[test]
-fn fragments_lie_between_pages_in_use() {
-    let fragments = [3, 2, 2, 2, 0, 2, 2, 3, 1];
-    let zone = |fragments| ZoneSpec {
-        node: 0,
-        kind: ZoneKind::Dma32,
-        present: 61_405,
-        managed: 50_246,
-        initmem: 0,
-        fragments,
-        kept: 0,
+fn free_blocks_lie_between_pages_in_use() {
+    let movable = [3, 2, 2, 2, 0, 2, 2, 3, 1, 0];
+    let of_type = |count, free| Pageblocks { count, free };
+    let whole = ZoneSpec {
+        movable: of_type(0, movable),
+        reclaimable: of_type(2, [1, 0, 1, 1, 0, 0, 0, 0, 0, 0]),
+        ..ZoneSpec::new(0, ZoneKind::Dma32, 61_405, 50_246)
+    };
+    let movable_alone = ZoneSpec {
+        reclaimable: Pageblocks::default(),
+        ..whole
     };
     for version in ["v6.1", "v6.18"] {
-        let machine = |fragments, occupied| Machine {
-            zones: vec![zone(fragments)],
-            occupied,
-            ..Machine::small(256 << 20, 0)
-        };
-        let memory = |fragments, occupied: u64| {
-            let machine = machine(fragments, occupied * PAGE_SIZE);
+        let memory = |zone: ZoneSpec, occupied: u64| {
+            let machine = Machine {
+                zones: vec![zone],
+                occupied: occupied * PAGE_SIZE,
+                ..Machine::small(256 << 20, 0)
+            };
             Mm::new(&machine, kernel(version, 15_000))
         };
-        let mm = memory(fragments, 6_285);
-        let free = &mm.zones[ZoneId::FIRST].free_area[Movable as usize];
-        let found: Vec<u64> = free[..fragments.len()]
-            .iter()
-            .map(|area| area.len())
-            .collect();
+        let free = |mm: &Mm, list: MigrateType| -> Vec<u64> {
+            let areas = mm.zones[ZoneId::FIRST].free_area[list as usize].iter();
+            areas.map(FreeList::len).take(9).collect()
+        };
+        let blocks_of = |mm: &Mm, list| {
+            let types = mm.zones[ZoneId::FIRST].pageblocks.iter();
+            types.filter(|&&of| of == list).count()
+        };
+        let mm = memory(movable_alone, 6_285);
         // The ends of the zone leave one of an order of which there are to be none.
-        let mut pairs = found.iter().zip(fragments);
+        let found = free(&mm, Movable);
+        let mut pairs = found.iter().zip(movable);
         assert!(
             pairs.all(|(&found, given)| found == given || given == 0 && found == 1),
             "{version}: {found:?}"
         );
         assert_eq!(mm.zones[ZoneId::FIRST].free, 50_246 - 6_285, "{version}");
+
+        let mm = memory(whole, 6_285);
+        assert_eq!(
+            free(&mm, Reclaimable),
+            whole.reclaimable.free[..9],
+            "{version}"
+        );
+        assert_eq!(blocks_of(&mm, Reclaimable) as u64, 2, "{version}");
+        assert_eq!(mm.zones[ZoneId::FIRST].free, 50_246 - 6_285, "{version}");
+
         // There cannot be more between pages than there are pages in use.
-        let mm = memory(fragments, 100);
-        assert_eq!(mm.zones[ZoneId::FIRST].free, 50_246 - 100, "{version}");
+        for zone in [movable_alone, whole] {
+            let mm = memory(zone, 100);
+            assert_eq!(mm.zones[ZoneId::FIRST].free, 50_246 - 100, "{version}");
+        }
     }
 }
 

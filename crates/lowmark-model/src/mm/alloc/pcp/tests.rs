@@ -8,6 +8,7 @@ use crate::mm::alloc::page_alloc::RmqueueMode;
 use crate::mm::types::Gfp;
 use crate::mm::types::{Mark, MigrateType, flag};
 use lowmark_spec::Machine;
+use lowmark_spec::machine::{Zone, ZoneKind};
 
 fn machine(cpus: u32) -> Machine {
     Machine {
@@ -203,15 +204,7 @@ fn kept_pages_are_on_the_lists_from_the_beginning() {
     ] {
         let kernel = Kernel::named(version);
         let mut machine = machine(2);
-        machine.zones = vec![lowmark_spec::machine::Zone {
-            node: 0,
-            kind: lowmark_spec::machine::ZoneKind::Dma32,
-            present: 131_072,
-            managed: 130_048,
-            initmem: 0,
-            fragments: Default::default(),
-            kept: 0,
-        }];
+        machine.zones = vec![Zone::new(0, ZoneKind::Dma32, 131_072, 130_048)];
         let free = Mm::new(&machine, kernel.clone()).zones[ZoneId::FIRST].free;
         machine.zones[0].kept = asked;
         let mut mm = Mm::new(&machine, kernel);
