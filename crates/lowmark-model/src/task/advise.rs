@@ -51,7 +51,7 @@ pub(super) async fn advise(
         _ => {
             sys.down_read(context.space).await;
             let pages = pages_of(&sys.world(), vma, range);
-            if matches!(advice, Advice::Pageout | Advice::Cold | Advice::Free) {
+            if matches!(advice, Advice::Cold | Advice::Free) {
                 sys.world().mm.split_huge_in(vma, pages.clone());
             }
             match advice {

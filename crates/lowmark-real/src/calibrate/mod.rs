@@ -16,17 +16,19 @@
 //!    CPUs keep for themselves, so that there is room between those that are left. The kernel counts the pages that were moved, all of
 //!    which are mapped, and the frames that it looked at.
 //!
-//! 8. A memory cgroup that is asked for a page scans all of its pages before one is free: they are of a mapped file and have
-//!    been used. Asked for pages that were paged out, it frees what nothing maps.
+//! 8. A memory cgroup that is asked for a page scans all of its pages before one is free: they have been used, and are clean in the swap cache.
+//!    Asked for pages that were paged out, it frees what nothing maps.
 //!
 //!    Unmapping what is then in swap tells what giving up a slot takes, and unmapping what is in memory what a page takes.
+//!
+//!    Where the kernel gives huge pages, faults, unmapping and paging out tell the same of them.
 //!
 //! 9. `stat_walk` over names in memory tells what walking a path takes; once more after `drop_caches`, what making an inode takes
 //!    whose block is in memory. Reading a file of one page tells what opening it takes; files are made, and are removed before their
 //!    pages are written.
 //! 10. `drop_caches` takes longer where there are dentries and inodes to free, and again where these have extents.
 //!
-//! Stand-ins: a page of private memory that a scan keeps costs what one of a file costs; and a page of a hole takes as long
+//! Stand-ins: a page of a file that a scan keeps, unmaps or frees costs what one of private memory costs; and a page of a hole takes as long
 //! to zero as to copy. An object of a slab that a shrinker keeps costs a thirtieth of one
 //! that it frees, as in the events of guests of 6.1. (What a fault takes longer for a page of its own than for the page of zeroes, `zero_page`, holds the
 //! page's allocation, too.)
@@ -47,7 +49,7 @@ pub const CPUS: u32 = 1;
 const ROUNDS: u64 = 5;
 /// Pages of the mapping.
 const PAGES: u64 = 2048;
-/// Pages of the large one.
+/// Pages of the large one, and of the group's.
 const LARGE: u64 = 8 * PAGES;
 /// Passes over it while all of it is there.
 const PASSES: u64 = 16;
@@ -68,6 +70,9 @@ const BLOCK: u64 = (1 << 20) / PAGE_SIZE;
 
 /// Files whose names are walked, that are read, made and removed; each has one page.
 const NAMES: u64 = 4 * 64;
+
+/// Requests in which a huge page goes to a disk that takes 1280 KiB at a time (`BLK_DEF_MAX_SECTORS`).
+const REQUESTS_FOR_HUGE: u64 = 2;
 
 /// How many objects a shrinker looks at and keeps in the time in which it frees one.
 const KEPT_FOR_ONE_FREED: u64 = 30;
@@ -177,6 +182,7 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
         swap_in_ns,
         swap_map_ns,
         scan_page_ns: scans.scan_page_ns,
+
         unmap_page_ns: scans.unmap_page_ns,
         free_page_ns: scans.free_page_ns,
         copy_page_ns,
@@ -187,9 +193,9 @@ pub fn machine(base: &Machine, recording: &Recording) -> Result<Machine, Missing
     };
     moving(&times, recording, &mut machine.costs)?;
     unmapping(&times, freed(recording)?, &mut machine.costs)?;
+    huge_pages(&times, recording, &mut machine.costs)?;
     names(&times, read_page, &mut machine.costs)?;
-    let system = recording.system.as_deref();
-    let rotational = system.and_then(zoneinfo::rotational);
+    let rotational = (recording.system.as_deref()).and_then(zoneinfo::rotational);
     for device in &mut machine.devices {
         *device = Device {
             rotational: rotational.unwrap_or(device.rotational),
@@ -258,15 +264,36 @@ fn freed(recording: &Recording) -> Result<u64, MissingProbe> {
 /// still had theirs.
 fn unmapping(times: &Times, freed: u64, costs: &mut Costs) -> Result<(), MissingProbe> {
     costs.zap_page_ns = times.each("unmap", LARGE)?;
-    let cached = PAGES.saturating_sub(freed) * (costs.swap_map_ns + costs.zap_page_ns);
-    costs.zap_swap_ns = times.each("unmap-swapped", 1)?.saturating_sub(cached) / PAGES;
+    let cached = LARGE.saturating_sub(freed) * (costs.swap_map_ns + costs.zap_page_ns);
+    costs.zap_swap_ns = times.each("unmap-swapped", 1)?.saturating_sub(cached) / LARGE;
+    Ok(())
+}
+
+/// Fills in `costs` what huge pages take, as far as the kernel gave some and swapped out all of them as a whole. `costs` must have the times of
+/// touching and scanning a page, and of a request.
+fn huge_pages(times: &Times, recording: &Recording, costs: &mut Costs) -> Result<(), MissingProbe> {
+    let counter = |name: &str| recording.counters.get(name).copied().unwrap_or(0);
+    // In each round there are as many twice, and the second time they go to swap.
+    let pages = counter("thp_fault_alloc") / (2 * ROUNDS);
+    if pages == 0 {
+        return Ok(());
+    }
+    costs.zero_huge_page_ns = times
+        .each("fault-huge", pages)?
+        .saturating_sub(costs.touch_ns);
+    costs.zap_huge_page_ns = times.each("unmap-huge", pages)?;
+    if counter("thp_swpout") == pages * ROUNDS {
+        let each = times.each("swap-out-huge", pages)?;
+        let beside = costs.scan_page_ns + REQUESTS_FOR_HUGE * costs.request_ns;
+        costs.swap_huge_page_ns = each.saturating_sub(beside);
+    }
     Ok(())
 }
 
 /// What scans say: of mapped pages that stay, of pages that nothing maps and that are freed, and of pages of which both is so.
 fn scans(times: &Times, recording: &Recording) -> Result<Scans, MissingProbe> {
     let all = times.each("reclaim", PAGES)?;
-    let scan_page_ns = times.each("keep", PAGES)?.min(all);
+    let scan_page_ns = times.each("keep", LARGE)?.min(all);
     let unmapped = times.each("reclaim-unmapped", freed(recording)?)?.min(all);
     let free_page_ns = unmapped.saturating_sub(scan_page_ns);
     Ok(Scans {

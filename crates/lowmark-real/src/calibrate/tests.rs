@@ -3,6 +3,9 @@ use lowmark_record::{Outcome, RunInfo, Series, Unit};
 use lowmark_spec::workload::{Amount, Op, Stmt, Times};
 use lowmark_spec::{BuiltIn, Overrides, Source, parse, parse_machine};
 
+/// Huge pages of a round.
+const HUGE: u64 = 32;
+
 /// A recording of probes in which each took so long, in three rounds.
 fn recording(probes: &[(&str, u64)]) -> Recording {
     let series = probes.iter().map(|(name, time)| Series {
@@ -27,6 +30,8 @@ fn recording(probes: &[(&str, u64)]) -> Recording {
             ("pgmigrate_success".to_owned(), ROUNDS * 2_000),
             ("compact_migrate_scanned".to_owned(), ROUNDS * 30_000),
             ("compact_free_scanned".to_owned(), ROUNDS * 18_000),
+            ("thp_fault_alloc".to_owned(), ROUNDS * 2 * HUGE),
+            ("thp_swpout".to_owned(), ROUNDS * HUGE),
             (
                 "cgroup/group/memory.stat.pgsteal".to_owned(),
                 ROUNDS * 2_000,
@@ -51,11 +56,11 @@ fn probes() -> Vec<(&'static str, u64)> {
         ("fault", 510 * PAGES),
         ("fault-and-zero", 1_510 * PAGES),
         ("reclaim", 200 * PAGES),
-        ("keep", 120 * PAGES),
+        ("keep", 120 * LARGE),
         ("reclaim-unmapped", 150 * 2_000),
         // A page takes 700 to unmap, a slot 80, and 400 and 700 more where it has a page.
         ("unmap", 700 * LARGE),
-        ("unmap-swapped", 80 * PAGES + 1_100 * (PAGES - 2_000)),
+        ("unmap-swapped", 80 * LARGE + 1_100 * (LARGE - 2_000)),
         ("swap-out", 2_170 * PAGES),
         ("swap-read-beside", 9_000_000 + 1_500 * PAGES),
         ("swap-map", 910 * PAGES),
@@ -97,6 +102,9 @@ fn probes() -> Vec<(&'static str, u64)> {
         ("turns-processes", 80_000 * COMMANDS),
         ("turns-threads", 35_000 * COMMANDS),
         // Nearly three at once.
+        ("fault-huge", 200_010 * HUGE),
+        ("unmap-huge", 8_000 * HUGE),
+        ("swap-out-huge", (90_120 + 2 * 5_000) * HUGE),
         ("disk-read-deep", 26_000 * COMMANDS),
         ("disk-write-deep", 13_000 * COMMANDS),
     ]
@@ -116,6 +124,8 @@ fn costs_are_differences_of_medians() {
         minor_fault_ns: 500,
         major_fault_ns: 9_410 - 10 - 5_000 - 1_500 - 400,
         zero_page_ns: 1_000,
+        zero_huge_page_ns: 200_000,
+        swap_huge_page_ns: 90_000,
         swap_page_ns: 2_000,
         swap_in_ns: 1_500,
         swap_map_ns: 400,
@@ -127,6 +137,7 @@ fn costs_are_differences_of_medians() {
         unmap_page_ns: 50,
         free_page_ns: 30,
         zap_page_ns: 700,
+        zap_huge_page_ns: 8_000,
         zap_swap_ns: 80,
         copy_page_ns: 400,
         // Unmapping it, and mapping it again, takes 100 of that.

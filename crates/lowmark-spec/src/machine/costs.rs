@@ -21,6 +21,8 @@ pub struct Costs {
     pub zero_huge_page_ns: u64,
     /// One page swapped out: slot, swap cache, bio, unmap, completion.
     pub swap_page_ns: u64,
+    /// One huge page swapped out as a whole: slots, swap cache, splitting its mapping and unmapping its pages, bio, completion.
+    pub swap_huge_page_ns: u64,
     /// One page read from swap: its frame, swap cache, bio, completion.
     pub swap_in_ns: u64,
     /// What a fault takes longer that maps a page of the swap cache: finding it there, and giving up its slot.
@@ -108,6 +110,7 @@ impl Default for Costs {
             zero_page_ns: 1_000,
             zero_huge_page_ns: 100_000,
             swap_page_ns: 2_500,
+            swap_huge_page_ns: 250_000,
             swap_in_ns: 2_500,
             swap_map_ns: 0,
             file_page_ns: 500,

@@ -128,6 +128,8 @@ run = [
     r#"[kernel.sysctl]
 "thp.enabled" = "always"
 "thp.defrag" = "always"
+[machine.costs]
+swap_huge_page = "2ms"
 [task.main]
 run = [
   { map = "m", kind = "anon-private", size = "70M", advice = "hugepage" },

@@ -1,7 +1,8 @@
 //! What madvise(2) does to pages on the lists (`mm/madvise.c`): cold ones go to the inactive list, those to be paged out
 //! are reclaimed, and those whose content nobody needs any more are made ready to be dropped.
 //!
-//! Pages that others map as well are left alone, and so are those of large folios, which the kernel splits.
+//! Pages that others map as well are left alone, and so are those of large folios of files, which the kernel splits. A huge page that lies in the
+//! range is paged out as one.
 
 use super::vmscan;
 use crate::kernel::{GenRefault, Lazyfree};
@@ -35,6 +36,43 @@ impl Mm {
         pte.test_and_clear_young();
         page.clear(flag::REFERENCED);
         Some(pfn)
+    }
+
+    /// The huge page that is mapped as one where a range of a region lies, and by all of it: nobody seems to have used it lately.
+    fn age_huge_page(&mut self, vma: u32, range: &Range<u32>) -> Option<Pfn> {
+        if range.len() < PAGES_PER_PMD as usize || !self.pmd(vma, range.start)?.is_huge() {
+            return None;
+        }
+        let ptes = &mut self.vmas[vma as usize].ptes[range.start as usize..range.end as usize];
+        let head = ptes.first()?.frame()?;
+        let page = &mut self.pages[head];
+        if !page.has(flag::LRU) || !page.is_anon() {
+            return None;
+        }
+        for pte in ptes {
+            pte.test_and_clear_young();
+        }
+        page.clear(flag::REFERENCED);
+        Some(head)
+    }
+
+    /// Takes pages of a range of a region, which lie in one page table, from their lists to be paged out: a huge page as one if all of it is in the
+    /// range, otherwise in parts.
+    fn isolate_to_pageout(&mut self, vma: u32, range: Range<u32>) -> Vec<Pfn> {
+        let aged: Vec<Pfn> = match self.age_huge_page(vma, &range) {
+            Some(head) => vec![head],
+            None => {
+                self.split_huge_in(vma, range.clone());
+                range
+                    .filter_map(|index| self.age_page(vma, index))
+                    .collect()
+            }
+        };
+        for &pfn in &aged {
+            self.lru_del(pfn);
+            self.pages[pfn].clear(flag::ACTIVE);
+        }
+        aged
     }
 
     /// `deactivate_page`: an active page goes to the inactive head; where pages stand in generations, any page enters anew.
@@ -125,16 +163,7 @@ pub(crate) async fn madvise_pageout(sys: &Sys, vma: u32, range: Range<u32>) {
     let mut begin = range.start;
     while begin < range.end {
         let end = range.end.min((begin / PAGES_PER_PMD + 1) * PAGES_PER_PMD);
-        let batch: Vec<Pfn> = {
-            let mm = &mut sys.world().mm;
-            let isolated = (begin..end).filter_map(|index| {
-                let pfn = mm.age_page(vma, index)?;
-                mm.lru_del(pfn);
-                mm.pages[pfn].clear(flag::ACTIVE);
-                Some(pfn)
-            });
-            isolated.collect()
-        };
+        let batch = sys.world().mm.isolate_to_pageout(vma, begin..end);
         vmscan::reclaim_pages(sys, batch).await;
         begin = end;
     }

@@ -43,11 +43,14 @@ impl World {
             return Fate::Split;
         }
         if mapped {
-            outcome.cost += self.costs.unmap_page_ns;
             self.mm.unmap_huge_page(head);
         }
         if self.mm.pages[head].has(flag::DIRTY) {
             return self.pageout_huge(head);
+        }
+        if mapped {
+            // Otherwise it is a part of writing it.
+            outcome.cost += self.costs.unmap_page_ns;
         }
         self.mm.remove_mapping(head, sc);
         Fate::Free

@@ -423,7 +423,11 @@ impl World {
     #[inline]
     fn write_out(&mut self, pfn: Pfn, cost: &mut u64) -> Io {
         if self.mm.pages[pfn].has(flag::SWAPBACKED) {
-            *cost += self.costs.swap_page_ns;
+            *cost += match self.mm.pages[pfn].order() {
+                0 => self.costs.swap_page_ns,
+                _ if self.mm.pages.head(pfn) == pfn => self.costs.swap_huge_page_ns,
+                _ => 0,
+            };
             return self.swap_write(pfn);
         }
         *cost += self.costs.file_page_ns;
