@@ -84,6 +84,7 @@ fn a_file_is_readable_and_says_no_more_than_it_must() {
     });
     machine.costs.swap_page_ns = 2_300;
     machine.costs.swap_in_ns = 2_300;
+    machine.costs.swap_huge_page_ns = 230_000;
     machine.costs.request_ns = 66_769;
     let dearer = Costs {
         request_ns: 70_000,
