@@ -187,7 +187,7 @@ fn pageblocks(zone: &ZoneInfo, system: &System, wanted: &str) -> Pageblocks {
     pageblocks
 }
 
-/// The movable ones that have pages in use: what is free as a whole lies side by side.
+/// A zone's movable pageblocks that have pages in use. Movable pageblocks that are free as a whole lie side by side, and are left out.
 fn movable_pageblocks(zone: &ZoneInfo, system: &System) -> Pageblocks {
     let mut pageblocks = pageblocks(zone, system, "Movable");
     pageblocks.count = 0;

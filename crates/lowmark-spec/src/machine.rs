@@ -62,7 +62,7 @@ pub struct Zone {
     /// Movable pageblocks that booting has left with pages in use. What else is free lies side by side.
     #[serde(default)]
     pub movable: Pageblocks,
-    /// Reclaimable pageblocks. Of the rest of what is in use a small part is reclaimable if there are none.
+    /// Reclaimable pageblocks. If a machine gives none, one of 32 pages in use outside of movable pageblocks is reclaimable.
     #[serde(default)]
     pub reclaimable: Pageblocks,
     /// Free pages that CPUs keep for themselves when the workload begins (`count` of all pagesets), pages. Watermarks do not

@@ -267,6 +267,41 @@ run = [
     }
 }
 
+/// MADV_PAGEOUT takes a huge page as a whole if all of it is in the range, and the reclaimer pays once for it (`swap_huge_page`);
+/// of one that is not, it takes pages one by one.
+#[test]
+fn a_range_is_paged_out_in_huge_pages() {
+    let out = |kernel: &str, length: &str, cost: &str| {
+        let body = format!(
+            r#"
+[machine.costs]
+swap_huge_page = "{cost}"
+[task.main]
+run = [
+  {{ map = "m", kind = "anon-private", size = "16M" }},
+  {{ touch = "m", access = "write" }},
+  {{ advise = "m", advice = "pageout", length = "{length}" }},
+]
+"#
+        );
+        record(kernel, "512M", 1, &body)
+    };
+    let names = ["thp_swpout", "thp_split_page", "pswpout"];
+    for kernel in ["v5.4", "v6.1", "v6.18", "v6.18,lru_gen.enabled=7"] {
+        let whole = out(kernel, "16M", "1us");
+        assert_eq!(counters(&whole, names), [8, 0, 4096], "{kernel}");
+        let dear = out(kernel, "16M", "5ms");
+        let paid = |recording: &Recording| {
+            let mut tasks = recording.tasks.iter();
+            let main = tasks.find(|task| task.name == "main");
+            main.expect("it ran").system_ns
+        };
+        assert_eq!(paid(&dear) - paid(&whole), 8 * 4_999_000, "{kernel}");
+        let part = out(kernel, "3M", "1us");
+        assert_eq!(counters(&part, names), [1, 1, 512 + 256], "{kernel}");
+    }
+}
+
 /// Two blocks of 2 MiB have a hole, at the beginning and in the middle of a region: faults map single pages to the rest of both
 /// blocks, and khugepaged leaves the two alone and goes on behind the hole.
 #[test]

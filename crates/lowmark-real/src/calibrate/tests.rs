@@ -104,7 +104,7 @@ fn probes() -> Vec<(&'static str, u64)> {
         // Nearly three at once.
         ("fault-huge", 200_010 * HUGE),
         ("unmap-huge", 8_000 * HUGE),
-        ("swap-out-huge", (90_120 + 2 * 5_000) * HUGE),
+        ("swap-out-huge", (90_120 + 5_000) * HUGE),
         ("disk-read-deep", 26_000 * COMMANDS),
         ("disk-write-deep", 13_000 * COMMANDS),
     ]

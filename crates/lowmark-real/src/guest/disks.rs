@@ -313,21 +313,27 @@ fn make_file_system(mut command: Command, path: &Path, size: u64) -> Result<(), 
     }
 }
 
-/// Reads the files of disks once, so that the host has a page for each of theirs when the guest begins to write: the first write to a hole of a file takes
-/// up to ten times as long as all later ones, where the host's own memory was never used before. Not if the files would take more than
-/// half of the host's memory that is available.
-pub(super) fn read_through(disks: &[Disk]) -> io::Result<()> {
+/// Reads the files of disks once, so that the host has memory for each of their pages when the guest begins to write: a guest's first write to
+/// a page takes up to ten times as long as later ones if the host never used the memory before that it gives to the page. Files that would take
+/// more than half of the available memory are not read, which the note says.
+pub(super) fn read_through(disks: &[Disk]) -> io::Result<Option<String>> {
     let sizes = disks.iter().map(|disk| Ok(disk.path.metadata()?.len()));
     let bytes = sizes.sum::<io::Result<u64>>()?;
-    if bytes > available_memory()? / 2 {
-        return Ok(());
+    let available = available_memory()?;
+    if bytes > available / 2 {
+        return Ok(Some(format!(
+            "the guest's disks ({} MiB) were not read into the host's memory, of which {} MiB are available: first writes \
+             to a disk may be slow",
+            bytes >> 20,
+            available >> 20
+        )));
     }
     let mut buffer = vec![0; READ_THROUGH];
     for disk in disks {
         let mut file = File::open(&disk.path)?;
         while file.read(&mut buffer)? > 0 {}
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Memory that programs can have without swapping, bytes (`MemAvailable`); 0 if the host does not say.

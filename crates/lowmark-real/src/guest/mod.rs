@@ -171,13 +171,15 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     let directory = Directory::new(&scratch, "lowmark-guest-")?;
     let can = can(options, &index);
     let disks = disks::make(scenario, &can, directory.path())?;
-    disks::read_through(&disks.disks).map_err(|error| GuestError::io(directory.path(), error))?;
+    let unread = disks::read_through(&disks.disks)
+        .map_err(|error| GuestError::io(directory.path(), error))?;
     let has_xfs = disks.mounts.iter().any(|mount| mount.kind == modules::XFS);
     let more: &[&str] = if has_xfs { &[modules::XFS] } else { &[] };
     let modules = modules::needed(&index, more).map_err(|error| {
         GuestError::io(options.image.modules.as_deref().unwrap_or(&scratch), error)
     })?;
     let mut notes = disks.notes;
+    notes.extend(unread);
     let job = job(scenario, options, &modules, (disks.swap, disks.mounts));
     let initramfs = directory.path().join("initramfs");
     let archive = archive(&job, &modules, options.runner.as_deref())?;

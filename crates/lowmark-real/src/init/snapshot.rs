@@ -48,9 +48,9 @@ const CGROUP_FILES: [&str; 13] = [
 
 const VMSTAT: &str = "proc/vmstat";
 
-/// Adds up what CPUs keep for themselves, so that counters are exact (`vm.stat_refresh`); those of cgroups, by which reclaim
-/// decides since 5.15 and which a worker adds up every two seconds, too: what they know of processes that ran during boot
-/// would otherwise hang on when that was.
+/// Adds up what CPUs keep for themselves, so that counters are exact (`vm.stat_refresh`). Reading `memory.stat` adds up the
+/// counters of cgroups. Reclaim decides by these since 5.15, and a worker adds them up every two seconds: without
+/// the reading, reclaim would know the memory of some moment of the boot when the workload begins.
 pub(super) fn fold() {
     // A kernel without one of them has counters that are a few pages off, or no such counters.
     let _ = procfs::set("stat_refresh", "1");

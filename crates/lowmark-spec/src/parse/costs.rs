@@ -105,14 +105,14 @@ pub(super) fn read_of_kernels(
     Ok(())
 }
 
-/// So many pages take as long to be swapped out one by one as a huge page as a whole, where a machine does not say: a hundred times what one
-/// takes, in guests of 6.18.
+/// Where a machine does not give `swap_huge_page`, swapping out a huge page as a whole takes as long as swapping out this many single
+/// pages: 105 in guests of 6.18.
 const HUGE_FOR_ONE_SWAPPED: u64 = 100;
 
 fn change(node: &Node, section: &str, costs: &mut Costs, scope: &Scope<'_>) -> Result<()> {
     let fields = Fields::open(node, node.span, section, &keys(&FIELDS), scope)?;
     fields.fill(&FIELDS, costs, false)?;
-    // Whoever does not tell these apart means all.
+    // A file that gives one of two such costs means both.
     let alone =
         |given: &str, other: &str| fields.node(given).is_some() && fields.node(other).is_none();
     if alone("swap_page", "swap_in") {

@@ -194,7 +194,7 @@ fn zone(node: &Node, nodes: usize, scope: &Scope<'_>) -> Result<Zone> {
     Ok(zone)
 }
 
-/// An error if there is no room for the pageblocks of a type in a zone with so many managed pages.
+/// Refuses pageblocks of a type for which a zone of `managed` pages has no room.
 fn check_pageblocks(node: &Node, key: &str, pageblocks: &Pageblocks, managed: u64) -> Result<()> {
     let most = managed >> (PAGEBLOCK_ORDERS - 1);
     if pageblocks.count > most {

@@ -128,6 +128,8 @@ run = [
     r#"[kernel.sysctl]
 "thp.enabled" = "always"
 "thp.defrag" = "always"
+# So slow that the disk keeps up. Otherwise all huge pages are under writeback, hence active, before counters of lists, which are two
+# seconds old, know of one: reclaim makes none inactive, and memory runs out.
 [machine.costs]
 swap_huge_page = "2ms"
 [task.main]

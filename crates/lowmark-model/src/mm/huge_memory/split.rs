@@ -68,8 +68,8 @@ impl Mm {
         }
     }
 
-    /// Pages of a range are about to be treated one by one: huge pages of it are split unless somebody holds them or they
-    /// are being written. Kernels treat a huge page that lies in the range as one.
+    /// Pages of a range are about to be treated one by one: huge pages of it are split unless another task holds them or they
+    /// are being written. MADV_COLD and MADV_FREE of kernels treat a huge page that lies in the range as one.
     pub(crate) fn split_huge_in(&mut self, vma: u32, range: Range<u32>) {
         for index in range {
             let pte = self.vmas[vma as usize].ptes[index as usize];

@@ -54,13 +54,13 @@ fn units_of_a_pageblock(mut left: FreeBlocks, pages: Pfn) -> (Vec<(Pfn, usize)>,
     (blocks, left)
 }
 
-/// The part that the `at`-th of so many pageblocks has of free blocks if they have equally many.
+/// The free blocks of the `at`-th pageblock, if `pageblocks` of them share all free blocks evenly.
 fn part(free: &FreeBlocks, at: u64, pageblocks: u64) -> FreeBlocks {
     free.map(|count| count * (at + 1) / pageblocks - count * at / pageblocks)
 }
 
-/// The type of the next page to be taken of so many beside the pageblocks that a zone is given; whether reclaimable ones are given, and
-/// movable ones. Where they are, slabs and what processes have is there already.
+/// Migrate type of the next page in use when `left` are still to be taken. The flags say whether the machine gives the reclaimable and
+/// the movable pageblocks of the zone: the pages of slabs and of processes are in those already.
 fn type_of_rest(left: u64, [reclaimable, movable]: [bool; 2]) -> MigrateType {
     match left {
         left if left.is_multiple_of(RECLAIMABLE_EVERY) && !reclaimable => MigrateType::Reclaimable,

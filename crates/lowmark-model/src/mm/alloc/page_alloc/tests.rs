@@ -358,7 +358,7 @@ fn zone_dma_begins_with_an_unmovable_pageblock() {
     }
 }
 
-/// What a guest of 6.18 with 256 MB has free in ZONE_DMA32 before a workload, by type.
+/// The free blocks, by type, are those of ZONE_DMA32 in a guest of 6.18 with 256 MB before a workload.
 #[test]
 fn free_blocks_lie_between_pages_in_use() {
     let movable = [3, 2, 2, 2, 0, 2, 2, 3, 1, 0];
