@@ -155,17 +155,7 @@ pub fn cache() -> PathBuf {
 pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, GuestError> {
     check(scenario)?;
     let qemu = options.qemu.clone().map_or_else(qemu::find, Ok)?;
-    let index = match &options.image.modules {
-        Some(path) => modules::index(path).map_err(|error| GuestError::io(path, error))?,
-        None => modules::Index::new(),
-    };
-    let missing = options.image.missing_drivers(&index);
-    if !missing.is_empty() {
-        return Err(GuestError::NoVirtio {
-            what: missing.join(", "),
-            console: String::new(),
-        });
-    }
+    let index = index(&options.image)?;
     let scratch = options.scratch.clone().unwrap_or_else(std::env::temp_dir);
     disks::check_room(&scratch, disks::bytes_max(scenario))?;
     let directory = Directory::new(&scratch, "lowmark-guest-")?;
@@ -232,6 +222,27 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
         faults: heard.faults,
         trace_bytes: heard.trace_bytes,
         console: ended.console,
+    })
+}
+
+/// The modules that lie beside a kernel.
+///
+/// # Errors
+///
+/// The modules cannot be read, or neither they nor the kernel have the drivers that every guest
+/// needs.
+fn index(image: &KernelImage) -> Result<modules::Index, GuestError> {
+    let index = match &image.modules {
+        Some(path) => modules::index(path).map_err(|error| GuestError::io(path, error))?,
+        None => modules::Index::new(),
+    };
+    let missing = image.missing_drivers(&index);
+    if missing.is_empty() {
+        return Ok(index);
+    }
+    Err(GuestError::NoVirtio {
+        what: missing.join(", "),
+        console: String::new(),
     })
 }
 
