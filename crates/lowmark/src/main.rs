@@ -20,6 +20,7 @@ mod guests;
 mod interrupt;
 mod kernel_runs;
 mod library;
+mod observed;
 mod outcome;
 mod output;
 mod page;

@@ -15,6 +15,7 @@ mod report;
 mod reproduce;
 mod run;
 mod twin;
+mod whatif;
 mod why;
 
 use clap::Subcommand;
@@ -32,6 +33,8 @@ pub(crate) enum Verb {
     Report(report::Args),
     /// Says why tasks waited for memory: what made them wait, what needed the room, what would help
     Why(why::Args),
+    /// Says what another setting, more RAM or another kernel would have done to a load that was recorded
+    Whatif(whatif::Args),
     /// Writes events as ftrace text, Perfetto, JSON, CSV or Parquet
     Export(export::Args),
     /// Runs a published evaluation and checks every claim made of it
@@ -67,6 +70,7 @@ impl Verb {
             Verb::Bisect(args) => bisect::run(args),
             Verb::Report(args) => report::run(args),
             Verb::Why(args) => why::run(args),
+            Verb::Whatif(args) => whatif::run(args),
             Verb::Export(args) => export::run(args),
             Verb::Reproduce(args) => reproduce::run(args),
             Verb::List(args) => list::run(args),

@@ -5,20 +5,19 @@
 //! 3. The kernel runs several times in guests, with one seed: its spread is its own. Or what an earlier twin kept
 //!    of that is read again.
 //! 4. The model runs as often, each time on the machine as that run of the kernel reported it: zones, and memory
-//!    in use before the first task, with the settings that it had ([`settings`]), and at another phase of what the kernel
+//!    in use before the first task, with the settings that it had ([`observed`]), and at another phase of what the kernel
 //!    does periodically. What a few pages or moments more or less make of a workload shows on both sides then.
 //! 5. What is printed is in [`printing`]. Of several workloads, one that fails does not keep the others from running.
 
 mod loads;
 mod printing;
-mod settings;
 
 use crate::cli::{Ask, Backend, Paging, Printing, Running};
 use crate::error;
 use crate::output::remark;
 use crate::page::PageFile;
 use crate::plan::{self, Run};
-use crate::{engine, guests, kernel_runs, outcome};
+use crate::{engine, guests, kernel_runs, observed, outcome};
 use loads::Load;
 use lowmark_real::zoneinfo;
 use lowmark_record::Recording;
@@ -263,7 +262,7 @@ fn for_model(run: &Run, kernel: Option<&Recording>) -> Scenario {
 /// The run of the model on the machine that a run of the kernel saw.
 fn model(run: &Run, repeat: u64, kernel: &Recording) -> miette::Result<Run> {
     let mut scenario = for_model(run, Some(kernel));
-    for (name, value) in settings::observed(kernel) {
+    for (name, value) in observed::settings(kernel) {
         scenario.kernel.sysctl.entry(name).or_insert(value);
     }
     if let Some(system) = kernel.system.as_deref() {

@@ -12,7 +12,7 @@ const LRU_GEN: &str = "lru_gen.enabled";
 const OF_MACHINE: &str = "min_free_kbytes";
 
 /// Such settings before the load began, by the model's names for them.
-pub(super) fn observed(kernel: &Recording) -> BTreeMap<String, String> {
+pub(crate) fn settings(kernel: &Recording) -> BTreeMap<String, String> {
     let system = kernel.system.as_deref();
     let mut observed = system.map_or_else(BTreeMap::new, |system| of_vm(&system.before));
     // Whether pages stand in generations is the configuration's where nobody has set it.

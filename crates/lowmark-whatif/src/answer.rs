@@ -1,0 +1,160 @@
+//! The question, and what the reconstructions say to it.
+
+use crate::candidate::Order;
+use crate::counters::Figures;
+use crate::demand::Demand;
+use crate::fit::{Fit, Fitted, Runner, fit};
+use crate::loss::{LOSS_MAX, offs};
+use crate::refusal::{Error, Refusal};
+use crate::row::{Both, Row, rows};
+use lowmark_record::Recording;
+use lowmark_spec::Scenario;
+
+/// Runs of each reconstruction with each setting, at other phases of what the kernel does periodically.
+const RUNS: u64 = 3;
+/// Most reconstructions that are asked.
+const ASKED_MAX: usize = 12;
+/// How many times further off all other orders must be where the answer hangs on the order.
+const ORDER_CLEAR: u64 = 10;
+
+/// As it was, or as it would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// As it was recorded.
+    Was,
+    /// As is asked.
+    WouldBe,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Question {
+    /// Another kernel.
+    pub other_kernel: bool,
+    /// `page_cluster` was 0 and would be another: in what order pages were touched decides, and counters say little of it.
+    pub readahead_from_none: bool,
+    /// Less RAM.
+    pub less_memory: bool,
+}
+
+/// The answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// What the load asked for.
+    pub demand: Demand,
+    /// The loads that fit, the best one first.
+    pub fit: Fit,
+    /// What was recorded.
+    pub seen: Figures,
+    /// What would have been.
+    pub rows: Vec<Row>,
+}
+
+/// Asks what would have been.
+///
+/// # Errors
+///
+/// The question is refused, or the model cannot run.
+pub fn ask<R: Runner>(
+    recording: &Recording,
+    question: Question,
+    runner: &R,
+) -> Result<Answer, Error<R::Error>> {
+    let demand = Demand::of(recording)?;
+    let seen = Figures::of(recording);
+    let fit = fit(runner, &demand, &seen)?;
+    refuse_bad(&fit, &seen, demand.pages)?;
+    refuse_unknown_order(&fit, question)?;
+    let asked = &fit.kept[..fit.kept.len().min(ASKED_MAX)];
+    let both = both(runner, asked)?;
+    let rows = rows(&seen, &both, question.other_kernel);
+    Ok(Answer {
+        demand,
+        seen,
+        rows,
+        fit,
+    })
+}
+
+/// Both settings of each load.
+fn both<R: Runner>(runner: &R, asked: &[Fitted]) -> Result<Vec<Both>, Error<R::Error>> {
+    let mut scenarios: Vec<Scenario> = Vec::new();
+    for fitted in asked {
+        for setting in [Setting::Was, Setting::WouldBe] {
+            let scenario = runner
+                .scenario(&fitted.candidate, setting)
+                .map_err(Error::Run)?;
+            scenarios.extend((0..RUNS).map(|phase| Scenario {
+                phase,
+                ..scenario.clone()
+            }));
+        }
+    }
+    let recordings = runner.run(scenarios).map_err(Error::Run)?;
+    let figures: Vec<Figures> = recordings.iter().map(Figures::of).collect();
+    let runs = figures.chunks(RUNS as usize).map(Figures::median);
+    let medians: Vec<Figures> = runs.collect();
+    let pairs = medians.chunks_exact(2);
+    Ok(pairs
+        .map(|pair| Both {
+            was: pair[0].clone(),
+            would_be: pair[1].clone(),
+        })
+        .collect())
+}
+
+/// Refuses where even the best reconstruction does not do what the kernel did.
+fn refuse_bad(fit: &Fit, seen: &Figures, pages: u64) -> Result<(), Refusal> {
+    let Some(best) = fit.kept.first().filter(|best| best.loss > LOSS_MAX) else {
+        return Ok(());
+    };
+    let (name, model, kernel) = worst(&best.figures, seen, pages);
+    Err(Refusal::new(
+        format!(
+            "no load was found that does on the model what the kernel did: the nearest one, {}, has a loss of {} where {} is the most, \
+             and {name} is {model} in place of {kernel}",
+            best.candidate.describe(),
+            thousandths(best.loss),
+            thousandths(LOSS_MAX)
+        ),
+        "several loads at the same time, or one that was under way when the recording began, are not reconstructed yet",
+    ))
+}
+
+/// The figure that costs most, on the model and as recorded.
+fn worst(model: &Figures, seen: &Figures, pages: u64) -> (&'static str, u64, u64) {
+    let name = offs(model, seen, pages)
+        .max_by_key(|(counter, off)| counter.weight * off * off)
+        .map_or("nothing", |(counter, _)| counter.name);
+    (name, model.named(name), seen.named(name))
+}
+
+/// Refuses where the answer hangs on what counters do not say.
+fn refuse_unknown_order(fit: &Fit, question: Question) -> Result<(), Refusal> {
+    let clear = match fit.by_order.as_slice() {
+        [best, second, ..] => second.loss >= best.loss.saturating_mul(ORDER_CLEAR),
+        _ => true,
+    };
+    let best = fit.by_order.first().map(|best| best.candidate.order);
+    if question.readahead_from_none && !clear {
+        return Err(Refusal::new(
+            "without readahead of swap, counters do not say in which order pages were touched, on which its effect hangs",
+            "record with page_cluster above 0",
+        ));
+    }
+    let random = matches!(best, Some(Order::Random | Order::AllRandom));
+    if question.less_memory && random {
+        return Err(Refusal::new(
+            "pages were touched at random, and counters do not say whether some of them more often than others, on which the \
+             effect of less RAM hangs",
+            "ask for more RAM, or record with less",
+        ));
+    }
+    Ok(())
+}
+
+/// Millionths as a number with three digits behind the point.
+pub(crate) fn thousandths(millionths: u64) -> String {
+    let thousandths = millionths.div_ceil(1000);
+    format!("{}.{:03}", thousandths / 1000, thousandths % 1000)
+}

@@ -1,0 +1,233 @@
+//! Which machine and kernel a recording is of, and what they would be.
+
+use crate::cli::Backend;
+use crate::library::CommandLine;
+use crate::{guests, observed, plan};
+use lowmark_model::kernel::Sysctl;
+use lowmark_real::zoneinfo;
+use lowmark_record::Recording;
+use lowmark_spec::machine::PAGE_SIZE;
+use lowmark_spec::{KernelSpec, Machine, Overrides, Scenario, Source};
+use lowmark_whatif::{Access, Candidate, Kind, Order, Question, Refusal};
+use miette::{IntoDiagnostic, WrapErr, miette};
+
+/// A built-in machine that stands in the text of a load until the recorded one takes its place.
+pub(super) const ANY_MACHINE: &str = "guest-256m";
+
+/// What was asked on the command line.
+#[derive(Debug)]
+pub(super) struct Asked<'a> {
+    /// Of the recorded machine, what the recording does not say.
+    pub(super) was: &'a [(String, String)],
+    pub(super) set: &'a [(String, String)],
+    pub(super) kernel: Option<&'a str>,
+    pub(super) machine: Option<&'a str>,
+}
+
+/// A machine and a kernel with its settings.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) machine: Machine,
+    pub(super) kernel: KernelSpec,
+}
+
+/// Both sides of a question.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) was: Side,
+    pub(super) would_be: Side,
+    pub(super) question: Question,
+    /// The question is about what no reconstruction has.
+    pub(super) refusal: Option<Refusal>,
+}
+
+impl Asked<'_> {
+    /// What is asked, in words that go behind "with".
+    pub(super) fn question(&self) -> String {
+        let settings = self
+            .set
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"));
+        let kernel = self.kernel.map(str::to_owned);
+        settings.chain(kernel).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Side {
+    /// Pages of its zones, or of all RAM where no kernel reported zones.
+    fn memory(&self) -> u64 {
+        match self.machine.zones.as_slice() {
+            [] => self.machine.ram() / PAGE_SIZE,
+            zones => zones.iter().map(|zone| zone.present).sum(),
+        }
+    }
+
+    /// The kernel with its settings, as the command line takes it.
+    pub(super) fn kernel_text(&self) -> String {
+        let settings = self.kernel.sysctl.iter();
+        let settings = settings.map(|(name, value)| format!(",{name}={value}"));
+        format!("{}{}", self.kernel.version, settings.collect::<String>())
+    }
+}
+
+impl Known {
+    /// What a recording says, and what is asked.
+    pub(super) fn of(recording: &Recording, asked: &Asked<'_>) -> miette::Result<Known> {
+        let was = side(recording, asked, &[], None)?;
+        let would_be = side(recording, asked, asked.set, asked.kernel)?;
+        let set = |name: &str| asked.set.iter().any(|(known, _)| of_setting(known) == name);
+        let page_cluster = was.kernel.sysctl.get("page_cluster").map(String::as_str);
+        let question = Question {
+            other_kernel: asked.kernel.is_some() && would_be.kernel.version != was.kernel.version,
+            readahead_from_none: set("page_cluster") && page_cluster == Some("0"),
+            less_memory: would_be.memory() < was.memory(),
+        };
+        let of_writers = |(name, _): &&(String, String)| of_setting(name).starts_with("dirty_");
+        let refusal = asked.set.iter().find(of_writers).map(|(name, _)| Refusal {
+            because: format!(
+                "{name} acts on tasks that write files, and writers are not reconstructed yet"
+            ),
+            instead: "`lowmark why` says whether writers waited, and for which limit".to_owned(),
+        });
+        Ok(Known {
+            was,
+            would_be,
+            question,
+            refusal,
+        })
+    }
+}
+
+/// The name of a setting without what it is written under.
+fn of_setting(name: &str) -> &str {
+    name.trim_start_matches("kernel.sysctl.")
+        .trim_start_matches("vm.")
+}
+
+/// The machine and the kernel of a recording, with what is set in their place.
+fn side(
+    recording: &Recording,
+    asked: &Asked<'_>,
+    set: &[(String, String)],
+    kernel: Option<&str>,
+) -> miette::Result<Side> {
+    let recorded = kernel_of(recording)?;
+    let name = asked.machine.unwrap_or(&recording.run.machine);
+    let mut of_machine = machine_settings(recording, name, &recorded.version);
+    of_machine.retain(|(known, _)| asked.was.iter().all(|(name, _)| name != known));
+    of_machine.extend(asked.was.iter().cloned());
+    let mut with: Vec<(String, String)> = of_machine;
+    with.retain(|(known, _)| set.iter().all(|(name, _)| name != known));
+    with.extend(set.iter().cloned());
+    let changed = scenario(name, kernel.unwrap_or(&recorded.version), &with)?;
+    let mut spec = match kernel {
+        Some(_) => changed.kernel.clone(),
+        None => recorded.clone(),
+    };
+    for (name, value) in &changed.kernel.sysctl {
+        spec.sysctl.insert(name.clone(), value.clone());
+    }
+    for (name, value) in observed::settings(recording) {
+        // What the model's kernel does not have is not taken over.
+        if Sysctl::default().set(&name, &value).is_ok() {
+            spec.sysctl.entry(name).or_insert(value);
+        }
+    }
+    let text = recording.system.as_deref();
+    let text = text.map_or_else(
+        || recorded.version.clone(),
+        |it| guests::of_release(&it.release),
+    );
+    let mut machine = changed.machine.under_kernel(&text);
+    if let Some(system) = recording.system.as_deref() {
+        let ram = machine.ram();
+        machine = zoneinfo::observed(&machine, system);
+        if set.iter().any(|(name, _)| is_ram(name)) {
+            give_ram(&mut machine, ram);
+        }
+    }
+    Ok(Side {
+        machine,
+        kernel: spec,
+    })
+}
+
+fn is_ram(name: &str) -> bool {
+    matches!(name, "ram" | "machine.ram")
+}
+
+/// RAM of the zones that a kernel reported, bytes; firmware keeps less than 1 MiB to itself.
+fn ram_of_zones(machine: &Machine) -> u64 {
+    let present: u64 = machine.zones.iter().map(|zone| zone.present).sum();
+    (present * PAGE_SIZE).next_multiple_of(1 << 20)
+}
+
+/// The highest zone gets what RAM there would be more, or loses what there would be less, than the zones have.
+fn give_ram(machine: &mut Machine, ram: u64) {
+    let recorded = ram_of_zones(machine);
+    let Some(zone) = machine.zones.last_mut() else {
+        return;
+    };
+    let pages = ram.abs_diff(recorded) / PAGE_SIZE;
+    for size in [&mut zone.present, &mut zone.managed] {
+        *size = if ram > recorded {
+            *size + pages
+        } else {
+            size.saturating_sub(pages)
+        };
+    }
+}
+
+/// The kernel that ran, without settings: the stable one that a distribution's kernel was built from where that is known.
+fn kernel_of(recording: &Recording) -> miette::Result<KernelSpec> {
+    let Some(system) = recording.system.as_deref() else {
+        let kernel = &recording.run.kernel;
+        return KernelSpec::parse(kernel)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("the recording's kernel {kernel}"));
+    };
+    let version = guests::stable_of_release(&system.release).ok_or_else(|| {
+        miette!(
+            help = "the model has kernels from 2.6.36 to 6.18",
+            "the recording's kernel: expected a release such as 6.18.15, found {}",
+            system.release
+        )
+    })?;
+    let mut spec = KernelSpec::parse(&version).into_diagnostic()?;
+    spec.text = guests::of_release(&system.release);
+    Ok(spec)
+}
+
+/// What the recording's run had set of its machine, of all that was set.
+fn machine_settings(recording: &Recording, machine: &str, kernel: &str) -> Vec<(String, String)> {
+    let params = recording.run.params.iter().cloned();
+    params
+        .filter(|param| scenario(machine, kernel, std::slice::from_ref(param)).is_ok())
+        .filter(|(name, _)| !lowmark_spec::kernel::SYSCTLS.contains(&of_setting(name)))
+        .collect()
+}
+
+/// A load on a machine with what is set: for the machine and the settings that are read from it.
+fn scenario(machine: &str, kernel: &str, set: &[(String, String)]) -> miette::Result<Scenario> {
+    let load = Candidate {
+        kind: Kind::Private,
+        order: Order::Forward,
+        access: Access::Write,
+        pages: 1,
+        touches: 0,
+    };
+    let source = Source {
+        name: "the recorded load".to_owned(),
+        text: load.text(ANY_MACHINE, kernel),
+    };
+    let overrides = Overrides {
+        machine: Some(machine.to_owned()),
+        kernels: vec![kernel.to_owned()],
+        set: set.to_vec(),
+        seed: None,
+    };
+    let mut scenarios = plan::parsed(&source, &CommandLine, &overrides, Backend::Model)?;
+    scenarios
+        .pop()
+        .ok_or_else(|| miette!("the recorded load: expected a scenario, found none"))
+}
