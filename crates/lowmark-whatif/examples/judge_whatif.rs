@@ -121,7 +121,7 @@ fn judge() -> Result<bool, Box<dyn Error>> {
             let [_, direction, size, unchanged] = shares;
             println!(
                 "| {} | {} | {} | {} | {} | {} |",
-                name.unwrap_or_default().replace("_guest_seed0_run1", ""),
+                named(&name.unwrap_or_default()),
                 pair.ask.join(" "),
                 answer.refused.as_deref().map_or("answered", |_| "refused"),
                 direction.text(),
@@ -147,12 +147,19 @@ fn judge() -> Result<bool, Box<dyn Error>> {
         .all(|((_, bar), share)| share.percent() >= *bar))
 }
 
-/// The runs of a side, in order.
+/// The runs of a side, in order: by their numbers from 1 on, or by their seeds from 0 on.
 fn repeats(side: &Path) -> Vec<PathBuf> {
-    (1..)
-        .map(|run| PathBuf::from(format!("{}_run{run}", side.display())))
+    let run = |number: &u32| PathBuf::from(format!("{}{number}", side.display()));
+    let numbers = (0..).skip_while(|number| *number == 0 && !run(number).is_dir());
+    numbers
+        .map(|number| run(&number))
         .take_while(|path| path.is_dir())
         .collect()
+}
+
+/// What a recording is called without the number of its run.
+fn named(directory: &str) -> &str {
+    directory.split("_guest_seed").next().unwrap_or(directory)
 }
 
 fn asked(lowmark: &str, recording: &Path, ask: &[String]) -> Result<Answer, Box<dyn Error>> {

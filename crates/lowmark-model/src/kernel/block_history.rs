@@ -216,6 +216,15 @@ pub(super) const BLOCKS: &[Change] = &[
         },
     },
     Change {
+        name: "unevictable-pages-move",
+        version: v(4, 1),
+        commit: "5bbe3547aa3b",
+        summary: "compaction moves pages that are unevictable",
+        effect: |m| {
+            m.blocks.compact_unevictable = CompactUnevictable::Moved;
+        },
+    },
+    Change {
         name: "slabs-do-not-reclaim",
         version: v(4, 4),
         commit: "45eb00cd3a03",

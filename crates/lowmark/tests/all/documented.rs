@@ -108,7 +108,7 @@ fn is_shown(line: &str, shown: &str) -> bool {
 }
 
 /// Verbs whose examples are run: none of them changes or records this host.
-const RUN: [&str; 5] = ["bisect", "compare", "report", "reproduce", "why"];
+const RUN: [&str; 6] = ["bisect", "compare", "report", "reproduce", "whatif", "why"];
 
 /// Examples that begin with `lowmark`; the one that runs all of swap-readahead with `cargo run` takes a minute and is left out.
 #[test]

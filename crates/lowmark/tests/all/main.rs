@@ -20,4 +20,5 @@ mod sweep;
 mod throttling;
 mod traces;
 mod twin;
+mod whatif;
 mod why;

@@ -146,6 +146,14 @@ macro_rules! blocks {
                     /// It is left on its list, unless it is in the swap cache.
                     Left = "left",
                 }
+                /// What compaction does about pages that are locked in memory or belong to a file system that is nowhere else
+                /// (`isolate_migratepages_block`).
+                compact_unevictable: CompactUnevictable within compaction {
+                    /// They stay where they are.
+                    Left = "left",
+                    /// They are moved (`vm.compact_unevictable_allowed`, 1 by default).
+                    Moved = "moved",
+                }
                 /// Which pageblocks a pass that may not wait migrates from.
                 compact_async: CompactAsync within compaction {
                     /// All of them.

@@ -11,7 +11,9 @@ impl Mm {
     /// somebody who can be told.
     pub(super) fn is_migratable(&self, pfn: Pfn) -> bool {
         let page = &self.pages[pfn];
-        let known = page.has_owner() || page.has(flag::SWAPCACHE) && !page.is_gathered();
+        let known = page.has_owner()
+            || page.is_unevictable()
+            || page.has(flag::SWAPCACHE) && !page.is_gathered();
         known && !page.has_any(flag::LOCKED | flag::WRITEBACK) && !self.holds_buffers(pfn)
     }
 
@@ -39,7 +41,7 @@ impl Mm {
         if self.is_huge(from) {
             self.move_huge_page(from, to);
         }
-        self.lru_add(to);
+        self.put_back_isolated(to);
         for old in frames {
             self.pages[old].mapcount = 0;
         }
@@ -88,8 +90,8 @@ impl Mm {
     fn replace_in_cache(&mut self, page: Page, to: Pfn) {
         if page.has(flag::SWAPCACHE) {
             self.swap.replace_cached(page.slot(), to);
-        } else if page.is_anon() {
-            // Its PTE alone knows it.
+        } else if page.is_anon() || page.owner == UNMAPPED {
+            // Its PTE alone knows it, or it is of a file system that the model does not have.
         } else if page.has(flag::SWAPBACKED) {
             let (object, index) = self.mappings.of(page.owner);
             self.shmem[object].slots[index] = ShmemSlot::page(to);

@@ -3,7 +3,8 @@
 use super::control::{CompactControl, FastStart, Mode};
 use super::{COMPACT_CLUSTER_MAX, pageblock_start};
 use crate::kernel::{
-    CompactAsync, CompactCounts, CompactHeld, CompactStart, FastMigrateblock, FolioMigration,
+    CompactAsync, CompactCounts, CompactHeld, CompactStart, CompactUnevictable, FastMigrateblock,
+    FolioMigration,
 };
 use crate::mm::Mm;
 use crate::mm::frames::page::Page;
@@ -185,7 +186,7 @@ impl Mm {
                 pfn += frames;
                 if let Some(wanted_end) = wanted_end {
                     for at in cc.migratepages.drain(before..) {
-                        self.lru_add(at);
+                        self.put_back_isolated(at);
                     }
                     pfn = pfn.max(wanted_end);
                 }
@@ -204,7 +205,9 @@ impl Mm {
             let frames = self.pages.folio(head);
             scanned += u64::from(frames.end - pfn) - 1;
             pfn = frames.end;
-            self.lru_del(head);
+            if self.pages[head].has(flag::LRU) {
+                self.lru_del(head);
+            }
             cc.migratepages.push(head);
             if self.is_enough(cc) {
                 break;
@@ -252,6 +255,13 @@ impl Mm {
         self.update_cached_migrate(cc, pageblock_start(low) + 2 * PAGEBLOCK_PAGES);
     }
 
+    /// `putback_movable_pages`: a page that was isolated goes back to its list; that of unevictable pages is not one of the model's.
+    pub(super) fn put_back_isolated(&mut self, pfn: Pfn) {
+        if !self.pages[pfn].is_unevictable() {
+            self.lru_add(pfn);
+        }
+    }
+
     /// Whether a task holds a page that is left alone for that.
     fn is_held(&self, cc: &CompactControl, folio: &Page) -> bool {
         let held = folio.is_gathered() && !folio.has(flag::SWAPCACHE);
@@ -270,7 +280,11 @@ impl Mm {
         if order > 0 && cc.rules.folio_migration == FolioMigration::Skipped {
             return Some(left);
         }
-        if !folio.has(flag::LRU) || folio.has(flag::WRITEBACK) {
+        let listed = match cc.rules.compact_unevictable {
+            CompactUnevictable::Left => folio.has(flag::LRU),
+            CompactUnevictable::Moved => folio.is_listed(),
+        };
+        if !listed || folio.has(flag::WRITEBACK) {
             return Some(1);
         }
         if self.is_held(cc, folio) {

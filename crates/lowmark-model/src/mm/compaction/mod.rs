@@ -11,7 +11,7 @@
 //! ([`kcompactd`]). What differs between kernels are the mechanisms of [`Blocks`](crate::kernel::Blocks).
 //!
 //! Left out are: passes that end because a lock is contended or another task is to run; that 6.1 waits for pages that are being
-//! read; before 3.3, that pages under writeback are isolated and fail to move where nobody waits for them.
+//! read; that `vm.compact_unevictable_allowed` may be 0; before 3.3, that pages under writeback are isolated and fail to move where nobody waits for them.
 
 mod control;
 mod direct;
@@ -328,7 +328,7 @@ impl Mm {
                     if let Some(room) = unused {
                         cc.freepages.put_back(room, order);
                     }
-                    self.lru_add(pfn);
+                    self.put_back_isolated(pfn);
                     left += 1 << order;
                 }
             }

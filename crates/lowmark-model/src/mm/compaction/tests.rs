@@ -348,3 +348,36 @@ fn what_a_task_holds_stays() {
         invariants::check(world);
     }
 }
+
+/// Pages that are locked in memory are moved from 4.1 on, and are locked and on no list as before.
+#[test]
+fn locked_pages_move() {
+    for (version, moves) in [("v4.0", false), ("v4.1", true), ("v6.18", true)] {
+        let (mut world, zone) = fragmented(version);
+        empty_others(&mut world, zone);
+        let pages = world.mm.vmas[0].pages();
+        world.mm.set_locked(0, 0..pages, true);
+        let before = frames(&world);
+        for &(_, pfn) in &before {
+            assert!(world.mm.mlock_page(pfn), "{version}");
+        }
+        let (sys, found) = asked(world, PAGEBLOCK_ORDER, &[STRESS]);
+        assert_eq!(found, [Some(moves)], "{version}");
+        let world = &mut *sys.world();
+        let moved = world.mm.stat.pgmigrate_success;
+        assert_eq!(moved > 0, moves, "{version}: {moved}");
+        let after = frames(world);
+        assert_eq!(after.len(), before.len(), "{version}");
+        assert_eq!(before != after, moves, "{version}");
+        assert_eq!(world.mm.nr_unevictable, after.len() as u64, "{version}");
+        let first = world.mm.vmas[0].first;
+        for &(index, pfn) in &after {
+            let page = &world.mm.pages[pfn];
+            assert!(page.is_unevictable() && !page.has(flag::LRU), "{version}");
+            assert_eq!((page.owner, page.mapcount), (first + index as u32, 1));
+        }
+        world.mm.set_locked(0, 0..pages, false);
+        assert_eq!(world.mm.nr_unevictable, 0, "{version}");
+        invariants::check(world);
+    }
+}

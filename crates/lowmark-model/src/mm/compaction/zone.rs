@@ -80,7 +80,7 @@ impl Mm {
         let mut sample = (block..end).step_by(1 << PAGE_ALLOC_COSTLY_ORDER);
         let found = sample.any(|at| {
             let page = &self.pages[at];
-            source && page.has(flag::LRU) || target && page.has(flag::BUDDY)
+            source && page.is_listed() || target && page.has(flag::BUDDY)
         });
         if found {
             *zone.skips(block) = false;

@@ -158,6 +158,18 @@ impl Page {
         self.slot() as usize
     }
 
+    /// `PageUnevictable`: locked in memory, or of a file system that is nowhere else.
+    #[inline]
+    pub(crate) fn is_unevictable(&self) -> bool {
+        self.has(flag::UNEVICTABLE) && !self.has(flag::PCP)
+    }
+
+    /// `PageLRU`, which unevictable pages have as well: they have a list of their own in the kernel.
+    #[inline]
+    pub(crate) fn is_listed(&self) -> bool {
+        self.has(flag::LRU) || self.is_unevictable()
+    }
+
     /// What another frame was used for, this one is used for now; it is on no list yet (`folio_migrate_flags`).
     pub(in crate::mm) fn take_over(&mut self, other: &Page) {
         *self = *other;

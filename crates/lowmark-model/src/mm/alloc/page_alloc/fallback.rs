@@ -352,7 +352,7 @@ fn census(pages: &Pages, pageblock: std::ops::Range<Pfn>) -> Census {
             census.free += step
         } else {
             let folio = &pages[pages.head(pfn)];
-            census.movable += u32::from(folio.has(flag::LRU));
+            census.movable += u32::from(folio.is_listed());
         }
         pfn += step;
     }
