@@ -127,7 +127,10 @@ fn side(
     for (name, value) in &changed.kernel.sysctl {
         spec.sysctl.insert(name.clone(), value.clone());
     }
-    for (name, value) in observed::settings(recording) {
+    for (name, value) in observed::settings(recording)
+        .into_iter()
+        .chain(reserve(recording))
+    {
         // What the model's kernel does not have is not taken over.
         if Sysctl::default().set(&name, &value).is_ok() {
             spec.sysctl.entry(name).or_insert(value);
@@ -150,6 +153,24 @@ fn side(
         machine,
         kernel: spec,
     })
+}
+
+/// The reserve of the recorded kernel, if somebody had set it: it is not what follows from the memory that there is
+/// (`init_per_zone_wmark_min`).
+fn reserve(recording: &Recording) -> Option<(String, String)> {
+    const NAME: &str = "min_free_kbytes";
+    let before = &recording.system.as_ref()?.before;
+    let recorded: u64 = before
+        .get(&format!("proc/sys/vm/{NAME}"))?
+        .trim()
+        .parse()
+        .ok()?;
+    let zones = zoneinfo::parse(before.get("proc/zoneinfo")?);
+    let managed: u64 = zones.iter().map(|zone| zone.managed).sum();
+    let usual = (managed * (PAGE_SIZE >> 10) * 16).isqrt();
+    // What booting alone needs is not managed yet when the kernel computes it.
+    let is_usual = recorded.abs_diff(usual) * 8 <= usual;
+    (!is_usual).then(|| (NAME.to_owned(), recorded.to_string()))
 }
 
 fn is_ram(name: &str) -> bool {
