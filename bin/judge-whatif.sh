@@ -2,7 +2,7 @@
 # Judges `lowmark whatif`: pairs of guests that ran the same load with another setting or kernel (workloads/whatif/pairs.toml).
 #
 #   bin/judge-whatif.sh --kept DIR    asks from recordings that were kept there: a directory for each workload, as
-#                                     `bin/twin.sh --keep DIR` fills it
+#                                     `bin/twin.sh --keep DIR` fills it (docs/whatif.md has the rest)
 #
 # 1. lowmark and the judge are built.
 # 2. crates/lowmark-whatif/examples/judge_whatif.rs asks each pair from one side and compares with the other; the status is 1 if less

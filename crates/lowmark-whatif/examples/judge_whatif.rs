@@ -1,5 +1,5 @@
 //! Judges `whatif` by guests that ran the same load with another setting: `judge_whatif LOWMARK PAIRS.toml RUNS` prints a table of
-//! pairs and what they come to.
+//! pairs, and how many of the answers are right.
 //!
 //! 1. Of each pair `LOWMARK whatif` is asked from the first recording of one side, and never sees the other.
 //! 2. A counter has *changed* if the ranges of both sides do not meet and their medians differ by more than 15 %.
@@ -16,7 +16,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// What is asked for, in percent: of pairs that are answered, and of answered counters with the right direction, with the right
+/// The least shares, in percent: of pairs that are answered, and of answered counters with the right direction, with the right
 /// size, and of unchanged ones that were said to change.
 const BARS: [(&str, u64); 4] = [
     ("pairs answered", 60),
@@ -157,7 +157,7 @@ fn repeats(side: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What a recording is called without the number of its run.
+/// The name of a recording without the number of its run.
 fn named(directory: &str) -> &str {
     directory.split("_guest_seed").next().unwrap_or(directory)
 }
@@ -180,7 +180,7 @@ fn figures(runs: &[PathBuf]) -> Result<Vec<Figures>, Box<dyn Error>> {
     Ok(runs.iter().map(read).collect::<Result<_, _>>()?)
 }
 
-/// What an answer comes to beside what guests did.
+/// How much of an answer is right beside the counters of the guests.
 fn shares(answer: &Answer, was: &[Figures], would_be: &[Figures]) -> [Share; BARS.len()] {
     let mut shares = [Share::default(); BARS.len()];
     shares[0].note(answer.refused.is_none());

@@ -1,4 +1,4 @@
-//! The question, and what the reconstructions say to it.
+//! A question, and the answer that the reconstructed loads give to it.
 
 use crate::candidate::Order;
 use crate::counters::Figures;
@@ -10,11 +10,11 @@ use crate::row::{Both, Row, rows};
 use lowmark_record::Recording;
 use lowmark_spec::Scenario;
 
-/// Runs of each reconstruction with each setting, at other phases of what the kernel does periodically.
+/// Runs of each reconstructed load with each setting, each at another phase of the kernel's periodic work.
 const RUNS: u64 = 3;
 /// Most reconstructions that are asked.
 const ASKED_MAX: usize = 12;
-/// How many times further off all other orders must be where the answer hangs on the order.
+/// Where the answer depends on the order of touches, the loss of every other order must be this many times that of the best.
 const ORDER_CLEAR: u64 = 10;
 
 /// As it was, or as it would be.
@@ -26,7 +26,7 @@ pub enum Setting {
     WouldBe,
 }
 
-/// What is asked.
+/// A question about another setting, another size of memory or another kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Question {
     /// Another kernel.
@@ -40,7 +40,7 @@ pub struct Question {
 /// The answer.
 #[derive(Debug)]
 pub struct Answer {
-    /// What the load asked for.
+    /// The memory that the load touched.
     pub demand: Demand,
     /// The loads that fit, the best one first.
     pub fit: Fit,
@@ -129,7 +129,7 @@ fn worst(model: &Figures, seen: &Figures, pages: u64) -> (&'static str, u64, u64
     (name, model.named(name), seen.named(name))
 }
 
-/// Refuses where the answer hangs on what counters do not say.
+/// Refuses a question whose answer depends on something that counters do not show.
 fn refuse_unknown_order(fit: &Fit, question: Question) -> Result<(), Refusal> {
     let clear = match fit.by_order.as_slice() {
         [best, second, ..] => second.loss >= best.loss.saturating_mul(ORDER_CLEAR),
@@ -138,7 +138,7 @@ fn refuse_unknown_order(fit: &Fit, question: Question) -> Result<(), Refusal> {
     let best = fit.by_order.first().map(|best| best.candidate.order);
     if question.readahead_from_none && !clear {
         return Err(Refusal::new(
-            "without readahead of swap, counters do not say in which order pages were touched, on which its effect hangs",
+            "without readahead of swap, counters do not say in which order pages were touched, on which its effect depends",
             "record with page_cluster above 0",
         ));
     }
@@ -146,7 +146,7 @@ fn refuse_unknown_order(fit: &Fit, question: Question) -> Result<(), Refusal> {
     if question.less_memory && random {
         return Err(Refusal::new(
             "pages were touched at random, and counters do not say whether some of them more often than others, on which the \
-             effect of less RAM hangs",
+             effect of less RAM depends",
             "ask for more RAM, or record with less",
         ));
     }

@@ -29,8 +29,8 @@ pub struct Counter {
     pub sort: Sort,
 }
 
-/// Of the pages of a load, one in so many is what a figure of its shape has to differ by to mean something: a list more or less
-/// activates that many.
+/// To figures of a load's shape one page in this many of the load is added before they are compared, so that a difference of
+/// fewer pages costs next to nothing.
 const SHAPE: u64 = 20;
 
 impl Counter {

@@ -1,4 +1,4 @@
-//! What a load asked for, as counters say it.
+//! The memory that a load touched, as counters say it.
 //!
 //! Each page that a task touches for the first time is a minor fault and takes a page; a page that comes back from swap takes one
 //! as well, and is a major fault, or a minor one if it was read ahead. So the pages that were touched are those allocated that did
@@ -16,12 +16,12 @@ const SHARE: u64 = 10;
 const PAGES_MIN: u64 = 1024;
 /// The most that a machine may have, pages: 16 TiB.
 const PAGES_MAX: u64 = 1 << 32;
-/// How often each page may have come back: what goes round more often takes too long to be run again and again.
+/// Most swap-ins for each page of a load: the fit runs a load a hundred times, which takes too long with more.
 const TIMES_MAX: u64 = 100;
 /// Fewer pages than these mean that nothing was reclaimed.
 const SCANNED_MIN: u64 = 400;
 
-/// What a load asked for.
+/// The memory that a load touched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demand {
     /// Pages of memory of its own that it touched.
@@ -31,7 +31,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// What the load of a recording asked for.
+    /// The memory that the load of a recording touched.
     ///
     /// # Errors
     ///

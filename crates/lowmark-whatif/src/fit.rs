@@ -43,7 +43,7 @@ const STEPS_NEAR: usize = 4;
 const NEAR: u64 = 100;
 /// Fewer swap-ins than these say nothing of how much was touched again, pages.
 const SWAPPED_IN_MIN: u64 = 100;
-/// Most touches for each page: what goes round more often is not told apart by swap-ins.
+/// Most touches of each page that are tried.
 const TOUCHES_MAX: u64 = 200;
 /// Most touches of all, so that a fit ends.
 const ALL_TOUCHES_MAX: u64 = 200_000_000;

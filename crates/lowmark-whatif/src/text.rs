@@ -166,7 +166,7 @@ fn fields(row: &Row) -> Vec<String> {
     let said = match row.verdict {
         Verdict::NoChange => "no change".to_owned(),
         Verdict::Number => "yes".to_owned(),
-        Verdict::Range => "which way; how far hangs on the load".to_owned(),
+        Verdict::Range => "which way; how far depends on the load".to_owned(),
         Verdict::Direction => "which way alone: kernels do not repeat it".to_owned(),
         Verdict::Begins => "it would begin".to_owned(),
         Verdict::CannotSay => "cannot say: loads that fit go either way".to_owned(),

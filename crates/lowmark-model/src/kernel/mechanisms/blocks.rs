@@ -146,7 +146,7 @@ macro_rules! blocks {
                     /// It is left on its list, unless it is in the swap cache.
                     Left = "left",
                 }
-                /// What compaction does about pages that are locked in memory or belong to a file system that is nowhere else
+                /// What compaction does about unevictable pages, which in the model are those locked in memory
                 /// (`isolate_migratepages_block`).
                 compact_unevictable: CompactUnevictable within compaction {
                     /// They stay where they are.

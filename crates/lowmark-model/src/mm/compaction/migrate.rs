@@ -11,9 +11,7 @@ impl Mm {
     /// somebody who can be told.
     pub(super) fn is_migratable(&self, pfn: Pfn) -> bool {
         let page = &self.pages[pfn];
-        let known = page.has_owner()
-            || page.is_unevictable()
-            || page.has(flag::SWAPCACHE) && !page.is_gathered();
+        let known = page.has_owner() || page.has(flag::SWAPCACHE) && !page.is_gathered();
         known && !page.has_any(flag::LOCKED | flag::WRITEBACK) && !self.holds_buffers(pfn)
     }
 
@@ -90,8 +88,8 @@ impl Mm {
     fn replace_in_cache(&mut self, page: Page, to: Pfn) {
         if page.has(flag::SWAPCACHE) {
             self.swap.replace_cached(page.slot(), to);
-        } else if page.is_anon() || page.owner == UNMAPPED {
-            // Its PTE alone knows it, or it is of a file system that the model does not have.
+        } else if page.is_anon() {
+            // Its PTE alone knows it.
         } else if page.has(flag::SWAPBACKED) {
             let (object, index) = self.mappings.of(page.owner);
             self.shmem[object].slots[index] = ShmemSlot::page(to);

@@ -158,7 +158,7 @@ impl Page {
         self.slot() as usize
     }
 
-    /// `PageUnevictable`: locked in memory, or of a file system that is nowhere else.
+    /// `PageUnevictable`: the page is locked in memory.
     #[inline]
     pub(crate) fn is_unevictable(&self) -> bool {
         self.has(flag::UNEVICTABLE) && !self.has(flag::PCP)

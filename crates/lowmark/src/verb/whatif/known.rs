@@ -75,15 +75,15 @@ impl Known {
     pub(super) fn of(recording: &Recording, asked: &Asked<'_>) -> miette::Result<Known> {
         let was = side(recording, asked, &[], None)?;
         let would_be = side(recording, asked, asked.set, asked.kernel)?;
-        let set = |name: &str| asked.set.iter().any(|(known, _)| of_setting(known) == name);
+        let changed: Vec<&str> = changed(&was, &would_be).collect();
         let page_cluster = was.kernel.sysctl.get("page_cluster").map(String::as_str);
         let question = Question {
             other_kernel: asked.kernel.is_some() && would_be.kernel.version != was.kernel.version,
-            readahead_from_none: set("page_cluster") && page_cluster == Some("0"),
+            readahead_from_none: changed.contains(&"page_cluster") && page_cluster == Some("0"),
             less_memory: would_be.memory() < was.memory(),
         };
-        let of_writers = |(name, _): &&(String, String)| of_setting(name).starts_with("dirty_");
-        let refusal = asked.set.iter().find(of_writers).map(|(name, _)| Refusal {
+        let of_writers = changed.iter().find(|name| name.starts_with("dirty_"));
+        let refusal = of_writers.map(|name| Refusal {
             because: format!(
                 "{name} acts on tasks that write files, and writers are not reconstructed yet"
             ),
@@ -96,6 +96,13 @@ impl Known {
             refusal,
         })
     }
+}
+
+/// Settings that would be other ones than they were, whether `--set` or `--kernel` says so.
+fn changed<'a>(was: &'a Side, would_be: &'a Side) -> impl Iterator<Item = &'a str> {
+    let settings = would_be.kernel.sysctl.iter();
+    let other = settings.filter(|&(name, value)| was.kernel.sysctl.get(name) != Some(value));
+    other.map(|(name, _)| name.as_str())
 }
 
 /// The name of a setting without what it is written under.
