@@ -5,6 +5,7 @@
 //! init/     the runner as PID 1 of a guest: mounts, swap, knobs, tracing, snapshots
 //! guest/    boots a kernel image in QEMU with that PID 1 and makes a recording of what comes out
 //! protocol  what the host and PID 1 say to each other
+//! ran       what came of a workload, from the lines of the runner
 //! calibrate makes a machine file of small probes
 //! doctor    says what is missing for guests
 //! record/   records the system that it is on: counters, and trace events in a buffer of its own
@@ -21,6 +22,7 @@ pub mod guest;
 pub mod init;
 mod kernel_log;
 pub mod protocol;
+mod ran;
 pub mod record;
 pub mod runner;
 pub mod zoneinfo;

@@ -207,7 +207,7 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     system.notes.splice(0..0, notes);
     if let Some(file) = &trace_file {
         check_trace(file, &heard)?;
-        let start_ns = heard.start_ns.unwrap_or(0);
+        let start_ns = heard.ran.start_ns.unwrap_or(0);
         system
             .notes
             .extend(events::read(file, start_ns, &mut recording)?);
@@ -216,10 +216,10 @@ pub fn run(scenario: &Scenario, options: &GuestOptions) -> Result<GuestOutcome, 
     recording.system = Some(Box::new(system));
     Ok(GuestOutcome {
         recording,
-        start_ns: heard.start_ns.unwrap_or(0),
+        start_ns: heard.ran.start_ns.unwrap_or(0),
         boot: Duration::from_nanos(heard.boot_ns.unwrap_or(0)),
         wall,
-        faults: heard.faults,
+        faults: heard.ran.faults,
         trace_bytes: heard.trace_bytes,
         console: ended.console,
     })
@@ -319,44 +319,17 @@ fn ended_well(
 /// Whether what a guest said is a whole result.
 fn judge(scenario: &Scenario, heard: &Heard, console: &[String]) -> Result<(), GuestError> {
     let ram = scenario.machine.ram();
-    if let Some(problem) = &heard.problem {
+    if let Some(problem) = heard.problem.as_ref().or(heard.ran.failed.as_ref()) {
         let lacking = console::no_virtio(problem, console);
         return Err(lacking.unwrap_or_else(|| GuestError::WorkloadFailed {
             problem: problem.clone(),
         }));
     }
-    if heard.finished.is_none() {
+    let Some(code) = heard.finished else {
         return Err(console::diagnose(console, heard.boot_ns.is_some(), ram));
-    }
-    let task = |task: usize| {
-        scenario
-            .workload
-            .tasks
-            .get(task)
-            .map_or("", |task| &task.name)
     };
-    if let Some((at, line, problem)) = &heard.fault {
-        return Err(GuestError::WorkloadFailed {
-            problem: format!("task {}, line {line}: {problem}", task(*at)),
-        });
-    }
-    if let Some((at, pid, signal)) = heard.died {
-        let recording = heard.recording(scenario)?;
-        if recording.counters.get("oom_kill").copied().unwrap_or(0) == 0 {
-            return Err(GuestError::WorkloadFailed {
-                problem: format!(
-                    "task {}: process {pid} was killed by signal {signal}",
-                    task(at)
-                ),
-            });
-        }
-    }
-    match heard.finished {
-        Some(Some(0)) => Ok(()),
-        _ if heard.died.is_some() => Ok(()),
-        Some(code) => Err(GuestError::WorkloadFailed {
-            problem: format!("the runner ended with {code:?} and said nothing"),
-        }),
+    match heard.ran.problem(&scenario.workload, code, heard.oom_kills()) {
+        Some(problem) => Err(GuestError::WorkloadFailed { problem }),
         None => Ok(()),
     }
 }

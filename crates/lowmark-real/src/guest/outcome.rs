@@ -2,16 +2,13 @@
 
 use super::{Accel, GuestError, cgroups, generations};
 use crate::protocol::{CGROUPS, GuestLine, Said};
-use crate::runner::Line;
+use crate::ran::Ran;
 use crate::runner::procfs::parse_vmstat;
 use lowmark_record::vmstat::is_counter;
-use lowmark_record::{
-    CounterLog, Gauges, Outcome, Phase, Recording, RunInfo, Series, System, TaskTimes, Unit,
-};
+use lowmark_record::{CounterLog, Gauges, Recording, RunInfo, System, TaskTimes};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::PAGE_SIZE;
-use lowmark_spec::workload::{TimeUnit, series_name};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Files under `/proc` and `/sys` at one time, by path without the leading slash.
 type Snapshot = BTreeMap<String, String>;
@@ -34,18 +31,7 @@ pub(super) struct Heard {
     pub(super) lost_events: u64,
     pub(super) problem: Option<String>,
     pub(super) finished: Option<Option<i32>>,
-    pub(super) start_ns: Option<u64>,
-    end_ns: Option<u64>,
-    phases: Vec<(usize, usize, u64)>,
-    samples: BTreeMap<u64, Vec<(u64, u64)>>,
-    batches: BTreeSet<(usize, u32)>,
-    tasks: Vec<(usize, TaskTimes)>,
-    /// Minor and major faults of all tasks.
-    pub(super) faults: (u64, u64),
-    /// Task, line and text of the statement that failed.
-    pub(super) fault: Option<(usize, u32, String)>,
-    /// Task, process and signal of the process that was killed.
-    pub(super) died: Option<(usize, u32, i32)>,
+    pub(super) ran: Ran,
 }
 
 /// Counters by how much they have grown, and what else vmstat holds as it is in the end.
@@ -71,7 +57,7 @@ impl Heard {
             };
             match said {
                 Said::Guest(line) => heard.guest(line),
-                Said::Runner(line) => heard.runner(line),
+                Said::Runner(line) => heard.ran.hear(line),
             }
         }
         heard
@@ -112,67 +98,14 @@ impl Heard {
         }
     }
 
-    fn runner(&mut self, line: Line) {
-        match line {
-            Line::Start { time_ns } => self.start_ns = Some(time_ns),
-            Line::Phase {
-                phase,
-                task,
-                time_ns,
-            } => self.phases.push((phase, task, time_ns)),
-            Line::Samples {
-                process,
-                batch,
-                samples,
-            } => {
-                if self.batches.insert((process, batch)) {
-                    for (series, end_ns, value_ns) in samples {
-                        self.samples
-                            .entry(series)
-                            .or_default()
-                            .push((end_ns, value_ns));
-                    }
-                }
-            }
-            Line::Task {
-                task,
-                pid,
-                user_ns,
-                system_ns,
-                minor_faults,
-                major_faults,
-                start_ns,
-                end_ns,
-            } => {
-                self.faults.0 += minor_faults;
-                self.faults.1 += major_faults;
-                let times = TaskTimes {
-                    name: String::new(),
-                    pid,
-                    kthread: false,
-                    user_ns,
-                    system_ns,
-                    start_ns,
-                    end_ns: Some(end_ns),
-                };
-                self.tasks.push((task, times));
-            }
-            Line::Fault {
-                task,
-                line,
-                problem,
-            } => {
-                // The first one is the cause.
-                self.fault.get_or_insert((task, line, problem));
-            }
-            Line::Died { task, pid, signal } => {
-                self.died.get_or_insert((task, pid, signal));
-            }
-            // Asked for by tests only.
-            Line::Touches { .. } => {}
-            Line::End { time_ns } => self.end_ns = Some(time_ns),
-            Line::Failed { problem } => self.problem = Some(problem),
-        }
+    /// Processes that the OOM killer ended.
+    pub(super) fn oom_kills(&self) -> u64 {
+        let vmstat = |snapshot: &Option<Snapshot>| {
+            let text = snapshot.as_ref().and_then(|files| files.get("proc/vmstat"));
+            text.and_then(|text| parse_vmstat(text).get("oom_kill").copied())
+        };
+        let before = vmstat(&self.before).unwrap_or(0);
+        vmstat(&self.after).unwrap_or(0).saturating_sub(before)
     }
 
     /// The recording, but for the events.
@@ -181,8 +114,8 @@ impl Heard {
             problem: format!("its result holds no {what}"),
             console: "  (it finished)".into(),
         };
-        let start = self.start_ns.ok_or_else(|| incomplete("start"))?;
-        let end = self.end_ns.ok_or_else(|| incomplete("end"))?;
+        let start = self.ran.start_ns.ok_or_else(|| incomplete("start"))?;
+        let end = self.ran.end_ns.ok_or_else(|| incomplete("end"))?;
         let vmstat = |snapshot: &Option<Snapshot>| {
             Some(parse_vmstat(snapshot.as_ref()?.get("proc/vmstat")?))
         };
@@ -201,36 +134,8 @@ impl Heard {
             state.insert("swap_used".into(), used);
         }
         let workload = &scenario.workload;
-        let since = |time: u64| time.saturating_sub(start);
-        let task_name = |task: usize| {
-            workload
-                .tasks
-                .get(task)
-                .map_or("", |task| &task.name)
-                .to_owned()
-        };
-        let mut tasks: Vec<TaskTimes> = self
-            .tasks
-            .iter()
-            .map(|(task, times)| TaskTimes {
-                name: task_name(*task),
-                start_ns: since(times.start_ns),
-                end_ns: times.end_ns.map(since),
-                ..times.clone()
-            })
-            .collect();
-        tasks.sort_by_key(|task| (task.start_ns, task.pid));
+        let mut tasks = self.ran.tasks(workload, start);
         tasks.extend(self.kernel_threads.iter().cloned());
-        let mut phases: Vec<Phase> = self
-            .phases
-            .iter()
-            .map(|&(phase, task, time)| Phase {
-                label: workload.phases.get(phase).cloned().unwrap_or_default(),
-                task: task_name(task),
-                time_ns: since(time),
-            })
-            .collect();
-        phases.sort_by_key(|phase| phase.time_ns);
         Ok(Recording {
             run: RunInfo {
                 workload: workload.name.clone(),
@@ -242,13 +147,13 @@ impl Heard {
                 seed: scenario.seed,
                 left_out: Vec::new(),
             },
-            outcome: self.outcome(&counters, &state, task_name),
-            elapsed_ns: since(end),
+            outcome: self.ran.outcome(workload, &counters, &state),
+            elapsed_ns: end.saturating_sub(start),
             counters,
             state,
             tasks,
-            phases,
-            series: self.series(scenario, start),
+            phases: self.ran.phases(workload, start),
+            series: self.ran.series(workload, start),
             gauges: self.looks(|name| !is_counter(name)),
             not_modelled: Vec::new(),
             system: None,
@@ -294,10 +199,10 @@ impl Heard {
 
     /// The looks at `/proc/vmstat` while the run lasted, of the fields that are `wanted`.
     fn looks(&self, wanted: impl Fn(&str) -> bool) -> Gauges {
-        let start = self.start_ns.unwrap_or(0);
+        let start = self.ran.start_ns.unwrap_or(0);
         let names = self.vmstat.names.iter().enumerate();
         let kept: Vec<(usize, &String)> = names.filter(|(_, name)| wanted(name)).collect();
-        let inside = |time: &u64| *time >= start && self.end_ns.is_none_or(|end| *time <= end);
+        let inside = |time: &u64| *time >= start && self.ran.end_ns.is_none_or(|end| *time <= end);
         let samples = self.vmstat.samples.iter().filter(|(time, _)| inside(time));
         let values = |all: &Vec<u64>| {
             kept.iter()
@@ -314,79 +219,9 @@ impl Heard {
 
     /// What other files said from the start of the run on.
     fn history(&self) -> Vec<CounterLog> {
-        let start = self.start_ns.unwrap_or(0);
+        let start = self.ran.start_ns.unwrap_or(0);
         let logs = self.history.iter().map(|log| log.since(start));
         logs.filter(|log| !log.is_empty()).collect()
-    }
-
-    fn series(&self, scenario: &Scenario, start: u64) -> Vec<Series> {
-        let mut series = Vec::new();
-        for (at, declared) in scenario.workload.series.iter().enumerate() {
-            let unit = match declared.unit {
-                TimeUnit::Nanoseconds => Unit::Nanoseconds,
-                TimeUnit::Microseconds => Unit::Microseconds,
-                TimeUnit::Milliseconds => Unit::Milliseconds,
-                TimeUnit::Centiseconds => Unit::Centiseconds,
-                TimeUnit::Seconds => Unit::Seconds,
-            };
-            let mut of_this = self
-                .samples
-                .iter()
-                .filter(|(number, _)| series_name(**number).0 == at);
-            let mut push = |suffix: &str, samples: &[(u64, u64)]| {
-                let times = samples
-                    .iter()
-                    .map(|(end, value)| (end.saturating_sub(start), *value));
-                let mut samples: Vec<(u64, u64)> = times.collect();
-                samples.sort_by_key(|(end, _)| *end);
-                series.push(Series {
-                    name: format!("{}{suffix}", declared.name),
-                    unit,
-                    samples,
-                });
-            };
-            let first = of_this.next();
-            match first {
-                None => push("", &[]),
-                Some((number, samples)) => push(series_name(*number).1, samples),
-            }
-            of_this.for_each(|(number, samples)| push(series_name(*number).1, samples));
-        }
-        series
-    }
-
-    fn outcome(
-        &self,
-        counters: &BTreeMap<String, u64>,
-        state: &BTreeMap<String, u64>,
-        task_name: impl Fn(usize) -> String,
-    ) -> Outcome {
-        let killed = counters.get("oom_kill").copied().unwrap_or(0);
-        match self.died {
-            Some((task, pid, _)) if killed > 0 => {
-                let figure = |name: &str| state.get(name).copied().unwrap_or(0);
-                let pages = [
-                    "nr_free_pages",
-                    "nr_inactive_anon",
-                    "nr_active_anon",
-                    "nr_inactive_file",
-                ];
-                let pages: Vec<String> = pages
-                    .iter()
-                    .map(|name| format!("{name} {} now", figure(name)))
-                    .collect();
-                Outcome::OutOfMemory {
-                    task: task_name(task),
-                    // The kernel says it on the console only.
-                    order: 0,
-                    verdict: format!(
-                        "the OOM killer ended process {pid} ({killed} in all); {}",
-                        pages.join(", ")
-                    ),
-                }
-            }
-            _ => Outcome::Completed,
-        }
     }
 }
 
@@ -421,12 +256,8 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_comes_twice_counts_once_and_a_cut_line_ends() {
-        let line = r#"{"samples":{"process":0,"batch":0,"samples":[[0,5,2]]}}"#;
-        let heard = Heard::read(&format!(
-            "{line}\n{line}\n{{\"end\":{{\"time_ns\":5}}}}\n{{\"ph"
-        ));
-        assert_eq!(heard.samples[&0], [(5, 2)]);
-        assert_eq!(heard.end_ns, Some(5));
+    fn a_line_that_is_cut_off_ends_the_lines() {
+        let heard = Heard::read("{\"end\":{\"time_ns\":5}}\n{\"ph");
+        assert_eq!(heard.ran.end_ns, Some(5));
     }
 }
