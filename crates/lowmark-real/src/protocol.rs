@@ -19,7 +19,7 @@ pub const TRACE_PORT: &str = "lowmark.trace";
 /// How what PID 1 says on the console begins when it gives up.
 pub const CONSOLE_PREFIX: &str = "lowmark-runner: ";
 
-/// Where the memory cgroups of a workload are.
+/// Where the memory cgroups of a workload are in a guest.
 pub const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// Whether the kernel takes a guest's disks, all of one kind, to be rotating: virtio_blk does not say.
@@ -52,6 +52,8 @@ pub struct Job {
     pub interval_ms: u64,
     /// Every page that is touched is to be reported.
     pub touches: bool,
+    /// Directory in which the workload's memory cgroups are.
+    pub cgroups: PathBuf,
 }
 
 /// A swap area.

@@ -11,7 +11,7 @@ mod images;
 
 use crate::cli::{Ask, Backend};
 use crate::library::Found;
-use crate::plan::{self, Run};
+use crate::plan::{self, Real, Run};
 use crate::{comparing, sweeping};
 use images::Images;
 use lowmark_model::check;
@@ -324,7 +324,8 @@ impl Point {
 
     /// Its runs.
     pub(crate) fn runs(&self, repeats: u64) -> miette::Result<Vec<Run>> {
-        plan::repeated(&self.scenario, self.guest.as_ref(), repeats)
+        let real = self.guest.clone().map(|guest| Real::Guest(Box::new(guest)));
+        plan::repeated(&self.scenario, real.as_ref(), repeats)
     }
 }
 

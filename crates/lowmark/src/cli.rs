@@ -58,7 +58,7 @@ pub(crate) struct Ask {
     /// With --on guest, the kernel image: a path, or a version that was fetched; given again, one more is run
     #[arg(long = "image", value_name = "PATH|VERSION")]
     pub(crate) images: Vec<String>,
-    /// With --on guest, the time after which a guest is stopped, s [default: 600]
+    /// With --on guest or host, the time after which it is stopped, s [default: 600]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: Option<u64>,
     /// With --on guest, the time from one look at counters to the next, ms [default: 250]
@@ -67,6 +67,9 @@ pub(crate) struct Ask {
     /// With --on guest, what executes it [default: KVM where it works]
     #[arg(long, value_enum, value_name = "ACCEL")]
     pub(crate) accel: Option<Accel>,
+    /// With --on host, changes settings and swap of the whole system while the run lasts
+    #[arg(long)]
+    pub(crate) machine_wide: bool,
 }
 
 /// How it is run, and where recordings go.
@@ -155,9 +158,19 @@ pub(crate) enum Backend {
     Model,
     /// A kernel image in a virtual machine
     Guest,
-    /// The kernel of this machine: refused
-    #[value(hide = true)]
+    /// The kernel of this system, the workload in a memory cgroup
     Host,
+}
+
+impl Backend {
+    /// Its name after --on.
+    fn name(self) -> &'static str {
+        match self {
+            Backend::Model => "model",
+            Backend::Guest => "guest",
+            Backend::Host => "host",
+        }
+    }
 }
 
 impl Ask {
@@ -174,6 +187,7 @@ impl Ask {
             ("--timeout", self.timeout.is_some()),
             ("--interval", self.interval.is_some()),
             ("--accel", self.accel.is_some()),
+            ("--machine-wide", self.machine_wide),
         ];
         let given = flags.into_iter().filter(|(_, given)| *given);
         given.map(|(flag, _)| flag).collect()
@@ -181,27 +195,42 @@ impl Ask {
 }
 
 impl Ask {
-    /// Refuses a backend that there is not, and flags that have no meaning for this one.
+    /// Refuses flags that have no meaning for this backend.
     pub(crate) fn check(&self) -> miette::Result<()> {
-        let of_guests = [
-            ("--image", !self.images.is_empty()),
-            ("--timeout", self.timeout.is_some()),
-            ("--interval", self.interval.is_some()),
-            ("--accel", self.accel.is_some()),
+        let (guest, host) = (Backend::Guest, Backend::Host);
+        let flags: [(&str, bool, &[Backend]); 5] = [
+            ("--image", !self.images.is_empty(), &[guest]),
+            ("--timeout", self.timeout.is_some(), &[guest, host]),
+            ("--interval", self.interval.is_some(), &[guest]),
+            ("--accel", self.accel.is_some(), &[guest]),
+            ("--machine-wide", self.machine_wide, &[host]),
         ];
+        let mut wrong = flags
+            .into_iter()
+            .filter(|(_, given, of)| *given && !of.contains(&self.on));
+        let Some((flag, _, of)) = wrong.next() else {
+            return Ok(());
+        };
+        let of = of.iter().map(|on| format!("--on {}", on.name()));
+        let of = of.collect::<Vec<_>>().join(" or ");
+        let on = match self.on {
+            Backend::Model => "the model".to_owned(),
+            on => format!("--on {}", on.name()),
+        };
+        Err(miette!(
+            help = format!("it goes with {of}, which run on a real kernel"),
+            "{flag} has no meaning for {on}"
+        ))
+    }
+
+    /// Refuses the kernel of this system where several kernels are needed, or a machine that starts anew.
+    pub(crate) fn check_not_host(&self, verb: &str, why: &str) -> miette::Result<()> {
         match self.on {
-            Backend::Guest => Ok(()),
-            Backend::Model => match of_guests.iter().find(|(_, given)| *given) {
-                None => Ok(()),
-                Some((flag, _)) => Err(miette!(
-                    help = "add --on guest to run on a real kernel",
-                    "{flag} has no meaning for the model"
-                )),
-            },
             Backend::Host => Err(miette!(
-                help = "omit --on, or write --on guest",
-                "--on host: this lowmark runs workloads on the model and in guests, not on the machine that it is on"
+                help = "write --on guest",
+                "{verb} --on host: {why}"
             )),
+            Backend::Model | Backend::Guest => Ok(()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Carries out runs, several at a time, and keeps their recordings.
 //!
 //! 1. Before anything runs, it is checked that every recording can be written.
-//! 2. A pool of threads takes the runs, those with most touches first. Guests come one at a time, each
+//! 2. A pool of threads takes the runs, those with most touches first. Real kernels come one at a time, each
 //!    repeat of all before the next, so that whatever else the machine does falls on all alike.
 //! 3. Each recording is written as soon as its run is over, and its events are then forgotten. Where figures are made
 //!    of events and no recording is written, they go by while the run goes on and are never kept.
@@ -11,10 +11,10 @@
 
 use crate::cli::Running;
 use crate::output::remark;
-use crate::plan::Run;
+use crate::plan::{Real, Run};
 use crate::progress::Display;
 use crate::turns::Turns;
-use crate::{guests, interrupt, unfinished};
+use crate::{guests, hosts, interrupt, unfinished};
 use lowmark_model::{Options, Progress, Refusal};
 use lowmark_record::{Recording, check_writable};
 use lowmark_report::identities::Identity;
@@ -59,9 +59,12 @@ pub(crate) fn execute_and_make<T: Send + Sync>(
         unfinished::clear(out, running.quiet);
         unfinished::clear_at_end(out);
     }
-    let guests = runs.iter().any(|run| run.guest.is_some());
-    let usual = || if guests { 1 } else { cpus() };
+    let real = runs.iter().any(|run| run.real.is_some());
+    let usual = || if real { 1 } else { cpus() };
     let jobs = running.jobs.map_or_else(usual, usize::from);
+    // One after the other: they would be each other's load.
+    let on_host = |run: &Run| matches!(run.real, Some(Real::Host(_)));
+    let jobs = if runs.iter().any(on_host) { 1 } else { jobs };
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(jobs.min(runs.len()))
         .build()
@@ -71,12 +74,12 @@ pub(crate) fn execute_and_make<T: Send + Sync>(
     let slots: Vec<OnceLock<miette::Result<T>>> = runs.iter().map(|_| OnceLock::new()).collect();
     let failed = AtomicBool::new(false);
     let mut order: Vec<usize> = (0..runs.len()).collect();
-    if guests {
+    if real {
         order.sort_by_key(|&at| runs[at].repeat)
     } else {
         order.sort_by_cached_key(|&at| Reverse(runs[at].scenario.workload.touches_expected()))
     }
-    let bytes = |at: usize| match &runs[at].guest {
+    let bytes = |at: usize| match &runs[at].real {
         None => lowmark_model::memory_expected(&runs[at].scenario),
         Some(_) => 0,
     };
@@ -120,7 +123,7 @@ fn cpus() -> usize {
 
 fn one(run: &Run, running: &Running, watched: bool, display: &Display) -> miette::Result<Evidence> {
     let events = running.events || watched;
-    let evidence = match &run.guest {
+    let evidence = match &run.real {
         None if events && running.out.is_none() => {
             let mut watch = Watch::default();
             let (recording, _) = on_model(run, display, |progress| {
@@ -138,9 +141,13 @@ fn one(run: &Run, running: &Running, watched: bool, display: &Display) -> miette
             })?;
             kept(run, recording, running, events)?
         }
-        Some(guest) => {
+        Some(real) => {
             let line = display.begin_guest(&run.name);
-            let result = guests::run(&run.name, &run.scenario, guest, events, running.quiet);
+            let (name, scenario, quiet) = (&run.name, &run.scenario, running.quiet);
+            let result = match real {
+                Real::Guest(guest) => guests::run(name, scenario, guest, events, quiet),
+                Real::Host(host) => hosts::run(name, scenario, host, events, quiet),
+            };
             display.end(line);
             kept(run, result?, running, events)?
         }

@@ -1,6 +1,7 @@
 //! How errors are told: with the place in the text on a terminal, one line each otherwise.
 
 use lowmark_real::guest::GuestError;
+use lowmark_real::host::HostError;
 use lowmark_report::table::printable_lines;
 use lowmark_spec::SpecError;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, Report};
@@ -8,10 +9,10 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::io::{IsTerminal, Write as _};
 
-/// Exit status of every error but those of a guest that had started.
+/// Exit status of every error but those of a real kernel on which the workload had started.
 pub(crate) const EXIT_STATUS: u8 = 2;
-/// Exit status when a guest started and failed.
-const GUEST_STATUS: u8 = 3;
+/// Exit status when a guest, or a workload on this system, started and failed.
+const STARTED_STATUS: u8 = 3;
 
 /// The error of a guest, as one that verbs return.
 #[derive(Debug)]
@@ -27,12 +28,38 @@ impl std::error::Error for Guest {}
 
 impl Diagnostic for Guest {}
 
+/// The error of a run on this system, as one that verbs return.
+#[derive(Debug)]
+pub(crate) struct Host(pub(crate) HostError);
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Host {}
+
+impl Diagnostic for Host {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let help = match &self.0 {
+            HostError::MachineWide { .. } => {
+                "add --machine-wide: lowmark then changes that while the run lasts, and undoes it; or run it with --on guest"
+            }
+            HostError::Unsupported { .. } => "a guest has a machine of its own: --on guest",
+            _ => return None,
+        };
+        Some(Box::new(help))
+    }
+}
+
 /// Exit status of an error.
 pub(crate) fn status(report: &Report) -> u8 {
-    match report.downcast_ref::<Guest>() {
-        Some(Guest(error)) if error.started() => GUEST_STATUS,
-        _ => EXIT_STATUS,
-    }
+    let guest = report.downcast_ref::<Guest>();
+    let host = report.downcast_ref::<Host>();
+    let started = guest.is_some_and(|Guest(error)| error.started())
+        || host.is_some_and(|Host(error)| error.started());
+    if started { STARTED_STATUS } else { EXIT_STATUS }
 }
 
 /// Prints an error to stderr.
@@ -124,7 +151,7 @@ mod tests {
         assert_eq!(status(GuestError::NoRunner), EXIT_STATUS);
         assert_eq!(
             status(GuestError::OutOfMemory { console: console() }),
-            GUEST_STATUS
+            STARTED_STATUS
         );
         assert_eq!(super::status(&miette!("no")), EXIT_STATUS);
     }

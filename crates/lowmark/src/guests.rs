@@ -3,6 +3,7 @@
 use crate::cli::{self, Ask};
 use crate::error::Guest;
 use crate::output::remark;
+use crate::plan::Real;
 use lowmark_real::guest::{self, Accel, BUFFER_KB, GuestOptions, KernelImage, Trace};
 use lowmark_record::{Recording, Release, System};
 use lowmark_report::table::counted;
@@ -35,12 +36,12 @@ impl Images {
         scenario: &Scenario,
         ask: &Ask,
         boot: bool,
-    ) -> miette::Result<Vec<(Scenario, Option<Box<GuestOptions>>)>> {
+    ) -> miette::Result<Vec<(Scenario, Option<Real>)>> {
         guest::check(scenario).map_err(Guest)?;
         if self.0.is_empty() {
             let image = boot.then(|| of_version(&scenario.kernel.version));
             let guest = image.transpose()?.map(|image| options(image, ask));
-            return Ok(vec![(scenario.clone(), guest.map(Box::new))]);
+            return Ok(vec![(scenario.clone(), guest.map(real))]);
         }
         let mut guests = Vec::new();
         for (name, image) in &self.0 {
@@ -49,14 +50,18 @@ impl Images {
             let settings = kernel.text.strip_prefix(&kernel.version).unwrap_or("");
             kernel.text = format!("{name}{settings}");
             kernel.version = version(image);
-            guests.push((scenario, Some(Box::new(options(image.clone(), ask)))));
+            guests.push((scenario, Some(real(options(image.clone(), ask)))));
         }
         Ok(guests)
     }
 }
 
+fn real(guest: GuestOptions) -> Real {
+    Real::Guest(Box::new(guest))
+}
+
 /// A kernel as workloads write it: images go by `6.18` too.
-fn named(kernel: &str) -> String {
+pub(crate) fn named(kernel: &str) -> String {
     if kernel.starts_with(|c: char| c.is_ascii_digit()) {
         format!("v{kernel}")
     } else {
@@ -146,6 +151,12 @@ pub(crate) fn run(
     }
     let outcome = guest::run(scenario, &options).map_err(Guest);
     let recording = outcome.wrap_err_with(|| name.to_owned())?.recording;
+    say(name, &recording, quiet);
+    Ok(recording)
+}
+
+/// Says what the reader of a real kernel's recording should know.
+pub(crate) fn say(name: &str, recording: &Recording, quiet: bool) {
     let system = recording.system.as_deref();
     for note in system.map_or(&[][..], |system| &system.notes) {
         remark(quiet, &format!("{name}: {note}"));
@@ -159,7 +170,6 @@ pub(crate) fn run(
             &format!("warning: {name}: the trace lost {}", counted(lost, "event")),
         );
     }
-    Ok(recording)
 }
 
 /// One line on the kernel that ran.

@@ -7,7 +7,7 @@
 //! A workload or machine file that was edited since under the same name is not noticed.
 
 use crate::guests;
-use crate::plan::{self, Run};
+use crate::plan::{self, Real, Run};
 use lowmark_record::Recording;
 use lowmark_record::store::RECORDING_FILE;
 use miette::{IntoDiagnostic, miette};
@@ -72,7 +72,7 @@ fn difference(recording: &Recording, run: &Run) -> Option<(&'static str, String,
         let pairs = params.iter().map(|(name, value)| format!("{name}={value}"));
         pairs.collect::<Vec<_>>().join(" ")
     };
-    let version = match &run.guest {
+    let version = match run.real.as_ref().and_then(Real::guest) {
         Some(guest) => guests::version(&guest.image),
         None => scenario.kernel.version.clone(),
     };

@@ -10,11 +10,13 @@
 use crate::cli::{Ask, Backend};
 use crate::comparing;
 use crate::guests::Images;
+use crate::hosts;
 use crate::library::{self, CommandLine, Found};
 use crate::sweeping;
 use lowmark_model::kernel::{Kernel, KernelError};
 use lowmark_model::{Refusal, Unsupported, check};
 use lowmark_real::guest::GuestOptions;
+use lowmark_real::host::HostOptions;
 use lowmark_report::recipe::RunPlan;
 use lowmark_spec::{
     BuiltIn, KernelPart, KernelSpec, Library, Objection, Overrides, Scenario, Source, parse,
@@ -41,8 +43,27 @@ pub(crate) struct Run {
     pub(crate) name: String,
     /// Runs of the same with other seeds that come before it.
     pub(crate) repeat: u64,
-    /// The guest that runs it; none for the model.
-    pub(crate) guest: Option<Box<GuestOptions>>,
+    /// The real kernel that runs it; none for the model.
+    pub(crate) real: Option<Real>,
+}
+
+/// A real kernel that runs a workload.
+#[derive(Debug, Clone)]
+pub(crate) enum Real {
+    /// In a guest.
+    Guest(Box<GuestOptions>),
+    /// The one that lowmark is on.
+    Host(Box<HostOptions>),
+}
+
+impl Real {
+    /// The guest, if it is one.
+    pub(crate) fn guest(&self) -> Option<&GuestOptions> {
+        match self {
+            Real::Guest(guest) => Some(guest),
+            Real::Host(_) => None,
+        }
+    }
 }
 
 /// What runs are for.
@@ -94,31 +115,37 @@ fn of_found(found: &Found, ask: &Ask, purpose: Purpose) -> miette::Result<Vec<Ru
         Backend::Guest => Some(Images::find(ask)?),
         Backend::Model | Backend::Host => None,
     };
-    let kernels = images
-        .as_ref()
-        .map_or(ask.kernels.clone(), |images| images.kernels(ask));
+    let kernels = match (&images, ask.on) {
+        (Some(images), _) => images.kernels(ask),
+        (None, Backend::Host) => hosts::kernels(ask)?,
+        (None, _) => ask.kernels.clone(),
+    };
     let mut scenarios = all_scenarios(found, ask, &kernels)?;
     let mut repeats = ask.repeat.unwrap_or(1);
-    if purpose == Purpose::Comparison && images.is_none() {
+    if purpose == Purpose::Comparison && ask.on == Backend::Model {
         comparing::align(&mut scenarios);
         repeats = ask.repeat.unwrap_or_else(|| comparing::repeats(&scenarios));
     }
     let boot = purpose != Purpose::Kept;
-    let mut planned: Vec<(Scenario, Option<Box<GuestOptions>>)> = Vec::new();
+    let mut planned: Vec<(Scenario, Option<Real>)> = Vec::new();
     for scenario in scenarios {
-        match &images {
-            Some(images) => planned.extend(images.guests(&scenario, ask, boot)?),
-            None => {
+        match (&images, ask.on) {
+            (Some(images), _) => planned.extend(images.guests(&scenario, ask, boot)?),
+            (None, Backend::Host) => {
+                let host = hosts::host(&scenario, ask)?;
+                planned.push((scenario, Some(host)));
+            }
+            (None, _) => {
                 check(&scenario).map_err(|refusal| refused(&refusal, &found.source))?;
                 planned.push((scenario, None));
             }
         }
     }
     let mut runs = Vec::new();
-    for (scenario, guest) in planned {
-        let of_one = repeated(&scenario, guest.as_deref(), repeats)?;
+    for (scenario, real) in planned {
+        let of_one = repeated(&scenario, real.as_ref(), repeats)?;
         runs.extend(of_one.into_iter().map(|run| Run {
-            name: directory_name(&run.scenario, images.is_some()),
+            name: directory_name(&run.scenario, ask.on),
             ..run
         }));
     }
@@ -149,7 +176,7 @@ fn all_scenarios(found: &Found, ask: &Ask, kernels: &[String]) -> miette::Result
 /// periodic work is elsewhere.
 pub(crate) fn repeated(
     scenario: &Scenario,
-    guest: Option<&GuestOptions>,
+    real: Option<&Real>,
     repeats: u64,
 ) -> miette::Result<Vec<Run>> {
     let one = |repeat: u64| {
@@ -168,11 +195,20 @@ pub(crate) fn repeated(
         };
         Ok(Run {
             repeat,
-            guest: guest.cloned().map(Box::new),
-            ..Run::new(scenario, guest.is_some())
+            real: real.cloned(),
+            ..Run::new(scenario, backend(real))
         })
     };
     (0..repeats).map(one).collect()
+}
+
+/// What runs something.
+fn backend(real: Option<&Real>) -> Backend {
+    match real {
+        None => Backend::Model,
+        Some(Real::Guest(_)) => Backend::Guest,
+        Some(Real::Host(_)) => Backend::Host,
+    }
 }
 
 /// The run that a recipe asks for.
@@ -191,7 +227,7 @@ pub(crate) fn of_recipe(plan: &RunPlan, seed: Option<u64>) -> miette::Result<Run
         check(scenario).map_err(|refusal| refused(&refusal, &source))?;
     }
     match (scenarios.pop(), scenarios.len()) {
-        (Some(scenario), 0) => Ok(Run::new(scenario, false)),
+        (Some(scenario), 0) => Ok(Run::new(scenario, Backend::Model)),
         (_, more) => Err(miette!(
             help = "set every parameter of the workload in the recipe",
             "{}: a cell needs one run, found {}",
@@ -202,12 +238,12 @@ pub(crate) fn of_recipe(plan: &RunPlan, seed: Option<u64>) -> miette::Result<Run
 }
 
 impl Run {
-    fn new(scenario: Scenario, guest: bool) -> Run {
+    fn new(scenario: Scenario, on: Backend) -> Run {
         Run {
-            name: directory_name(&scenario, guest),
+            name: directory_name(&scenario, on),
             scenario,
             repeat: 0,
-            guest: None,
+            real: None,
         }
     }
 
@@ -336,11 +372,11 @@ fn line(text: &str, number: u32) -> SourceSpan {
 }
 
 /// `WORKLOAD_PARAM=VALUE_..._MACHINE_KERNEL_seedN`, in characters that every file system takes; of a guest
-/// with `_guest` before the seed.
+/// with `_guest` before the seed, of this system with `_host`.
 ///
 /// A name that is too long, or in which something had to be replaced, is cut and ends with a hash of all that it
 /// stands for: no two runs share a name.
-fn directory_name(scenario: &Scenario, guest: bool) -> String {
+fn directory_name(scenario: &Scenario, on: Backend) -> String {
     let parts = name_parts(scenario);
     let whole = parts.join("_");
     let mut name = in_plain_characters(&whole);
@@ -351,13 +387,13 @@ fn directory_name(scenario: &Scenario, guest: bool) -> String {
         // No part holds a line break, so the parts cannot be told otherwise.
         name += &format!("-{:016x}", fnv_1a(parts.join("\n").as_bytes()));
     }
-    with_seed(&name, scenario, guest)
+    with_seed(&name, scenario, on)
 }
 
 /// The name of a guest's run as it was before names had hashes: what was kept then has it still.
 pub(crate) fn guest_name_without_hash(scenario: &Scenario) -> String {
     let name = in_plain_characters(&name_parts(scenario).join("_"));
-    with_seed(&name, scenario, true)
+    with_seed(&name, scenario, Backend::Guest)
 }
 
 fn name_parts(scenario: &Scenario) -> Vec<String> {
@@ -376,9 +412,13 @@ fn in_plain_characters(text: &str) -> String {
         .collect()
 }
 
-fn with_seed(name: &str, scenario: &Scenario, guest: bool) -> String {
-    let guest = if guest { "_guest" } else { "" };
-    format!("{name}{guest}_seed{}", scenario.seed)
+fn with_seed(name: &str, scenario: &Scenario, on: Backend) -> String {
+    let on = match on {
+        Backend::Model => "",
+        Backend::Guest => "_guest",
+        Backend::Host => "_host",
+    };
+    format!("{name}{on}_seed{}", scenario.seed)
 }
 
 /// FNV-1a of 64 bits: the same on every machine and in every version.
@@ -394,7 +434,7 @@ fn fnv_1a(bytes: &[u8]) -> u64 {
 fn distinct(runs: &[Run]) -> miette::Result<()> {
     let (mut names, mut kernels) = (BTreeSet::new(), BTreeSet::new());
     let mut is_new = |run: &Run| {
-        let kernel = run.guest.is_none().then(|| kernels.insert(run.of_kernel()));
+        let kernel = run.real.is_none().then(|| kernels.insert(run.of_kernel()));
         names.insert(run.name.clone()) && kernel != Some(false)
     };
     match runs.iter().find(|run| !is_new(run)) {
@@ -415,15 +455,15 @@ mod tests {
     #[test]
     fn names_of_directories() {
         let mut scenario = lowmark_model::example_scenario();
-        assert_eq!(directory_name(&scenario, false), "example_small_v3.6_seed0");
+        assert_eq!(directory_name(&scenario, Backend::Model), "example_small_v3.6_seed0");
         scenario.params = vec![("dir".into(), "../a b".into())];
         scenario.seed = 7;
         assert_eq!(
-            directory_name(&scenario, false),
+            directory_name(&scenario, Backend::Model),
             "example_dir=..-a-b_small_v3.6-750c4f7343558819_seed7"
         );
         scenario.params = vec![("long".into(), "é".repeat(400))];
-        assert!(directory_name(&scenario, false).len() < 255);
+        assert!(directory_name(&scenario, Backend::Model).len() < 255);
     }
 
     #[test]
@@ -434,7 +474,7 @@ mod tests {
             scenario.params = params.iter().map(pair).collect();
             scenario.kernel.text = kernel.to_owned();
             scenario.seed = u64::MAX;
-            directory_name(&scenario, true)
+            directory_name(&scenario, Backend::Guest)
         };
         let long = format!("v6.1{}", "+one-counter-of-tags".repeat(12));
         let names = [

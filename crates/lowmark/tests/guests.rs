@@ -80,9 +80,6 @@ fn what_is_missing_is_an_error() {
     place
         .lowmark(&["run", "small.toml", "--image", "bzImage"])
         .error(&["--image has no meaning for the model", "--on guest"]);
-    place
-        .lowmark(&["run", "small.toml", "--on", "host"])
-        .error(&["--on host: ", "write --on guest"]);
     std::fs::remove_file(place.path("qemu")).expect("removed");
     guest(&place, &["bzImage"]).error(&["qemu: not found", "install-guest-tools.sh"]);
     // A kernel whose configuration lies beside it says itself what it lacks.

@@ -109,6 +109,7 @@ fn probe(qemu: &Path, options: &GuestOptions) -> Result<bool, GuestError> {
         buffer_kb: 0,
         interval_ms: 1_000,
         touches: false,
+        cgroups: crate::protocol::CGROUPS.into(),
         scenario,
     };
     let initramfs = directory.path().join("initramfs");

@@ -222,7 +222,7 @@ fn shares(device: &Device) -> Vec<Setting> {
 }
 
 /// The first page of a swap area, as mkswap(8) writes it (`union swap_header`, include/linux/swap.h).
-fn swap_header(size: u64) -> Vec<u8> {
+pub(crate) fn swap_header(size: u64) -> Vec<u8> {
     const SIGNATURE: &[u8] = b"SWAPSPACE2";
     let mut page = vec![0; PAGE_SIZE as usize];
     let last_page = u32::try_from(size / PAGE_SIZE)

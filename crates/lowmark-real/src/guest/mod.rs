@@ -10,7 +10,6 @@
 //! Nothing stays behind: QEMU is killed and the directory removed, whatever happens (`directory.rs`).
 
 mod accel;
-mod cgroups;
 mod console;
 mod directory;
 mod disks;
@@ -32,10 +31,10 @@ pub use kernels::KernelImage;
 pub use qemu::{Accel, find as find_qemu};
 
 pub(crate) use accel::kvm_known;
-pub(crate) use disks::{mke2fs, mkfs_xfs};
+pub(crate) use disks::{mke2fs, mkfs_xfs, swap_header};
 pub(crate) use runner_files::find as find_runner;
 
-use crate::protocol::{JOB_FILE, Job, MODULES_DIRECTORY, Mount, Setting, SwapDisk};
+use crate::protocol::{CGROUPS, JOB_FILE, Job, MODULES_DIRECTORY, Mount, Setting, SwapDisk};
 use crate::runner::unsupported;
 use directory::Directory;
 use lowmark_record::Recording;
@@ -284,6 +283,7 @@ fn job(
         buffer_kb: trace.map_or(BUFFER_KB, |trace| trace.buffer_kb),
         interval_ms: u64::try_from(options.interval.as_millis()).unwrap_or(u64::MAX),
         touches: false,
+        cgroups: CGROUPS.into(),
     }
 }
 
@@ -415,33 +415,17 @@ pub fn check(scenario: &Scenario) -> Result<(), GuestError> {
     }
 }
 
-/// How the names of settings begin that say which parts of a kernel the model has (`model.slab_pages`).
-const PARTS_OF_THE_MODEL: &str = "model.";
-
 /// What is written into `/proc/sys/vm` and the like, in this order.
 fn settings(scenario: &Scenario) -> Vec<Setting> {
-    let mut settings = Vec::new();
     // Pages stand where they do on the model unless the workload says otherwise; a kernel without the setting has no
     // generations.
-    if !scenario.kernel.sysctl.contains_key(LRU_GEN) {
-        settings.push(Setting {
-            name: LRU_GEN.into(),
-            value: "0".into(),
-            optional: true,
-        });
-    }
-    // What the model is to have of the kernel, the kernel has.
-    // `thp.enabled` raises `min_free_kbytes`: one that is set is written after it.
-    let of_thp = |name: &str| name.starts_with("thp.");
-    let knobs = scenario.kernel.sysctl.iter();
-    let knobs = knobs.filter(|(name, _)| !name.starts_with(PARTS_OF_THE_MODEL));
-    let (first, then): (Vec<_>, Vec<_>) = knobs.partition(|(name, _)| of_thp(name));
-    settings.extend(first.into_iter().chain(then).map(|(name, value)| Setting {
-        name: name.clone(),
-        value: value.clone(),
-        optional: false,
-    }));
-    settings
+    let without_generations = (!scenario.kernel.sysctl.contains_key(LRU_GEN)).then(|| Setting {
+        name: LRU_GEN.into(),
+        value: "0".into(),
+        optional: true,
+    });
+    let own = without_generations.into_iter();
+    own.chain(crate::settings::of(scenario)).collect()
 }
 
 /// The kernel's command line. Huge pages are decided upon before khugepaged raises `min_free_kbytes`.

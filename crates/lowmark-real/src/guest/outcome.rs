@@ -1,6 +1,7 @@
 //! From the lines of a guest to a recording.
 
-use super::{Accel, GuestError, cgroups, generations};
+use super::{Accel, GuestError, generations};
+use crate::cgroup_counters::counters_and_state;
 use crate::protocol::{CGROUPS, GuestLine, Said};
 use crate::ran::Ran;
 use crate::runner::procfs::parse_vmstat;
@@ -174,7 +175,8 @@ impl Heard {
         let root = CGROUPS.trim_start_matches('/');
         let none = BTreeMap::new();
         let after = self.after.as_ref().unwrap_or(&none);
-        cgroups::counters_and_state(after, root, &scenario.workload.cgroups)
+        let groups = scenario.workload.cgroups.iter();
+        counters_and_state(after, root, groups.map(|group| group.path.as_str()))
     }
 
     /// What the kernel said of itself.

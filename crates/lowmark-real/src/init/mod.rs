@@ -16,21 +16,20 @@ mod setup;
 mod snapshot;
 mod trace;
 
-use crate::protocol::{CGROUPS, CONSOLE_PREFIX, GuestLine, JOB_FILE, Job, RESULT_PORT, TRACE_PORT};
+use crate::protocol::{CONSOLE_PREFIX, GuestLine, JOB_FILE, Job, RESULT_PORT, TRACE_PORT};
 use crate::runner::procfs::{self, Kswapd};
-use crate::runner::{self, Options, READY, Roots, now_ns, sys};
+use crate::runner::{self, Options, READY, RUN_ARGUMENT, Roots, now_ns, sys};
+use crate::undo::{KEEP_ARGUMENT, keep};
 use lowmark_spec::Scenario;
 use rustix::system::{RebootCommand, reboot};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Name of the copy of the job that the child reads.
-const RUN_ARGUMENT: &str = "run";
 /// Longest time that kswapd gets to come to rest after the last task.
 const SETTLE: Duration = Duration::from_millis(1_000);
 
@@ -45,11 +44,13 @@ pub fn main() -> ExitCode {
     }
     match arguments.as_slice() {
         [verb, path] if verb == RUN_ARGUMENT => run(path),
+        [verb, journal] if verb == KEEP_ARGUMENT => keep(Path::new(journal)),
         [flag] if flag == "--libraries" => libraries(),
         _ => {
             eprintln!(
-                "usage: lowmark-runner run JOB\n\nCarries out the workload of a job (JSON) when a byte comes \
-                 on standard input; results are lines on standard output.\nAs PID 1 it is the only program \
+                "usage: lowmark-runner run JOB\n       lowmark-runner keep JOURNAL\n\nCarries out the workload of a job (JSON) when a byte comes \
+                 on standard input; results are lines on standard output. With `keep`, undoes what a journal names when standard \
+                 input ends.\nAs PID 1 it is the only program \
                  of a guest. `--libraries` names the libraries that it needs."
             );
             ExitCode::FAILURE
@@ -65,7 +66,7 @@ fn run(path: &str) -> ExitCode {
         drop(text);
         let options = Options {
             roots: roots(&job),
-            cgroups: Some(CGROUPS.into()),
+            cgroups: Some(job.cgroups.clone()),
             pin: std::env::var_os(PIN).is_some(),
             touches: job.touches,
         };

@@ -223,14 +223,7 @@ pub(super) fn make_cgroups(groups: &[Cgroup], recursive_protection: bool) -> io:
     for group in groups {
         let directory = format!("{CGROUPS}/{}", group.path);
         named(&directory, fs::create_dir_all(&directory))?;
-        let files = [
-            ("memory.min", group.min),
-            ("memory.low", group.low),
-            ("memory.high", group.high),
-            ("memory.max", group.max),
-            ("memory.swap.max", group.swap_max),
-        ];
-        for (file, limit) in files {
+        for (file, limit) in group.files() {
             if let Some(limit) = limit {
                 write(&format!("{directory}/{file}"), &limit.to_string())?;
             }

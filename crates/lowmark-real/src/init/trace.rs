@@ -120,6 +120,6 @@ impl Tracing {
 
     /// Events that the ring buffers lost.
     pub(super) fn lost(&self) -> io::Result<u64> {
-        crate::record::lost(Path::new(self.root))
+        crate::tracefs::lost(Path::new(self.root))
     }
 }

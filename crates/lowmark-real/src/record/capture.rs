@@ -39,6 +39,11 @@ pub struct Capture {
 }
 
 impl Capture {
+    /// From when on it was recorded, by CLOCK_MONOTONIC: the zero of the recording's times.
+    pub fn from_ns(&self) -> u64 {
+        self.from_ns
+    }
+
     /// The recording of it.
     ///
     /// # Errors

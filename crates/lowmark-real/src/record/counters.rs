@@ -32,8 +32,9 @@ const TASK_SHARES: u64 = 6;
 /// Shares of each cgroup that somebody asked for.
 const CGROUP_SHARES: u64 = 4;
 
-/// Files of a cgroup, with what stands before their names in its log.
-const CGROUP_FILES: [(&str, &str, Parse); 10] = [
+/// Files of a cgroup, with what stands before their names in its log; the last five are of version 1, which has the same
+/// `memory.stat` with other names in it.
+const CGROUP_FILES: [(&str, &str, Parse); 15] = [
     ("memory.current", "memory.current", parse::single),
     ("memory.high", "memory.high", parse::single),
     ("memory.max", "memory.max", parse::single),
@@ -44,6 +45,27 @@ const CGROUP_FILES: [(&str, &str, Parse); 10] = [
     ("memory.swap.events", "memory.swap.events/", parse::flat),
     ("memory.pressure", "memory.pressure/", parse::pressure),
     ("io.pressure", "io.pressure/", parse::pressure),
+    (
+        "memory.usage_in_bytes",
+        "memory.usage_in_bytes",
+        parse::single,
+    ),
+    (
+        "memory.limit_in_bytes",
+        "memory.limit_in_bytes",
+        parse::single,
+    ),
+    (
+        "memory.memsw.usage_in_bytes",
+        "memory.memsw.usage_in_bytes",
+        parse::single,
+    ),
+    (
+        "memory.memsw.limit_in_bytes",
+        "memory.memsw.limit_in_bytes",
+        parse::single,
+    ),
+    ("memory.failcnt", "memory.failcnt", parse::single),
 ];
 
 /// What is looked at together: a file, or all files of a cgroup.
@@ -224,7 +246,7 @@ fn cgroup(path: &Path) -> io::Result<Vec<(ProcFile, &'static str, Parse)>> {
     let files: Vec<_> = files.collect();
     if files.is_empty() {
         let text = format!(
-            "{}: expected a cgroup of version 2 with the memory controller, found no memory.current in it",
+            "{}: expected a cgroup with the memory controller, found neither memory.current nor memory.usage_in_bytes in it",
             path.display()
         );
         return Err(io::Error::new(io::ErrorKind::NotFound, text));

@@ -5,7 +5,7 @@
 //! kernel's own text would have them.
 
 use super::pages::Pages;
-use super::tracefs::Formats;
+use super::instance::Formats;
 use crate::guest::trace_notes;
 use lowmark_record::event::{NO_CPU, ValueType};
 use lowmark_record::{Event, Field, Recording, Sink, Tables, TaskTimes};

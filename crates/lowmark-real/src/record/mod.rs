@@ -3,10 +3,9 @@
 //! ```text
 //!   counters   files under /proc and cgroups, ten times a second ──┐
 //!     proc_file, row, parse, pace; tasks: the busiest processes    ├── capture ──> Recording
-//!   tracefs    trace events, in a buffer of their own ── pages ────┤     events
+//!   instance   trace events, in a buffer of their own ── pages ────┤     events
 //!   perf       trace events by perf(1), where tracefs gives none ──┤
 //!   snapshot   settings and states, before and after ──────────────┘
-//!   journal    undoes what was changed when nobody else can; changes: all that is changed
 //! ```
 //!
 //! 1. [`Session::begin`] undoes what recorders left that were killed, opens everything, takes a snapshot and looks at
@@ -18,10 +17,9 @@
 //! tracefs, perf(1) records the events if it is there and may; otherwise counters are recorded alone. A sentence says why.
 
 mod capture;
-mod changes;
 mod counters;
 mod events;
-mod journal;
+mod instance;
 mod pace;
 mod pages;
 mod parse;
@@ -30,17 +28,15 @@ mod proc_file;
 mod row;
 mod snapshot;
 mod tasks;
-mod tracefs;
 
 pub use capture::Capture;
-pub use changes::{Changes, Real};
 pub(crate) use counters::Files;
 pub use counters::TICK_NS;
-pub use journal::{Places, Process, Recovered, recover};
-pub use tracefs::Tracefs;
-pub(crate) use tracefs::lost;
+pub(crate) use parse::stat as parse_stat;
 
 use crate::runner::now_ns;
+use crate::tracefs::{self, Tracefs};
+use crate::undo::{Places, Real};
 use counters::Counters;
 use events::Captured;
 use lowmark_record::Recorder;
@@ -54,7 +50,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
-use tracefs::Instance;
+use instance::Instance;
 
 /// Ticks between two times that what is too old is forgotten, and that names of tasks are asked for.
 const HOUSEKEEPING_TICKS: u64 = 10;
@@ -106,14 +102,14 @@ pub struct Options {
     pub level: Level,
     /// Only the last so much time is kept; all of it without.
     pub ring: Option<Duration>,
-    /// Directories of cgroups of version 2, without the leading slash.
+    /// Directories of cgroups that count memory, without the leading slash.
     pub cgroups: Vec<String>,
     /// What it is recorded for.
     pub command: Vec<String>,
     /// Where events wait, if all of them are kept: a directory on a disk.
     pub spool: PathBuf,
-    /// Where journals are.
-    pub places: Places,
+    /// Where journals are; none if a journal of this process names its trace instance already.
+    pub places: Option<Places>,
     /// Where `/proc` and `/sys` are.
     pub roots: Roots,
 }
@@ -366,7 +362,7 @@ fn begin_events(options: &Options, remarks: &mut Vec<String>) -> (Option<Trace>,
         return (None, None);
     }
     // Where tracefs may not be looked into, perf says whether this kernel has the events.
-    let kinds = Tracefs::find().map_or_else(|_| tracefs::wanted(), |tracefs| tracefs.events());
+    let kinds = Tracefs::find().map_or_else(|_| instance::wanted(), |tracefs| instance::events_of(&tracefs));
     match Perf::begin(OsStr::new("perf"), &kinds, &options.spool) {
         Ok(perf) => {
             remarks.push(format!(
@@ -391,7 +387,7 @@ impl Trace {
             None => tempfile::tempfile_in(&options.spool).map(Pages::in_file),
         };
         let instance = Tracefs::find()
-            .and_then(|tracefs| Instance::make(tracefs, Box::new(Real), &options.places));
+            .and_then(|tracefs| Instance::make(tracefs, Box::new(Real), options.places.as_ref()));
         match instance.and_then(|instance| Ok((instance, pages?))) {
             Ok((instance, pages)) => Ok(Trace {
                 instance,

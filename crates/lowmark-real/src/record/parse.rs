@@ -163,7 +163,7 @@ fn end_zone(node: &[u8], zone: &[u8], kept_by_cpus: &mut Option<u64>, row: &mut 
 
 /// What `/proc/PID/stat` says of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stat {
+pub(crate) struct Stat {
     /// `comm`.
     pub(super) name: String,
     /// Whether it is a kernel thread.
@@ -196,6 +196,12 @@ impl Stat {
         self.values[1]
     }
 
+    /// When it started, ticks of 10 ms since boot, unless it has ended and nobody has waited for it yet.
+    pub(crate) fn running_since(&self) -> Option<u64> {
+        let ended = [u64::from(b'Z'), u64::from(b'X')].contains(&self.values[0]);
+        (!ended).then_some(self.start_ticks)
+    }
+
     /// Whether it runs, or waits for something that cannot be interrupted.
     pub(super) fn is_busy(&self) -> bool {
         [u64::from(b'R'), u64::from(b'D')].contains(&self.values[0])
@@ -203,7 +209,7 @@ impl Stat {
 }
 
 /// A line of `/proc/PID/stat` (`do_task_stat` in fs/proc/array.c).
-pub(super) fn stat(text: &[u8]) -> Option<Stat> {
+pub(crate) fn stat(text: &[u8]) -> Option<Stat> {
     const PF_KTHREAD: u64 = 0x0020_0000;
     // The name may hold spaces and parentheses; the last one ends it.
     let open = text.iter().position(|byte| *byte == b'(')?;

@@ -12,7 +12,7 @@ fn options(places: &Path) -> Options {
         cgroups: Vec::new(),
         command: Vec::new(),
         spool: std::env::temp_dir(),
-        places: Places(vec![places.to_owned()]),
+        places: Some(Places(vec![places.to_owned()])),
         roots: Roots::default(),
     }
 }

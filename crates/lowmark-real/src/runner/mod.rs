@@ -53,6 +53,9 @@ pub struct Options {
     pub touches: bool,
 }
 
+/// The verb of `lowmark-runner` that carries out the workload of a job.
+pub(crate) const RUN_ARGUMENT: &str = "run";
+
 /// The line that says that files are ready; the runner then waits for a byte on its standard input.
 pub const READY: &str = "\"ready\"";
 

@@ -468,11 +468,28 @@ pub(crate) fn swapon(device: &std::ffi::CStr, priority: i32) -> io::Result<()> {
     check(unsafe { libc::swapon(device.as_ptr(), flags) })
 }
 
+/// swapoff(2).
+pub(crate) fn swapoff(device: &std::ffi::CStr) -> io::Result<()> {
+    // SAFETY: the path is a C string that outlives the call.
+    check(unsafe { libc::swapoff(device.as_ptr()) })
+}
+
 /// Lets a program be killed when the thread that starts it dies.
 pub(crate) fn die_with_parent(command: &mut Command) {
     let set = || {
         let signal = Some(rustix::process::Signal::KILL);
         Ok(rustix::process::set_parent_process_death_signal(signal)?)
+    };
+    // SAFETY: between fork and exec only a system call is made, and nothing is allocated.
+    unsafe { command.pre_exec(set) };
+}
+
+/// Keeps a program and all that it starts from getting transparent huge pages (PR_SET_THP_DISABLE, 3.15).
+pub(crate) fn without_huge_pages(command: &mut Command) {
+    // A kernel without them needs no such setting.
+    let set = || {
+        let _ = rustix::thread::disable_transparent_huge_pages(true);
+        Ok(())
     };
     // SAFETY: between fork and exec only a system call is made, and nothing is allocated.
     unsafe { command.pre_exec(set) };

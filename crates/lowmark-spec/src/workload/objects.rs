@@ -86,6 +86,19 @@ pub struct Cgroup {
     pub soft: Option<u64>,
 }
 
+impl Cgroup {
+    /// Files of a cgroup of version 2, and what is written into each, bytes.
+    pub fn files(&self) -> [(&'static str, Option<u64>); 5] {
+        [
+            ("memory.min", self.min),
+            ("memory.low", self.low),
+            ("memory.high", self.high),
+            ("memory.max", self.max),
+            ("memory.swap.max", self.swap_max),
+        ]
+    }
+}
+
 /// A barrier and how many instances must arrive before it opens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Barrier {

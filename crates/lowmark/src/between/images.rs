@@ -142,6 +142,7 @@ mod tests {
             timeout: None,
             interval: None,
             accel: None,
+            machine_wide: false,
         };
         let images = releases.map(image);
         let mut scenarios = [0, 1].map(|at| {

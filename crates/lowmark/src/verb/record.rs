@@ -3,11 +3,11 @@
 mod ending;
 
 use crate::output::{self, Page, remark};
-use crate::verb::recover;
-use crate::{interrupt, unfinished};
+use crate::{interrupt, recovering, unfinished};
 use ending::{Ending, Program};
+use lowmark_real::undo::Places;
 use lowmark_real::record::{
-    Capture, Level, Options, Order, Places, Roots, Session, cgroup, without_hurry,
+    Capture, Level, Options, Order, Roots, Session, cgroup, without_hurry,
 };
 use lowmark_record::{Recording, check_writable};
 use lowmark_report::host::HostReport;
@@ -79,8 +79,8 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     let parent = parent(&dir);
     unfinished::clear(&parent, args.quiet);
     unfinished::clear_at_end(&parent);
-    for one in recover::all() {
-        remark(args.quiet, &recover::sentence(&one));
+    for one in recovering::all() {
+        remark(args.quiet, &recovering::sentence(&one));
     }
     let session = Session::begin(options(args, &parent)).into_diagnostic()?;
     let program = match args.command.split_first() {
@@ -168,7 +168,7 @@ fn options(args: &Args, parent: &Path) -> Options {
         } else {
             std::env::temp_dir()
         },
-        places: Places::of_system(),
+        places: Some(Places::of_system()),
         roots: Roots::default(),
     }
 }

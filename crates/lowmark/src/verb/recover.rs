@@ -2,7 +2,8 @@
 
 use crate::error;
 use crate::output;
-use lowmark_real::record::{Places, Real, Recovered, Tracefs, recover};
+use crate::recovering::{all, sentence};
+use lowmark_real::undo::Recovered;
 
 /// Removes the trace buffers of recorders that were killed
 #[derive(Debug, clap::Args)]
@@ -20,33 +21,11 @@ pub(crate) fn run(_args: &Args) -> miette::Result<u8> {
         text += &format!("{}\n", sentence(one));
     }
     if recovered.is_empty() {
-        text = "Nothing is left of a recorder that was killed.\n".to_owned();
+        text = "Nothing is left of a lowmark that was killed.\n".to_owned();
     }
     output::print(&text)?;
     let failed = recovered
         .iter()
         .any(|one| matches!(one, Recovered::Failed { .. }));
     Ok(if failed { error::EXIT_STATUS } else { 0 })
-}
-
-/// Undoes what there is to undo.
-pub(crate) fn all() -> Vec<Recovered> {
-    recover(&mut Real, &Places::of_system(), &Tracefs::find)
-}
-
-/// What became of a journal.
-pub(crate) fn sentence(recovered: &Recovered) -> String {
-    match recovered {
-        Recovered::Removed { instance } => {
-            format!("The trace instance {instance} was removed: its recorder had been killed.")
-        }
-        Recovered::NothingLeft { journal } => format!(
-            "The journal {} was removed: its recorder had been killed and had left nothing else.",
-            journal.display()
-        ),
-        Recovered::Failed { journal, problem } => format!(
-            "What the journal {} names could not be undone: {problem}. Run `lowmark recover` as root.",
-            journal.display()
-        ),
-    }
 }

@@ -16,7 +16,7 @@ use crate::cli::{Ask, Backend, Paging, Printing, Running};
 use crate::error;
 use crate::output::remark;
 use crate::page::PageFile;
-use crate::plan::{self, Run};
+use crate::plan::{self, Real, Run};
 use crate::{engine, guests, kernel_runs, observed, outcome};
 use loads::Load;
 use lowmark_real::zoneinfo;
@@ -184,11 +184,12 @@ fn pairs(args: &Args, load: &Load, planned: &[Run]) -> miette::Result<Vec<Pair>>
 /// The runs in guests, one for each combination, after the model was asked whether it can run them too. Where runs of
 /// kernels were kept, combinations of which there is none are left out, unless there is none at all of a single load.
 fn planned(args: &Args, load: &Load, several: bool) -> miette::Result<Planned> {
+    args.ask.check_not_host(
+        "twin",
+        "the model would need a machine file of this system; guests have the machine of the workload",
+    )?;
     let ask = Ask {
-        on: match args.ask.on {
-            Backend::Host => Backend::Host,
-            Backend::Model | Backend::Guest => Backend::Guest,
-        },
+        on: Backend::Guest,
         repeat: None,
         // The seed of random loads is what they are made from; each has one of its own.
         seed: args.ask.seed.filter(|_| args.random.is_none()),
@@ -229,7 +230,7 @@ fn repeated(run: &Run, repeats: u64) -> Vec<Run> {
             name: kernel_runs::name(run, repeat),
             repeat,
             scenario: run.scenario.clone(),
-            guest: run.guest.clone(),
+            real: run.real.clone(),
         })
         .collect()
 }
@@ -237,7 +238,7 @@ fn repeated(run: &Run, repeats: u64) -> Vec<Run> {
 /// What the model is asked for: the kernel by its version, with what the stable kernel that ran took over from later ones.
 fn for_model(run: &Run, kernel: Option<&Recording>) -> Scenario {
     let mut scenario = run.scenario.clone();
-    let (text, version) = match &run.guest {
+    let (text, version) = match run.real.as_ref().and_then(Real::guest) {
         Some(guest) => (
             guests::version(&guest.image),
             guests::stable_version(&guest.image),
@@ -273,7 +274,7 @@ fn model(run: &Run, repeat: u64, kernel: &Recording) -> miette::Result<Run> {
         name: format!("{}_model{}", run.name, repeat + 1),
         scenario,
         repeat,
-        guest: None,
+        real: None,
     })
 }
 

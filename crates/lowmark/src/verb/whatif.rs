@@ -212,7 +212,7 @@ impl Runner for Bench<'_> {
                 name: "whatif".to_owned(),
                 scenario,
                 repeat: 0,
-                guest: None,
+                real: None,
             })
             .collect();
         let running = Running {

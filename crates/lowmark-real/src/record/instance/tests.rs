@@ -1,9 +1,8 @@
 //! A recorder that is killed before any of its changes, and what is found of it afterwards.
 
-use super::super::changes::Real;
-use super::super::tracefs::Instance;
 use super::*;
-use std::collections::BTreeMap;
+use crate::undo::{Real, Recovered, recover};
+use std::path::Path;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -12,7 +11,7 @@ use std::process::Command;
 const VICTIM: &str = "LOWMARK_TEST_VICTIM";
 /// Name of the test below.
 const NAME: &str =
-    "record::journal::tests::a_recorder_that_is_killed_leaves_nothing_that_is_not_undone";
+    "record::instance::tests::a_recorder_that_is_killed_leaves_nothing_that_is_not_undone";
 
 /// Files of an instance, as the kernel would put them there.
 const INSTANCE_FILES: [(&str, &str); 6] = [
@@ -102,6 +101,35 @@ impl Changes for Mortal {
         self.step();
         Real.set(path, value)
     }
+
+    // A recorder makes none of the others.
+    fn make_group(&mut self, path: &Path) -> io::Result<()> {
+        panic!("{}", path.display())
+    }
+
+    fn kill_tasks(&mut self, group: &Path) -> io::Result<()> {
+        panic!("{}", group.display())
+    }
+
+    fn remove_group(&mut self, path: &Path) -> io::Result<()> {
+        panic!("{}", path.display())
+    }
+
+    fn make_directory(&mut self, path: &Path) -> io::Result<()> {
+        panic!("{}", path.display())
+    }
+
+    fn remove_directory(&mut self, path: &Path) -> io::Result<()> {
+        panic!("{}", path.display())
+    }
+
+    fn swap_on(&mut self, file: &Path) -> io::Result<()> {
+        panic!("{}", file.display())
+    }
+
+    fn swap_off(&mut self, file: &Path) -> io::Result<()> {
+        panic!("{}", file.display())
+    }
 }
 
 /// What a directory holds, by path.
@@ -136,7 +164,7 @@ fn victim(place: &str) {
     let changes = Box::new(Mortal { left: Some(left) });
     let places = Places(vec![directory.join("journals")]);
     let tracefs = Tracefs::at(&directory.join("tracefs"));
-    let mut instance = Instance::make(tracefs, changes, &places).expect("made");
+    let mut instance = Instance::make(tracefs, changes, Some(&places)).expect("made");
     assert_eq!(instance.events, 1);
     let mut pages = 0;
     instance.read(&mut |_, _| pages += 1).expect("read");
@@ -179,7 +207,7 @@ fn a_recorder_that_is_killed_leaves_nothing_that_is_not_undone() {
         );
         killed += 1;
         // Nothing is changed that is not in the journal.
-        let journal = instances.iter().map(|name| format!("{name}{ENDING}"));
+        let journal = instances.iter().map(|name| format!("{name}.journal"));
         assert!(
             journal.clone().all(|journal| left.contains(&journal)),
             "{left:?}"
@@ -189,7 +217,7 @@ fn a_recorder_that_is_killed_leaves_nothing_that_is_not_undone() {
         });
         let undone = recovered
             .iter()
-            .filter(|one| matches!(one, Recovered::Removed { .. }));
+            .filter(|one| matches!(one, Recovered::Undone { .. }));
         assert_eq!(undone.count(), instances.len());
         removed += instances.len();
         assert_eq!(recovered.len(), left.len(), "{recovered:?}");
@@ -209,7 +237,7 @@ fn an_error_on_the_way_undoes_what_was_done() {
     fs::remove_file(root.join("events/header_event")).expect("removed");
     let before = content(&root);
     let places = Places(vec![place.path().join("no/such/place"), journals.clone()]);
-    let made = Instance::make(Tracefs::at(&root), Box::new(Mortal { left: None }), &places);
+    let made = Instance::make(Tracefs::at(&root), Box::new(Mortal { left: None }), Some(&places));
     assert!(made.is_err());
     assert_eq!((entries(&journals), content(&root)), (Vec::new(), before));
 }
@@ -223,7 +251,7 @@ fn a_panic_undoes_what_was_done() {
     let places = Places(vec![journals.clone()]);
     let panicked = std::panic::catch_unwind(|| {
         let changes = Box::new(Mortal { left: None });
-        let instance = Instance::make(Tracefs::at(&root), changes, &places).expect("made");
+        let instance = Instance::make(Tracefs::at(&root), changes, Some(&places)).expect("made");
         assert_eq!(entries(&journals).len(), 1);
         assert_eq!(instance.events, 0, "there is one, so this panics");
     });
@@ -234,9 +262,8 @@ fn a_panic_undoes_what_was_done() {
 /// A journal of a process, as it would have written it.
 fn journal(places: &Path, process: &Process) -> PathBuf {
     let places = Places(vec![places.to_owned()]);
-    Journal::write(&mut Real, &places, process)
-        .expect("written")
-        .path
+    let journal = Journal::write(&mut Real, &places, process);
+    journal.expect("written").path().to_owned()
 }
 
 #[test]
@@ -246,7 +273,6 @@ fn only_what_the_dead_left_is_undone() {
     make_tracefs(&root);
     let instance = |pid: u32| root.join("instances").join(instance_of(pid));
     let own = Process::own().expect("a process");
-    assert!(own.runs());
     // This one lives; this one had the number of one that lives; this one is of an earlier boot.
     let alive = journal(&journals, &own);
     assert_eq!(
@@ -281,8 +307,9 @@ fn only_what_the_dead_left_is_undone() {
     let recovered = recover(&mut Mortal { left: None }, &places, &|| {
         Ok(Tracefs::at(&root))
     });
-    let removed = |pid: u32| Recovered::Removed {
-        instance: instance_of(pid),
+    let removed = |pid: u32| Recovered::Undone {
+        pid,
+        what: vec![format!("the trace instance {} was removed", instance_of(pid))],
     };
     let nothing = |name: &str| Recovered::NothingLeft {
         journal: journals.join(name),
@@ -302,7 +329,7 @@ fn only_what_the_dead_left_is_undone() {
     assert!(!instance(1).exists() && !instance(4_100_002).exists());
     let mut left = entries(&journals);
     left.sort();
-    let own_journal = format!("{}{ENDING}", instance_of(own.pid));
+    let own_journal = format!("{}.journal", instance_of(own.pid));
     let mut expected = vec![
         own_journal,
         "lowmark-4100004.journal".into(),
@@ -334,4 +361,14 @@ fn what_cannot_be_undone_keeps_its_journal() {
         (&path, "tracefs: only root may")
     );
     assert!(path.exists());
+}
+
+#[test]
+fn the_size_of_a_page_is_the_kernels() {
+    let text = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+                \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+                \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
+                \tfield: char data;\toffset:16;\tsize:16368;\tsigned:0;\n";
+    assert_eq!(page_size(text), 16_384);
+    assert_eq!(page_size("field: char data;\toffset:x;\tsize:1;"), 4096);
 }

@@ -1,17 +1,17 @@
-//! What the files of a workload's memory cgroups say, by the names that the model has for it.
+//! What the files of memory cgroups say, by the names that the model has for it.
 //!
 //! The groups are new when a run begins, and what a group counts begins with 0. Everything is named
-//! `cgroup/PATH/FILE.KEY`, or `cgroup/PATH/FILE` where a file holds one number.
+//! `cgroup/PATH/FILE.KEY`, or `cgroup/PATH/FILE` where a file holds one number; of the group that a whole workload is in there
+//! is no PATH.
 
-use lowmark_spec::workload::Cgroup;
 use std::collections::BTreeMap;
 
 /// Files of which every line is a counter.
 const EVENTS: [&str; 3] = ["memory.events", "memory.events.local", "memory.swap.events"];
 /// Events that the model has as well.
 const COUNTED: [&str; 5] = ["low", "high", "max", "oom", "fail"];
-/// Counters in `memory.stat`.
-const COUNTERS: [&str; 16] = [
+/// Counters in `memory.stat`; version 1 has the last four and refaults.
+const COUNTERS: [&str; 20] = [
     "pgscan",
     "pgsteal",
     "pgscan_kswapd",
@@ -28,7 +28,13 @@ const COUNTERS: [&str; 16] = [
     "workingset_activate_file",
     "workingset_restore_anon",
     "workingset_restore_file",
+    "pgfault",
+    "pgmajfault",
+    "pgpgin",
+    "pgpgout",
 ];
+/// What stands before the names of version 1 that count groups inside a group as well, as version 2 does.
+const WITH_INNER: &str = "total_";
 /// Sizes in `memory.stat`, bytes.
 const SIZES: [&str; 4] = [
     "inactive_anon",
@@ -36,8 +42,16 @@ const SIZES: [&str; 4] = [
     "inactive_file",
     "active_file",
 ];
-/// Files that hold a size, bytes.
-const SIZE_FILES: [&str; 2] = ["memory.current", "memory.swap.current"];
+/// Files that hold a size, bytes; the last three are of version 1.
+const SIZE_FILES: [&str; 5] = [
+    "memory.current",
+    "memory.swap.current",
+    "memory.usage_in_bytes",
+    "memory.memsw.usage_in_bytes",
+    "memory.max_usage_in_bytes",
+];
+/// How often a charge met the limit, in version 1.
+const FAILURES: &str = "memory.failcnt";
 
 /// Lines of a name and a number.
 fn lines(text: &str) -> impl Iterator<Item = (&str, u64)> {
@@ -45,24 +59,37 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, u64)> {
     pairs.filter_map(|(name, value)| Some((name, value.trim().parse().ok()?)))
 }
 
-/// Counters of the groups over a run, and what they have at its end; `root` is where the snapshot has their files.
-pub(super) fn counters_and_state(
+/// Counters of groups over a run, and what they have at its end. `root` is where the snapshot has their files, and each group is
+/// named by its path below it.
+pub(crate) fn counters_and_state<'a>(
     after: &BTreeMap<String, String>,
     root: &str,
-    groups: &[Cgroup],
+    groups: impl IntoIterator<Item = &'a str>,
 ) -> (BTreeMap<String, u64>, BTreeMap<String, u64>) {
     let (mut counters, mut state) = (BTreeMap::new(), BTreeMap::new());
-    for Cgroup { path, .. } in groups {
+    for path in groups {
+        let inside = if path.is_empty() {
+            String::new()
+        } else {
+            format!("{path}/")
+        };
         let text = |file: &str| {
-            let found = after.get(&format!("{root}/{path}/{file}"));
+            let found = after.get(&format!("{root}/{inside}{file}"));
             found.map_or("", String::as_str)
         };
-        let named = |file: &str, key: &str| format!("cgroup/{path}/{file}.{key}");
+        let named = |file: &str, key: &str| format!("cgroup/{inside}{file}.{key}");
         for file in EVENTS {
             let events = lines(text(file)).filter(|(key, _)| COUNTED.contains(key));
             counters.extend(events.map(|(key, count)| (named(file, key), count)));
         }
-        for (key, value) in lines(text("memory.stat")) {
+        let stat = text("memory.stat");
+        let is_v1 = lines(stat).any(|(key, _)| key.starts_with(WITH_INNER));
+        for (key, value) in lines(stat) {
+            let key = match (is_v1, key.strip_prefix(WITH_INNER)) {
+                (false, _) => key,
+                (true, Some(key)) => key,
+                (true, None) => continue,
+            };
             if COUNTERS.contains(&key) {
                 counters.insert(named("memory.stat", key), value);
             }
@@ -70,9 +97,12 @@ pub(super) fn counters_and_state(
                 state.insert(named("memory.stat", key), value);
             }
         }
+        if let Ok(count) = text(FAILURES).trim().parse() {
+            counters.insert(format!("cgroup/{inside}{FAILURES}"), count);
+        }
         for file in SIZE_FILES {
             if let Ok(size) = text(file).trim().parse() {
-                state.insert(format!("cgroup/{path}/{file}"), size);
+                state.insert(format!("cgroup/{inside}{file}"), size);
             }
         }
     }
@@ -99,12 +129,7 @@ mod tests {
             file("a/b/memory.current", "123\n"),
             file("other/memory.current", "7\n"),
         ]);
-        let group = |path: &str| Cgroup {
-            path: path.into(),
-            ..Cgroup::default()
-        };
-        let groups = [group("a"), group("a/b")];
-        let (counters, state) = counters_and_state(&after, "sys/fs/cgroup", &groups);
+        let (counters, state) = counters_and_state(&after, "sys/fs/cgroup", ["a", "a/b"]);
         let pairs = |map: BTreeMap<String, u64>| map.into_iter().collect::<Vec<_>>();
         let expected = [
             ("cgroup/a/b/memory.events.local.high", 0),
@@ -128,5 +153,28 @@ mod tests {
             pairs(state),
             expected.map(|(name, value)| (name.to_owned(), value))
         );
+    }
+
+    #[test]
+    fn version_1_counts_groups_inside_under_names_of_their_own() {
+        let file = |name: &str, text: &str| (format!("groups/own/{name}"), text.to_owned());
+        let after = BTreeMap::from([
+            file(
+                "memory.stat",
+                "inactive_anon 4096\npgfault 3\ntotal_inactive_anon 8192\ntotal_pgfault 5\ntotal_rss 1\n",
+            ),
+            file("memory.failcnt", "17\n"),
+            file("memory.max_usage_in_bytes", "9000\n"),
+        ]);
+        let (counters, state) = counters_and_state(&after, "groups/own", [""]);
+        let pairs = |map: BTreeMap<String, u64>| map.into_iter().collect::<Vec<_>>();
+        let named = |(name, value): (&str, u64)| (name.to_owned(), value);
+        let expected = [("cgroup/memory.failcnt", 17), ("cgroup/memory.stat.pgfault", 5)];
+        assert_eq!(pairs(counters), expected.map(named));
+        let expected = [
+            ("cgroup/memory.max_usage_in_bytes", 9000),
+            ("cgroup/memory.stat.inactive_anon", 8192),
+        ];
+        assert_eq!(pairs(state), expected.map(named));
     }
 }

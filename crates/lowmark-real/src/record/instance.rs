@@ -1,27 +1,18 @@
-//! tracefs: where it is, and an instance of it, a trace buffer that is the recorder's own.
+//! A trace buffer that is the recorder's own: an instance of tracefs.
 //!
-//! 1. tracefs is where it is mounted. Where it is not, the recorder mounts it for itself alone: a mount that has no
-//!    place in any directory and ends with the program (fsmount(2), Linux 5.2).
-//! 2. The journal is written, then the instance made, its clock and size set, its events switched on, and last the
+//! 1. The journal is written, then the instance made, its clock and size set, its events switched on, and last the
 //!    recording of events. The buffer that all others share is never touched.
-//! 3. Pages of events are read as the kernel has them, CPU by CPU, without waiting.
-//! 4. Removing the instance ends all of it. That is done when it is dropped, too.
+//! 2. Pages of events are read as the kernel has them, CPU by CPU, without waiting.
+//! 3. Removing the instance ends all of it. That is done when it is dropped, too.
 
-use super::changes::Changes;
-use super::journal::{Journal, Places, Process, instance_of};
+use crate::tracefs::{Tracefs, lost};
+use crate::undo::{Changes, Journal, Places, Process, instance_of};
 use lowmark_record::Kind;
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-
-/// Where it is mounted, the newer place first.
-const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// A file that every tracefs has.
-const SIGN: &str = "trace_clock";
+use std::path::PathBuf;
 
 /// The clock of the counters, CLOCK_MONOTONIC.
 const CLOCK: &str = "mono";
@@ -47,75 +38,6 @@ const SINGLE: [Kind; 5] = [
     Kind::ProcessExit,
 ];
 
-/// tracefs.
-#[derive(Debug)]
-pub struct Tracefs {
-    root: PathBuf,
-    /// The mount that is nobody else's, as long as it is needed.
-    _mount: Option<OwnedFd>,
-}
-
-impl Tracefs {
-    /// Finds it, or mounts it for this process alone.
-    ///
-    /// # Errors
-    ///
-    /// Why it cannot be had, as a sentence.
-    pub fn find() -> io::Result<Tracefs> {
-        let there = MOUNTED.iter().map(Path::new);
-        for root in there {
-            match fs::metadata(root.join(SIGN)) {
-                Ok(_) => return Ok(Tracefs::at(root)),
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    return Err(io::Error::new(
-                        error.kind(),
-                        "only root may read trace events",
-                    ));
-                }
-                Err(_) => {}
-            }
-        }
-        let mount = mount().map_err(|error| {
-            let why = match error.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    "tracefs is not mounted, and only root may mount it".to_owned()
-                }
-                io::ErrorKind::NotFound => "this kernel has no tracefs".to_owned(),
-                _ if error.raw_os_error() == Some(libc::ENODEV) => {
-                    "this kernel has no tracefs".to_owned()
-                }
-                _ => format!("tracefs is not mounted and cannot be: {error}"),
-            };
-            io::Error::new(error.kind(), why)
-        })?;
-        let root = PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd()));
-        Ok(Tracefs {
-            root,
-            _mount: Some(mount),
-        })
-    }
-
-    /// The one at a place that is known.
-    pub fn at(root: &Path) -> Tracefs {
-        Tracefs {
-            root: root.to_owned(),
-            _mount: None,
-        }
-    }
-
-    /// Where an instance is.
-    pub(super) fn instance(&self, name: &str) -> PathBuf {
-        self.root.join("instances").join(name)
-    }
-
-    /// The events to record that this kernel has.
-    pub(super) fn events(&self) -> Vec<Kind> {
-        let wanted = wanted().into_iter();
-        let here = |kind: &Kind| self.root.join(event_directory(*kind)).is_dir();
-        wanted.filter(here).collect()
-    }
-}
-
 /// The events to record.
 pub(super) fn wanted() -> Vec<Kind> {
     let wanted = Kind::ALL.iter().copied().filter(|kind| {
@@ -125,23 +47,11 @@ pub(super) fn wanted() -> Vec<Kind> {
     wanted.collect()
 }
 
-/// Why even root may not have trace events, if that is so (lockdown(7), since 5.4).
-pub(super) fn locked_down() -> Option<&'static str> {
-    let state = fs::read_to_string("/sys/kernel/security/lockdown").ok()?;
-    let locked = state.contains("[confidentiality]");
-    locked
-        .then_some("this kernel is locked down (confidentiality) and gives trace events to nobody")
-}
-
-/// tracefs without a place in any directory.
-fn mount() -> io::Result<OwnedFd> {
-    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_create(&context)?;
-    Ok(fsmount(
-        &context,
-        FsMountFlags::FSMOUNT_CLOEXEC,
-        MountAttrFlags::empty(),
-    )?)
+/// The events to record that a kernel has.
+pub(super) fn events_of(tracefs: &Tracefs) -> Vec<Kind> {
+    let wanted = wanted().into_iter();
+    let here = |kind: &Kind| tracefs.root().join(event_directory(*kind)).is_dir();
+    wanted.filter(here).collect()
 }
 
 fn event_directory(kind: Kind) -> String {
@@ -162,7 +72,9 @@ pub(super) struct Formats {
 pub(super) struct Instance {
     tracefs: Tracefs,
     changes: Box<dyn Changes>,
-    /// None once it is removed.
+    /// Whether it is there, or may be.
+    made: bool,
+    /// None if another journal names it.
     journal: Option<Journal>,
     path: PathBuf,
     pub(super) formats: Formats,
@@ -174,19 +86,22 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Makes one, in which nothing is recorded yet but everything is set.
+    /// Makes one, in which nothing is recorded yet but everything is set. Its journal is written into one of the places; without
+    /// any there is a journal that names it.
     pub(super) fn make(
         tracefs: Tracefs,
         mut changes: Box<dyn Changes>,
-        places: &Places,
+        places: Option<&Places>,
     ) -> io::Result<Instance> {
         let process = Process::own()?;
-        let journal = Journal::write(changes.as_mut(), places, &process)?;
+        let journal = places.map(|places| Journal::write(changes.as_mut(), places, &process));
+        let journal = journal.transpose()?;
         let path = tracefs.instance(&instance_of(process.pid));
         let mut instance = Instance {
             tracefs,
             changes,
-            journal: Some(journal),
+            made: true,
+            journal,
             path,
             formats: Formats::default(),
             pipes: Vec::new(),
@@ -213,7 +128,7 @@ impl Instance {
         let cpus = self.cpus()?;
         let size = (BUFFERS_KB / cpus.len().max(1)).clamp(BUFFER_KB.0, BUFFER_KB.1);
         self.set("buffer_size_kb", &size.to_string())?;
-        let events = self.tracefs.events();
+        let events = events_of(&self.tracefs);
         for kind in &events {
             let directory = event_directory(*kind);
             let format = fs::read_to_string(self.path.join(&directory).join("format"))?;
@@ -222,7 +137,7 @@ impl Instance {
             self.set(&format!("{directory}/enable"), "1")?;
         }
         self.events = events.len();
-        let header = |name: &str| fs::read_to_string(self.tracefs.root.join("events").join(name));
+        let header = |name: &str| fs::read_to_string(self.tracefs.root().join("events").join(name));
         self.formats.header_page = header("header_page")?;
         self.formats.header_event = header("header_event")?;
         self.page = vec![0; page_size(&self.formats.header_page)];
@@ -293,7 +208,7 @@ impl Instance {
     /// Names of tasks by process, as far as the kernel has kept them.
     pub(super) fn comms_into(&self, comms: &mut BTreeMap<u32, String>) {
         // A kernel without it knows the names of those that were looked at all the same.
-        let text = fs::read_to_string(self.tracefs.root.join("saved_cmdlines")).unwrap_or_default();
+        let text = fs::read_to_string(self.tracefs.root().join("saved_cmdlines")).unwrap_or_default();
         for line in text.lines() {
             if let Some((pid, comm)) = line.trim_start().split_once(' ')
                 && let Ok(pid) = pid.parse()
@@ -309,9 +224,9 @@ impl Instance {
     }
 
     fn undo(&mut self) -> io::Result<()> {
-        let Some(journal) = self.journal.take() else {
+        if !std::mem::take(&mut self.made) {
             return Ok(());
-        };
+        }
         // An instance that is being read cannot be removed.
         self.pipes.clear();
         match self.changes.remove_instance(&self.path) {
@@ -322,7 +237,10 @@ impl Instance {
                 );
                 Err(io::Error::new(error.kind(), text))
             }
-            _ => journal.remove(self.changes.as_mut()),
+            _ => match self.journal.take() {
+                Some(journal) => journal.remove(self.changes.as_mut()),
+                None => Ok(()),
+            },
         }
     }
 }
@@ -349,42 +267,5 @@ fn page_size(header_page: &str) -> usize {
         .unwrap_or(USUAL)
 }
 
-/// Events that the ring buffers of a tracefs or of an instance lost.
-pub(crate) fn lost(directory: &Path) -> io::Result<u64> {
-    let mut lost = 0;
-    for entry in fs::read_dir(directory.join("per_cpu"))? {
-        let stats = fs::read_to_string(entry?.path().join("stats"))?;
-        lost += lost_in(&stats);
-    }
-    Ok(lost)
-}
-
-/// Events lost by one CPU, from its `stats`.
-fn lost_in(stats: &str) -> u64 {
-    let fields = stats.lines().filter_map(|line| line.split_once(": "));
-    let lost = fields.filter(|(name, _)| matches!(*name, "overrun" | "dropped events"));
-    lost.filter_map(|(_, value)| value.trim().parse::<u64>().ok())
-        .sum()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn losses_are_added_up() {
-        let stats = "entries: 5\noverrun: 3\ncommit overrun: 0\nbytes: 9\ndropped events: 4\n\
-            read events: 100\n";
-        assert_eq!(lost_in(stats), 7);
-    }
-
-    #[test]
-    fn the_size_of_a_page_is_the_kernels() {
-        let text = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
-                    \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
-                    \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
-                    \tfield: char data;\toffset:16;\tsize:16368;\tsigned:0;\n";
-        assert_eq!(page_size(text), 16_384);
-        assert_eq!(page_size("field: char data;\toffset:x;\tsize:1;"), 4096);
-    }
-}
+mod tests;

@@ -1,0 +1,66 @@
+//! Why a run on this system gave no recording.
+
+use std::io;
+use std::time::Duration;
+
+/// Why a run on this system gave no recording. What was changed for it is undone all the same.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The workload, machine or kernel asks for what this system does not have.
+    #[error("this system cannot run it: {}", what.join("; "))]
+    Unsupported {
+        /// Everything that it cannot do.
+        what: Vec<String>,
+    },
+    /// Settings or swap of the whole system would have to be changed, which nobody allowed.
+    #[error("the whole system would have to be changed for it: {}", what.join("; "))]
+    MachineWide {
+        /// Everything that would have to be changed.
+        what: Vec<String>,
+    },
+    /// Another run is going on.
+    #[error("process {pid} runs a workload on this system already; wait for its end")]
+    Busy {
+        /// Its process.
+        pid: u32,
+    },
+    /// Something could not be set up.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was to be done.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The workload could not be carried out.
+    #[error("the workload failed: {problem}")]
+    WorkloadFailed {
+        /// Which statement, and what the kernel said.
+        problem: String,
+    },
+    /// It took too long.
+    #[error(
+        "the workload did not end within {} s and was stopped; give it longer with --timeout",
+        limit.as_secs()
+    )]
+    TimedOut {
+        /// Time that it had.
+        limit: Duration,
+    },
+}
+
+impl HostError {
+    /// Whether the workload had started: what was asked for could have worked.
+    pub fn started(&self) -> bool {
+        matches!(
+            self,
+            HostError::WorkloadFailed { .. } | HostError::TimedOut { .. }
+        )
+    }
+
+    pub(super) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> HostError {
+        let what = what.into();
+        move |source| HostError::Io { what, source }
+    }
+}
