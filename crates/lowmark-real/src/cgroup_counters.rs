@@ -50,8 +50,8 @@ const SIZE_FILES: [&str; 5] = [
     "memory.memsw.usage_in_bytes",
     "memory.max_usage_in_bytes",
 ];
-/// How often a charge met the limit, in version 1.
-const FAILURES: &str = "memory.failcnt";
+/// How often a charge met the limit of memory, or that of memory and swap together, in version 1.
+const FAILURES: [&str; 2] = ["memory.failcnt", "memory.memsw.failcnt"];
 
 /// Lines of a name and a number.
 fn lines(text: &str) -> impl Iterator<Item = (&str, u64)> {
@@ -97,8 +97,10 @@ pub(crate) fn counters_and_state<'a>(
                 state.insert(named("memory.stat", key), value);
             }
         }
-        if let Ok(count) = text(FAILURES).trim().parse() {
-            counters.insert(format!("cgroup/{inside}{FAILURES}"), count);
+        for file in FAILURES {
+            if let Ok(count) = text(file).trim().parse() {
+                counters.insert(format!("cgroup/{inside}{file}"), count);
+            }
         }
         for file in SIZE_FILES {
             if let Ok(size) = text(file).trim().parse() {
@@ -169,7 +171,10 @@ mod tests {
         let (counters, state) = counters_and_state(&after, "groups/own", [""]);
         let pairs = |map: BTreeMap<String, u64>| map.into_iter().collect::<Vec<_>>();
         let named = |(name, value): (&str, u64)| (name.to_owned(), value);
-        let expected = [("cgroup/memory.failcnt", 17), ("cgroup/memory.stat.pgfault", 5)];
+        let expected = [
+            ("cgroup/memory.failcnt", 17),
+            ("cgroup/memory.stat.pgfault", 5),
+        ];
         assert_eq!(pairs(counters), expected.map(named));
         let expected = [
             ("cgroup/memory.max_usage_in_bytes", 9000),

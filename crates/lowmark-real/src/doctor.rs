@@ -1,6 +1,8 @@
-//! What guests need, and what of it is here.
+//! What guests and runs on this system need, and what of it is here.
 
 use crate::guest::{self, GuestError, kernels};
+use crate::host;
+use crate::tracefs::{Tracefs, locked_down};
 use std::process::Command;
 
 /// How a check came out.
@@ -8,9 +10,9 @@ use std::process::Command;
 pub enum State {
     /// It is here.
     Good,
-    /// Guests run without it, but not as well or not with everything.
+    /// Runs go without it, but not as well or not with everything.
     Lacking,
-    /// No guest runs without it.
+    /// Nothing runs without it.
     Missing,
 }
 
@@ -36,6 +38,31 @@ fn check(name: &'static str, state: State, detail: impl Into<String>) -> Check {
 /// Looks at everything that guests need. Nothing is started but `qemu --version`.
 pub fn guests() -> Vec<Check> {
     vec![qemu(), runner(), kernels(), kvm(), mke2fs(), mkfs_xfs()]
+}
+
+/// Looks at what runs on this system need (`--on host`).
+pub fn host() -> Vec<Check> {
+    vec![cgroups(), trace_events()]
+}
+
+fn cgroups() -> Check {
+    const NAME: &str = "memory cgroups";
+    match host::cgroups() {
+        Ok((version, place)) => {
+            let detail = format!("version {version}, made in {}", place.display());
+            check(NAME, State::Good, detail)
+        }
+        Err(why) => check(NAME, State::Missing, why),
+    }
+}
+
+fn trace_events() -> Check {
+    const NAME: &str = "trace events";
+    match (locked_down(), Tracefs::find()) {
+        (Some(why), _) => check(NAME, State::Lacking, why),
+        (None, Ok(_)) => check(NAME, State::Good, "tracefs"),
+        (None, Err(error)) => check(NAME, State::Lacking, error.to_string()),
+    }
 }
 
 fn qemu() -> Check {
@@ -142,7 +169,7 @@ mod tests {
 
     #[test]
     fn every_check_says_something() {
-        for check in guests() {
+        for check in guests().into_iter().chain(host()) {
             assert!(!check.detail.is_empty(), "{}", check.name);
         }
     }

@@ -58,7 +58,10 @@ pub(crate) fn bisect(
     running: &Running,
 ) -> miette::Result<Vec<Found>> {
     ask.check()?;
-    ask.check_not_host("bisect", "there are several kernels to run, and this system has one")?;
+    ask.check_not_host(
+        "bisect",
+        "there are several kernels to run, and this system has one",
+    )?;
     let ends = pair.ends.each_ref().map(|end| end.name.clone());
     let all = between::all(pair, ask)?;
     let usual = all.iter().map(|between| match ask.on {

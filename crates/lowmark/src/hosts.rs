@@ -21,13 +21,13 @@ pub(crate) fn kernels(ask: &Ask) -> miette::Result<Vec<String>> {
     let one = |kernel: &String| {
         let kernel = guests::named(kernel);
         let end = kernel.find(['+', ',']).unwrap_or(kernel.len());
-        match &kernel[..end] == own {
-            true => Ok(kernel),
-            false => Err(miette!(
-                help = "leave --kernel out, or run another kernel with --on guest",
-                "--kernel {kernel}: this system runs {own}"
-            )),
+        if kernel[..end] == own {
+            return Ok(kernel);
         }
+        Err(miette!(
+            help = "leave --kernel out, or run another kernel with --on guest",
+            "--kernel {kernel}: this system runs {own}"
+        ))
     };
     ask.kernels.iter().map(one).collect()
 }
@@ -67,7 +67,9 @@ pub(crate) fn run(
         // Not to be left unsaid.
         remark(
             false,
-            &format!("warning: {name}: this system is not as it was: {problem}. Run `lowmark recover`."),
+            &format!(
+                "warning: {name}: this system is not as it was: {problem}. Run `lowmark recover`."
+            ),
         );
     }
     Ok(outcome.recording)

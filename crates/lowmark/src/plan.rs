@@ -455,7 +455,10 @@ mod tests {
     #[test]
     fn names_of_directories() {
         let mut scenario = lowmark_model::example_scenario();
-        assert_eq!(directory_name(&scenario, Backend::Model), "example_small_v3.6_seed0");
+        assert_eq!(
+            directory_name(&scenario, Backend::Model),
+            "example_small_v3.6_seed0"
+        );
         scenario.params = vec![("dir".into(), "../a b".into())];
         scenario.seed = 7;
         assert_eq!(

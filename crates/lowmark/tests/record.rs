@@ -5,7 +5,8 @@ mod common;
 mod needed;
 
 use common::Place;
-use lowmark_real::record::{Places, Tracefs};
+use lowmark_real::tracefs::Tracefs;
+use lowmark_real::undo::Places;
 use lowmark_record::{Kind, Recording};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};

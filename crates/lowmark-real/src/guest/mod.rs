@@ -328,7 +328,10 @@ fn judge(scenario: &Scenario, heard: &Heard, console: &[String]) -> Result<(), G
     let Some(code) = heard.finished else {
         return Err(console::diagnose(console, heard.boot_ns.is_some(), ram));
     };
-    match heard.ran.problem(&scenario.workload, code, heard.oom_kills()) {
+    match heard
+        .ran
+        .problem(&scenario.workload, code, heard.oom_kills())
+    {
         Some(problem) => Err(GuestError::WorkloadFailed { problem }),
         None => Ok(()),
     }

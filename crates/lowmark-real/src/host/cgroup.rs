@@ -16,6 +16,15 @@ pub(super) enum Version {
     V2,
 }
 
+impl Version {
+    pub(super) fn number(self) -> u8 {
+        match self {
+            Version::V1 => 1,
+            Version::V2 => 2,
+        }
+    }
+}
+
 /// Where a cgroup can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hierarchy {
@@ -202,10 +211,7 @@ pub(super) fn lacks(version: Version, groups: &[Cgroup]) -> Vec<String> {
             ],
             Version::V2 => &[("the soft limit", group.soft.is_some())],
         };
-        let number = match version {
-            Version::V1 => 1,
-            Version::V2 => 2,
-        };
+        let number = version.number();
         for (what, _) in asked.iter().filter(|(_, asked)| *asked) {
             lacking.push(format!(
                 "{what} of the cgroup {}: cgroups of this system are of version {number}",
@@ -331,7 +337,8 @@ mod tests {
         let own = place.path().join("a/b");
         fs::create_dir_all(&own).expect("made");
         let mountinfo = lines(place.path(), "cgroup", "rw,memory");
-        let find = |cgroups: &str| Hierarchy::find_in(&mountinfo, cgroups).map(|found| found.parent);
+        let find =
+            |cgroups: &str| Hierarchy::find_in(&mountinfo, cgroups).map(|found| found.parent);
         assert_eq!(find("3:cpu:/x\n2:memory:/a/b\n0::/y\n"), Ok(own));
         let gone = find("2:memory:/not/here\n");
         assert_eq!(gone.as_deref(), Ok(place.path()));
@@ -353,12 +360,17 @@ mod tests {
         assert!(find().is_err_and(|why| why.contains("subtree_control")));
         write("cgroup.subtree_control", "memory\n");
         let root = find().expect("found");
-        assert_eq!((root.version, root.parent.as_path()), (Version::V2, place.path()));
+        assert_eq!(
+            (root.version, root.parent.as_path()),
+            (Version::V2, place.path())
+        );
         write("slice/cgroup.subtree_control", "cpu memory\n");
         let slice = find().expect("found");
         assert_eq!(slice.parent, place.path().join("slice"));
         // A part of the hierarchy may be mounted alone.
-        let part = mountinfo.replace(" / /", " /slice /").replacen(" /slice /", " / /", 1);
+        let part = mountinfo
+            .replace(" / /", " /slice /")
+            .replacen(" /slice /", " / /", 1);
         let found = Hierarchy::find_in(&part, "0::/slice/unit/scope\n").expect("found");
         assert_eq!(found.parent, place.path());
     }

@@ -23,6 +23,7 @@ use crate::ran::Ran;
 use crate::record::{Capture, Level, Options, Order, Roots, Session};
 use crate::runner::{Line, READY, RUN_ARGUMENT, sys};
 use crate::undo::{Changes, Keeper, Places, Real, other_run};
+use cgroup::Hierarchy;
 use lowmark_record::{Outcome, Recording, RunInfo, TaskTimes};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::FsKind;
@@ -80,6 +81,16 @@ pub fn release() -> String {
     uname.release().to_string_lossy().into_owned()
 }
 
+/// Where a workload's cgroup would be made: the version of the hierarchy, 1 or 2, and the directory.
+///
+/// # Errors
+///
+/// Why none can be made, as a sentence.
+pub fn cgroups() -> Result<(u8, PathBuf), String> {
+    let hierarchy = Hierarchy::find()?;
+    Ok((hierarchy.version.number(), hierarchy.parent))
+}
+
 /// Says what stands against a scenario, and changes nothing.
 ///
 /// # Errors
@@ -132,8 +143,9 @@ fn carry_out(
     let mut workload = Running::start(runner, &job, plan)?;
     let deadline = Deadline(Instant::now() + options.timeout, options.timeout);
     workload.until_ready(&deadline)?;
-    files::leave_page_cache(&plan.directory)
-        .map_err(HostError::io("cannot take the workload's files out of the page cache"))?;
+    files::leave_page_cache(&plan.directory).map_err(HostError::io(
+        "cannot take the workload's files out of the page cache",
+    ))?;
     plan.group
         .take(&mut changes, workload.child.id())
         .map_err(HostError::io("cannot move the runner"))?;
@@ -163,16 +175,14 @@ fn carry_out(
 }
 
 /// Makes what the workload runs in.
-fn set_up(
-    scenario: &Scenario,
-    plan: &Plan,
-    changes: &mut dyn Changes,
-) -> Result<(), HostError> {
+fn set_up(scenario: &Scenario, plan: &Plan, changes: &mut dyn Changes) -> Result<(), HostError> {
     for change in &plan.changes {
-        changes.set(&change.file, &change.to).map_err(HostError::io(format!(
-            "cannot set {} to {}",
-            change.name, change.to
-        )))?;
+        changes
+            .set(&change.file, &change.to)
+            .map_err(HostError::io(format!(
+                "cannot set {} to {}",
+                change.name, change.to
+            )))?;
     }
     let groups = &scenario.workload.cgroups;
     plan.group
@@ -258,7 +268,11 @@ impl Running {
         let started = command.spawn();
         let mut child =
             started.map_err(HostError::io(format!("cannot start {}", runner.display())))?;
-        let lines = child.stdout.take().map(heard).unwrap_or_else(|| mpsc::channel().1);
+        let lines = child
+            .stdout
+            .take()
+            .map(heard)
+            .unwrap_or_else(|| mpsc::channel().1);
         let running = Running {
             child,
             lines,
@@ -297,7 +311,8 @@ impl Running {
         }
         let problem = self.ran.failed.clone();
         Err(HostError::WorkloadFailed {
-            problem: problem.unwrap_or_else(|| "the runner ended before its files were there".into()),
+            problem: problem
+                .unwrap_or_else(|| "the runner ended before its files were there".into()),
         })
     }
 
@@ -341,7 +356,9 @@ fn heard(output: ChildStdout) -> Receiver<String> {
 
 /// Leaves a process so many of the CPUs that it may use, the first ones.
 fn on_cpus(pid: u32, count: u32) -> std::io::Result<()> {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
     let may = rustix::thread::sched_getaffinity(pid)?;
     let mut chosen = CpuSet::new();
     let first = (0..CpuSet::MAX_CPU)
@@ -363,7 +380,7 @@ fn directories(scenario: &Scenario, plan: &Plan) -> Vec<String> {
 fn recording_options(scenario: &Scenario, options: &HostOptions, plan: &Plan) -> Options {
     Options {
         level: if options.events {
-            Level::Events
+            Level::AllEvents
         } else {
             Level::Counters
         },

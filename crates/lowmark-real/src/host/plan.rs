@@ -110,9 +110,12 @@ impl Plan {
             path: self.group.path.clone(),
         });
         let directories = [Some(&self.directory), self.in_memory.as_ref()];
-        undo.extend(directories.into_iter().flatten().map(|path| Undo::Directory {
-            path: path.clone(),
-        }));
+        undo.extend(
+            directories
+                .into_iter()
+                .flatten()
+                .map(|path| Undo::Directory { path: path.clone() }),
+        );
         if self.swap.is_some() {
             undo.push(Undo::Swap {
                 file: self.swap_file(),
@@ -314,7 +317,7 @@ fn take_swappiness(wanted: &mut Vec<Setting>) -> Option<u64> {
 fn in_memory(path: &Path) -> bool {
     // TMPFS_MAGIC and RAMFS_MAGIC of include/uapi/linux/magic.h
     const MAGIC: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-    rustix::fs::statfs(path).is_ok_and(|stat| MAGIC.contains(&i64::from(stat.f_type)))
+    rustix::fs::statfs(path).is_ok_and(|stat| MAGIC.contains(&stat.f_type))
 }
 
 /// A field of `/proc/meminfo`, bytes.

@@ -60,7 +60,9 @@ pub(super) fn undo(name: &str, file: &Path) -> io::Result<Undo> {
         .find(|(bytes, ratio)| [*bytes, *ratio].contains(&name));
     let mut files = vec![file.to_owned()];
     if let Some((bytes, ratio)) = pair {
-        files = [bytes, ratio].map(|name| file.with_file_name(name)).to_vec();
+        files = [bytes, ratio]
+            .map(|name| file.with_file_name(name))
+            .to_vec();
     }
     for file in &files {
         let value = read_setting(file)?;
@@ -72,7 +74,9 @@ pub(super) fn undo(name: &str, file: &Path) -> io::Result<Undo> {
             });
         }
     }
-    Err(io::Error::other("neither it nor its counterpart has a value"))
+    Err(io::Error::other(
+        "neither it nor its counterpart has a value",
+    ))
 }
 
 /// Values that are several numbers are told with tabs and written with spaces.
@@ -119,7 +123,10 @@ mod tests {
         };
         let changed = |value: &str| change(&wanted(value), file.clone()).expect("read");
         assert_eq!(changed("256 256 32"), None);
-        assert_eq!(changed("256 256 0").map(|change| change.to).as_deref(), Some("256 256 0"));
+        assert_eq!(
+            changed("256 256 0").map(|change| change.to).as_deref(),
+            Some("256 256 0")
+        );
         assert!(change(&wanted("1"), place.path().join("none")).is_err());
     }
 }

@@ -32,9 +32,9 @@ const TASK_SHARES: u64 = 6;
 /// Shares of each cgroup that somebody asked for.
 const CGROUP_SHARES: u64 = 4;
 
-/// Files of a cgroup, with what stands before their names in its log; the last five are of version 1, which has the same
+/// Files of a cgroup, with what stands before their names in its log; the last six are of version 1, which has the same
 /// `memory.stat` with other names in it.
-const CGROUP_FILES: [(&str, &str, Parse); 15] = [
+const CGROUP_FILES: [(&str, &str, Parse); 16] = [
     ("memory.current", "memory.current", parse::single),
     ("memory.high", "memory.high", parse::single),
     ("memory.max", "memory.max", parse::single),
@@ -66,6 +66,11 @@ const CGROUP_FILES: [(&str, &str, Parse); 15] = [
         parse::single,
     ),
     ("memory.failcnt", "memory.failcnt", parse::single),
+    (
+        "memory.memsw.failcnt",
+        "memory.memsw.failcnt",
+        parse::single,
+    ),
 ];
 
 /// What is looked at together: a file, or all files of a cgroup.

@@ -4,8 +4,8 @@
 //! is checked there holds here too. Addresses of shrinkers get the names that `/proc/kallsyms` has for them, as the
 //! kernel's own text would have them.
 
-use super::pages::Pages;
 use super::instance::Formats;
+use super::pages::Pages;
 use crate::guest::trace_notes;
 use lowmark_record::event::{NO_CPU, ValueType};
 use lowmark_record::{Event, Field, Recording, Sink, Tables, TaskTimes};

@@ -5,6 +5,8 @@
 //! 2. Pages of events are read as the kernel has them, CPU by CPU, without waiting.
 //! 3. Removing the instance ends all of it. That is done when it is dropped, too.
 
+use super::Level;
+use crate::guest;
 use crate::tracefs::{Tracefs, lost};
 use crate::undo::{Changes, Journal, Places, Process, instance_of};
 use lowmark_record::Kind;
@@ -26,7 +28,7 @@ const PAGES_AT_ONCE: usize = 4 << 10;
 
 /// Groups of events of which all are recorded that lowmark knows.
 const GROUPS: [&str; 3] = ["vmscan", "compaction", "oom"];
-/// Of these groups, what is left out: one a page, more than all others together, and nothing that
+/// Of these groups, what a recorder of a host leaves out: one a page, more than all others together, and nothing that
 /// `nr_vmscan_write` does not say.
 const LEFT_OUT: [Kind; 2] = [Kind::WriteFolio, Kind::Writepage];
 /// What is recorded beside.
@@ -38,20 +40,30 @@ const SINGLE: [Kind; 5] = [
     Kind::ProcessExit,
 ];
 
-/// The events to record.
-pub(super) fn wanted() -> Vec<Kind> {
-    let wanted = Kind::ALL.iter().copied().filter(|kind| {
-        let whole = GROUPS.contains(&kind.spec().group) && !LEFT_OUT.contains(kind);
-        whole || SINGLE.contains(kind)
-    });
-    wanted.collect()
+/// The events to record at a level.
+pub(super) fn wanted(level: Level) -> Vec<Kind> {
+    let is_wanted = |kind: &Kind| {
+        let (group, name) = (kind.spec().group, kind.name());
+        let of_host = GROUPS.contains(&group) && !LEFT_OUT.contains(kind) || SINGLE.contains(kind);
+        let of_run = guest::EVENTS
+            .iter()
+            .any(|event| match event.split_once(':') {
+                Some(event) => event == (group, name),
+                None => *event == group,
+            });
+        match level {
+            Level::Counters => false,
+            Level::Events => of_host,
+            Level::AllEvents => of_host || of_run,
+        }
+    };
+    Kind::ALL.iter().copied().filter(is_wanted).collect()
 }
 
-/// The events to record that a kernel has.
-pub(super) fn events_of(tracefs: &Tracefs) -> Vec<Kind> {
-    let wanted = wanted().into_iter();
+/// Those of them that a kernel has.
+pub(super) fn events_of(tracefs: &Tracefs, level: Level) -> Vec<Kind> {
     let here = |kind: &Kind| tracefs.root().join(event_directory(*kind)).is_dir();
-    wanted.filter(here).collect()
+    wanted(level).into_iter().filter(here).collect()
 }
 
 fn event_directory(kind: Kind) -> String {
@@ -92,6 +104,7 @@ impl Instance {
         tracefs: Tracefs,
         mut changes: Box<dyn Changes>,
         places: Option<&Places>,
+        level: Level,
     ) -> io::Result<Instance> {
         let process = Process::own()?;
         let journal = places.map(|places| Journal::write(changes.as_mut(), places, &process));
@@ -118,17 +131,17 @@ impl Instance {
                     format!("cannot make a trace instance: {error}"),
                 )
             })?;
-        instance.set_up()?;
+        instance.set_up(level)?;
         Ok(instance)
     }
 
-    fn set_up(&mut self) -> io::Result<()> {
+    fn set_up(&mut self, level: Level) -> io::Result<()> {
         self.set("tracing_on", "0")?;
         self.set("trace_clock", CLOCK)?;
         let cpus = self.cpus()?;
         let size = (BUFFERS_KB / cpus.len().max(1)).clamp(BUFFER_KB.0, BUFFER_KB.1);
         self.set("buffer_size_kb", &size.to_string())?;
-        let events = events_of(&self.tracefs);
+        let events = events_of(&self.tracefs, level);
         for kind in &events {
             let directory = event_directory(*kind);
             let format = fs::read_to_string(self.path.join(&directory).join("format"))?;
@@ -208,7 +221,8 @@ impl Instance {
     /// Names of tasks by process, as far as the kernel has kept them.
     pub(super) fn comms_into(&self, comms: &mut BTreeMap<u32, String>) {
         // A kernel without it knows the names of those that were looked at all the same.
-        let text = fs::read_to_string(self.tracefs.root().join("saved_cmdlines")).unwrap_or_default();
+        let text =
+            fs::read_to_string(self.tracefs.root().join("saved_cmdlines")).unwrap_or_default();
         for line in text.lines() {
             if let Some((pid, comm)) = line.trim_start().split_once(' ')
                 && let Ok(pid) = pid.parse()

@@ -39,6 +39,7 @@ use crate::tracefs::{self, Tracefs};
 use crate::undo::{Places, Real};
 use counters::Counters;
 use events::Captured;
+use instance::Instance;
 use lowmark_record::Recorder;
 use pages::Pages;
 use perf::Perf;
@@ -50,7 +51,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
-use instance::Instance;
 
 /// Ticks between two times that what is too old is forgotten, and that names of tasks are asked for.
 const HOUSEKEEPING_TICKS: u64 = 10;
@@ -83,6 +83,8 @@ pub enum Level {
     Counters,
     /// Counters, and trace events of reclaim, compaction, throttled writers, the OOM killer and processes.
     Events,
+    /// The same with all that the run of a guest records: huge pages, migration, and what each page has one of.
+    AllEvents,
 }
 
 impl Level {
@@ -91,6 +93,7 @@ impl Level {
         match self {
             Level::Counters => "counters",
             Level::Events => "events",
+            Level::AllEvents => "all-events",
         }
     }
 }
@@ -167,7 +170,7 @@ impl Session {
         snapshot::kernel_log_into(&mut before);
         let (trace, perf) = match options.level {
             Level::Counters => (None, None),
-            Level::Events => begin_events(&options, &mut remarks),
+            Level::Events | Level::AllEvents => begin_events(&options, &mut remarks),
         };
         if before
             .get("proc/sys/kernel/task_delayacct")
@@ -362,7 +365,11 @@ fn begin_events(options: &Options, remarks: &mut Vec<String>) -> (Option<Trace>,
         return (None, None);
     }
     // Where tracefs may not be looked into, perf says whether this kernel has the events.
-    let kinds = Tracefs::find().map_or_else(|_| instance::wanted(), |tracefs| instance::events_of(&tracefs));
+    let level = options.level;
+    let kinds = Tracefs::find().map_or_else(
+        |_| instance::wanted(level),
+        |tracefs| instance::events_of(&tracefs, level),
+    );
     match Perf::begin(OsStr::new("perf"), &kinds, &options.spool) {
         Ok(perf) => {
             remarks.push(format!(
@@ -386,8 +393,14 @@ impl Trace {
             Some(_) => Ok(Pages::ring()),
             None => tempfile::tempfile_in(&options.spool).map(Pages::in_file),
         };
-        let instance = Tracefs::find()
-            .and_then(|tracefs| Instance::make(tracefs, Box::new(Real), options.places.as_ref()));
+        let instance = Tracefs::find().and_then(|tracefs| {
+            Instance::make(
+                tracefs,
+                Box::new(Real),
+                options.places.as_ref(),
+                options.level,
+            )
+        });
         match instance.and_then(|instance| Ok((instance, pages?))) {
             Ok((instance, pages)) => Ok(Trace {
                 instance,

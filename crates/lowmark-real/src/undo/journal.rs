@@ -308,12 +308,12 @@ fn carry_out(
             problem: problems.join("; "),
         };
     }
-    match what.is_empty() {
-        true => Recovered::NothingLeft {
+    if what.is_empty() {
+        return Recovered::NothingLeft {
             journal: path.to_owned(),
-        },
-        false => Recovered::Undone { pid, what },
+        };
     }
+    Recovered::Undone { pid, what }
 }
 
 /// The process in the name of a journal, and whether the journal is whole.

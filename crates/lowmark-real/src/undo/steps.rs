@@ -109,7 +109,10 @@ impl Undo {
                     "cannot write {value} to {}",
                     file.display()
                 )))?;
-                Ok(Some(format!("{} has the value {value} again", file.display())))
+                Ok(Some(format!(
+                    "{} has the value {value} again",
+                    file.display()
+                )))
             }
             Undo::Tasks { group: path }
             | Undo::Swap { file: path }

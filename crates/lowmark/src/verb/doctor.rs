@@ -1,4 +1,4 @@
-//! `lowmark doctor`: what of this machine guests can use, and what is missing.
+//! `lowmark doctor`: what of this machine guests and runs on it can use, and what is missing.
 
 use crate::cli::{Format, Printing};
 use crate::output::{self, Page};
@@ -9,10 +9,11 @@ use serde::Serialize;
 /// Version of the JSON form.
 const JSON_VERSION: u32 = 1;
 
-/// Says what guests need, what of it is here, and what to do about the rest
+/// Says what runs on real kernels need, what of it is here, and what to do about the rest
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  lowmark doctor\n\n\
-    Exit status 1 if something is missing without which no guest runs. The model needs nothing.")]
+    The first lines are about guests, the last ones about runs on this system (--on host). Exit status 1 if something \
+    is missing without which no guest runs. The model needs nothing.")]
 pub(crate) struct Args {
     #[command(flatten)]
     printing: Printing,
@@ -35,7 +36,9 @@ struct Entry {
 
 /// Does it.
 pub(crate) fn run(args: &Args) -> miette::Result<u8> {
-    let checks = doctor::guests();
+    let guests = doctor::guests();
+    let missing = guests.iter().any(|check| check.state == State::Missing);
+    let checks: Vec<Check> = guests.into_iter().chain(doctor::host()).collect();
     match args.printing.format {
         Format::Json => output::print_json(&Document {
             version: JSON_VERSION,
@@ -43,9 +46,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         })?,
         Format::Table => output::print(&text(&checks, &Page::stdout()))?,
     }
-    Ok(u8::from(
-        checks.iter().any(|check| check.state == State::Missing),
-    ))
+    Ok(u8::from(missing))
 }
 
 fn word(state: State) -> (&'static str, Role) {

@@ -5,10 +5,8 @@ mod ending;
 use crate::output::{self, Page, remark};
 use crate::{interrupt, recovering, unfinished};
 use ending::{Ending, Program};
+use lowmark_real::record::{Capture, Level, Options, Order, Roots, Session, cgroup, without_hurry};
 use lowmark_real::undo::Places;
-use lowmark_real::record::{
-    Capture, Level, Options, Order, Roots, Session, cgroup, without_hurry,
-};
 use lowmark_record::{Recording, check_writable};
 use lowmark_report::host::HostReport;
 use lowmark_report::table::counted;

@@ -1,16 +1,17 @@
-//! `lowmark recover`: undoes what recorders that were killed left.
+//! `lowmark recover`: undoes what a lowmark that was killed left in this system.
 
 use crate::error;
 use crate::output;
 use crate::recovering::{all, sentence};
 use lowmark_real::undo::Recovered;
 
-/// Removes the trace buffers of recorders that were killed
+/// Undoes what recorders and runs on this system left that were killed
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  lowmark recover\n\n\
-    A recorder writes a journal before it changes anything, and removes it when all is as it was. Journals are in \
-    /run/lowmark, in $XDG_RUNTIME_DIR/lowmark or in the directory for temporary files. Those of recorders that run are \
-    left alone. `lowmark record` does the same before it begins. Exit status 2 if something could not be undone.")]
+    A recorder, and a run on this system, write a journal before they change anything, and remove it when all is as it was. \
+    Journals are in /run/lowmark, in $XDG_RUNTIME_DIR/lowmark or in the directory for temporary files. Those of a lowmark that \
+    runs are left alone. `lowmark record` and `lowmark run --on host` do the same before they begin. Exit status 2 if something \
+    could not be undone.")]
 pub(crate) struct Args {}
 
 /// Does it.

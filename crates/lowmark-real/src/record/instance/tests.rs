@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::undo::{Real, Recovered, recover};
-use std::path::Path;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::Command;
 
 /// Set for the recorder that is to be killed: the directory that it works in, and how many changes it lives to make.
@@ -164,7 +164,8 @@ fn victim(place: &str) {
     let changes = Box::new(Mortal { left: Some(left) });
     let places = Places(vec![directory.join("journals")]);
     let tracefs = Tracefs::at(&directory.join("tracefs"));
-    let mut instance = Instance::make(tracefs, changes, Some(&places)).expect("made");
+    let mut instance =
+        Instance::make(tracefs, changes, Some(&places), Level::Events).expect("made");
     assert_eq!(instance.events, 1);
     let mut pages = 0;
     instance.read(&mut |_, _| pages += 1).expect("read");
@@ -237,7 +238,8 @@ fn an_error_on_the_way_undoes_what_was_done() {
     fs::remove_file(root.join("events/header_event")).expect("removed");
     let before = content(&root);
     let places = Places(vec![place.path().join("no/such/place"), journals.clone()]);
-    let made = Instance::make(Tracefs::at(&root), Box::new(Mortal { left: None }), Some(&places));
+    let changes = Box::new(Mortal { left: None });
+    let made = Instance::make(Tracefs::at(&root), changes, Some(&places), Level::Events);
     assert!(made.is_err());
     assert_eq!((entries(&journals), content(&root)), (Vec::new(), before));
 }
@@ -251,7 +253,8 @@ fn a_panic_undoes_what_was_done() {
     let places = Places(vec![journals.clone()]);
     let panicked = std::panic::catch_unwind(|| {
         let changes = Box::new(Mortal { left: None });
-        let instance = Instance::make(Tracefs::at(&root), changes, Some(&places)).expect("made");
+        let instance = Instance::make(Tracefs::at(&root), changes, Some(&places), Level::Events)
+            .expect("made");
         assert_eq!(entries(&journals).len(), 1);
         assert_eq!(instance.events, 0, "there is one, so this panics");
     });
@@ -309,7 +312,10 @@ fn only_what_the_dead_left_is_undone() {
     });
     let removed = |pid: u32| Recovered::Undone {
         pid,
-        what: vec![format!("the trace instance {} was removed", instance_of(pid))],
+        what: vec![format!(
+            "the trace instance {} was removed",
+            instance_of(pid)
+        )],
     };
     let nothing = |name: &str| Recovered::NothingLeft {
         journal: journals.join(name),
