@@ -11,7 +11,15 @@ use lowmark_record::Recording;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+/// One run at a time is all that lowmark does on a system.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Longest time that anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -85,6 +93,7 @@ fn runs(done: &Done) -> bool {
 
 #[test]
 fn a_workload_runs_in_a_cgroup_with_the_memory_of_its_machine() {
+    let _alone = alone();
     let place = Place::new();
     place.write("reading.toml", &reading(""));
     let done = place.lowmark(&["run", "reading.toml", "--on", "host", "--out", "o", "-q"]);
@@ -129,6 +138,7 @@ fn nothing_is_left_however_it_ends() {
     if let Err(why) = cgroups() {
         println!("no run begins here: {why}");
     }
+    let _alone = alone();
     let place = Place::new();
     let endless = reading("").replace(
         "{ phase = \"again\" },",
@@ -159,6 +169,7 @@ fn nothing_is_left_however_it_ends() {
 
 #[test]
 fn a_workload_that_takes_too_long_or_fails_is_an_error_and_leaves_nothing() {
+    let _alone = alone();
     let place = Place::new();
     let slow = reading("").replace(
         "{ phase = \"again\" },",
@@ -175,6 +186,27 @@ fn a_workload_that_takes_too_long_or_fails_is_an_error_and_leaves_nothing() {
         "{}",
         done.stderr
     );
+    // One at a time.
+    let mut first = Command::new(env!("CARGO_BIN_EXE_lowmark"))
+        .args(["run", "slow.toml", "--on", "host", "-q"])
+        .current_dir(place.path("."))
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let start = Instant::now();
+    while left_by(first.id()).is_empty() {
+        assert!(start.elapsed() < PATIENCE, "waiting for its journal");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let second = place.lowmark(&["run", "slow.toml", "--on", "host", "-q"]);
+    let whose = format!("process {} runs a workload on this system", first.id());
+    second.error(&[&whose]);
+    first.kill().expect("killed");
+    first.wait().expect("ended");
+    while !left_by(first.id()).is_empty() {
+        assert!(start.elapsed() < PATIENCE, "waiting for its keeper");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let failing = reading("").replace(
         "{ phase = \"again\" },",
         "{ phase = \"again\" }, { delete = \"f\" },",
@@ -187,6 +219,7 @@ fn a_workload_that_takes_too_long_or_fails_is_an_error_and_leaves_nothing() {
 
 #[test]
 fn what_changes_the_whole_system_needs_a_word() {
+    let _alone = alone();
     let place = Place::new();
     let knob = "/proc/sys/vm/vfs_cache_pressure";
     let before = std::fs::read_to_string(knob).expect("readable");
@@ -230,6 +263,7 @@ fn what_changes_the_whole_system_needs_a_word() {
 
 #[test]
 fn what_has_no_meaning_on_this_system_is_an_error() {
+    let _alone = alone();
     let place = Place::new();
     place.write("reading.toml", &reading(""));
     let on_host =

@@ -20,10 +20,10 @@ pub enum HostError {
         what: Vec<String>,
     },
     /// Another run is going on.
-    #[error("process {pid} runs a workload on this system already; wait for its end")]
+    #[error("{process} runs a workload on this system already; wait for its end")]
     Busy {
-        /// Its process.
-        pid: u32,
+        /// Whose it is, as far as that is known.
+        process: String,
     },
     /// Something could not be set up.
     #[error("{what}: {source}")]

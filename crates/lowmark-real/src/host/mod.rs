@@ -22,7 +22,7 @@ use crate::protocol::{Job, Mount};
 use crate::ran::Ran;
 use crate::record::{Capture, Level, Options, Order, Roots, Session};
 use crate::runner::{Line, READY, RUN_ARGUMENT, sys};
-use crate::undo::{Changes, Keeper, Places, Real, other_run};
+use crate::undo::{Changes, Keeper, Lock, NoLock, Places, Real};
 use cgroup::Hierarchy;
 use lowmark_record::{Outcome, Recording, RunInfo, TaskTimes};
 use lowmark_spec::Scenario;
@@ -107,9 +107,16 @@ pub fn check(scenario: &Scenario, options: &HostOptions) -> Result<(), HostError
 /// A [`HostError`] says what is missing, what the workload asks for in vain, or how it failed. A task that the OOM killer ended is
 /// no error but an outcome of the recording.
 pub fn run(scenario: &Scenario, options: &HostOptions) -> Result<HostOutcome, HostError> {
-    if let Some(pid) = other_run(&options.places) {
-        return Err(HostError::Busy { pid });
-    }
+    // What another run has changed must not be taken for how this system is.
+    let lock = Lock::take(&options.places).map_err(|why| match why {
+        NoLock::Held(pid) => HostError::Busy {
+            process: pid.map_or("another process".to_owned(), |pid| format!("process {pid}")),
+        },
+        NoLock::Failed(source) => HostError::Io {
+            what: "only one run at a time".into(),
+            source,
+        },
+    })?;
     let plan = Plan::of(scenario, options)?;
     let runner = options
         .runner
@@ -120,7 +127,7 @@ pub fn run(scenario: &Scenario, options: &HostOptions) -> Result<HostOutcome, Ho
         source: std::io::Error::other(error.to_string()),
     })?;
     let undo = plan.undo(options.events);
-    let keeper = Keeper::start(&runner, &options.places, undo)
+    let keeper = Keeper::start(&runner, &options.places, &lock, undo)
         .map_err(HostError::io("cannot keep a journal"))?;
     // Dropping the keeper undoes everything, too.
     let recording = carry_out(scenario, options, &plan, &runner)?;

@@ -233,17 +233,6 @@ pub(super) fn undo_now(
     }
 }
 
-/// The process of another run on this system that is going on, if there is one.
-pub(crate) fn other_run(places: &Places) -> Option<u32> {
-    let mut runs = journals(places)
-        .into_iter()
-        .filter(|(path, _, whole)| *whole && is_of_run(path));
-    runs.find_map(|(path, pid, _)| {
-        let entry = entry_of(&path)?;
-        (entry.process.pid == pid && entry.process.runs()).then_some(pid)
-    })
-}
-
 /// This user's journals, with the processes in their names, and whether they are whole.
 fn journals(places: &Places) -> Vec<(PathBuf, u32, bool)> {
     let mut journals = Vec::new();
@@ -325,11 +314,6 @@ fn pid_of(name: &str) -> Option<(u32, bool)> {
     Some((pid.parse().ok()?, whole))
 }
 
-fn is_of_run(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name.ends_with(&format!("{RUN}{ENDING}")))
-}
-
 /// Whether a file is a plain one of this user's: in a directory for all, anybody may put one.
 fn is_own(path: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
@@ -340,3 +324,6 @@ fn is_own(path: &Path) -> bool {
 fn entry_of(path: &Path) -> Option<Entry> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@
 
 use super::changes::{Changes, Real};
 use super::journal::{self, Recovered};
-use super::{Journal, Places, Process, Undo};
+use super::{Journal, Lock, Places, Process, Undo};
 use crate::tracefs::Tracefs;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -27,9 +27,15 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Writes a journal of changes that are about to be made, and starts its keeper.
-    pub(crate) fn start(runner: &Path, places: &Places, undo: Vec<Undo>) -> io::Result<Keeper> {
+    pub(crate) fn start(
+        runner: &Path,
+        places: &Places,
+        lock: &Lock,
+        undo: Vec<Undo>,
+    ) -> io::Result<Keeper> {
         let journal = Journal::write_run(&mut Real, places, &Process::own()?, undo)?;
-        let started = Command::new("/bin/sh")
+        let mut command = Command::new("/bin/sh");
+        command
             .args(["-c", DEAF, "lowmark-keeper"])
             .arg(runner)
             .arg(KEEP_ARGUMENT)
@@ -38,8 +44,8 @@ impl Keeper {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             // In a group of its own, it outlives signals to that of lowmark.
-            .process_group(0)
-            .spawn();
+            .process_group(0);
+        let started = lock.hand_on(|| command.spawn());
         let path = journal.path().to_owned();
         match started {
             Ok(process) => Ok(Keeper {
