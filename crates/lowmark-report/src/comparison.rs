@@ -2,7 +2,7 @@
 //!
 //! 1. Each column is one kernel (or machine, or setting) with one or more recordings; the first column
 //!    is the baseline.
-//! 2. Every recording is turned into rows: *duration*, the statistics of each sample series, *vmstat*.
+//! 2. Every recording is turned into rows: *duration*, the statistics of each sample series, *vmstat*, memory cgroups.
 //! 3. Rows of repeats are averaged by name; a row that only some columns have stays, with gaps.
 //! 4. Percentages are computed from the averages at full precision, by the rule of the row: plus is
 //!    better, the baseline shows 0.00 %, rows that are neither good nor bad have none.
@@ -79,7 +79,7 @@ pub struct ComparedRow {
 /// Rows that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// Stable name: `duration`, `series`, `vmstat`; of traces also `ftrace-vmscan`, `dirty-throttling` and others.
+    /// Stable name: `duration`, `series`, `vmstat`, `cgroups`; of traces also `ftrace-vmscan`, `dirty-throttling` and others.
     pub id: &'static str,
     /// Heading.
     pub title: &'static str,
@@ -112,11 +112,12 @@ pub(crate) struct Measured {
 
 pub(crate) type Rows = Vec<Measured>;
 
-/// All rows of a recording: duration, sample series, vmstat.
+/// All rows of a recording: duration, sample series, vmstat, memory cgroups.
 pub(crate) fn rows(recording: &Recording, series: SeriesRows) -> Rows {
     let mut rows = duration_rows(recording);
     rows.extend(series_rows(&recording.series, series));
     rows.extend(vmstat_rows(recording));
+    rows.extend(cgroup_rows(recording));
     rows
 }
 
@@ -155,6 +156,7 @@ impl Comparison {
             block("duration", "Duration", &duration_rows),
             block("series", "Samples", &|r| series_rows(&r.series, series)),
             block("vmstat", "VM statistics", &vmstat_rows),
+            block("cgroups", "Memory cgroups", &cgroup_rows),
         ];
         let headings = columns.iter().map(|c| (c.name.clone(), c.recordings.len()));
         Comparison::of_blocks(headings.collect(), blocks)
@@ -408,6 +410,46 @@ fn duration_rows(recording: &Recording) -> Rows {
         seconds("System", stats::sum(tasks().map(|t| t.system_ns as f64))),
         seconds("Elapsed", recording.elapsed_ns as f64),
     ]
+}
+
+/// Counters of memory cgroups that are shown, with their units and what is good. A group counts what is inside it, too.
+const OF_CGROUPS: [(&str, &str, Preference); 9] = [
+    ("memory.events.max", "times", Preference::Lower),
+    ("memory.events.high", "times", Preference::Lower),
+    ("memory.events.low", "times", Preference::Lower),
+    ("memory.failcnt", "times", Preference::Lower),
+    ("memory.stat.pgscan", "pages", Preference::Lower),
+    ("memory.stat.pgsteal", "pages", Preference::None),
+    ("memory.stat.pgmajfault", "faults", Preference::Lower),
+    (
+        "memory.stat.workingset_refault_anon",
+        "pages",
+        Preference::Lower,
+    ),
+    (
+        "memory.stat.workingset_refault_file",
+        "pages",
+        Preference::Lower,
+    ),
+];
+
+/// Rows of memory cgroups, `GROUP/FILE.KEY`; of the group around a whole workload without GROUP.
+fn cgroup_rows(recording: &Recording) -> Rows {
+    const CGROUP: &str = "cgroup/";
+    let of_groups = recording.counters.iter().filter_map(|(name, value)| {
+        let name = name.strip_prefix(CGROUP)?;
+        let own = name.rsplit('/').next().unwrap_or(name);
+        let (_, unit, better) = OF_CGROUPS.iter().find(|(shown, ..)| *shown == own)?;
+        Some(Measured {
+            name: name.to_owned(),
+            unit,
+            better: *better,
+            format: ValueFormat::Count,
+            value: *value as f64,
+            exact: *value as f64,
+        })
+    });
+    of_groups.collect()
 }
 
 fn vmstat_rows(recording: &Recording) -> Rows {

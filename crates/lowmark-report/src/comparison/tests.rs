@@ -97,6 +97,37 @@ fn as_mmtests_prints_it() {
     assert_eq!(text, expected.join("\n"));
 }
 
+#[test]
+fn memory_cgroups_have_rows_of_their_own() {
+    let counters = |max, scanned| {
+        [
+            ("cgroup/memory.failcnt", 3),
+            ("cgroup/a/b/memory.events.max", max),
+            ("cgroup/a/b/memory.events.local.max", 9),
+            ("cgroup/a/b/memory.stat.pgscan", scanned),
+            ("cgroup/a/b/memory.stat.pgrefill", 7),
+        ]
+    };
+    let (old, new) = (
+        recording(1, &counters(10, 200)),
+        recording(1, &counters(5, 200)),
+    );
+    let columns = [column("old", &[&old]), column("new", &[&new])];
+    let comparison = Comparison::new(&columns, SeriesRows::default());
+    let block = comparison.blocks.iter().find(|block| block.id == "cgroups");
+    let rows = &block.expect("a block").rows;
+    let shown: Vec<(&str, Option<f64>)> = rows
+        .iter()
+        .map(|row| (row.name.as_str(), row.percents[1]))
+        .collect();
+    let expected = [
+        ("a/b/memory.events.max", Some(50.0)),
+        ("a/b/memory.stat.pgscan", Some(0.0)),
+        ("memory.failcnt", Some(0.0)),
+    ];
+    assert_eq!(shown, expected);
+}
+
 /// mmtests cuts efficiencies to whole percent and compares those; programs get what they are.
 #[test]
 fn json_is_exact_where_the_table_is_cut() {
