@@ -78,6 +78,9 @@ pub struct Twin {
     pub elapsed: Elapsed,
     /// The counters.
     pub metrics: Vec<Metric>,
+    /// Counters of a run on a system with other tasks that are too small to be the workload's with certainty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub too_small: Vec<String>,
     /// What operations took.
     pub series: Vec<series::Both>,
     /// How many attempts of each `alloc` had success.
@@ -89,6 +92,9 @@ pub struct Twin {
     /// The worst of them.
     pub worst_error: f64,
 }
+
+/// The backend of runs beside which other tasks run, whose counters are among those of the workload.
+const HOST: &str = "host";
 
 impl Twin {
     /// Compares runs of the model with runs of a kernel; none if there is no run of one of them.
@@ -107,7 +113,11 @@ impl Twin {
             let value = |run: &Recording| counters::group_value(name, run);
             Metric::of(name, value, kernel, model)
         });
-        let metrics: Vec<Metric> = of_machine.chain(of_groups).collect();
+        let metrics = of_machine.chain(of_groups);
+        let (too_small, metrics) = match run.backend.as_str() {
+            HOST => metrics.partition(Metric::is_too_small),
+            _ => (Vec::new(), metrics.collect::<Vec<Metric>>()),
+        };
         let (median_error, worst_error) = errors(metrics.iter().filter(|metric| metric.moved()));
         let seconds = |runs: &[&Recording]| {
             let elapsed = runs.iter().map(|run| run.elapsed_ns as f64 / NS_PER_S);
@@ -129,6 +139,7 @@ impl Twin {
                 error: figures::error(model_s.median, kernel_s.median),
             },
             metrics,
+            too_small: too_small.into_iter().map(|metric| metric.name).collect(),
             series: series::series(kernel, model),
             attempts: series::attempts(kernel, model),
             one_sided: one_sided::one_sided(kernel, model),

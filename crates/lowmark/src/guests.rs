@@ -9,6 +9,8 @@ use lowmark_record::{Recording, Release, System};
 use lowmark_report::table::counted;
 use lowmark_spec::Scenario;
 use miette::WrapErr;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The images that were asked for, by the name that they were given.
@@ -155,11 +157,15 @@ pub(crate) fn run(
     Ok(recording)
 }
 
-/// Says what the reader of a real kernel's recording should know.
+/// Says what the reader of a real kernel's recording should know; what was said of another run already, not again.
 pub(crate) fn say(name: &str, recording: &Recording, quiet: bool) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let system = recording.system.as_deref();
     for note in system.map_or(&[][..], |system| &system.notes) {
-        remark(quiet, &format!("{name}: {note}"));
+        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.insert(note.clone()) {
+            remark(quiet, &format!("{name}: {note}"));
+        }
     }
     if let Some(lost) = system
         .and_then(|system| system.lost_events)

@@ -12,10 +12,12 @@
 mod cgroup;
 mod error;
 mod files;
+mod modelled;
 mod plan;
 mod settings;
 
 pub use error::HostError;
+pub use modelled::modelled;
 
 use crate::cgroup_counters::counters_and_state;
 use crate::protocol::{Job, Mount};

@@ -75,7 +75,7 @@ impl Plan {
         let scratch = refused.scratch(options.scratch.as_deref(), workload.has_files());
         let memory = memory_of(scenario);
         refused.of_memory(memory);
-        let swap_size: u64 = scenario.machine.swap.iter().map(|area| area.size).sum();
+        let swap_size = swap_of(scenario);
         let swap = refused.swap(swap_size, options.machine_wide, &mut notes);
         refused.judge(options.machine_wide)?;
         let hierarchy = hierarchy.ok_or(HostError::Unsupported { what: Vec::new() })?;
@@ -299,8 +299,13 @@ fn statements(workload: &Workload) -> Vec<&Stmt> {
     all
 }
 
+/// Swap of the machine.
+pub(super) fn swap_of(scenario: &Scenario) -> u64 {
+    scenario.machine.swap.iter().map(|area| area.size).sum()
+}
+
 /// What the machine's kernel has for the workload: all that it manages but for what is in use besides.
-fn memory_of(scenario: &Scenario) -> u64 {
+pub(super) fn memory_of(scenario: &Scenario) -> u64 {
     let machine = &scenario.machine;
     machine.mem_total().saturating_sub(machine.occupied)
 }

@@ -111,6 +111,7 @@ pub(crate) fn keep(journal: &Path) -> ExitCode {
         journal,
         &Tracefs::find,
     ));
+    Lock::remove_beside(journal);
     // Where lowmark was killed, there is nobody left to tell.
     for problem in &problems {
         use std::io::Write;

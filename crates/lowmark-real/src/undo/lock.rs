@@ -8,7 +8,8 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
 
 const NAME: &str = "lowmark-run.lock";
 
@@ -36,7 +37,7 @@ impl Lock {
             let options = options.read(true).write(true).create(true).mode(0o600);
             let path = place.join(NAME);
             match options.custom_flags(libc::O_NOFOLLOW).open(&path) {
-                Ok(file) => return Lock::of(file),
+                Ok(file) => return Lock::of(file, &path),
                 Err(error) => {
                     let text = format!("cannot lock {}: {error}", path.display());
                     problem = io::Error::new(error.kind(), text);
@@ -46,7 +47,7 @@ impl Lock {
         Err(NoLock::Failed(problem))
     }
 
-    fn of(mut file: File) -> Result<Lock, NoLock> {
+    fn of(mut file: File, path: &Path) -> Result<Lock, NoLock> {
         if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
             if error != rustix::io::Errno::WOULDBLOCK {
                 return Err(NoLock::Failed(error.into()));
@@ -57,6 +58,13 @@ impl Lock {
                 read.ok().and_then(|_| text.trim().parse().ok()),
             ));
         }
+        // Whoever had it removes the file in the end: one that has no name any more locks nobody out.
+        let same = file
+            .metadata()
+            .and_then(|own| Ok(own.ino() == fs::metadata(path)?.ino()));
+        if !same.is_ok_and(|same| same) {
+            return Err(NoLock::Held(None));
+        }
         let own = std::process::id().to_string();
         let written = file
             .set_len(0)
@@ -64,6 +72,12 @@ impl Lock {
             .and_then(|()| file.write_all(own.as_bytes()));
         written.map_err(NoLock::Failed)?;
         Ok(Lock(file))
+    }
+
+    /// Removes the file of the lock that belongs to a journal, while it is still held.
+    pub(super) fn remove_beside(journal: &Path) {
+        // If it stays it locks nobody out.
+        let _ = fs::remove_file(journal.with_file_name(NAME));
     }
 
     /// Programs that are started meanwhile hold it as well.

@@ -17,6 +17,8 @@ use serde::Serialize;
 const REPEATS: f64 = 0.1;
 /// Where it does not, the model may be off by this factor.
 const FACTOR: f64 = 2.0;
+/// What other tasks of a system add to a counter in a run, about.
+const OF_OTHERS: f64 = 100.0;
 
 /// What runs of one side had.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -126,6 +128,12 @@ impl Metric {
             .filter(Metric::holds);
         metric.runs_near = near.count();
         Some(metric)
+    }
+
+    /// Whether it moved by less than other tasks of a system may have moved it.
+    pub(super) fn is_too_small(&self) -> bool {
+        let is_small = |range: &Range| range.max < OF_OTHERS;
+        self.moved() && is_small(&self.kernel) && self.model.as_ref().is_none_or(is_small)
     }
 
     fn between(name: &str, kernel: &[f64], model: Option<&[f64]>) -> Option<Metric> {

@@ -65,6 +65,12 @@ impl Twin {
             .into_iter()
             .flatten()
             .for_each(|line| section.line(line));
+        if !self.too_small.is_empty() {
+            section.line(format!(
+                "below 100 on both, where the rest of the system counts as well: {}",
+                self.too_small.join(", ")
+            ));
+        }
         for why in [Why::KernelZero, Why::ModelZero] {
             let these = self.one_sided.iter().filter(|counter| counter.why == why);
             let these: Vec<String> = these

@@ -42,6 +42,30 @@ fn twin() -> Twin {
     .expect("runs")
 }
 
+/// Beside a run on a system with other tasks, these count as well: what is small is nobody's with certainty.
+#[test]
+fn small_counts_of_a_run_on_the_system_are_not_judged() {
+    let run = |written, swapped| recording(&[("nr_written", written), ("pswpin", swapped)]);
+    let mut kernel = run(57, 900);
+    kernel.run.backend = "host".into();
+    let twin = |kernel: &Recording| Twin::new(&[kernel], &[&run(0, 950)]).expect("runs");
+    let names = |twin: &Twin| -> Vec<String> {
+        twin.metrics
+            .iter()
+            .map(|metric| metric.name.clone())
+            .collect()
+    };
+    let beside_others = twin(&kernel);
+    assert_eq!(names(&beside_others), ["pswpin"]);
+    assert_eq!(beside_others.too_small, ["nr_written"]);
+    kernel.run.backend = "guest".into();
+    assert_eq!(names(&twin(&kernel)), ["pswpin", "nr_written"]);
+    // Large on one side is not small.
+    kernel.run.backend = "host".into();
+    let other = Twin::new(&[&kernel], &[&run(100, 950)]).expect("runs");
+    assert!(other.too_small.is_empty());
+}
+
 /// What a group has is a figure like all others; what is its own alone is not, and what the model lacks is said. Over
 /// several twins the groups of all are one counter.
 #[test]

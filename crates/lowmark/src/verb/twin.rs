@@ -19,7 +19,7 @@ use crate::page::PageFile;
 use crate::plan::{self, Real, Run};
 use crate::{engine, guests, kernel_runs, observed, outcome};
 use loads::Load;
-use lowmark_real::zoneinfo;
+use lowmark_real::{host, zoneinfo};
 use lowmark_record::Recording;
 use lowmark_report::twin::Twin;
 use lowmark_spec::{KernelSpec, Scenario};
@@ -184,12 +184,15 @@ fn pairs(args: &Args, load: &Load, planned: &[Run]) -> miette::Result<Vec<Pair>>
 /// The runs in guests, one for each combination, after the model was asked whether it can run them too. Where runs of
 /// kernels were kept, combinations of which there is none are left out, unless there is none at all of a single load.
 fn planned(args: &Args, load: &Load, several: bool) -> miette::Result<Planned> {
-    args.ask.check_not_host(
-        "twin",
-        "the model would need a machine file of this system; guests have the machine of the workload",
-    )?;
+    if load.kernel_runs.is_some() {
+        args.ask
+            .check_not_host("twin", "runs of a kernel that were kept are of guests")?;
+    }
     let ask = Ask {
-        on: Backend::Guest,
+        on: match args.ask.on {
+            Backend::Host => Backend::Host,
+            Backend::Model | Backend::Guest => Backend::Guest,
+        },
         repeat: None,
         // The seed of random loads is what they are made from; each has one of its own.
         seed: args.ask.seed.filter(|_| args.random.is_none()),
@@ -237,7 +240,10 @@ fn repeated(run: &Run, repeats: u64) -> Vec<Run> {
 
 /// What the model is asked for: the kernel by its version, with what the stable kernel that ran took over from later ones.
 fn for_model(run: &Run, kernel: Option<&Recording>) -> Scenario {
-    let mut scenario = run.scenario.clone();
+    let mut scenario = match (&run.real, host::cgroups()) {
+        (Some(Real::Host(_)), Ok((version, _))) => host::modelled(&run.scenario, version),
+        _ => run.scenario.clone(),
+    };
     let (text, version) = match run.real.as_ref().and_then(Real::guest) {
         Some(guest) => (
             guests::version(&guest.image),

@@ -144,10 +144,9 @@ impl Mm {
                 let all = own.iter().map(|lines| lines[line].1).sum();
                 counters.push((format!("memory.stat.{key}"), all));
             }
-            let path = &group.path;
             let named = counters.into_iter();
             named
-                .map(|(name, count)| (format!("cgroup/{path}/{name}"), count))
+                .map(|(name, count)| (file_of(&group.path, &name), count))
                 .collect::<Vec<_>>()
         })
     }
@@ -166,7 +165,15 @@ impl Mm {
                 ("memory.stat.inactive_file", len(Lru::InactiveFile)),
                 ("memory.stat.active_file", len(Lru::ActiveFile)),
             ]
-            .map(|(name, pages)| (format!("cgroup/{}/{name}", group.path), pages * PAGE_SIZE))
+            .map(|(name, pages)| (file_of(&group.path, name), pages * PAGE_SIZE))
         })
+    }
+}
+
+/// How a file of a group is called: `cgroup/PATH/FILE`, of the group around a whole workload `cgroup/FILE`.
+fn file_of(path: &str, file: &str) -> String {
+    match path {
+        "" => format!("cgroup/{file}"),
+        path => format!("cgroup/{path}/{file}"),
     }
 }
