@@ -48,6 +48,7 @@ fn run_in(directory: &Path, end: &str, text: &str) -> (Vec<Line>, bool) {
         buffer_kb: 0,
         interval_ms: 0,
         touches: false,
+        cgroups: lowmark_real::protocol::CGROUPS.into(),
     };
     let path = directory.join("job");
     std::fs::write(&path, serde_json::to_vec(&job).expect("JSON")).expect("written");

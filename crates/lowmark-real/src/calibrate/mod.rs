@@ -111,6 +111,7 @@ impl Times {
 
 /// Fills in `costs.migrate_page_ns`: the time of compaction, less that of the frames which compaction looks at, for each page moved, less
 /// the time in which the kernel unmaps the page and maps it again. `costs` must have the times of scanning, unmapping and freeing a page.
+/// Where memory is so large that its frames take all of the time, the cost stays what it is.
 fn moving(times: &Times, recording: &Recording, costs: &mut Costs) -> Result<(), MissingProbe> {
     let counter = |name: &str| recording.counters.get(name).copied().unwrap_or(0) / ROUNDS;
     let moved = counter("pgmigrate_success");
@@ -120,7 +121,9 @@ fn moving(times: &Times, recording: &Recording, costs: &mut Costs) -> Result<(),
     let frames = counter("compact_migrate_scanned") + counter("compact_free_scanned");
     let time = times.each("compact", 1)?;
     let each = time.saturating_sub(costs.frames_ns(frames)) / moved;
-    costs.migrate_page_ns = each.saturating_sub(costs.remap_page_ns());
+    if let Some(moving @ 1..) = each.checked_sub(costs.remap_page_ns()) {
+        costs.migrate_page_ns = moving;
+    }
     Ok(())
 }
 
@@ -258,9 +261,11 @@ struct Scans {
 }
 
 /// Pages that were freed in each round that nothing mapped: kernels free more than they are asked for. A few dozen are those of the
-/// probe of kept ones.
+/// probe of kept ones. Groups of version 1 do not count them, and nothing else is short of memory: those of the system are they.
 fn freed(recording: &Recording) -> Result<u64, MissingProbe> {
-    let all = recording.counters.get("cgroup/group/memory.stat.pgsteal");
+    let counter = |name: &str| recording.counters.get(name).copied();
+    let of_system = || Some(counter("pgsteal_anon")? + counter("pgsteal_file")?);
+    let all = counter("cgroup/group/memory.stat.pgsteal").or_else(of_system);
     let each = all.map(|pages| pages / ROUNDS).filter(|&pages| pages > 0);
     each.ok_or(MissingProbe {
         probe: "reclaim-unmapped",

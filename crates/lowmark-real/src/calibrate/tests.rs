@@ -166,6 +166,26 @@ fn costs_are_differences_of_medians() {
     assert_eq!(error.probe, "touch");
 }
 
+/// On a system with much memory, and cgroups of version 1, some of it is told otherwise.
+#[test]
+fn a_host_tells_what_it_can() {
+    let mut seen = recording(&probes());
+    let steal = seen.counters.remove("cgroup/group/memory.stat.pgsteal");
+    let error = machine(&base(), &seen).expect_err("nothing was reclaimed");
+    assert_eq!(error.probe, "reclaim-unmapped");
+    let halves = ["pgsteal_anon", "pgsteal_file"].map(str::to_owned);
+    seen.counters
+        .extend(halves.map(|half| (half, steal.expect("pages") / 2)));
+    let whole = machine(&base(), &recording(&probes())).expect("all probes");
+    assert_eq!(machine(&base(), &seen).expect("all probes"), whole);
+    // Gigabytes of frames are looked at for the pages that move.
+    seen.counters
+        .insert("compact_free_scanned".into(), ROUNDS * 50_000_000);
+    let costs = machine(&base(), &seen).expect("all probes").costs;
+    assert_eq!(costs.migrate_page_ns, base().costs.migrate_page_ns);
+    assert_eq!(costs.free_page_ns, whole.costs.free_page_ns);
+}
+
 #[test]
 fn a_machine_file_reads_back_as_it_was() {
     let mut wanted = machine(&base(), &recording(&probes())).expect("all probes");

@@ -54,7 +54,6 @@ impl Plan {
             refused
                 .what
                 .extend(cgroup::lacks(hierarchy.version, &workload.cgroups));
-            refused.of_reclaim(hierarchy.version, workload);
         }
         let version = hierarchy.as_ref().map(|hierarchy| hierarchy.version);
         let mut wanted = crate::settings::of(scenario);
@@ -136,6 +135,9 @@ impl Plan {
     }
 }
 
+/// Files in `/proc/sys/vm` that have no value.
+const TRIGGERS: [&str; 3] = ["compact_memory", "drop_caches", "stat_refresh"];
+
 /// Where file systems that live in memory are.
 const IN_MEMORY: &str = "/dev/shm";
 
@@ -182,16 +184,6 @@ impl Refused {
         }
     }
 
-    /// `memory.reclaim` is a file of cgroups of version 2, from 5.19 on.
-    fn of_reclaim(&mut self, version: Version, workload: &Workload) {
-        let reclaims = statements(workload)
-            .into_iter()
-            .any(|stmt| matches!(stmt.op, Op::Reclaim { .. }));
-        if reclaims && version == Version::V1 {
-            self.cannot("reclaim: cgroups of this system are of version 1".into());
-        }
-    }
-
     /// Statements that change the whole system; what gives settings their values back.
     fn of_statements(&mut self, workload: &Workload) -> Vec<Undo> {
         const POOL: &str = "nr_hugepages";
@@ -215,9 +207,12 @@ impl Refused {
         }
         let mut undo = Vec::new();
         for name in names {
-            match settings::undo(name, Path::new(&setting_path(name))) {
-                Ok(step) => undo.push(step),
-                Err(error) => self.cannot(format!("the setting {name}: {error}")),
+            // What has an effect when it is written, and no value, needs nothing to undo it.
+            if !TRIGGERS.contains(&name) {
+                match settings::undo(name, Path::new(&setting_path(name))) {
+                    Ok(step) => undo.push(step),
+                    Err(error) => self.cannot(format!("the setting {name}: {error}")),
+                }
             }
             self.wide.push(match name {
                 POOL => "alloc changes the pool of huge pages (vm.nr_hugepages)".into(),

@@ -13,7 +13,8 @@ use std::path::PathBuf;
     mut_arg("kernels", |arg| arg.help("Kernel whose fetched image is booted")),
     mut_arg("images", |arg| arg.help("Kernel image to boot: a path, or a version that was fetched")),
     mut_arg("repeat", |arg| arg.hide(true)),
-    after_help = "Example:\n  lowmark calibrate --on guest --image 6.18 --set ram=256M --out guest-256m.toml\n\n\
+    after_help = "Examples:\n  lowmark calibrate --on guest --image 6.18 --set ram=256M --out guest-256m.toml\n  \
+    lowmark calibrate --on host --machine-wide --set ram=256M --out host-256m.toml\n\n\
     Faults, zeroing, copying, scanning, swapping of one page, and the disk, each for a moment; no \
     workload takes part. The file goes to stdout without --out."
 )]
@@ -30,9 +31,9 @@ pub(crate) struct Args {
 
 /// Does it.
 pub(crate) fn run(args: &Args) -> miette::Result<u8> {
-    if args.ask.on != Backend::Guest {
+    if args.ask.on == Backend::Model {
         return Err(miette!(
-            help = "add --on guest",
+            help = "add --on guest, or --on host",
             "calibrate measures a real kernel; the model's costs are those of its machine"
         ));
     }
@@ -63,7 +64,14 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     let mut machine = calibrate::machine(&base, recording).into_diagnostic()?;
     let kernel = guests::describe(recording).unwrap_or_default();
     let (megabytes, cpus) = (machine.ram() >> 20, machine.cpus);
-    machine.description = format!("x86-64 guest with {megabytes} MB and {cpus} CPUs: {kernel}");
+    machine.description = match args.ask.on {
+        Backend::Host => {
+            format!("a host of which the workload has {megabytes} MB and {cpus} CPUs: {kernel}")
+        }
+        Backend::Model | Backend::Guest => {
+            format!("x86-64 guest with {megabytes} MB and {cpus} CPUs: {kernel}")
+        }
+    };
     let text = calibrate::to_toml(&machine, &format!("lowmark calibrate: {kernel}"));
     match &args.out {
         None => output::print(&text)?,

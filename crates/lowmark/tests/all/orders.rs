@@ -108,6 +108,7 @@ fn on_the_runner(scenario: &Scenario) -> Pages {
         buffer_kb: 0,
         interval_ms: 0,
         touches: true,
+        cgroups: lowmark_real::protocol::CGROUPS.into(),
     };
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("job");
