@@ -195,9 +195,12 @@ fn movable_pageblocks(zone: &ZoneInfo, system: &System) -> Pageblocks {
     pageblocks
 }
 
-/// Whether the kernel takes its disks to be rotating; none if it does not say.
+/// Whether the kernel of a guest takes its disks, all of one kind, to be rotating; none if it does not say. A host has disks of
+/// its own ([`Disk`](crate::host::Disk)).
 pub(crate) fn rotational(system: &System) -> Option<bool> {
-    Some(system.before.get(ROTATIONAL)?.trim() == "1")
+    const HOST: &str = "host";
+    let of_guest = system.before.get(ROTATIONAL)?;
+    (system.executed_by != HOST).then(|| of_guest.trim() == "1")
 }
 
 /// Pages of each zone that were not managed yet when the watermarks were computed, by the kernel's log: those of

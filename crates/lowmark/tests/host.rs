@@ -79,6 +79,22 @@ fn left_by(pid: u32) -> Vec<PathBuf> {
     paths.filter(|path| path.exists()).collect()
 }
 
+/// Runs lowmark when nobody else runs a workload on this system: other tests of this project may be at work on it.
+fn lowmark(place: &Place, args: &[&str]) -> Done {
+    let start = Instant::now();
+    loop {
+        let done = place.lowmark(args);
+        if !done
+            .stderr
+            .contains("runs a workload on this system already")
+        {
+            return done;
+        }
+        assert!(start.elapsed() < PATIENCE, "{}", done.stderr);
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 /// Whether workloads can run here. If not, whether that is what lowmark says.
 fn runs(done: &Done) -> bool {
     match cgroups() {
@@ -96,7 +112,10 @@ fn a_workload_runs_in_a_cgroup_with_the_memory_of_its_machine() {
     let _alone = alone();
     let place = Place::new();
     place.write("reading.toml", &reading(""));
-    let done = place.lowmark(&["run", "reading.toml", "--on", "host", "--out", "o", "-q"]);
+    let done = lowmark(
+        &place,
+        &["run", "reading.toml", "--on", "host", "--out", "o", "-q"],
+    );
     if !runs(&done) {
         return;
     }
@@ -176,7 +195,10 @@ fn a_workload_that_takes_too_long_or_fails_is_an_error_and_leaves_nothing() {
         "{ phase = \"again\" }, { sleep = \"300s\" },",
     );
     place.write("slow.toml", &slow);
-    let done = place.lowmark(&["run", "slow.toml", "--on", "host", "--timeout", "2", "-q"]);
+    let done = lowmark(
+        &place,
+        &["run", "slow.toml", "--on", "host", "--timeout", "2", "-q"],
+    );
     if !runs(&done) {
         return;
     }
@@ -212,7 +234,7 @@ fn a_workload_that_takes_too_long_or_fails_is_an_error_and_leaves_nothing() {
         "{ phase = \"again\" }, { delete = \"f\" },",
     );
     place.write("failing.toml", &failing);
-    let done = place.lowmark(&["run", "failing.toml", "--on", "host", "-q"]);
+    let done = lowmark(&place, &["run", "failing.toml", "--on", "host", "-q"]);
     assert_eq!(done.status, 3, "{}", done.stderr);
     assert!(done.stderr.contains("task main, line"), "{}", done.stderr);
 }
@@ -227,7 +249,7 @@ fn what_changes_the_whole_system_needs_a_word() {
     let settings = format!("sysctl = {{ vfs_cache_pressure = {other} }}");
     place.write("reading.toml", &reading(&settings));
     let run = ["run", "reading.toml", "--on", "host", "-q"];
-    let done = place.lowmark(&run);
+    let done = lowmark(&place, &run);
     if !runs(&done) {
         return;
     }
@@ -239,7 +261,7 @@ fn what_changes_the_whole_system_needs_a_word() {
         "--machine-wide",
     ]);
     let with_word = [&run[..], &["--machine-wide", "--out", "o"]].concat();
-    let done = place.lowmark(&with_word);
+    let done = lowmark(&place, &with_word);
     assert_eq!(std::fs::read_to_string(knob).expect("readable"), before);
     // Root in a container may make cgroups and still not change this.
     if done.status != 0 {

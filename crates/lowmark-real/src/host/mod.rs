@@ -10,12 +10,14 @@
 //! 6. The keeper kills what is still in the cgroup, and undoes everything.
 
 mod cgroup;
+mod disk;
 mod error;
 mod files;
 mod modelled;
 mod plan;
 mod settings;
 
+pub use disk::Disk;
 pub use error::HostError;
 pub use modelled::modelled;
 

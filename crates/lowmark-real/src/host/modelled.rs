@@ -66,7 +66,7 @@ max = "32M"
 parent = "a"
 [task.one]
 cgroup = "b"
-run = [ { repeat = 2, do = [ { reclaim = "a", size = "1M" } ] } ]
+run = [ { repeat = 2, do = [ { reclaim = "1M", cgroup = "a" } ] } ]
 [task.two]
 run = [ { sleep = "1ms" } ]
 "#;

@@ -71,10 +71,11 @@ impl Plan {
             )
         }));
         let changed_later = refused.of_statements(workload);
-        let scratch = refused.scratch(options.scratch.as_deref(), workload.has_files());
         let memory = memory_of(scenario);
         refused.of_memory(memory);
         let swap_size = swap_of(scenario);
+        let has_files = workload.has_files() || (options.machine_wide && swap_size > 0);
+        let scratch = refused.scratch(options.scratch.as_deref(), has_files);
         let swap = refused.swap(swap_size, options.machine_wide, &mut notes);
         refused.judge(options.machine_wide)?;
         let hierarchy = hierarchy.ok_or(HostError::Unsupported { what: Vec::new() })?;
@@ -222,21 +223,20 @@ impl Refused {
         undo
     }
 
-    /// Where files go: onto a disk, as files in memory are no page cache that reclaim can write back.
+    /// Where files and a swap file go: onto a disk, as files in memory are no page cache that reclaim can write back.
     fn scratch(&mut self, asked: Option<&Path>, has_files: bool) -> PathBuf {
-        const ON_DISK: &str = "/var/tmp";
-        let usual = asked.map_or_else(std::env::temp_dir, Path::to_owned);
-        if !has_files || !in_memory(&usual) {
-            return usual;
+        let place = match (asked, has_files) {
+            (Some(asked), _) => asked.to_owned(),
+            (None, true) => on_disk(),
+            (None, false) => std::env::temp_dir(),
+        };
+        if has_files && in_memory(&place) {
+            self.cannot(format!(
+                "{} lies in memory, and the workload's files and swap are to lie on a disk: name a directory on one in TMPDIR",
+                place.display()
+            ));
         }
-        if asked.is_none() && Path::new(ON_DISK).is_dir() && !in_memory(Path::new(ON_DISK)) {
-            return ON_DISK.into();
-        }
-        self.cannot(format!(
-            "{} lies in memory, and the workload's files are to lie on a disk: name a directory on one in TMPDIR",
-            usual.display()
-        ));
-        usual
+        place
     }
 
     /// Memory for the workload has to be there, beside what others use.
@@ -311,6 +311,17 @@ fn take_swappiness(wanted: &mut Vec<Setting>) -> Option<u64> {
         .iter()
         .position(|setting| setting.name == "swappiness")?;
     wanted.remove(at).value.trim().parse().ok()
+}
+
+/// A directory on a disk, where there is one: that for temporary files, else the one for those that outlive a boot.
+pub(super) fn on_disk() -> PathBuf {
+    const LASTING: &str = "/var/tmp";
+    let usual = std::env::temp_dir();
+    let lasting = Path::new(LASTING);
+    if in_memory(&usual) && lasting.is_dir() && !in_memory(lasting) {
+        return lasting.to_owned();
+    }
+    usual
 }
 
 /// Whether a directory lies in memory.

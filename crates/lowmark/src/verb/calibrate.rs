@@ -4,6 +4,7 @@ use crate::cli::{Ask, Backend};
 use crate::output::{self, remark};
 use crate::{engine, guests, outcome, plan};
 use lowmark_real::calibrate;
+use lowmark_real::host::Disk;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::path::PathBuf;
 
@@ -62,6 +63,12 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         return Err(miette!("{}: {verdict}", runs[0].name));
     }
     let mut machine = calibrate::machine(&base, recording).into_diagnostic()?;
+    if args.ask.on == Backend::Host
+        && let Some(disk) = Disk::of_files()
+    {
+        let devices = machine.devices.iter_mut();
+        devices.for_each(|device| disk.describe(device));
+    }
     let kernel = guests::describe(recording).unwrap_or_default();
     let (megabytes, cpus) = (machine.ram() >> 20, machine.cpus);
     machine.description = match args.ask.on {

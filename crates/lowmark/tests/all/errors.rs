@@ -65,12 +65,12 @@ fn only_what_there_is_is_offered() {
     let place = Place::new();
     for verb in ["run", "compare", "twin", "calibrate"] {
         let help = place.lowmark(&[verb, "--help"]).good();
-        assert!(!help.contains("host"), "{help}");
+        assert!(help.contains("- host:"), "{help}");
         assert!(!help.contains("built yet"), "{help}");
     }
     place
         .lowmark(&["run", "small.toml", "--on", "moon"])
-        .error(&["moon", "[possible values: model, guest]"]);
+        .error(&["moon", "[possible values: model, guest, host]"]);
 }
 
 #[test]
