@@ -21,6 +21,8 @@ pub struct Counter {
     pub name: &'static str,
     /// Counters that it is the sum of; those of zones are added (`allocstall_dma32`).
     parts: &'static [&'static str],
+    /// Counters whose sum it is where that is more: reclaim for memory cgroups is in these alone (5.8).
+    or_parts: &'static [&'static str],
     /// Its weight in the loss of a reconstruction, hundredths.
     pub(crate) weight: u64,
     /// What is too few to mean anything, pages or times.
@@ -53,9 +55,25 @@ const fn counter(
     Counter {
         name,
         parts,
+        or_parts: &[],
         weight,
         floor,
         sort,
+    }
+}
+
+impl Counter {
+    const fn or(self, or_parts: &'static [&'static str]) -> Counter {
+        Counter { or_parts, ..self }
+    }
+
+    /// What it has come to; none if the kernel does not have it.
+    fn of(&self, counters: &BTreeMap<String, u64>) -> Option<u64> {
+        let sum = |parts: &[&str]| {
+            let sums = parts.iter().filter_map(|part| of_zones(counters, part));
+            sums.reduce(u64::saturating_add)
+        };
+        sum(self.parts).max(sum(self.or_parts))
     }
 }
 
@@ -66,8 +84,8 @@ pub const COUNTERS: [Counter; 12] = [
     counter("pswpout", &["pswpout"], 100, 100, Sort::Volume),
     counter("pgmajfault", &["pgmajfault"], 100, 100, Sort::Volume),
     counter("workingset_refault_anon", &["workingset_refault_anon"], 60, 100, Sort::Volume),
-    counter("pgsteal", &["pgsteal_kswapd", "pgsteal_direct"], 100, 100, Sort::Volume),
-    counter("pgscan", &["pgscan_kswapd", "pgscan_direct"], 60, 400, Sort::Volume),
+    counter("pgsteal", &["pgsteal_kswapd", "pgsteal_direct"], 100, 100, Sort::Volume).or(&["pgsteal_anon", "pgsteal_file"]),
+    counter("pgscan", &["pgscan_kswapd", "pgscan_direct"], 60, 400, Sort::Volume).or(&["pgscan_anon", "pgscan_file"]),
     counter("pgscan_kswapd", &["pgscan_kswapd"], 0, 400, Sort::Stall),
     counter("pgscan_direct", &["pgscan_direct"], 15, 400, Sort::Stall),
     counter("pgsteal_direct", &["pgsteal_direct"], 0, 100, Sort::Stall),
@@ -104,12 +122,11 @@ pub struct Figures(pub [Option<u64>; COUNTERS.len()]);
 impl Figures {
     /// Those of a recording.
     pub fn of(recording: &Recording) -> Figures {
-        Figures(COUNTERS.each_ref().map(|counter| {
-            let parts = counter.parts.iter();
-            let mut sums = parts.filter_map(|part| of_zones(&recording.counters, part));
-            let first = sums.next()?;
-            Some(sums.fold(first, u64::saturating_add))
-        }))
+        Figures(
+            COUNTERS
+                .each_ref()
+                .map(|counter| counter.of(&recording.counters)),
+        )
     }
 
     /// The one of a name; 0 if the kernel does not have it.

@@ -6,7 +6,7 @@
 //! other things besides.
 
 use crate::candidate::Kind;
-use crate::counters::of_zones;
+use crate::counters::{Figures, of_zones};
 use crate::refusal::Refusal;
 use lowmark_record::{Gauges, Recording};
 
@@ -37,19 +37,26 @@ impl Demand {
     ///
     /// Counters do not tell apart what the load did: it used files or huge pages, or memory was not short.
     pub fn of(recording: &Recording) -> Result<Demand, Refusal> {
-        let counter = |name| of_zones(&recording.counters, name).unwrap_or(0);
+        let counter = |name: &str| of_zones(&recording.counters, name).unwrap_or(0);
         let swapped_in = counter("pswpin");
         // pgpgin counts KiB that were read from disks, swap among them.
         let read = (counter("pgpgin") / 4).saturating_sub(swapped_in);
         let allocated = counter("pgalloc").saturating_sub(swapped_in.saturating_add(read));
-        let minor = counter("pgfault").saturating_sub(counter("pgmajfault"));
+        // Of a load in a memory cgroup, those of the group are the load's alone.
+        let of_load = |name: &str| {
+            let of_group = recording
+                .counters
+                .get(&format!("cgroup/memory.stat.{name}"));
+            of_group.copied().unwrap_or_else(|| counter(name))
+        };
+        let minor = of_load("pgfault").saturating_sub(of_load("pgmajfault"));
         let pages = minor.saturating_sub(counter("swap_ra_hit")).min(allocated);
         refuse_huge_pages(counter("thp_fault_alloc"))?;
-        let steals = ["pgsteal_kswapd", "pgsteal_direct"].map(counter);
+        let figures = Figures::of(recording);
         let of_files = counter("pgsteal_file").max(read);
-        refuse_files(of_files, pages.max(steals[0].saturating_add(steals[1])))?;
+        refuse_files(of_files, pages.max(figures.named("pgsteal")))?;
         refuse_writers(counter("nr_dirtied"), pages)?;
-        refuse_idle(counter("pgscan_kswapd").saturating_add(counter("pgscan_direct")))?;
+        refuse_idle(figures.named("pgscan"))?;
         if pages < PAGES_MIN {
             return Err(Refusal::new(
                 format!(

@@ -19,7 +19,7 @@ mod settings;
 
 pub use disk::Disk;
 pub use error::HostError;
-pub use modelled::modelled;
+pub use modelled::{Around, inside, modelled};
 
 use crate::cgroup_counters::counters_and_state;
 use crate::protocol::{Job, Mount};

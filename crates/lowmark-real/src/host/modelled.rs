@@ -1,18 +1,41 @@
 //! What a run on this system is for the model: the workload inside one more memory cgroup, on a machine that has memory enough.
 
 use super::plan::{memory_of, swap_of};
+use crate::undo::OWN;
+use lowmark_record::Recording;
 use lowmark_spec::Scenario;
 use lowmark_spec::workload::{Cgroup, Op, Stmt};
+use std::collections::BTreeMap;
 
-/// A scenario as it runs on a system with memory cgroups of this version, 1 or 2. The cgroup around the workload has no name, so
-/// that its counters are called as those of the run on the system.
+/// The cgroup around a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Around {
+    /// Version of the cgroups, 1 or 2.
+    pub version: u8,
+    /// Memory that it may have, bytes.
+    pub memory: u64,
+    /// Swap that it may have, bytes.
+    pub swap: u64,
+}
+
+/// A scenario as it runs on a system with memory cgroups of this version, 1 or 2.
 pub fn modelled(scenario: &Scenario, version: u8) -> Scenario {
+    let around = Around {
+        version,
+        memory: memory_of(scenario),
+        swap: swap_of(scenario),
+    };
+    inside(scenario, around)
+}
+
+/// A scenario inside one more cgroup. That has no name, so that its counters are called as those of the run on the system.
+pub fn inside(scenario: &Scenario, around: Around) -> Scenario {
     let mut scenario = scenario.clone();
     let around = Cgroup {
-        max: Some(memory_of(&scenario)),
-        swap_max: Some(swap_of(&scenario)),
+        max: Some(around.memory),
+        swap_max: Some(around.swap),
         // A soft limit that is never met makes them those of version 1.
-        soft: (version == 1).then_some(u64::MAX),
+        soft: (around.version == 1).then_some(u64::MAX),
         ..Cgroup::default()
     };
     let workload = &mut scenario.workload;
@@ -25,6 +48,39 @@ pub fn modelled(scenario: &Scenario, version: u8) -> Scenario {
         task.instances.iter_mut().flatten().for_each(shift);
     }
     scenario
+}
+
+impl Around {
+    /// The one of a run on a system; none of other recordings, and of one whose workload has cgroups of its own.
+    pub fn of(recording: &Recording) -> Option<Around> {
+        let files = &recording.system.as_deref()?.after;
+        let (max, version) = [("memory.max", 2), ("memory.limit_in_bytes", 1)]
+            .into_iter()
+            .find_map(|(file, version)| Some((only(files, file)?, version)))?;
+        let swap = match version {
+            1 => only(files, "memory.memsw.limit_in_bytes").map(|both| both.saturating_sub(max)),
+            _ => only(files, "memory.swap.max"),
+        };
+        Some(Around {
+            version,
+            memory: max,
+            swap: swap.unwrap_or(u64::MAX),
+        })
+    }
+}
+
+/// The number in a file of the cgroup of a run, if there is one such cgroup.
+fn only(files: &BTreeMap<String, String>, name: &str) -> Option<u64> {
+    let of_run = |path: &str| {
+        let (group, file) = path.rsplit_once('/')?;
+        let own = group.split('/').any(|part| part.starts_with(OWN));
+        (own && file == name).then_some(())
+    };
+    let mut found = files.iter().filter(|(path, _)| of_run(path).is_some());
+    match (found.next(), found.next()) {
+        (Some((_, text)), None) => text.trim().parse().ok(),
+        _ => None,
+    }
 }
 
 /// One more cgroup is before those that a statement names.

@@ -14,6 +14,7 @@ use crate::page::PageFile;
 use crate::plan::Run;
 use crate::traces;
 use known::{Asked, Known};
+use lowmark_real::host::inside;
 use lowmark_record::Recording;
 use lowmark_report::document::{Document, Section};
 use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse, write_machine};
@@ -32,7 +33,8 @@ const MACHINE: &str = "recorded.toml";
     after_help = "Examples:\n  lowmark whatif runs/a --set watermark_scale_factor=200\n  \
     lowmark whatif runs/a --set ram=640M\n  \
     lowmark whatif runs/a --kernel v6.18\n  \
-    lowmark whatif runs/a --set page_cluster=0 --out loads\n\n\
+    lowmark whatif runs/a --set page_cluster=0 --out loads\n  \
+    lowmark whatif runs/in-a-cgroup --set memory.max=300M --machine host.toml\n\n\
     The load is reconstructed from counters and run on the model, as it was and as asked. One that used private or shared \
     memory alone and was recorded from its beginning can be reconstructed; any other is refused, with the reason.\n\n\
     Exit status: 0 answered; 1 refused; 2 an error."
@@ -41,7 +43,8 @@ pub(crate) struct Args {
     /// Recording, as `lowmark run --out` and `lowmark record` write it
     #[arg(value_name = "RECORDING")]
     capture: String,
-    /// Another value of a sysctl, or other RAM (ram=2G); once for each name
+    /// Another value of a sysctl, other RAM (ram=2G), or for a load in a memory cgroup other limits (memory.max=300M,
+    /// memory.swap.max=0); once for each name
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
     /// What the recorded machine had otherwise than its file says, where the recording does not tell (ram=225M); once for each
@@ -237,6 +240,9 @@ impl Runner for Bench<'_> {
             .ok_or_else(|| miette!("the reconstructed load: expected a scenario, found none"))?;
         scenario.machine = side.machine.clone();
         scenario.kernel = side.kernel.clone();
+        if let Some(around) = side.around {
+            scenario = inside(&scenario, around);
+        }
         lowmark_model::check(&scenario)
             .map_err(|refusal| miette!("{}: {refusal}", side.kernel.text))?;
         Ok(scenario)

@@ -65,7 +65,7 @@ fn only_what_there_is_is_offered() {
     let place = Place::new();
     for verb in ["run", "compare", "twin", "calibrate"] {
         let help = place.lowmark(&[verb, "--help"]).good();
-        assert!(help.contains("- host:"), "{help}");
+        assert!(help.contains("--on host"), "{help}");
         assert!(!help.contains("built yet"), "{help}");
     }
     place

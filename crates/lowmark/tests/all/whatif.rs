@@ -1,6 +1,9 @@
 //! `lowmark whatif` on runs of the model, whose load is known.
 
-use crate::common::Place;
+use crate::common::{Place, SMALL};
+use lowmark_real::host::{Around, inside};
+use lowmark_record::{Recording, System};
+use lowmark_spec::{BuiltIn, Overrides, Source, parse};
 
 /// What the recording of `small.toml` does not say of its machine.
 const WAS: [&str; 6] = [
@@ -183,4 +186,89 @@ fn wrong_questions_are_errors() {
         assert_eq!(output.status, 2, "{line:?}: {output:?}");
         assert!(output.stderr.contains(word), "{line:?}: {output:?}");
     }
+}
+
+/// A recording as one of a run on a system in a memory cgroup would be: a load of the model inside a cgroup that may have so much.
+fn in_a_group(place: &Place, name: &str, megabytes: u64) -> Recording {
+    let text = SMALL
+        .replace("order = [\"seq\", \"random\"]", "order = [\"seq\"]")
+        .replace("use = \"v3.6\"", "use = \"v6.18\"")
+        .replace("ram = \"32M\"", "ram = \"1G\"");
+    let source = Source {
+        name: "small.toml".into(),
+        text,
+    };
+    let scenarios = parse(&source, &BuiltIn, &Overrides::default()).expect("a workload");
+    let around = Around {
+        version: 2,
+        memory: megabytes << 20,
+        swap: 1 << 30,
+    };
+    let scenario = inside(&scenarios[0], around);
+    let options = lowmark_model::Options::default();
+    let mut recording = lowmark_model::run(&scenario, &options, &mut |_| {}).expect("it runs");
+    recording.run.backend = "host".into();
+    let limit = |file: &str, bytes: u64| {
+        let path = format!("sys/fs/cgroup/lowmark-7/{file}");
+        (path, format!("{bytes}\n"))
+    };
+    recording.system = Some(Box::new(System {
+        release: "6.18.0".into(),
+        executed_by: "host".into(),
+        after: [
+            limit("memory.max", around.memory),
+            limit("memory.swap.max", around.swap),
+        ]
+        .into(),
+        ..System::default()
+    }));
+    recording.write(&place.path(name)).expect("written");
+    recording
+}
+
+/// What another limit of a cgroup would have done is what it does.
+#[test]
+fn another_limit_of_a_memory_cgroup_does_what_it_does_to_the_load() {
+    let place = Place::new();
+    in_a_group(&place, "runs", 32);
+    let truth = in_a_group(&place, "truth", 37);
+    let ask = |limit: &str| {
+        let question = ["--set", limit, "--quiet", "--format", "json"];
+        place.lowmark(&[&["whatif", "runs"], &question[..]].concat())
+    };
+    let answer = ask("memory.max=37M").json();
+    for (row, name) in [("pswpin", "pswpin"), ("pgsteal", "pgsteal_anon")] {
+        let (low, high) = (number(&answer, row, "least"), number(&answer, row, "most"));
+        let truth = truth.counters[name];
+        let near = low * 2 / 3..=high * 3 / 2 + 100;
+        assert!(
+            near.contains(&truth),
+            "{row}: {truth}, answered {low} to {high}"
+        );
+        assert!(number(&answer, row, "was") > truth, "less of everything");
+    }
+    // All of it fits.
+    assert_eq!(number(&ask("memory.max=64M").json(), "pswpin", "most"), 0);
+    ask("memory.max=much").error(&["memory.max: expected a size, found much"]);
+    let elsewhere = recorded("seq");
+    elsewhere
+        .lowmark(&["whatif", "runs", "--set", "memory.max=1G"])
+        .error(&["is not of a load in one memory cgroup", "--on host"]);
+}
+
+#[test]
+fn a_load_with_cgroups_of_its_own_is_refused() {
+    let place = Place::new();
+    let mut recording = in_a_group(&place, "first", 32);
+    recording
+        .counters
+        .insert("cgroup/box/memory.events.max".into(), 1);
+    recording.write(&place.path("runs")).expect("written");
+    let done = place.lowmark(&["whatif", "runs", "--set", "page_cluster=0"]);
+    assert_eq!(done.status, 1, "{}", done.stderr);
+    assert!(
+        done.stdout.contains("cgroups of its own"),
+        "{}",
+        done.stdout
+    );
 }

@@ -4,6 +4,7 @@ use crate::cli::Backend;
 use crate::library::CommandLine;
 use crate::{guests, observed, plan};
 use lowmark_model::kernel::Sysctl;
+use lowmark_real::host::Around;
 use lowmark_real::zoneinfo;
 use lowmark_record::Recording;
 use lowmark_spec::machine::PAGE_SIZE;
@@ -29,6 +30,8 @@ pub(super) struct Asked<'a> {
 pub(super) struct Side {
     pub(super) machine: Machine,
     pub(super) kernel: KernelSpec,
+    /// The memory cgroup around the load, whose limit is what memory is short by.
+    pub(super) around: Option<Around>,
 }
 
 /// Both sides of a question.
@@ -54,8 +57,11 @@ impl Asked<'_> {
 }
 
 impl Side {
-    /// Pages of its zones, or of all RAM where no kernel reported zones.
+    /// Pages of the cgroup around the load, of its zones, or of all RAM where no kernel reported zones.
     fn memory(&self) -> u64 {
+        if let Some(around) = &self.around {
+            return around.memory / PAGE_SIZE;
+        }
         match self.machine.zones.as_slice() {
             [] => self.machine.ram() / PAGE_SIZE,
             zones => zones.iter().map(|zone| zone.present).sum(),
@@ -83,12 +89,13 @@ impl Known {
             less_memory: would_be.memory() < was.memory(),
         };
         let of_writers = changed.iter().find(|name| name.starts_with("dirty_"));
-        let refusal = of_writers.map(|name| Refusal {
+        let of_writers = of_writers.map(|name| Refusal {
             because: format!(
                 "{name} acts on tasks that write files, and writers are not reconstructed yet"
             ),
             instead: "`lowmark why` says whether writers waited, and for which limit".to_owned(),
         });
+        let refusal = of_writers.or_else(|| groups_inside(recording));
         Ok(Known {
             was,
             would_be,
@@ -118,6 +125,13 @@ fn side(
     set: &[(String, String)],
     kernel: Option<&str>,
 ) -> miette::Result<Side> {
+    let around = around(recording, set)?;
+    let set: Vec<(String, String)> = set
+        .iter()
+        .filter(|(name, _)| !is_of_group(name))
+        .cloned()
+        .collect();
+    let set = set.as_slice();
     let recorded = kernel_of(recording)?;
     let name = asked.machine.unwrap_or(&recording.run.machine);
     let mut of_machine = machine_settings(recording, name, &recorded.version);
@@ -149,7 +163,10 @@ fn side(
         |it| guests::of_release(&it.release),
     );
     let mut machine = changed.machine.under_kernel(&text);
-    if let Some(system) = recording.system.as_deref() {
+    if let Some(around) = &around {
+        // The system has memory enough; how much more than enough makes no difference, and time.
+        machine = roomy(machine, around.memory);
+    } else if let Some(system) = recording.system.as_deref() {
         let ram = machine.ram();
         machine = zoneinfo::observed(&machine, system);
         if set.iter().any(|(name, _)| is_ram(name)) {
@@ -159,7 +176,82 @@ fn side(
     Ok(Side {
         machine,
         kernel: spec,
+        around,
     })
+}
+
+/// A workload on this system with cgroups of its own has several memories to be short of.
+fn groups_inside(recording: &Recording) -> Option<Refusal> {
+    let is_inside = |name: &String| {
+        let of_group = name.strip_prefix("cgroup/");
+        of_group.is_some_and(|rest| rest.contains('/'))
+    };
+    let several = recording.run.backend == HOST && recording.counters.keys().any(is_inside);
+    several.then(|| Refusal {
+        because: "the workload has memory cgroups of its own, and loads in several are not reconstructed yet"
+            .to_owned(),
+        instead: "run it without them: the whole of it is in a cgroup".to_owned(),
+    })
+}
+
+/// The backend of runs in a cgroup of the system that lowmark is on.
+const HOST: &str = "host";
+
+/// Limits of the cgroup around a load.
+const LIMITS: [&str; 2] = ["memory.max", "memory.swap.max"];
+
+fn is_of_group(name: &str) -> bool {
+    LIMITS.contains(&name)
+}
+
+/// The cgroup around the load of a recording, with the limits that are set.
+fn around(recording: &Recording, set: &[(String, String)]) -> miette::Result<Option<Around>> {
+    let mut around = match recording.run.backend.as_str() {
+        HOST => Around::of(recording),
+        _ => None,
+    };
+    for (name, value) in set.iter().filter(|(name, _)| is_of_group(name)) {
+        let Some(around) = &mut around else {
+            return Err(miette!(
+                help =
+                    "record the load with `lowmark run WORKLOAD --on host`, in a cgroup of its own",
+                "--set {name}: the recording is not of a load in one memory cgroup"
+            ));
+        };
+        let bytes = size(value).ok_or_else(|| {
+            miette!(
+                help = "for example --set memory.max=300M",
+                "--set {name}: expected a size, found {value}"
+            )
+        })?;
+        match name.as_str() {
+            "memory.max" => around.memory = bytes,
+            _ => around.swap = bytes,
+        }
+    }
+    Ok(around)
+}
+
+/// A size in bytes, or with K, M or G behind it.
+fn size(text: &str) -> Option<u64> {
+    let (number, shift) = match text.as_bytes().last()? {
+        b'K' => (&text[..text.len() - 1], 10),
+        b'M' => (&text[..text.len() - 1], 20),
+        b'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// The machine with memory enough beside a cgroup that may have so many bytes.
+fn roomy(mut machine: Machine, limit: u64) -> Machine {
+    const BESIDE: u64 = 1 << 30;
+    let ram = limit.saturating_mul(2).saturating_add(BESIDE);
+    machine.zones.clear();
+    for node in &mut machine.nodes {
+        node.ram = ram.next_multiple_of(1 << 20);
+    }
+    machine
 }
 
 /// The reserve of the recorded kernel, if somebody had set it: it is not what follows from the memory that there is
