@@ -236,7 +236,8 @@ impl Refused {
                 place.display()
             ));
         }
-        place
+        // Who undoes the run may do so from another directory.
+        fs::canonicalize(&place).unwrap_or(place)
     }
 
     /// Memory for the workload has to be there, beside what others use.
