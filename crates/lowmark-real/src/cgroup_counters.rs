@@ -1,4 +1,4 @@
-//! What the files of memory cgroups say, by the names that the model has for it.
+//! Counters and sizes in the files of memory cgroups, by the names under which the model has them.
 //!
 //! The groups are new when a run begins, and what a group counts begins with 0. Everything is named
 //! `cgroup/PATH/FILE.KEY`, or `cgroup/PATH/FILE` where a file holds one number; of the group that a whole workload is in there
@@ -59,7 +59,7 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, u64)> {
     pairs.filter_map(|(name, value)| Some((name, value.trim().parse().ok()?)))
 }
 
-/// Counters of groups over a run, and what they have at its end. `root` is where the snapshot has their files, and each group is
+/// The counters of groups over a run, and the sizes of the groups at the end of the run. `root` is where the snapshot has their files, and each group is
 /// named by its path below it.
 pub(crate) fn counters_and_state<'a>(
     after: &BTreeMap<String, String>,

@@ -41,6 +41,20 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// All statements of its tasks, those inside others too, in no particular order.
+    pub fn statements(&self) -> Vec<&Stmt> {
+        let tasks = self.tasks.iter();
+        let mut open: Vec<&Stmt> = tasks
+            .flat_map(|task| task.instances.iter().flatten())
+            .collect();
+        let mut all = Vec::new();
+        while let Some(stmt) = open.pop() {
+            open.extend(stmt.op.bodies().into_iter().flatten());
+            all.push(stmt);
+        }
+        all
+    }
+
     /// Whether it works with files.
     pub fn has_files(&self) -> bool {
         !(self.files.is_empty() && self.filesets.is_empty())

@@ -111,7 +111,7 @@ impl Times {
 
 /// Fills in `costs.migrate_page_ns`: the time of compaction, less that of the frames which compaction looks at, for each page moved, less
 /// the time in which the kernel unmaps the page and maps it again. `costs` must have the times of scanning, unmapping and freeing a page.
-/// Where memory is so large that its frames take all of the time, the cost stays what it is.
+/// Where looking at the frames of a large memory takes all of the time of compaction, `costs.migrate_page_ns` keeps its value.
 fn moving(times: &Times, recording: &Recording, costs: &mut Costs) -> Result<(), MissingProbe> {
     let counter = |name: &str| recording.counters.get(name).copied().unwrap_or(0) / ROUNDS;
     let moved = counter("pgmigrate_success");

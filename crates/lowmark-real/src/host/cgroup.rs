@@ -198,7 +198,7 @@ fn below(mount: &Mount<'_>, path: &str) -> Option<PathBuf> {
     Some(Path::new(mount.point).join(rest.trim_start_matches('/')))
 }
 
-/// What a workload asks of its cgroups that a version does not have.
+/// The limits of a workload's cgroups that cgroups of a version do not have, a sentence each.
 pub(super) fn lacks(version: Version, groups: &[Cgroup]) -> Vec<String> {
     let mut lacking = Vec::new();
     for group in groups {

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-/// Why a run on this system gave no recording. What was changed for it is undone all the same.
+/// Why a run on this system gave no recording. What was changed for it is undone all the same, unless it says otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
@@ -48,15 +48,27 @@ pub enum HostError {
         /// Time that it had.
         limit: Duration,
     },
+    /// It failed, and something that was changed for it could not be undone.
+    #[error("{error}; besides, this system is not as it was: {}; run `lowmark recover`", left.join("; "))]
+    NotUndone {
+        /// How it failed.
+        error: Box<HostError>,
+        /// What could not be undone; its journal is still there.
+        left: Vec<String>,
+    },
 }
 
 impl HostError {
     /// Whether the workload had started: what was asked for could have worked.
     pub fn started(&self) -> bool {
-        matches!(
-            self,
-            HostError::WorkloadFailed { .. } | HostError::TimedOut { .. }
-        )
+        match self {
+            HostError::WorkloadFailed { .. } | HostError::TimedOut { .. } => true,
+            HostError::NotUndone { error, .. } => error.started(),
+            HostError::Unsupported { .. }
+            | HostError::MachineWide { .. }
+            | HostError::Busy { .. }
+            | HostError::Io { .. } => false,
+        }
     }
 
     pub(super) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> HostError {

@@ -108,8 +108,8 @@ pub fn check(scenario: &Scenario, options: &HostOptions) -> Result<(), HostError
 ///
 /// # Errors
 ///
-/// A [`HostError`] says what is missing, what the workload asks for in vain, or how it failed. A task that the OOM killer ended is
-/// no error but an outcome of the recording.
+/// A [`HostError`] says what this system lacks for the workload, or how the workload failed. That the OOM killer ended a task is an
+/// outcome of the recording and no error.
 pub fn run(scenario: &Scenario, options: &HostOptions) -> Result<HostOutcome, HostError> {
     // What another run has changed must not be taken for how this system is.
     let lock = Lock::take(&options.places).map_err(|why| match why {
@@ -133,12 +133,17 @@ pub fn run(scenario: &Scenario, options: &HostOptions) -> Result<HostOutcome, Ho
     let undo = plan.undo(options.events);
     let keeper = Keeper::start(&runner, &options.places, &lock, undo)
         .map_err(HostError::io("cannot keep a journal"))?;
-    // Dropping the keeper undoes everything, too.
-    let recording = carry_out(scenario, options, &plan, &runner)?;
-    Ok(HostOutcome {
-        recording,
-        left: keeper.finish(),
-    })
+    // If this panics, dropping the keeper undoes everything, too.
+    let carried_out = carry_out(scenario, options, &plan, &runner);
+    let left = keeper.finish();
+    match carried_out {
+        Ok(recording) => Ok(HostOutcome { recording, left }),
+        Err(error) if left.is_empty() => Err(error),
+        Err(error) => Err(HostError::NotUndone {
+            error: Box::new(error),
+            left,
+        }),
+    }
 }
 
 /// Everything between the journal and its undoing.
@@ -365,7 +370,7 @@ fn heard(output: ChildStdout) -> Receiver<String> {
     lines
 }
 
-/// Leaves a process so many of the CPUs that it may use, the first ones.
+/// Restricts a process to the first `count` of the CPUs that it may use.
 fn on_cpus(pid: u32, count: u32) -> std::io::Result<()> {
     let pid = i32::try_from(pid)
         .ok()

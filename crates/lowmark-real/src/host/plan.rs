@@ -10,7 +10,7 @@ use crate::runner::unsupported;
 use crate::undo::{OWN, Undo, read_setting};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::{Arch, FsKind};
-use lowmark_spec::workload::{Op, Stmt, Workload};
+use lowmark_spec::workload::{Op, Workload};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -189,7 +189,7 @@ impl Refused {
     fn of_statements(&mut self, workload: &Workload) -> Vec<Undo> {
         const POOL: &str = "nr_hugepages";
         let mut names = BTreeSet::new();
-        for stmt in statements(workload) {
+        for stmt in workload.statements() {
             match &stmt.op {
                 Op::Sysctl { name, .. } => {
                     names.insert(name.as_str());
@@ -278,21 +278,6 @@ impl Refused {
         notes.push("the workload uses the swap that this system has on".into());
         None
     }
-}
-
-/// All statements of a workload, those inside others too.
-fn statements(workload: &Workload) -> Vec<&Stmt> {
-    let mut open: Vec<&Stmt> = workload
-        .tasks
-        .iter()
-        .flat_map(|task| task.instances.iter().flatten())
-        .collect();
-    let mut all = Vec::new();
-    while let Some(stmt) = open.pop() {
-        open.extend(stmt.op.bodies().into_iter().flatten());
-        all.push(stmt);
-    }
-    all
 }
 
 /// Swap of the machine.

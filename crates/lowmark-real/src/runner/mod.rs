@@ -120,18 +120,8 @@ pub fn run(workload: Workload, seed: u64, options: &Options) -> io::Result<bool>
 
 /// Whether a statement of the workload changes the pool of huge pages.
 fn grows_pool(workload: &Workload) -> bool {
-    let mut open: Vec<&Stmt> = workload
-        .tasks
-        .iter()
-        .flat_map(|task| task.instances.iter().flatten())
-        .collect();
-    while let Some(stmt) = open.pop() {
-        if matches!(stmt.op, Op::Alloc(_)) {
-            return true;
-        }
-        open.extend(stmt.op.bodies().into_iter().flatten());
-    }
-    false
+    let mut statements = workload.statements().into_iter();
+    statements.any(|stmt| matches!(stmt.op, Op::Alloc(_)))
 }
 
 /// Counters of turns through filesets, one for each statement that takes files in sequence.

@@ -26,7 +26,7 @@ pub trait Changes: std::fmt::Debug + Send {
     fn make_instance(&mut self, path: &Path) -> io::Result<()>;
     /// Removes an instance of tracefs, with all that is set in it.
     fn remove_instance(&mut self, path: &Path) -> io::Result<()>;
-    /// Writes a value into a file that is there: of an instance, of a cgroup, a setting.
+    /// Writes a value into an existing file of a trace instance, a cgroup or `/proc/sys`.
     fn set(&mut self, path: &Path, value: &str) -> io::Result<()>;
     /// Makes a cgroup.
     fn make_group(&mut self, path: &Path) -> io::Result<()>;

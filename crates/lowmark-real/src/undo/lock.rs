@@ -20,7 +20,7 @@ pub(crate) struct Lock(File);
 /// Why it cannot be had.
 #[derive(Debug)]
 pub(crate) enum NoLock {
-    /// Another process has it; its number, if it can be read.
+    /// Another process has it; its number, if the file says it yet.
     Held(Option<u32>),
     /// There is no place for it.
     Failed(io::Error),
@@ -36,18 +36,25 @@ impl Lock {
             let mut options = OpenOptions::new();
             let options = options.read(true).write(true).create(true).mode(0o600);
             let path = place.join(NAME);
-            match options.custom_flags(libc::O_NOFOLLOW).open(&path) {
-                Ok(file) => return Lock::of(file, &path),
-                Err(error) => {
-                    let text = format!("cannot lock {}: {error}", path.display());
-                    problem = io::Error::new(error.kind(), text);
+            loop {
+                match options.custom_flags(libc::O_NOFOLLOW).open(&path) {
+                    Ok(file) => match Lock::of(file, &path)? {
+                        Some(lock) => return Ok(lock),
+                        None => continue,
+                    },
+                    Err(error) => {
+                        let text = format!("cannot lock {}: {error}", path.display());
+                        problem = io::Error::new(error.kind(), text);
+                        break;
+                    }
                 }
             }
         }
         Err(NoLock::Failed(problem))
     }
 
-    fn of(mut file: File, path: &Path) -> Result<Lock, NoLock> {
+    /// Locks a file; none if the file lost its name meanwhile, as its last holder removed it: such a file locks nobody out.
+    fn of(mut file: File, path: &Path) -> Result<Option<Lock>, NoLock> {
         if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
             if error != rustix::io::Errno::WOULDBLOCK {
                 return Err(NoLock::Failed(error.into()));
@@ -58,12 +65,11 @@ impl Lock {
                 read.ok().and_then(|_| text.trim().parse().ok()),
             ));
         }
-        // Whoever had it removes the file in the end: one that has no name any more locks nobody out.
         let same = file
             .metadata()
             .and_then(|own| Ok(own.ino() == fs::metadata(path)?.ino()));
         if !same.is_ok_and(|same| same) {
-            return Err(NoLock::Held(None));
+            return Ok(None);
         }
         let own = std::process::id().to_string();
         let written = file
@@ -71,7 +77,7 @@ impl Lock {
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(own.as_bytes()));
         written.map_err(NoLock::Failed)?;
-        Ok(Lock(file))
+        Ok(Some(Lock(file)))
     }
 
     /// Removes the file of the lock that belongs to a journal, while it is still held.

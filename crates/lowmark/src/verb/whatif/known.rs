@@ -243,7 +243,7 @@ fn size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// The machine with memory enough beside a cgroup that may have so many bytes.
+/// The machine with twice the memory of a cgroup and a gigabyte more, so that only the limit of the cgroup is met.
 fn roomy(mut machine: Machine, limit: u64) -> Machine {
     const BESIDE: u64 = 1 << 30;
     let ram = limit.saturating_mul(2).saturating_add(BESIDE);
