@@ -10,6 +10,7 @@
 //! calibrate makes a machine file of small probes
 //! doctor    says what is missing for guests
 //! record/   records the system that it is on: counters, and trace events in a buffer of its own
+//! swap_area what swapon(2) takes, and what areas a system had
 //! tracefs   where it is
 //! undo      what is changed in the system that it is on, and how that is undone
 //! zoneinfo  reads what a kernel says of its memory
@@ -31,6 +32,7 @@ mod ran;
 pub mod record;
 pub mod runner;
 mod settings;
+pub mod swap_area;
 pub mod tracefs;
 pub mod undo;
 pub mod zoneinfo;

@@ -63,6 +63,8 @@ pub struct SwapDisk {
     pub serial: String,
     /// Priority; below zero the kernel chooses.
     pub priority: i32,
+    /// Size of the area in bytes where it is a file in the file system of the disk; none where it is the disk.
+    pub file: Option<u64>,
     /// Its disk's I/O scheduler, by the names that kernels have for it.
     pub elevator: Vec<String>,
 }

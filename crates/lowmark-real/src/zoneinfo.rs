@@ -1,6 +1,7 @@
 //! `/proc/zoneinfo`, and a machine as a kernel reports it.
 
 use crate::protocol::{KERNEL_LOG, ROTATIONAL};
+use crate::swap_area;
 use lowmark_record::System;
 use lowmark_spec::Machine;
 use lowmark_spec::machine::{PAGE_SIZE, PAGEBLOCK_ORDERS, Pageblocks, Zone, ZoneKind};
@@ -89,7 +90,8 @@ pub fn parse(text: &str) -> Vec<ZoneInfo> {
 }
 
 /// The machine as the kernel that ran on it found it before the first task: its zones, with what its watermarks
-/// do not know of; as `occupied` what was in use by then; and its disks rotate if the kernel takes them to. Zones that the description of the machine gives stay as they are.
+/// do not know of; as `occupied` what was in use by then; its disks rotate if the kernel takes them to, and its swap areas are files or
+/// partitions as the kernel has them. Zones that the description of the machine gives stay as they are.
 pub fn observed(machine: &Machine, system: &System) -> Machine {
     let zones = system
         .before
@@ -103,6 +105,7 @@ pub fn observed(machine: &Machine, system: &System) -> Machine {
         _ => None,
     };
     let mut machine = machine.clone();
+    swap_area::observe(&mut machine, system);
     if let Some(rotational) = rotational(system) {
         for device in &mut machine.devices {
             device.rotational = rotational;

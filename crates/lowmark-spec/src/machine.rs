@@ -320,6 +320,9 @@ pub struct SwapArea {
     pub size: u64,
     /// Priority; higher first. `swapon` without `-p` gives -1, -2, …
     pub priority: i32,
+    /// Whether the area is a file of a file system, which lies in one piece, and no partition (`SWP_BLKDEV`).
+    #[serde(default)]
+    pub file: bool,
 }
 
 /// How a file system places data.
@@ -401,6 +404,7 @@ impl Machine {
                     start: 0,
                     size: swap,
                     priority: -1,
+                    file: false,
                 }]
             },
             filesystems: Vec::new(),

@@ -447,6 +447,7 @@ impl Maker {
                     start,
                     size,
                     priority,
+                    file: self.coin(),
                 });
                 start += size;
             }

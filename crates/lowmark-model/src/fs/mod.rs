@@ -425,6 +425,7 @@ mod tests {
             start: 10 << 30,
             size: 1 << 30,
             priority: -1,
+            file: false,
         }];
         let spec = FileSystem {
             name: "data".into(),

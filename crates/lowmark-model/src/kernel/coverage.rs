@@ -187,12 +187,6 @@ pub const ABSENT: &[Subject] = &[
         "zswap, zram and other swap that lies in memory.",
     ),
     absent(
-        "swap_files",
-        OLDEST,
-        None,
-        "Swap in files: areas of the model are partitions. From 5.9 on no huge page goes to a file as a whole (41663430588c).",
-    ),
-    absent(
         "strict_overcommit",
         OLDEST,
         None,

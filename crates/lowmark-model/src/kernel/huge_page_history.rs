@@ -115,6 +115,15 @@ pub(super) const HUGE_PAGES: &[Change] = &[
         },
     },
     Change {
+        name: "thp-swap-partitions-only",
+        version: v(5, 9),
+        commit: "41663430588c",
+        summary: "a huge page is split before it is swapped out to a file",
+        effect: |m| {
+            m.huge.thp_swap_area = ThpSwapArea::Partition;
+        },
+    },
+    Change {
         name: "thp-unmap-whole",
         version: v(6, 2),
         commit: "cb67f4282bf9",

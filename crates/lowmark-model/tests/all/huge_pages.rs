@@ -31,7 +31,11 @@ use = ["{kernel}"]
 }
 
 fn record(kernel: &str, ram: &str, check_every: u64, body: &str) -> Recording {
-    let scenarios = common::scenarios(text(kernel, ram, body));
+    completed(kernel, text(kernel, ram, body), check_every)
+}
+
+fn completed(kernel: &str, text: String, check_every: u64) -> Recording {
+    let scenarios = common::scenarios(text);
     let options = Options {
         events: false,
         check_every,
@@ -362,6 +366,25 @@ run = [
     assert!(out.abs_diff(512 * split) < 512, "{out} of {split}");
     // Their pages are unmapped one by one to 6.1.
     assert_eq!(waiting, split);
+}
+
+/// To 5.8 files take huge pages as they are, where they have clusters; from 5.9 on a huge page is split before its pages go to a
+/// file. Partitions take them in all of these.
+#[test]
+fn huge_pages_are_split_before_they_go_to_a_swap_file() {
+    for (kernel, in_file) in [("v5.8", true), ("v5.9", false), ("v6.18", false)] {
+        for file in [false, true] {
+            let options = format!("{kernel},thp.enabled=always");
+            let text = text(&options, "64M", &twice("96M"));
+            let text = text.replace("size = \"512M\"", &format!("size = \"512M\", file = {file}"));
+            let recording = completed(kernel, text, 997);
+            let names = ["thp_swpout", "thp_swpout_fallback", "pswpout"];
+            let [whole, split, out] = counters(&recording, names);
+            assert_eq!(whole > 0, in_file || !file, "{kernel}, {file}: {whole} whole");
+            assert_eq!(split > 0, file && !in_file, "{kernel}, {file}: {split} split");
+            assert!(out >= 512 * (whole + split), "{kernel}, {file}: {out}");
+        }
+    }
 }
 
 /// Of each huge page one byte is stored to, in the half that goes. What is left of it holds zeroes: from 6.12 on a split gives that

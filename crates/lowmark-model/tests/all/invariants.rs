@@ -55,6 +55,7 @@ fn machine() -> impl Strategy<Value = Machine> {
                         start: area * (32 << 20),
                         size: 24 << 20,
                         priority: -((area / 2) as i32),
+                        file: area == 1,
                     })
                     .collect();
                 machine

@@ -2,8 +2,9 @@
 
 use super::{GuestError, modules};
 use crate::protocol::{Mount, Setting, SwapDisk};
+use crate::swap_area;
 use lowmark_spec::Scenario;
-use lowmark_spec::machine::{Atime, Device, Elevator, FileSystem, FsKind, PAGE_SIZE};
+use lowmark_spec::machine::{Atime, Device, Elevator, FileSystem, FsKind, INODE_RATIO, PAGE_SIZE};
 use lowmark_spec::workload::SizeDist;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -110,11 +111,13 @@ pub(super) fn make(scenario: &Scenario, can: &Can, directory: &Path) -> Result<D
     for (at, area) in machine.swap.iter().enumerate() {
         let serial = format!("swap{at}");
         let path = directory.join(&serial);
-        let written = File::create(&path).and_then(|mut file| {
-            file.write_all(&swap_header(area.size))?;
-            file.set_len(area.size / PAGE_SIZE * PAGE_SIZE)
-        });
-        written.map_err(|error| GuestError::io(&path, error))?;
+        if area.file {
+            // A file system that holds nothing else.
+            let size = area.size.saturating_mul(21) / 20;
+            make_ext4(&path, size.saturating_add(SLACK), INODE_RATIO, can.version)?;
+        } else {
+            make_partition(&path, area.size)?;
+        }
         let device = &machine.devices[area.device];
         made.disks.push(Disk {
             path,
@@ -125,6 +128,7 @@ pub(super) fn make(scenario: &Scenario, can: &Can, directory: &Path) -> Result<D
         made.swap.push(SwapDisk {
             serial,
             priority: area.priority,
+            file: area.file.then_some(area.size),
             elevator: names(device.elevator),
         });
     }
@@ -136,6 +140,15 @@ pub(super) fn make(scenario: &Scenario, can: &Can, directory: &Path) -> Result<D
         }
     }
     Ok(made)
+}
+
+/// A swap partition, in this file.
+fn make_partition(path: &Path, size: u64) -> Result<(), GuestError> {
+    let written = File::create(path).and_then(|mut file| {
+        file.write_all(&swap_area::header(size))?;
+        file.set_len(size / PAGE_SIZE * PAGE_SIZE)
+    });
+    written.map_err(|error| GuestError::io(path, error))
 }
 
 /// A file system on a disk of its own, in this file, unless it is in memory.
@@ -219,20 +232,6 @@ fn shares(device: &Device) -> Vec<Setting> {
         optional: false,
     };
     changed.map(setting).collect()
-}
-
-/// The first page of a swap area, as mkswap(8) writes it (`union swap_header`, include/linux/swap.h).
-pub(crate) fn swap_header(size: u64) -> Vec<u8> {
-    const SIGNATURE: &[u8] = b"SWAPSPACE2";
-    let mut page = vec![0; PAGE_SIZE as usize];
-    let last_page = u32::try_from(size / PAGE_SIZE)
-        .unwrap_or(u32::MAX)
-        .saturating_sub(1);
-    page[1024..1028].copy_from_slice(&1u32.to_le_bytes());
-    page[1028..1032].copy_from_slice(&last_page.to_le_bytes());
-    let end = page.len();
-    page[end - SIGNATURE.len()..].copy_from_slice(SIGNATURE);
-    page
 }
 
 /// mke2fs, of e2fsprogs.
@@ -371,16 +370,6 @@ pub(super) fn check_room(directory: &Path, needed: u64) -> Result<(), GuestError
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_header_of_a_swap_area() {
-        let header = swap_header(1 << 30);
-        assert_eq!(header.len(), 4096);
-        assert_eq!(&header[4086..], b"SWAPSPACE2");
-        assert_eq!(header[1024..1028], [1, 0, 0, 0]);
-        assert_eq!(header[1028..1032], ((1u32 << 18) - 1).to_le_bytes());
-        assert!(header[1032..4086].iter().all(|byte| *byte == 0));
-    }
 
     #[test]
     fn bandwidth_follows_the_machine() {

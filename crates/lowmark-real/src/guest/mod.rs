@@ -31,7 +31,7 @@ pub use kernels::KernelImage;
 pub use qemu::{Accel, find as find_qemu};
 
 pub(crate) use accel::kvm_known;
-pub(crate) use disks::{mke2fs, mkfs_xfs, swap_header};
+pub(crate) use disks::{mke2fs, mkfs_xfs};
 pub(crate) use runner_files::find as find_runner;
 
 use crate::protocol::{CGROUPS, JOB_FILE, Job, MODULES_DIRECTORY, Mount, Setting, SwapDisk};

@@ -1,10 +1,8 @@
-//! The files of a workload, and its swap file.
+//! The files of a workload.
 
-use crate::guest::swap_header;
-use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use rustix::fs::{Advice, fadvise};
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 
 /// Takes all files below a directory, which are on the disk, out of the page cache.
@@ -20,17 +18,4 @@ pub(super) fn leave_page_cache(directory: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Makes a file that swapon(2) takes: of this size, without holes, nobody else's.
-pub(super) fn make_swap(path: &Path, size: u64) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    fallocate(&file, FallocateFlags::empty(), 0, size)?;
-    file.write_all(&swap_header(size))?;
-    file.sync_all()
 }

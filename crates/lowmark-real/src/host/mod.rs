@@ -26,6 +26,7 @@ use crate::protocol::{Job, Mount};
 use crate::ran::Ran;
 use crate::record::{Capture, Level, Options, Order, Roots, Session};
 use crate::runner::{Line, READY, RUN_ARGUMENT, sys};
+use crate::swap_area;
 use crate::undo::{Changes, Keeper, Lock, NoLock, Places, Real};
 use cgroup::Hierarchy;
 use lowmark_record::{Outcome, Recording, RunInfo, TaskTimes};
@@ -210,7 +211,7 @@ fn set_up(scenario: &Scenario, plan: &Plan, changes: &mut dyn Changes) -> Result
     }
     if let Some(size) = plan.swap {
         let file = plan.swap_file();
-        files::make_swap(&file, size)
+        swap_area::make_file(&file, size)
             .and_then(|()| changes.swap_on(&file))
             .map_err(HostError::io(format!(
                 "cannot switch on a swap file, {}",

@@ -2,6 +2,7 @@
 
 use crate::protocol::{CGROUPS, MODULES_DIRECTORY, Mount, NO_DEVICE, Setting, SwapDisk};
 use crate::runner::{procfs, sys};
+use crate::swap_area;
 use lowmark_spec::workload::Cgroup;
 use rustix::mount::{MountFlags, mount};
 use std::ffi::CString;
@@ -159,10 +160,16 @@ pub(super) fn swap_on(areas: &[SwapDisk]) -> io::Result<Vec<String>> {
     for area in areas {
         let name = disk(&area.serial)?;
         lacking.extend(set_elevator(&name, &area.elevator));
-        let device = format!("/dev/{name}");
-        let path = CString::new(device.as_str())?;
+        let mut what = format!("/dev/{name}");
+        if let Some(size) = area.file {
+            let point = format!("/swap/{}", area.serial);
+            mount_with(&what, &point, "ext4", "", MountFlags::RELATIME)?;
+            what = format!("{point}/swap");
+            named(&what, swap_area::make_file(Path::new(&what), size))?;
+        }
+        let path = CString::new(what.as_str())?;
         named(
-            &format!("swapon {device}"),
+            &format!("swapon {what}"),
             sys::swapon(&path, area.priority),
         )?;
     }

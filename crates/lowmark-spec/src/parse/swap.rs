@@ -5,18 +5,19 @@ use crate::machine::{Device, Machine, PAGE_SIZE, SwapArea};
 use super::device;
 use super::error::{Problem, Result};
 use super::fields::{Field, Fields, field, keys};
-use super::forms::{Form, PAGE_OFFSET};
+use super::forms::{FLAG, Form, PAGE_OFFSET};
 use super::machine::Description;
 use super::scope::Scope;
 use super::tree::{Node, Value};
 use super::write::Writer;
 
 /// The fields of a swap area.
-static FIELDS: [Field<SwapArea>; 4] = [
+static FIELDS: [Field<SwapArea>; 5] = [
     Field::apart("device", None, |area, place| place.device(area.device)),
     field!("start", start, PAGE_OFFSET),
     field!("size", size, PAGE_OFFSET, needed "size = \"1G\""),
     field!("priority", priority, PRIORITY),
+    field!("file", file, FLAG),
 ];
 
 /// What an area is of which nothing is said; it is on no device.
@@ -25,6 +26,7 @@ const BARE: SwapArea = SwapArea {
     start: 0,
     size: 0,
     priority: -1,
+    file: false,
 };
 
 /// A priority, as `swapon -p` takes it. The kernel's own are below zero: a file does not give them.

@@ -78,6 +78,13 @@ macro_rules! huge {
                     /// It is written as it is where there is a free cluster of slots.
                     Whole = "whole" needs(swap.swap_allocator = SwapAllocator::ClusterList | SwapAllocator::FreeFirst | SwapAllocator::NonfullFirst),
                 }
+                /// Which swap areas a huge page is swapped out to as it is (`get_swap_pages`).
+                thp_swap_area: ThpSwapArea within huge_pages {
+                    /// All that have clusters, files as well.
+                    Any = "any",
+                    /// Partitions: it is split before its pages go to a file.
+                    Partition = "partition",
+                }
                 /// What a huge page counts for in `pgscan` and `pgsteal` (`isolate_lru_pages`).
                 thp_scan: ThpScan within huge_pages {
                     /// One page.

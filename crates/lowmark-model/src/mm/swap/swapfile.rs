@@ -14,7 +14,7 @@
 //! 5. From 4.11 to 6.14 each CPU takes 64 slots at a time, so that its pages lie together.
 
 use crate::ids::{DeviceId, MemcgId};
-use crate::kernel::{Kernel, SwapSlots, SwapTurns, Workingset};
+use crate::kernel::{Kernel, SwapSlots, SwapTurns, ThpSwapArea, Workingset};
 use crate::mm::frames::shadow::Shadow;
 use crate::mm::swap::swap_cache::SwapCacheMemory;
 use crate::mm::swap::swap_cgroup::SwapCgroups;
@@ -74,6 +74,8 @@ struct Area {
     device_page: u64,
     priority: i32,
     solid_state: bool,
+    /// Whether a huge page gets slots of it as a whole, if there is a free cluster of them.
+    takes_huge_pages: bool,
     lowest_bit: u32,
     highest_bit: u32,
     cluster_next: u32,
@@ -132,6 +134,10 @@ impl Swap {
                 area.device = DeviceId::from(spec.device);
                 area.device_page = spec.start / PAGE_SIZE;
                 area.priority = spec.priority;
+                area.takes_huge_pages = match kernel.mechanisms.huge.thp_swap_area {
+                    ThpSwapArea::Any => true,
+                    ThpSwapArea::Partition => !spec.file,
+                };
             }
         }
         let mut order: Vec<usize> = (0..areas.len()).collect();
@@ -495,6 +501,7 @@ impl Area {
             device_page: 0,
             priority: 0,
             solid_state,
+            takes_huge_pages: true,
             lowest_bit: 1,
             highest_bit,
             cluster_next: start,

@@ -5,7 +5,7 @@ use crate::library::CommandLine;
 use crate::{guests, observed, plan};
 use lowmark_model::kernel::Sysctl;
 use lowmark_real::host::Around;
-use lowmark_real::zoneinfo;
+use lowmark_real::{swap_area, zoneinfo};
 use lowmark_record::Recording;
 use lowmark_spec::machine::PAGE_SIZE;
 use lowmark_spec::{KernelSpec, Machine, Overrides, Scenario, Source};
@@ -166,6 +166,9 @@ fn side(
     if let Some(around) = &around {
         // The system has memory enough; how much more than enough makes no difference, and time.
         machine = roomy(machine, around.memory);
+        if let Some(system) = recording.system.as_deref() {
+            swap_area::observe(&mut machine, system);
+        }
     } else if let Some(system) = recording.system.as_deref() {
         let ram = machine.ram();
         machine = zoneinfo::observed(&machine, system);
