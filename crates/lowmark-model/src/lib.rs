@@ -19,10 +19,10 @@ mod boot;
 mod device;
 mod footprint;
 mod fs;
-mod gauges;
 mod ids;
 mod invariants;
 pub mod kernel;
+mod looks;
 mod mm;
 mod nfs;
 mod not_modelled;
@@ -79,7 +79,7 @@ pub fn run(
         invariants::check(&sys.world());
     }
     let mut recording = output::recording(&mut sys.world(), scenario, verdict);
-    recording.gauges = observer.gauges();
+    (recording.gauges, recording.history) = observer.looks();
     Ok(recording)
 }
 
@@ -107,7 +107,7 @@ pub fn stream(
     });
     let source = events.end(&mut sys.world());
     let mut recording = output::recording(&mut sys.world(), scenario, verdict);
-    recording.gauges = observer.gauges();
+    (recording.gauges, recording.history) = observer.looks();
     Ok((recording, source))
 }
 

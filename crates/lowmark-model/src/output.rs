@@ -3,14 +3,14 @@
 mod tasks;
 
 use crate::Options;
-use crate::gauges::Sampler;
 use crate::ids::DeviceId;
 use crate::invariants;
+use crate::looks::Looks;
 use crate::mm::types::{Lru, MigrateType, ZoneType};
 use crate::not_modelled::remarks;
 use crate::time::{MSEC, Nanos};
 use crate::world::{Verdict, World};
-use lowmark_record::{Gauges, Outcome, Recording, RunInfo, Series, Unit};
+use lowmark_record::{CounterLog, Gauges, Outcome, Recording, RunInfo, Series, Unit};
 use lowmark_spec::Scenario;
 use lowmark_spec::machine::{Device, Machine, PAGE_SIZE};
 use lowmark_spec::workload::{TimeUnit, series_name};
@@ -32,7 +32,7 @@ pub struct Progress {
 pub(crate) struct Observer<'a> {
     check_every: u64,
     events: u64,
-    sampler: Option<Sampler>,
+    looks: Option<Looks>,
     progress: &'a mut dyn FnMut(Progress),
 }
 
@@ -44,7 +44,7 @@ impl<'a> Observer<'a> {
         Observer {
             check_every: options.check_every,
             events: 0,
-            sampler: options.events.then(Sampler::new),
+            looks: options.events.then(Looks::new),
             progress,
         }
     }
@@ -55,8 +55,8 @@ impl<'a> Observer<'a> {
         if self.events.is_multiple_of(self.check_every) {
             invariants::check(world);
         }
-        if let Some(sampler) = &mut self.sampler {
-            sampler.look(world);
+        if let Some(looks) = &mut self.looks {
+            looks.look(world);
         }
         if self.events.is_multiple_of(EVENTS_PER_REPORT) {
             (self.progress)(Progress {
@@ -69,9 +69,9 @@ impl<'a> Observer<'a> {
 }
 
 impl Observer<'_> {
-    /// The state of memory over the run.
-    pub(crate) fn gauges(self) -> Gauges {
-        self.sampler.map(Sampler::finish).unwrap_or_default()
+    /// The state of memory over the run, and what files under `/proc` said.
+    pub(crate) fn looks(self) -> (Gauges, Vec<CounterLog>) {
+        self.looks.map(Looks::finish).unwrap_or_default()
     }
 }
 
@@ -91,7 +91,7 @@ impl World {
         fields
     }
 
-    fn counters(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn counters(&self) -> BTreeMap<String, u64> {
         // On 64 bits the type above Normal is Movable.
         let high = self.mm.zones.iter().any(|z| z.kind == ZoneType::High);
         let highest = if high {
@@ -356,6 +356,7 @@ pub(crate) fn recording(world: &mut World, scenario: &Scenario, verdict: Verdict
         series: series(world, scenario),
         events,
         gauges: Gauges::default(),
+        history: Vec::new(),
         system: None,
     }
 }

@@ -53,6 +53,16 @@ impl CounterLog {
         }
     }
 
+    /// The log of a file whose looks are whole rows.
+    pub fn of(file: impl Into<String>, rows: &Gauges) -> CounterLog {
+        let mut log = CounterLog::new(file);
+        log.add_names(rows.names.iter().map(String::as_str));
+        for (time_ns, values) in &rows.samples {
+            log.push(*time_ns, values);
+        }
+        log
+    }
+
     /// Names of the counters. A name that came up later than others stands behind them.
     pub fn names(&self) -> &[String] {
         &self.names
@@ -82,6 +92,12 @@ impl CounterLog {
     pub fn last(&self, name: &str) -> Option<u64> {
         let index = self.names.iter().position(|known| known == name)?;
         self.last.get(index).copied().flatten()
+    }
+
+    /// What the last look said of every counter that was there.
+    pub fn latest(&self) -> impl Iterator<Item = (&str, u64)> {
+        let values = self.names.iter().zip(&self.last);
+        values.filter_map(|(name, value)| Some((name.as_str(), (*value)?)))
     }
 
     /// Adds names, behind those that are there.

@@ -254,6 +254,10 @@ pub struct Recording {
     /// The state of memory over the run; empty when it was not asked for.
     #[serde(default, skip_serializing_if = "Gauges::is_empty")]
     pub gauges: Gauges,
+    /// Of a run on the model, what files under `/proc` said over the run; of `proc/vmstat` the counters, as its state is in
+    /// [`Recording::gauges`]. What those of a real kernel said is in [`System::history`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<CounterLog>,
     /// Of a run on a real kernel, what that said of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<Box<System>>,
@@ -266,6 +270,12 @@ pub struct Recording {
 const UNFOLDED_MAX: usize = 1 << 25;
 
 impl Recording {
+    /// The log of a file over the run, by path without the leading slash, whatever the backend.
+    pub fn log_of(&self, file: &str) -> Option<&CounterLog> {
+        let own = self.history.iter().find(|log| log.file == file);
+        own.or_else(|| self.system.as_deref()?.history_of(file))
+    }
+
     /// Gives [`Recording::gauges`] and [`System::vmstat`] what the log of `/proc/vmstat` says, if there is one and
     /// they are not there. Of a log of many hours every second look is taken, or fewer.
     pub(crate) fn unfold(&mut self) {

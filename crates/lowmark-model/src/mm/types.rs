@@ -97,6 +97,16 @@ impl ZoneType {
             ZoneType::High => "high",
         }
     }
+
+    /// Name in `/proc/zoneinfo` (`zone_names`).
+    pub(crate) fn zone_name(self) -> &'static str {
+        match self {
+            ZoneType::Dma => "DMA",
+            ZoneType::Dma32 => "DMA32",
+            ZoneType::Normal => "Normal",
+            ZoneType::High => "HighMem",
+        }
+    }
 }
 
 impl From<ZoneKind> for ZoneType {

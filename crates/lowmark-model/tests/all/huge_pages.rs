@@ -376,12 +376,23 @@ fn huge_pages_are_split_before_they_go_to_a_swap_file() {
         for file in [false, true] {
             let options = format!("{kernel},thp.enabled=always");
             let text = text(&options, "64M", &twice("96M"));
-            let text = text.replace("size = \"512M\"", &format!("size = \"512M\", file = {file}"));
+            let text = text.replace(
+                "size = \"512M\"",
+                &format!("size = \"512M\", file = {file}"),
+            );
             let recording = completed(kernel, text, 997);
             let names = ["thp_swpout", "thp_swpout_fallback", "pswpout"];
             let [whole, split, out] = counters(&recording, names);
-            assert_eq!(whole > 0, in_file || !file, "{kernel}, {file}: {whole} whole");
-            assert_eq!(split > 0, file && !in_file, "{kernel}, {file}: {split} split");
+            assert_eq!(
+                whole > 0,
+                in_file || !file,
+                "{kernel}, {file}: {whole} whole"
+            );
+            assert_eq!(
+                split > 0,
+                file && !in_file,
+                "{kernel}, {file}: {split} split"
+            );
             assert!(out >= 512 * (whole + split), "{kernel}, {file}: {out}");
         }
     }

@@ -43,6 +43,7 @@ fn recording(probes: &[(&str, u64)]) -> Recording {
         phases: Vec::new(),
         series: series.collect(),
         gauges: Default::default(),
+        history: Vec::new(),
         not_modelled: Vec::new(),
         system: None,
         events: Default::default(),

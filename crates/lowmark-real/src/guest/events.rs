@@ -140,6 +140,7 @@ mod tests {
             phases: Vec::new(),
             series: Vec::new(),
             gauges: Default::default(),
+            history: Vec::new(),
             not_modelled: Vec::new(),
             system: None,
             events: EventLog::default(),

@@ -156,6 +156,7 @@ impl Heard {
             phases: self.ran.phases(workload, start),
             series: self.ran.series(workload, start),
             gauges: self.looks(|name| !is_counter(name)),
+            history: Vec::new(),
             not_modelled: Vec::new(),
             system: None,
             events: Default::default(),

@@ -89,6 +89,7 @@ impl Capture {
             phases: Vec::new(),
             series: Vec::new(),
             gauges: Default::default(),
+            history: Vec::new(),
             system: None,
             events: Default::default(),
         };

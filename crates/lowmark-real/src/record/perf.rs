@@ -215,6 +215,7 @@ mod tests {
             phases: Vec::new(),
             series: Vec::new(),
             gauges: Default::default(),
+            history: Vec::new(),
             system: None,
             events: Default::default(),
         }

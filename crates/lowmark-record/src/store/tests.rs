@@ -49,6 +49,7 @@ fn recording(events: Vec<Event>) -> Recording {
             samples: vec![(1, 2), (3, 4)],
         }],
         gauges: Default::default(),
+        history: Vec::new(),
         not_modelled: Vec::new(),
         system: None,
         events: EventLog::of(Names::default(), &events),

@@ -36,6 +36,7 @@ fn recording(elapsed_s: u64, counters: &[(&str, u64)]) -> Recording {
         phases: Vec::new(),
         series: Vec::new(),
         gauges: Default::default(),
+        history: Vec::new(),
         not_modelled: Vec::new(),
         system: None,
         events: Default::default(),

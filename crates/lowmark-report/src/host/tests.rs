@@ -105,6 +105,7 @@ fn recording() -> Recording {
         phases: Vec::new(),
         series: Vec::new(),
         gauges: Default::default(),
+        history: Vec::new(),
         system: Some(Box::new(system)),
         events: Default::default(),
     }

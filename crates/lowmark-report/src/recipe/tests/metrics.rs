@@ -42,6 +42,7 @@ fn recording() -> Recording {
         phases: Vec::new(),
         series: Vec::new(),
         gauges: Default::default(),
+        history: Vec::new(),
         not_modelled: Vec::new(),
         system: None,
         events: Default::default(),
