@@ -76,7 +76,8 @@ mod tests {
     #[test]
     fn areas_are_what_the_system_had() {
         const HEADER: &str = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n";
-        const DISK: &str = "/dev/vda                                partition\t1048572\t\t0\t\t-2\n";
+        const DISK: &str =
+            "/dev/vda                                partition\t1048572\t\t0\t\t-2\n";
         const FILE: &str = "/swap/a\\040b file\t\t4\t\t0\t\t-3\n";
         let mut machine = Machine::small(64 << 20, 1 << 20);
         machine.swap = vec![machine.swap[0].clone(), machine.swap[0].clone()];

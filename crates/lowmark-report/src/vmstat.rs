@@ -63,26 +63,27 @@ pub struct VmstatRow {
 
 /// The counters of one run, and sums of them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Deltas<'a> {
+pub struct Deltas<'a> {
     counters: &'a BTreeMap<String, u64>,
     elapsed_s: f64,
 }
 
 impl<'a> Deltas<'a> {
     /// Those of a run of unknown length.
-    pub(crate) fn new(counters: &'a BTreeMap<String, u64>) -> Deltas<'a> {
+    pub fn new(counters: &'a BTreeMap<String, u64>) -> Deltas<'a> {
         Deltas {
             counters,
             elapsed_s: 0.0,
         }
     }
 
-    fn get(self, name: &str) -> Option<u64> {
+    /// One counter; none if the kernel does not have it.
+    pub fn get(self, name: &str) -> Option<u64> {
         self.counters.get(name).copied()
     }
 
     /// Sum of `prefix` and `prefix_<zone>`, if any of them exists.
-    pub(crate) fn zones(self, prefix: &str) -> Option<u64> {
+    pub fn zones(self, prefix: &str) -> Option<u64> {
         let zoned = ZONES
             .iter()
             .map(|zone| self.get(&format!("{prefix}_{zone}")));
@@ -96,23 +97,27 @@ impl<'a> Deltas<'a> {
         names.iter().find_map(|name| self.get(name))
     }
 
-    pub(crate) fn kswapd_steal(self) -> Option<u64> {
+    /// Pages that kswapd reclaimed.
+    pub fn kswapd_steal(self) -> Option<u64> {
         self.get("kswapd_steal")
             .or_else(|| self.zones("pgsteal_kswapd"))
     }
 
-    pub(crate) fn direct_steal(self) -> Option<u64> {
+    /// Pages that direct reclaim reclaimed.
+    pub fn direct_steal(self) -> Option<u64> {
         match self.get("kswapd_steal") {
             Some(kswapd) => Some(self.zones("pgsteal")?.saturating_sub(kswapd)),
             None => self.zones("pgsteal_direct"),
         }
     }
 
-    fn kswapd_scan(self) -> Option<u64> {
+    /// Pages that kswapd scanned.
+    pub fn kswapd_scan(self) -> Option<u64> {
         self.zones("pgscan_kswapd")
     }
 
-    fn direct_scan(self) -> Option<u64> {
+    /// Pages that direct reclaim scanned.
+    pub fn direct_scan(self) -> Option<u64> {
         self.zones("pgscan_direct")
     }
 

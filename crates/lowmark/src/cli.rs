@@ -4,6 +4,7 @@ use crate::verb::Verb;
 use clap::{Args, Parser, ValueEnum};
 use miette::miette;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Linux memory reclaim that you can run, watch and take apart
 #[derive(Debug, Parser)]
@@ -243,6 +244,27 @@ pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// Parses a length of time, `90s`.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+    let wrong = || "expected a time such as 500ms, 90s, 5m or 1h".to_owned();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = UNITS
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .ok_or_else(wrong)?;
+    let ms = number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(unit.1));
+    ms.filter(|ms| *ms > 0)
+        .map(Duration::from_millis)
+        .ok_or_else(wrong)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,5 +304,26 @@ mod tests {
         assert_eq!(setting("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
         assert!(setting("a").is_err());
         assert!(setting("=b").is_err());
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(time("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(time("5m"), Ok(Duration::from_secs(300)));
+        assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(time("1h"), Ok(Duration::from_secs(3600)));
+        for wrong in [
+            "",
+            "5",
+            "s",
+            "-5s",
+            "1.5s",
+            "0s",
+            "5 s",
+            "99999999999999999999s",
+            "9999999999999999999h",
+        ] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -74,3 +74,16 @@ pub(crate) fn run(
     }
     Ok(outcome.recording)
 }
+
+/// The name of this system, as far as it can be the name of a file.
+pub(crate) fn hostname() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    let name: String = name.trim().chars().filter(|c| plain(*c)).collect();
+    let name = name.trim_start_matches('.');
+    if name.is_empty() {
+        "host".to_owned()
+    } else {
+        name.to_owned()
+    }
+}

@@ -34,6 +34,7 @@ mod traces;
 mod turns;
 mod unfinished;
 mod verb;
+mod watching;
 
 use clap::Parser;
 use std::process::ExitCode;

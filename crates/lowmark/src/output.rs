@@ -109,15 +109,19 @@ impl Style for Ansi {
 
 /// Prints to stdout. A reader that has gone away has seen what it wanted: that is no error.
 pub(crate) fn print(text: &str) -> miette::Result<()> {
+    print_more(text).map(|_| ())
+}
+
+/// The same for what has no end: whether its reader is still there.
+pub(crate) fn print_more(text: &str) -> miette::Result<bool> {
     let mut stdout = std::io::stdout().lock();
-    match stdout
+    let written = stdout
         .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(e).into_diagnostic().wrap_err("cannot write to stdout")
-        }
-        _ => Ok(()),
+        .and_then(|()| stdout.flush());
+    match written {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(e).into_diagnostic().wrap_err("cannot write to stdout"),
     }
 }
 

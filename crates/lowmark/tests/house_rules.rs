@@ -177,7 +177,7 @@ fn every_variant_is_explained() {
 }
 
 /// What each crate may depend on among those of the workspace.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("lowmark-spec", &[]),
     ("lowmark-record", &[]),
     ("lowmark-model", &["lowmark-spec", "lowmark-record"]),
@@ -197,6 +197,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
             "lowmark-model",
         ],
     ),
+    ("lowmark-watch", &["lowmark-record", "lowmark-report"]),
     (
         "lowmark",
         &[
@@ -206,6 +207,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
             "lowmark-real",
             "lowmark-trace",
             "lowmark-report",
+            "lowmark-watch",
             "lowmark-whatif",
         ],
     ),

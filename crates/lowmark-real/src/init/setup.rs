@@ -168,10 +168,7 @@ pub(super) fn swap_on(areas: &[SwapDisk]) -> io::Result<Vec<String>> {
             named(&what, swap_area::make_file(Path::new(&what), size))?;
         }
         let path = CString::new(what.as_str())?;
-        named(
-            &format!("swapon {what}"),
-            sys::swapon(&path, area.priority),
-        )?;
+        named(&format!("swapon {what}"), sys::swapon(&path, area.priority))?;
     }
     Ok(lacking)
 }

@@ -7,6 +7,7 @@ use super::proc_file::ProcFile;
 use super::row::Row;
 use super::tasks::Tasks;
 use lowmark_record::CounterLog;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -144,6 +145,61 @@ impl Files {
     }
 }
 
+/// Opens the files that are looked at everywhere, and those of cgroups; what is lacking is told in `remarks`.
+fn open(roots: &Roots, cgroups: &[String], remarks: &mut Vec<String>) -> io::Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for (name, shares, parse) in FILES {
+        let path = roots.proc.join(name);
+        match Source::open(roots, name, shares, parse) {
+            Ok(source) => sources.push(source),
+            Err(error) if name == "vmstat" => {
+                let text = format!("{}: {error}", path.display());
+                return Err(io::Error::new(error.kind(), text));
+            }
+            Err(error) => remarks.push(lacking(&path, &error)),
+        }
+    }
+    for group in cgroups {
+        sources.push(Source::new(
+            group.clone(),
+            CGROUP_SHARES,
+            cgroup(&Path::new("/").join(group))?,
+        ));
+    }
+    Ok(sources)
+}
+
+/// Looks at a system whose past nobody asks for: what files say now.
+#[derive(Debug)]
+pub struct Watcher(Vec<Source>);
+
+impl Watcher {
+    /// Opens the files of memory, zones, disks and pressure, and those of cgroups, by their directories without the leading
+    /// slash; what is lacking is told in `remarks`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no `/proc/vmstat`, or one of the cgroups is none.
+    pub fn open(
+        roots: &Roots,
+        cgroups: &[String],
+        remarks: &mut Vec<String>,
+    ) -> io::Result<Watcher> {
+        Ok(Watcher(open(roots, cgroups, remarks)?))
+    }
+
+    /// What each file says now: its fields by name. The name of the file is that of its log in a recording.
+    pub fn look(&mut self, time_ns: u64) -> impl Iterator<Item = (&str, BTreeMap<String, u64>)> {
+        self.0.iter_mut().map(move |source| {
+            source.look(time_ns);
+            source.log.forget_before(time_ns);
+            let fields = source.log.latest();
+            let fields = fields.map(|(name, value)| (name.to_owned(), value));
+            (source.log.file.as_str(), fields.collect())
+        })
+    }
+}
+
 /// Everything that is counted.
 #[derive(Debug)]
 pub(super) struct Counters {
@@ -161,27 +217,8 @@ impl Counters {
         began_ticks: u64,
         remarks: &mut Vec<String>,
     ) -> io::Result<Counters> {
-        let mut sources = Vec::new();
-        for (name, shares, parse) in FILES {
-            let path = roots.proc.join(name);
-            match Source::open(roots, name, shares, parse) {
-                Ok(source) => sources.push(source),
-                Err(error) if name == "vmstat" => {
-                    let text = format!("{}: {error}", path.display());
-                    return Err(io::Error::new(error.kind(), text));
-                }
-                Err(error) => remarks.push(lacking(&path, &error)),
-            }
-        }
-        for group in cgroups {
-            sources.push(Source::new(
-                group.clone(),
-                CGROUP_SHARES,
-                cgroup(&Path::new("/").join(group))?,
-            ));
-        }
         Ok(Counters {
-            sources,
+            sources: open(roots, cgroups, remarks)?,
             tasks: Tasks::new(&roots.proc, began_ticks),
             ticks: 0,
             task_pace: Pace::new(TASK_SHARES),
@@ -274,6 +311,20 @@ mod tests {
         let memory = of("proc/meminfo").expect("everywhere");
         assert!(memory.last("SwapFree").is_some() && memory.len() == 2);
         assert!(of("proc/vmstat").is_none() && of("proc/zoneinfo").is_some());
+    }
+
+    #[test]
+    fn a_watcher_keeps_nothing_but_what_is_now() {
+        let mut remarks = Vec::new();
+        let mut watcher = Watcher::open(&Roots::default(), &[], &mut remarks).expect("opened");
+        for time in 1..4 {
+            let said: Vec<_> = watcher.look(time).collect();
+            let (file, fields) = &said[0];
+            assert!(*file == "proc/vmstat" && fields["nr_free_pages"] > 0);
+        }
+        assert!(watcher.0.iter().all(|source| source.log.len() == 1));
+        let none = Watcher::open(&Roots::default(), &["proc".into()], &mut remarks);
+        assert!(none.expect_err("no cgroup").to_string().contains("cgroup"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod report;
 mod reproduce;
 mod run;
 mod twin;
+mod watch;
 mod whatif;
 mod why;
 
@@ -35,6 +36,8 @@ pub(crate) enum Verb {
     Why(why::Args),
     /// Says what another setting, more RAM or another kernel would have done to a load that was recorded
     Whatif(whatif::Args),
+    /// Shows what memory management does: of this system as it goes on, of a recording, or of a workload on the model
+    Watch(watch::Args),
     /// Writes events as ftrace text, Perfetto, JSON, CSV or Parquet
     Export(export::Args),
     /// Runs a published evaluation and checks every claim made of it
@@ -71,6 +74,7 @@ impl Verb {
             Verb::Report(args) => report::run(args),
             Verb::Why(args) => why::run(args),
             Verb::Whatif(args) => whatif::run(args),
+            Verb::Watch(args) => watch::run(args),
             Verb::Export(args) => export::run(args),
             Verb::Reproduce(args) => reproduce::run(args),
             Verb::List(args) => list::run(args),

@@ -2,6 +2,8 @@
 
 mod ending;
 
+use crate::cli::time;
+use crate::hosts::hostname;
 use crate::output::{self, Page, remark};
 use crate::{interrupt, recovering, unfinished};
 use ending::{Ending, Program};
@@ -234,18 +236,6 @@ fn parent(path: &Path) -> PathBuf {
     parent.unwrap_or(Path::new(".")).to_owned()
 }
 
-fn hostname() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
-    let name: String = name.trim().chars().filter(|c| plain(*c)).collect();
-    let name = name.trim_start_matches('.');
-    if name.is_empty() {
-        "host".to_owned()
-    } else {
-        name.to_owned()
-    }
-}
-
 /// A name that nothing has yet.
 fn free_name(host: &str) -> PathBuf {
     let first = PathBuf::from(format!("{host}.rec"));
@@ -254,27 +244,6 @@ fn free_name(host: &str) -> PathBuf {
     names
         .find(|path| path.symlink_metadata().is_err())
         .unwrap_or(first)
-}
-
-/// A length of time.
-fn time(text: &str) -> Result<Duration, String> {
-    const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
-    let wrong = || "expected a time such as 500ms, 90s, 5m or 1h".to_owned();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let unit = UNITS
-        .iter()
-        .find(|(name, _)| *name == unit)
-        .ok_or_else(wrong)?;
-    let ms = number
-        .parse::<u64>()
-        .ok()
-        .and_then(|number| number.checked_mul(unit.1));
-    ms.filter(|ms| *ms > 0)
-        .map(Duration::from_millis)
-        .ok_or_else(wrong)
 }
 
 /// The time that a ring keeps.
@@ -291,24 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_units() {
-        assert_eq!(time("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(time("5m"), Ok(Duration::from_secs(300)));
-        assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
-        assert_eq!(time("1h"), Ok(Duration::from_secs(3600)));
-        for wrong in [
-            "",
-            "5",
-            "s",
-            "-5s",
-            "1.5s",
-            "0s",
-            "5 s",
-            "99999999999999999999s",
-            "9999999999999999999h",
-        ] {
-            assert!(time(wrong).is_err(), "{wrong}");
-        }
+    fn a_ring_keeps_a_second_at_least() {
         assert_eq!(ring("1s"), Ok(Duration::from_secs(1)));
         assert!(ring("999ms").is_err() && ring("25h").is_err());
     }

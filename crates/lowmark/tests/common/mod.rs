@@ -84,12 +84,11 @@ impl Place {
     }
 }
 
-/// Runs a command with its output on a terminal of so many columns; of its errors the text is kept.
-pub(crate) fn on_terminal(mut command: std::process::Command, columns: u16) -> Done {
+/// A terminal of so many columns: our end, and that of a program.
+pub(crate) fn terminal(columns: u16) -> (std::fs::File, std::fs::File) {
     use rustix::fs::{Mode, OFlags};
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use rustix::termios::{Winsize, tcsetwinsize};
-    use std::io::Read;
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&ours).expect("granted");
     unlockpt(&ours).expect("unlocked");
@@ -103,6 +102,13 @@ pub(crate) fn on_terminal(mut command: std::process::Command, columns: u16) -> D
         ws_ypixel: 0,
     };
     tcsetwinsize(&theirs, size).expect("a size");
+    (ours.into(), theirs.into())
+}
+
+/// Runs a command with its output on a terminal of so many columns; of its errors the text is kept.
+pub(crate) fn on_terminal(mut command: std::process::Command, columns: u16) -> Done {
+    use std::io::Read;
+    let (mut ours, theirs) = terminal(columns);
     command
         .stdin(std::process::Stdio::null())
         .stdout(theirs)
@@ -113,7 +119,7 @@ pub(crate) fn on_terminal(mut command: std::process::Command, columns: u16) -> D
     let screen = std::thread::spawn(move || {
         let mut screen = Vec::new();
         // Linux reports the end as an error.
-        let _ = std::fs::File::from(ours).read_to_end(&mut screen);
+        let _ = ours.read_to_end(&mut screen);
         screen
     });
     let output = child.wait_with_output().expect("it ends");

@@ -1,0 +1,144 @@
+//! What goes on, in a sentence or two.
+
+use crate::look::Look;
+use crate::rates::{Rate, Rates};
+
+/// What memory management is about, the worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Nothing is reclaimed.
+    Rest,
+    /// kswapd reclaims, and no task has to.
+    Background,
+    /// Tasks reclaim or compact memory for themselves, or wait for it.
+    Stalls,
+}
+
+/// What goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Story {
+    /// What it comes to.
+    pub state: State,
+    /// Sentences.
+    pub text: String,
+}
+
+/// Share of the pages reclaimed that are read again from which on they are needed.
+const NEEDED: f64 = 0.25;
+/// Share of the pages scanned that are reclaimed below which scanning is said to give little.
+const LITTLE: f64 = 0.25;
+/// Share of the time in which tasks wait from which on it is said, percent.
+const WAITS: f64 = 1.0;
+
+/// What goes on at a look, from how fast things were counted before it.
+pub fn story(look: &Look, rates: &Rates) -> Story {
+    let of = |rate| rates.of(rate);
+    let reclaimed = of(Rate::KswapdSteal) + of(Rate::DirectSteal);
+    let scanned = of(Rate::KswapdScan) + of(Rate::DirectScan);
+    let stalls = of(Rate::DirectStall);
+    let mut said = Vec::new();
+    let mut state = State::Rest;
+    if of(Rate::DirectScan) > 0.0 || stalls > 0.0 {
+        state = State::Stalls;
+        let often = if stalls > 0.0 {
+            format!(", {} times a second,", count(stalls))
+        } else {
+            String::new()
+        };
+        // At the limit of a cgroup, or at once.
+        let kswapd = if of(Rate::KswapdScan) > 0.0 {
+            "beside kswapd"
+        } else {
+            "while kswapd does not"
+        };
+        said.push(format!("Tasks reclaim memory themselves{often} {kswapd}."));
+    } else if of(Rate::KswapdScan) > 0.0 {
+        state = State::Background;
+        said.push("kswapd reclaims memory, and no task has to.".to_owned());
+    } else {
+        said.push("Nothing is reclaimed.".to_owned());
+    }
+    if scanned > 0.0 && reclaimed < LITTLE * scanned {
+        let percent = (100.0 * reclaimed / scanned).floor();
+        said.push(format!("Of 100 pages scanned {percent:.0} are reclaimed."));
+    }
+    if reclaimed > 0.0 && of(Rate::Refault) >= NEEDED * reclaimed {
+        let percent = (100.0 * of(Rate::Refault) / reclaimed).min(100.0);
+        said.push(format!(
+            "For 100 pages that are reclaimed {percent:.0} come back: memory is too small for what is in use."
+        ));
+    }
+    if of(Rate::CompactStall) > 0.0 {
+        state = State::Stalls;
+        said.push(format!(
+            "Tasks compact memory, {} times a second.",
+            count(of(Rate::CompactStall))
+        ));
+    }
+    if of(Rate::SomeWait) >= WAITS {
+        state = State::Stalls;
+        said.push(format!(
+            "Some task waits for memory {:.0} % of the time.",
+            of(Rate::SomeWait)
+        ));
+    }
+    for group in &look.groups {
+        if let Some(max) = group.max.filter(|&max| group.current >= max / 64 * 63) {
+            let mib = max >> 20;
+            said.push(format!("{} is at its limit of {mib} MiB.", group.name));
+        }
+    }
+    let text = said.join(" ");
+    Story { state, text }
+}
+
+/// A rate in a sentence.
+fn count(value: f64) -> String {
+    match value {
+        0.0..10.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::look::Fields;
+    use lowmark_record::vmstat;
+
+    /// What is said of a second in which this was counted.
+    fn said(counted: &[(&str, u64)]) -> (State, String) {
+        let names = counted.iter().map(|(name, _)| (*name).to_owned());
+        let before = names.clone().map(|name| (name, 0));
+        let after = names.zip(counted.iter().map(|(_, value)| *value));
+        let look = |time_ns, fields: Fields| Look::new(time_ns, [(vmstat::FILE, fields)]);
+        let (before, after) = (look(0, before.collect()), look(1, after.collect()));
+        let rates = Rates::between(&before.totals, &after.totals, 1_000_000_000);
+        let story = story(&after, &rates);
+        (story.state, story.text)
+    }
+
+    #[test]
+    fn each_state_has_its_sentence() {
+        assert_eq!(said(&[]), (State::Rest, "Nothing is reclaimed.".into()));
+        let kswapd = [("pgscan_kswapd", 100), ("pgsteal_kswapd", 90)];
+        let (state, text) = said(&kswapd);
+        assert_eq!(state, State::Background);
+        assert_eq!(text, "kswapd reclaims memory, and no task has to.");
+        let (state, text) = said(&[
+            ("pgscan_kswapd", 100),
+            ("pgsteal_kswapd", 7),
+            ("pgscan_direct", 100),
+            ("pgsteal_direct", 3),
+            ("allocstall", 4),
+            ("workingset_refault_anon", 5),
+            ("workingset_refault_file", 1),
+        ]);
+        assert_eq!(state, State::Stalls);
+        assert_eq!(
+            text,
+            "Tasks reclaim memory themselves, 4.0 times a second, beside kswapd. Of 100 pages scanned 5 are \
+             reclaimed. For 100 pages that are reclaimed 60 come back: memory is too small for what is in use."
+        );
+    }
+}
