@@ -21,12 +21,19 @@ pub struct Player {
 }
 
 impl Player {
-    /// One at the beginning of a recording, going. A recording is gone through in about a minute at most.
+    /// One at the beginning of a recording, going. As far as speeds allow, a recording takes some seconds at least and a minute
+    /// at most.
     pub fn of_recording(span_ns: (u64, u64)) -> Player {
+        const SHORTEST_S: f64 = 8.0;
         const LONGEST_S: f64 = 60.0;
         let length_s = (span_ns.1 - span_ns.0) as f64 / 1e9;
-        let fast_enough = |step: &usize| length_s / SPEEDS[*step] <= LONGEST_S;
-        let speed = (AS_IT_WAS..SPEEDS.len()).find(fast_enough);
+        let takes_s = |step: usize| length_s / SPEEDS[step];
+        let speed = if length_s < SHORTEST_S {
+            let slow_enough = |step: &usize| takes_s(*step) >= SHORTEST_S;
+            Some((0..AS_IT_WAS).rev().find(slow_enough).unwrap_or(0))
+        } else {
+            (AS_IT_WAS..SPEEDS.len()).find(|&step| takes_s(step) <= LONGEST_S)
+        };
         Player {
             at_ns: span_ns.0,
             span_ns,
@@ -147,7 +154,8 @@ mod tests {
     #[test]
     fn a_recording_is_gone_through_and_begun_again() {
         let mut player = Player::of_recording((S, 5 * S));
-        assert_eq!((player.speed(), player.at_ns()), (1.0, S));
+        assert_eq!((player.speed(), player.at_ns()), (0.5, S));
+        player.faster();
         player.pass(S);
         assert_eq!((player.at_ns(), player.progress()), (2 * S, 0.25));
         player.faster();
@@ -168,9 +176,19 @@ mod tests {
     }
 
     #[test]
-    fn a_long_recording_takes_a_minute() {
-        for (length_s, speed) in [(60, 1.0), (61, 2.0), (960, 16.0), (7 * 86_400, 300.0)] {
-            assert_eq!(Player::of_recording((0, length_s * S)).speed(), speed);
+    fn a_recording_takes_seconds_and_no_more_than_a_minute() {
+        for (length_ms, speed) in [
+            (0, 0.001),
+            (500, 0.03),
+            (7_999, 0.5),
+            (8_000, 1.0),
+            (60_000, 1.0),
+            (61_000, 2.0),
+            (960_000, 16.0),
+            (7 * 86_400_000, 300.0),
+        ] {
+            let player = Player::of_recording((0, length_ms * S / 1_000));
+            assert_eq!(player.speed(), speed, "{length_ms}");
         }
     }
 

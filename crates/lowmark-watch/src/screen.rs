@@ -137,7 +137,7 @@ fn heading(view: &View<'_>) -> Line<'static> {
         true if player.is_playing() => "now".to_owned(),
         true => format!("{:.1} s ago", seconds(last - player.at_ns())),
         false => format!(
-            "{:.3} s of {:.3} s, {} times as fast",
+            "{:.3} s of {:.3} s, speed {}",
             seconds(player.at_ns() - first),
             seconds(last - first),
             player.speed()

@@ -179,7 +179,7 @@ mod tests {
         assert!(press(KeyCode::Right) && press(KeyCode::Right) && press(KeyCode::Left));
         assert!(press(KeyCode::Up) && press(KeyCode::Char(' ')) && press(KeyCode::Char('x')));
         assert!(!press(KeyCode::Char('q')) && !press(KeyCode::Esc));
-        assert_eq!((player.at_ns(), player.speed()), (20, 2.0));
+        assert_eq!((player.at_ns(), player.speed()), (20, 0.01));
         assert!(!player.is_playing());
         let end = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
         assert!(!pressed(end, &mut player));

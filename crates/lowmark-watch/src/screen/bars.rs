@@ -11,6 +11,9 @@ use ratatui::widgets::Paragraph;
 /// MiB of a page.
 const PAGES_IN_MIB: u64 = 256;
 
+/// What the part of a bar that is free is made of.
+const FREE: &str = " ";
+
 /// A part of a bar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
@@ -68,6 +71,14 @@ fn part(text: String, size: u64, symbol: &'static str, colour: Color) -> Part {
     }
 }
 
+/// A number of pages in words.
+fn size(pages: u64) -> String {
+    match pages / PAGES_IN_MIB {
+        0 => format!("{} kB", pages * 4),
+        mib => format!("{mib} MiB"),
+    }
+}
+
 fn memory(look: &Look) -> Bar {
     let levels = look.levels;
     let known = levels.free + levels.anon + levels.file + levels.slab;
@@ -77,21 +88,20 @@ fn memory(look: &Look) -> Bar {
         ("file", levels.file, "▓", Color::Green),
         ("slab", levels.slab, "▒", Color::Yellow),
         ("other", whole - known, "░", Color::DarkGray),
-        ("free", levels.free, " ", Color::Reset),
+        ("free", levels.free, FREE, Color::Reset),
     ];
     let parts = parts.map(|(name, pages, symbol, colour)| {
         let text = format!("{symbol} {name} {}", pages / PAGES_IN_MIB);
         part(text.trim_start().to_owned(), pages, symbol, colour)
     });
-    let mib = whole / PAGES_IN_MIB;
-    bar(format!("memory, {mib} MiB"), parts.into(), whole)
+    bar(format!("memory, {}", size(whole)), parts.into(), whole)
 }
 
 fn swap(look: &Look) -> Option<Bar> {
     let (whole, used) = (look.levels.swap, look.levels.swapped);
     let text = format!("used {}", used / PAGES_IN_MIB);
     let parts = vec![part(text, used, "█", Color::Magenta)];
-    let label = format!("swap, {} MiB", whole / PAGES_IN_MIB);
+    let label = format!("swap, {}", size(whole));
     (whole > 0).then(|| bar(label, parts, whole))
 }
 
@@ -108,8 +118,7 @@ fn dirty(look: &Look) -> Option<Bar> {
         let text = format!("{symbol} {name} {}", pages / PAGES_IN_MIB);
         part(text, pages, symbol, colour)
     });
-    let mib = limit / PAGES_IN_MIB;
-    let bar = bar(format!("dirty limit, {mib} MiB"), parts.into(), whole);
+    let bar = bar(format!("dirty limit, {}", size(limit)), parts.into(), whole);
     let marks = vec![background, limit];
     (limit > 0).then_some(Bar { marks, ..bar })
 }
@@ -133,8 +142,11 @@ fn zone(zone: &Zone) -> Bar {
 
 /// Draws a bar: its label, the bar, and what its parts are.
 pub(super) fn draw(frame: &mut Frame<'_>, view: &View<'_>, bar: &Bar, row: Rect) {
-    let texts: Vec<&str> = bar.parts.iter().map(|part| part.text.as_str()).collect();
-    let legend = texts.join("  ");
+    // What is free comes last in the bar, and is what one looks for first.
+    let (free, used): (Vec<&Part>, Vec<&Part>) =
+        bar.parts.iter().partition(|part| part.symbol == FREE);
+    let texts = free.into_iter().chain(used).map(|part| part.text.as_str());
+    let legend = texts.collect::<Vec<&str>>().join("  ");
     let [label, line, text] = Layout::horizontal([
         Constraint::Length(LABEL),
         Constraint::Fill(2),
