@@ -4,6 +4,7 @@ use crate::rates::{Rate, Totals};
 use lowmark_record::vmstat;
 use lowmark_report::vmstat::Deltas;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Bytes of a page that `/proc/meminfo` counts in kB.
 const PAGE_KB: u64 = 4;
@@ -58,6 +59,41 @@ pub struct Group {
     pub max: Option<u64>,
 }
 
+/// A task that was busy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// Its process id.
+    pub pid: u32,
+    /// `comm`.
+    pub name: Arc<str>,
+    /// Its state, the letter of `/proc/PID/stat`.
+    pub state: char,
+    /// Pages of it in memory.
+    pub rss: u64,
+    /// CPU time that it has used, ns.
+    pub cpu_ns: u64,
+    /// Major faults that it has taken.
+    pub major_faults: u64,
+}
+
+impl Task {
+    /// A task by what its `stat` said, as in the log of a recording; none if that was nothing.
+    pub fn new(pid: u32, name: impl Into<Arc<str>>, fields: &Fields) -> Option<Task> {
+        // USER_HZ
+        const TICK_NS: u64 = 10_000_000;
+        let field = |name: &str| fields.get(name).copied();
+        let state = field("state").and_then(|letter| u8::try_from(letter).ok());
+        Some(Task {
+            pid,
+            name: name.into(),
+            state: state.map_or('?', char::from),
+            rss: field("rss")?,
+            cpu_ns: (field("utime")?.saturating_add(field("stime")?)).saturating_mul(TICK_NS),
+            major_faults: field("majflt")?,
+        })
+    }
+}
+
 /// What memory looked like at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
@@ -69,6 +105,8 @@ pub struct Look {
     pub zones: Vec<Zone>,
     /// Memory cgroups.
     pub groups: Vec<Group>,
+    /// Tasks that were busy about then.
+    pub tasks: Vec<Task>,
     /// What was counted until then.
     pub totals: Totals,
 }
@@ -81,6 +119,7 @@ impl Look {
             levels: Levels::default(),
             zones: Vec::new(),
             groups: Vec::new(),
+            tasks: Vec::new(),
             totals: Totals::default(),
         };
         for (file, fields) in files {

@@ -5,9 +5,11 @@
 //! 2. A bar each for memory, swap, zones and cgroups. Bars differ by their characters, so that they can be read without
 //!    colour.
 //! 3. A line for each thing that is counted: how fast now, at most, and a chart whose last column is now.
+//!    In their place the busiest tasks, if these are asked for.
 //! 4. At the bottom what goes on, and the keys. What does not fit is left out from the end of 3, then of 2.
 
 mod bars;
+mod tasks;
 
 use crate::player::Player;
 use crate::rates::{Rate, Rates};
@@ -40,6 +42,8 @@ pub struct View<'a> {
     pub timeline: &'a Timeline,
     /// Where in them.
     pub player: &'a Player,
+    /// Tasks are shown in place of what is counted.
+    pub tasks: bool,
     /// Whether there may be colour.
     pub colour: bool,
 }
@@ -102,15 +106,10 @@ pub fn draw(frame: &mut Frame<'_>, view: &View<'_>) {
     for (bar, row) in bars.iter().zip(top.rows()) {
         bars::draw(frame, view, bar, row);
     }
-    let rates = Rate::ALL
-        .into_iter()
-        .filter(|rate| view.timeline.has(*rate));
-    let mut rows = middle.rows();
-    if let Some(row) = rows.next() {
-        draw_head(frame, view, row);
-    }
-    for (rate, row) in rates.zip(rows) {
-        draw_rate(frame, view, rate, &now, row);
+    if view.tasks {
+        tasks::draw(frame, view, middle);
+    } else {
+        draw_rates(frame, view, &now, middle);
     }
     let Story { state, text } = story(look, &now);
     let style = match state {
@@ -121,11 +120,25 @@ pub fn draw(frame: &mut Frame<'_>, view: &View<'_>) {
     let text = Paragraph::new(text).wrap(Wrap { trim: true });
     frame.render_widget(text.style(style), bottom);
     let text = if view.player.is_live() {
-        "space stops or goes on   left, right go back and forward   end now   q quits"
+        "space stops or goes on   left, right go back and forward   end now   t tasks   q quits"
     } else {
-        "space stops or goes on   left, right back and forward   up, down faster, slower   home, end   q quits"
+        "space stops or goes on   left, right back and forward   up, down speed   home, end   t tasks   q quits"
     };
     frame.render_widget(Paragraph::new(text).style(Modifier::DIM), keys);
+}
+
+/// Everything that is counted, a line each.
+fn draw_rates(frame: &mut Frame<'_>, view: &View<'_>, now: &Rates, middle: Rect) {
+    let rates = Rate::ALL
+        .into_iter()
+        .filter(|rate| view.timeline.has(*rate));
+    let mut rows = middle.rows();
+    if let Some(row) = rows.next() {
+        draw_head(frame, view, row);
+    }
+    for (rate, row) in rates.zip(rows) {
+        draw_rate(frame, view, rate, now, row);
+    }
 }
 
 /// What is watched, when, and how fast it goes.

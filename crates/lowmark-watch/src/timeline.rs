@@ -1,9 +1,10 @@
 //! Looks in order of time.
 
-use crate::look::{Fields, Look};
+use crate::look::{Fields, Look, Task};
 use crate::rates::{Rate, Rates, Totals};
 use lowmark_record::{CounterLog, Gauges, Recording, vmstat};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Looks that are kept at most: an hour of four a second.
 pub const LOOKS_MAX: usize = 1 << 14;
@@ -34,9 +35,22 @@ impl Timeline {
         let state = Cursor::new(vmstat::FILE.to_owned(), recording.gauges.clone());
         let system = recording.system.iter().flat_map(|system| &system.history);
         let others = recording.history.iter().chain(system);
-        // Those of tasks are not looked at.
-        let others = others.filter(|log| log.file != vmstat::FILE && log.task.is_none());
-        let mut cursors: Vec<Cursor> = others.map(log).collect();
+        let (of_tasks, others): (Vec<&CounterLog>, Vec<&CounterLog>) = others
+            .filter(|log| log.file != vmstat::FILE)
+            .partition(|log| log.task.is_some());
+        let mut tasks: Vec<OfTask> = of_tasks
+            .into_iter()
+            .filter_map(|of_task| {
+                let task = recording.tasks.get(of_task.task? as usize)?;
+                Some(OfTask {
+                    pid: task.pid,
+                    name: task.name.as_str().into(),
+                    end_ns: of_task.last_ns(),
+                    cursor: log(of_task),
+                })
+            })
+            .collect();
+        let mut cursors: Vec<Cursor> = others.into_iter().map(log).collect();
         cursors.push(state);
         let step = step(counters.samples.len());
         let times: Vec<u64> = counters
@@ -45,10 +59,13 @@ impl Timeline {
             .map(|(time_ns, _)| *time_ns)
             .collect();
         cursors.push(Cursor::new(vmstat::FILE.to_owned(), counters));
-        let looks = times
-            .into_iter()
-            .step_by(step)
-            .map(|time_ns| look(&mut cursors, time_ns));
+        let looks = times.into_iter().step_by(step).map(|time_ns| Look {
+            tasks: tasks
+                .iter_mut()
+                .filter_map(|task| task.by(time_ns))
+                .collect(),
+            ..look(&mut cursors, time_ns)
+        });
         let phases = recording.phases.iter();
         Timeline {
             looks: looks.collect(),
@@ -112,6 +129,36 @@ impl Timeline {
         Rates::between(&self.totals(from_ns), &self.totals(to_ns), length_ns)
     }
 
+    /// What tasks did from one time to another that were busy then, those with most major faults first, and then those that
+    /// used most CPU time.
+    pub fn tasks(&self, from_ns: u64, to_ns: u64) -> Vec<Busy<'_>> {
+        let Some(last) = self.at(to_ns) else {
+            return Vec::new();
+        };
+        let begin = self.after(from_ns).saturating_sub(1);
+        let known = |pid| {
+            let looks = self
+                .looks
+                .range(begin..)
+                .take_while(|look| look.time_ns < last.time_ns);
+            let mut known = looks.filter_map(|look| {
+                let task = look.tasks.iter().find(|task| task.pid == pid)?;
+                Some((look.time_ns, task))
+            });
+            known.next()
+        };
+        let busy = |task| Busy::since(known, task, last.time_ns);
+        let mut busy: Vec<Busy<'_>> = last.tasks.iter().map(busy).collect();
+        busy.sort_by(|a, b| {
+            let by_faults = b.major_faults.total_cmp(&a.major_faults);
+            let by_cpu = || b.cpu_percent.total_cmp(&a.cpu_percent);
+            by_faults
+                .then_with(by_cpu)
+                .then_with(|| a.task.pid.cmp(&b.task.pid))
+        });
+        busy
+    }
+
     /// What was counted until a time; before the first look and after the last nothing moves.
     fn totals(&self, time_ns: u64) -> Totals {
         let after = self.after(time_ns);
@@ -142,6 +189,35 @@ impl Timeline {
     }
 }
 
+/// A task, and what it did over a stretch of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Busy<'a> {
+    /// The task at the end of the stretch.
+    pub task: &'a Task,
+    /// Major faults in a second.
+    pub major_faults: f64,
+    /// CPU time, percent of one CPU.
+    pub cpu_percent: f64,
+}
+
+impl<'a> Busy<'a> {
+    /// A task at a time, and what it did since it was known for the first time in the stretch.
+    fn since(
+        known: impl Fn(u32) -> Option<(u64, &'a Task)>,
+        task: &'a Task,
+        time_ns: u64,
+    ) -> Busy<'a> {
+        let (since_ns, before) = known(task.pid).unwrap_or((time_ns, task));
+        let length_ns = time_ns.saturating_sub(since_ns).max(1) as f64;
+        let grown = |is: u64, was: u64| is.saturating_sub(was) as f64;
+        Busy {
+            task,
+            major_faults: grown(task.major_faults, before.major_faults) * 1e9 / length_ns,
+            cpu_percent: grown(task.cpu_ns, before.cpu_ns) * 100.0 / length_ns,
+        }
+    }
+}
+
 /// What files said by a time, which comes later at each call.
 fn look(cursors: &mut [Cursor], time_ns: u64) -> Look {
     let mut files: Vec<(&str, Fields)> = Vec::with_capacity(cursors.len());
@@ -156,6 +232,24 @@ fn look(cursors: &mut [Cursor], time_ns: u64) -> Look {
         }
     }
     Look::new(time_ns, files)
+}
+
+/// A task and what its `stat` said.
+#[derive(Debug)]
+struct OfTask {
+    pid: u32,
+    name: Arc<str>,
+    /// When that was looked at last.
+    end_ns: u64,
+    cursor: Cursor,
+}
+
+impl OfTask {
+    /// The task at a time, which comes later at each call; none if it was not looked at then.
+    fn by(&mut self, time_ns: u64) -> Option<Task> {
+        let fields = self.cursor.by(time_ns).filter(|_| time_ns <= self.end_ns)?;
+        Task::new(self.pid, self.name.clone(), &fields)
+    }
 }
 
 /// A place in the rows of a file.
@@ -213,6 +307,41 @@ mod tests {
         assert_eq!(per_ns(15, 25), 5.0);
         assert_eq!(per_ns(0, 10), 0.0);
         assert_eq!(per_ns(20, 90), 0.0);
+    }
+
+    #[test]
+    fn tasks_are_ordered_by_what_they_did() {
+        let mut timeline = Timeline::default();
+        for second in 0..=4 {
+            let task = |pid, majflt: u64, utime: u64| {
+                let fields = [
+                    ("rss", 5),
+                    ("majflt", majflt),
+                    ("utime", utime),
+                    ("stime", 0),
+                    ("state", 68),
+                ];
+                let fields: Fields = fields.map(|(name, value)| (name.to_owned(), value)).into();
+                Task::new(pid, "t", &fields).expect("a task")
+            };
+            let mut tasks = vec![task(1, 90, 50 * second), task(2, 10 * second, 0)];
+            // One that was found when it had done much already.
+            if second >= 3 {
+                tasks.push(task(3, 1_000 + second, 0));
+            }
+            timeline.push(Look {
+                tasks,
+                ..look(second * 1_000_000_000, 0)
+            });
+        }
+        let busy = timeline.tasks(2_000_000_000, 4_000_000_000);
+        let told: Vec<(u32, f64, f64)> = busy
+            .iter()
+            .map(|busy| (busy.task.pid, busy.major_faults, busy.cpu_percent))
+            .collect();
+        assert_eq!(told, [(2, 10.0, 0.0), (3, 1.0, 0.0), (1, 0.0, 50.0)]);
+        assert_eq!(busy[0].task.state, 'D');
+        assert!(Timeline::default().tasks(0, 9).is_empty());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a terminal shows, of a small timeline: every figure of it can be checked by hand.
 
-use lowmark_watch::look::{Fields, Look};
+use lowmark_watch::look::{Fields, Look, Task};
 use lowmark_watch::player::Player;
 use lowmark_watch::screen::{View, draw};
 use lowmark_watch::timeline::Timeline;
@@ -30,7 +30,12 @@ fn timeline() -> Timeline {
         );
         let zoneinfo = "0/DMA32/free 50000 0/DMA32/min 10000 0/DMA32/low 20000 0/DMA32/high 50000 0/DMA32/managed 102400";
         let meminfo = "MemTotal 409600 SwapTotal 409600 SwapFree 204800";
-        timeline.push(Look::new(
+        let task = format!(
+            "rss 512 majflt {} utime {} stime 0 state 68",
+            40 * second,
+            30 * second
+        );
+        let look = Look::new(
             second * S,
             [
                 ("proc/vmstat", fields(&vmstat)),
@@ -41,17 +46,29 @@ fn timeline() -> Timeline {
                     fields("memory.current 52428800 memory.max 104857600"),
                 ),
             ],
-        ));
+        );
+        timeline.push(Look {
+            tasks: Task::new(77, "stress", &fields(&task))
+                .into_iter()
+                .collect(),
+            ..look
+        });
     }
     timeline
 }
 
-fn lines(timeline: &Timeline, player: &Player, width: u16, height: u16) -> Vec<String> {
+fn lines(
+    timeline: &Timeline,
+    player: &Player,
+    tasks: bool,
+    (width, height): (u16, u16),
+) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
     let view = View {
         title: "a load",
         timeline,
         player,
+        tasks,
         colour: true,
     };
     terminal.draw(|frame| draw(frame, &view)).expect("drawn");
@@ -67,7 +84,7 @@ fn a_recording_on_a_screen() {
     let timeline = timeline();
     let mut player = Player::of_recording(timeline.span().expect("looks"));
     player.seek(0.95);
-    let lines = lines(&timeline, &player, 120, 24);
+    let lines = lines(&timeline, &player, false, (120, 24));
     assert!(lines[0].starts_with("a load   95.000 s of 100.000 s, speed 2"));
     let line = |begin: &str| {
         let found = lines.iter().find(|line| line.starts_with(begin));
@@ -95,15 +112,28 @@ fn a_recording_on_a_screen() {
 }
 
 #[test]
+fn tasks_on_a_screen() {
+    let timeline = timeline();
+    let mut player = Player::of_recording(timeline.span().expect("looks"));
+    player.seek(0.5);
+    let lines = lines(&timeline, &player, true, (120, 24));
+    let line = lines.iter().find(|line| line.starts_with("stress"));
+    let words: Vec<&str> = line.expect("a task").split_whitespace().collect();
+    assert_eq!(words, ["stress", "77", "D", "40", "30", "2"]);
+}
+
+#[test]
 fn a_screen_of_any_size_is_drawn() {
     let timeline = timeline();
     let mut player = Player::live();
     player.grow(timeline.span().expect("looks"));
     for width in 1..60 {
         for height in 1..30 {
-            lines(&timeline, &player, width, height);
+            for tasks in [false, true] {
+                lines(&timeline, &player, tasks, (width, height));
+            }
         }
     }
-    let nothing = lines(&Timeline::default(), &Player::live(), 60, 5);
+    let nothing = lines(&Timeline::default(), &Player::live(), false, (60, 5));
     assert_eq!(nothing[0], "Nothing has been looked at yet.");
 }

@@ -37,15 +37,24 @@ pub struct Question {
     pub less_memory: bool,
 }
 
-/// The answer.
+/// The load of a recording, as far as counters tell it.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Reconstructed {
     /// The memory that the load touched.
     pub demand: Demand,
     /// The loads that fit, the best one first.
     pub fit: Fit,
     /// What was recorded.
     pub seen: Figures,
+    /// What the loads that are asked do with the setting as it was.
+    was: Vec<Figures>,
+}
+
+/// The answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// The load.
+    pub load: Reconstructed,
     /// What would have been.
     pub rows: Vec<Row>,
 }
@@ -60,47 +69,82 @@ pub fn ask<R: Runner>(
     question: Question,
     runner: &R,
 ) -> Result<Answer, Error<R::Error>> {
-    let demand = Demand::of(recording)?;
-    let seen = Figures::of(recording);
-    let fit = fit(runner, &demand, &seen)?;
-    refuse_bad(&fit, &seen, demand.pages)?;
-    refuse_unknown_order(&fit, question)?;
-    let asked = &fit.kept[..fit.kept.len().min(ASKED_MAX)];
-    let both = both(runner, asked)?;
-    let rows = rows(&seen, &both, question.other_kernel);
-    Ok(Answer {
-        demand,
-        seen,
-        rows,
-        fit,
-    })
+    let load = Reconstructed::of(recording, runner)?;
+    let rows = load.ask(question, runner)?;
+    Ok(Answer { load, rows })
 }
 
-/// Both settings of each load.
-fn both<R: Runner>(runner: &R, asked: &[Fitted]) -> Result<Vec<Both>, Error<R::Error>> {
+impl Reconstructed {
+    /// The load of a recording, with the settings as they were.
+    ///
+    /// # Errors
+    ///
+    /// No load is found that does what the kernel did, or the model cannot run.
+    pub fn of<R: Runner>(
+        recording: &Recording,
+        runner: &R,
+    ) -> Result<Reconstructed, Error<R::Error>> {
+        let demand = Demand::of(recording)?;
+        let seen = Figures::of(recording);
+        let fit = fit(runner, &demand, &seen)?;
+        refuse_bad(&fit, &seen, demand.pages)?;
+        let was = medians(runner, asked(&fit), Setting::Was)?;
+        Ok(Reconstructed {
+            demand,
+            fit,
+            seen,
+            was,
+        })
+    }
+
+    /// What would have been of each counter.
+    ///
+    /// # Errors
+    ///
+    /// The question is refused, or the model cannot run.
+    pub fn ask<R: Runner>(
+        &self,
+        question: Question,
+        runner: &R,
+    ) -> Result<Vec<Row>, Error<R::Error>> {
+        refuse_unknown_order(&self.fit, question)?;
+        let would_be = medians(runner, asked(&self.fit), Setting::WouldBe)?;
+        let pairs = self.was.iter().zip(would_be);
+        let both: Vec<Both> = pairs
+            .map(|(was, would_be)| Both {
+                was: was.clone(),
+                would_be,
+            })
+            .collect();
+        Ok(rows(&self.seen, &both, question.other_kernel))
+    }
+}
+
+/// The loads that are asked.
+fn asked(fit: &Fit) -> &[Fitted] {
+    &fit.kept[..fit.kept.len().min(ASKED_MAX)]
+}
+
+/// What loads do with a setting: of each the medians of its runs.
+fn medians<R: Runner>(
+    runner: &R,
+    asked: &[Fitted],
+    setting: Setting,
+) -> Result<Vec<Figures>, Error<R::Error>> {
     let mut scenarios: Vec<Scenario> = Vec::new();
     for fitted in asked {
-        for setting in [Setting::Was, Setting::WouldBe] {
-            let scenario = runner
-                .scenario(&fitted.candidate, setting)
-                .map_err(Error::Run)?;
-            scenarios.extend((0..RUNS).map(|phase| Scenario {
-                phase,
-                ..scenario.clone()
-            }));
-        }
+        let scenario = runner
+            .scenario(&fitted.candidate, setting)
+            .map_err(Error::Run)?;
+        scenarios.extend((0..RUNS).map(|phase| Scenario {
+            phase,
+            ..scenario.clone()
+        }));
     }
     let recordings = runner.run(scenarios).map_err(Error::Run)?;
     let figures: Vec<Figures> = recordings.iter().map(Figures::of).collect();
     let runs = figures.chunks(RUNS as usize).map(Figures::median);
-    let medians: Vec<Figures> = runs.collect();
-    let pairs = medians.chunks_exact(2);
-    Ok(pairs
-        .map(|pair| Both {
-            was: pair[0].clone(),
-            would_be: pair[1].clone(),
-        })
-        .collect())
+    Ok(runs.collect())
 }
 
 /// Refuses where even the best reconstruction does not do what the kernel did.

@@ -45,6 +45,16 @@ pub struct Row {
     pub verdict: Verdict,
 }
 
+impl Row {
+    /// Whether it says that something would change.
+    pub(crate) fn moves(&self) -> bool {
+        matches!(
+            self.verdict,
+            Verdict::Number | Verdict::Range | Verdict::Direction | Verdict::Begins
+        )
+    }
+}
+
 /// The model may be off by one in this many with the setting as it was.
 const OFF: u64 = 4;
 

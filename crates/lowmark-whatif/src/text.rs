@@ -1,6 +1,6 @@
 //! The answer as text and for programs.
 
-use crate::answer::{Answer, thousandths};
+use crate::answer::{Answer, Reconstructed, thousandths};
 use crate::candidate::Candidate;
 use crate::counters::COUNTERS;
 use crate::loss::LOSS_ROUGH;
@@ -14,11 +14,18 @@ use serde::Serialize;
 pub struct Written<'a> {
     version: u32,
     question: &'a str,
+    #[serde(flatten)]
+    load: WrittenLoad,
+    rows: &'a [Row],
+}
+
+/// A load, for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct WrittenLoad {
     pages: u64,
     runs: usize,
     rough: bool,
     reconstructions: Vec<Reconstruction>,
-    rows: &'a [Row],
 }
 
 #[derive(Debug, Serialize)]
@@ -29,18 +36,15 @@ struct Reconstruction {
     loss: u64,
 }
 
-impl Answer {
+impl Reconstructed {
     /// It fits, but not well.
     pub fn is_rough(&self) -> bool {
         self.fit.kept.first().is_some_and(|it| it.loss > LOSS_ROUGH)
     }
 
-    /// The answer to a question in words, for programs.
-    pub fn written<'a>(&'a self, question: &'a str) -> Written<'a> {
+    pub(crate) fn written(&self) -> WrittenLoad {
         let kept = self.fit.kept.iter();
-        Written {
-            version: 1,
-            question,
+        WrittenLoad {
             pages: self.demand.pages,
             runs: self.fit.runs,
             rough: self.is_rough(),
@@ -50,46 +54,22 @@ impl Answer {
                     loss: fitted.loss,
                 })
                 .collect(),
-            rows: &self.rows,
         }
     }
 
-    /// The answer to a question in words.
-    pub fn section(&self, question: &str) -> Section<'static> {
-        let mut section = Section::new();
-        let sentence = self.sentence(question);
-        section.paragraph(sentence.clone(), 0);
-        section.answer(sentence);
-        section.blank();
-        let others = self.fit.kept.len() - 1;
-        if let Some(best) = self.fit.kept.first() {
-            section.paragraph(
-                format!(
-                    "Load: {}. {} about as well.",
-                    best.candidate.describe(),
-                    match others {
-                        0 => "No other load that was tried fits".to_owned(),
-                        1 => "Another one fits".to_owned(),
-                        _ => format!("{others} others fit"),
-                    }
-                ),
-                0,
-            );
-            section.paragraph(self.check(), 0);
-        }
-        section.blank();
-        let mut table = TextTable::new().column("", Align::Left);
-        for heading in ["was", "would be", "from", "to"] {
-            table = table.column(heading, Align::Right);
-        }
-        table = table.column("", Align::Left);
-        for row in &self.rows {
-            table.row(fields(row));
-        }
-        section.table(table);
-        section
-            .line("Times are not answered: what work costs on the recorded machine is not known.");
-        section
+    /// Which loads fit, and how well.
+    pub(crate) fn describe(&self, section: &mut Section<'_>) {
+        let Some(best) = self.fit.kept.first() else {
+            return;
+        };
+        let others = match self.fit.kept.len() - 1 {
+            0 => "No other load that was tried fits".to_owned(),
+            1 => "Another one fits".to_owned(),
+            others => format!("{others} others fit"),
+        };
+        let load = best.candidate.describe();
+        section.paragraph(format!("Load: {load}. {others} about as well."), 0);
+        section.paragraph(self.check(), 0);
     }
 
     /// What the best reconstruction does with the setting as it was.
@@ -110,19 +90,48 @@ impl Answer {
             if self.is_rough() { ", rough" } else { "" }
         )
     }
+}
+
+impl Answer {
+    /// The answer to a question in words, for programs.
+    pub fn written<'a>(&'a self, question: &'a str) -> Written<'a> {
+        Written {
+            version: 1,
+            question,
+            load: self.load.written(),
+            rows: &self.rows,
+        }
+    }
+
+    /// The answer to a question in words.
+    pub fn section(&self, question: &str) -> Section<'static> {
+        let mut section = Section::new();
+        let sentence = self.sentence(question);
+        section.paragraph(sentence.clone(), 0);
+        section.answer(sentence);
+        section.blank();
+        self.load.describe(&mut section);
+        section.blank();
+        let mut table = TextTable::new().column("", Align::Left);
+        for heading in ["was", "would be", "from", "to"] {
+            table = table.column(heading, Align::Right);
+        }
+        table = table.column("", Align::Left);
+        for row in &self.rows {
+            table.row(fields(row));
+        }
+        section.table(table);
+        section
+            .line("Times are not answered: what work costs on the recorded machine is not known.");
+        section
+    }
 
     /// What is most worth saying.
     fn sentence(&self, question: &str) -> String {
-        let moves = |row: &&Row| {
-            matches!(
-                row.verdict,
-                Verdict::Number | Verdict::Range | Verdict::Direction | Verdict::Begins
-            )
-        };
         let moving: Vec<String> = self
             .rows
             .iter()
-            .filter(moves)
+            .filter(|row| row.moves())
             .take(4)
             .map(|row| {
                 let way = if row.would_be > row.was {

@@ -92,7 +92,7 @@ fn loads_are_found_again() {
         for order in [Order::Forward, Order::Backward, Order::Random] {
             let put_in = load(kind, order, Access::Write);
             let answer = answer(&model, &put_in);
-            let best = &answer.fit.kept[0];
+            let best = &answer.load.fit.kept[0];
             assert!(best.loss < 2_000, "{put_in:?}: {best:?}");
             assert_eq!(best.candidate.order, order, "{put_in:?}: {best:?}");
             let off = best.candidate.pages.abs_diff(PAGES);

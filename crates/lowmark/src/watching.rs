@@ -6,7 +6,7 @@
 use crate::interrupt;
 use crate::output;
 use lowmark_real::record::Watcher;
-use lowmark_watch::look::Look;
+use lowmark_watch::look::{Look, Task};
 use lowmark_watch::player::Player;
 use lowmark_watch::screen::{View, draw};
 use lowmark_watch::timeline::Timeline;
@@ -62,6 +62,16 @@ impl System {
         Look::new(time_ns, self.watcher.look(time_ns))
     }
 
+    /// A look with the busiest tasks, which takes longer.
+    fn look_at_tasks(&mut self) -> Look {
+        let mut look = self.look();
+        let tasks = self.watcher.tasks(look.time_ns);
+        look.tasks = tasks
+            .filter_map(|task| Task::new(task.pid, task.name, &task.fields))
+            .collect();
+        look
+    }
+
     /// The next look when it is due; none when the time is over.
     pub(crate) fn wait_and_look(&mut self, every: Duration) -> Option<Look> {
         std::thread::sleep(self.until_due(every));
@@ -71,23 +81,24 @@ impl System {
 
 /// Shows a recording until the user ends it.
 pub(crate) fn recording(title: &str, timeline: Timeline) -> miette::Result<()> {
-    let mut player = Player::of_recording(timeline.span().unwrap_or_default());
+    let mut controls = Controls::new(Player::of_recording(timeline.span().unwrap_or_default()));
     on_terminal(|terminal| {
         let mut before = Instant::now();
         loop {
             let passed = before.elapsed();
             before += passed;
-            player.pass(u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX));
-            show(terminal, title, &timeline, &player)?;
-            let wait = if player.is_playing() {
+            let passed_ns = u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX);
+            controls.player.pass(passed_ns);
+            show(terminal, title, &timeline, &controls)?;
+            let wait = if controls.player.is_playing() {
                 PICTURE
             } else {
                 Duration::MAX
             };
-            if !key(wait, &mut player)? {
+            if !key(wait, &mut controls)? {
                 return Ok(());
             }
-            if !player.is_playing() {
+            if !controls.player.is_playing() {
                 before = Instant::now();
             }
         }
@@ -96,16 +107,16 @@ pub(crate) fn recording(title: &str, timeline: Timeline) -> miette::Result<()> {
 
 /// Shows a system until the user ends it, or the time is over.
 pub(crate) fn system(title: &str, system: &mut System) -> miette::Result<()> {
-    let mut player = Player::live();
+    let mut controls = Controls::new(Player::live());
     let mut timeline = Timeline::default();
     on_terminal(|terminal| {
         loop {
             if system.until_due(LOOK).is_zero() {
-                timeline.push(system.look());
-                player.grow(timeline.span().unwrap_or_default());
+                timeline.push(system.look_at_tasks());
+                controls.player.grow(timeline.span().unwrap_or_default());
             }
-            show(terminal, title, &timeline, &player)?;
-            if !key(system.until_due(LOOK), &mut player)? || system.is_over() {
+            show(terminal, title, &timeline, &controls)?;
+            if !key(system.until_due(LOOK), &mut controls)? || system.is_over() {
                 return Ok(());
             }
         }
@@ -116,12 +127,13 @@ fn show(
     terminal: &mut DefaultTerminal,
     title: &str,
     timeline: &Timeline,
-    player: &Player,
+    controls: &Controls,
 ) -> std::io::Result<()> {
     let view = View {
         title,
         timeline,
-        player,
+        player: &controls.player,
+        tasks: controls.tasks,
         colour: output::color(true),
     };
     terminal.draw(|frame| draw(frame, &view))?;
@@ -141,31 +153,50 @@ fn on_terminal(
 }
 
 /// Waits for a key, and does what it says. Whether to go on.
-fn key(wait: Duration, player: &mut Player) -> std::io::Result<bool> {
+fn key(wait: Duration, controls: &mut Controls) -> std::io::Result<bool> {
     if !event::poll(wait)? {
         return Ok(true);
     }
     match event::read()? {
-        Event::Key(key) if key.kind != KeyEventKind::Release => Ok(pressed(key, player)),
+        Event::Key(key) if key.kind != KeyEventKind::Release => Ok(controls.press(key)),
         _ => Ok(true),
     }
 }
 
-fn pressed(key: KeyEvent, player: &mut Player) -> bool {
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    match key.code {
-        KeyCode::Char('q') | KeyCode::Esc => return false,
-        KeyCode::Char('c') if control => return false,
-        KeyCode::Char(' ') => player.toggle(),
-        KeyCode::Left => player.seek(-STEP),
-        KeyCode::Right => player.seek(STEP),
-        KeyCode::Up => player.faster(),
-        KeyCode::Down => player.slower(),
-        KeyCode::Home => player.to_start(),
-        KeyCode::End => player.to_end(),
-        _ => {}
+/// What keys change.
+struct Controls {
+    player: Player,
+    /// Tasks are shown in place of what is counted.
+    tasks: bool,
+}
+
+impl Controls {
+    fn new(player: Player) -> Controls {
+        Controls {
+            player,
+            tasks: false,
+        }
     }
-    true
+
+    /// Does what a key says; whether to go on.
+    fn press(&mut self, key: KeyEvent) -> bool {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let player = &mut self.player;
+        match key.code {
+            KeyCode::Char('q') | KeyCode::Esc => return false,
+            KeyCode::Char('c') if control => return false,
+            KeyCode::Char('t') => self.tasks = !self.tasks,
+            KeyCode::Char(' ') => player.toggle(),
+            KeyCode::Left => player.seek(-STEP),
+            KeyCode::Right => player.seek(STEP),
+            KeyCode::Up => player.faster(),
+            KeyCode::Down => player.slower(),
+            KeyCode::Home => player.to_start(),
+            KeyCode::End => player.to_end(),
+            _ => {}
+        }
+        true
+    }
 }
 
 #[cfg(test)]
@@ -174,14 +205,15 @@ mod tests {
 
     #[test]
     fn keys_go_through_a_recording() {
-        let mut player = Player::of_recording((0, 1_000));
-        let mut press = |code| pressed(KeyEvent::new(code, KeyModifiers::NONE), &mut player);
+        let mut controls = Controls::new(Player::of_recording((0, 1_000)));
+        let mut press = |code| controls.press(KeyEvent::new(code, KeyModifiers::NONE));
         assert!(press(KeyCode::Right) && press(KeyCode::Right) && press(KeyCode::Left));
-        assert!(press(KeyCode::Up) && press(KeyCode::Char(' ')) && press(KeyCode::Char('x')));
+        assert!(press(KeyCode::Up) && press(KeyCode::Char(' ')) && press(KeyCode::Char('t')));
         assert!(!press(KeyCode::Char('q')) && !press(KeyCode::Esc));
+        let player = &controls.player;
         assert_eq!((player.at_ns(), player.speed()), (20, 0.01));
-        assert!(!player.is_playing());
+        assert!(!player.is_playing() && controls.tasks);
         let end = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert!(!pressed(end, &mut player));
+        assert!(!controls.press(end));
     }
 }

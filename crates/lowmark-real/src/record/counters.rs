@@ -171,7 +171,21 @@ fn open(roots: &Roots, cgroups: &[String], remarks: &mut Vec<String>) -> io::Res
 
 /// Looks at a system whose past nobody asks for: what files say now.
 #[derive(Debug)]
-pub struct Watcher(Vec<Source>);
+pub struct Watcher {
+    sources: Vec<Source>,
+    tasks: Tasks,
+}
+
+/// A task as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskNow {
+    /// Its process id.
+    pub pid: u32,
+    /// `comm`.
+    pub name: String,
+    /// Its `stat`: fields by name, as in the log of a recording.
+    pub fields: BTreeMap<String, u64>,
+}
 
 impl Watcher {
     /// Opens the files of memory, zones, disks and pressure, and those of cgroups, by their directories without the leading
@@ -185,19 +199,41 @@ impl Watcher {
         cgroups: &[String],
         remarks: &mut Vec<String>,
     ) -> io::Result<Watcher> {
-        Ok(Watcher(open(roots, cgroups, remarks)?))
+        Ok(Watcher {
+            sources: open(roots, cgroups, remarks)?,
+            // What a task did before somebody looks does not make it busy.
+            tasks: Tasks::new(&roots.proc, u64::MAX),
+        })
     }
 
     /// What each file says now: its fields by name. The name of the file is that of its log in a recording.
     pub fn look(&mut self, time_ns: u64) -> impl Iterator<Item = (&str, BTreeMap<String, u64>)> {
-        self.0.iter_mut().map(move |source| {
+        self.sources.iter_mut().map(move |source| {
             source.look(time_ns);
             source.log.forget_before(time_ns);
-            let fields = source.log.latest();
-            let fields = fields.map(|(name, value)| (name.to_owned(), value));
-            (source.log.file.as_str(), fields.collect())
+            (source.log.file.as_str(), fields(&source.log))
         })
     }
+
+    /// The busiest tasks as they are now; to be called about four times a second.
+    pub fn tasks(&mut self, time_ns: u64) -> impl Iterator<Item = TaskNow> {
+        self.tasks.look(time_ns);
+        self.tasks.forget_before(time_ns);
+        let now = self.tasks.logs().filter(|task| task.end_ns.is_none());
+        now.map(|task| TaskNow {
+            pid: task.pid,
+            name: task.name.clone(),
+            fields: fields(&task.log),
+        })
+    }
+}
+
+/// What a file said last.
+fn fields(log: &CounterLog) -> BTreeMap<String, u64> {
+    let fields = log.latest();
+    fields
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// Everything that is counted.
@@ -322,7 +358,14 @@ mod tests {
             let (file, fields) = &said[0];
             assert!(*file == "proc/vmstat" && fields["nr_free_pages"] > 0);
         }
-        assert!(watcher.0.iter().all(|source| source.log.len() == 1));
+        assert!(watcher.sources.iter().all(|source| source.log.len() == 1));
+        // This test is a task that is busy.
+        let own = std::process::id();
+        let is_seen = (4..400).any(|time| {
+            let mut tasks = watcher.tasks(time);
+            tasks.any(|task| task.pid == own && task.fields["rss"] > 0)
+        });
+        assert!(is_seen);
         let none = Watcher::open(&Roots::default(), &["proc".into()], &mut remarks);
         assert!(none.expect_err("no cgroup").to_string().contains("cgroup"));
     }

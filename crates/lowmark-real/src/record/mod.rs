@@ -31,7 +31,7 @@ mod tasks;
 
 pub use capture::Capture;
 pub(crate) use counters::Files;
-pub use counters::{TICK_NS, Watcher};
+pub use counters::{TICK_NS, TaskNow, Watcher};
 pub(crate) use parse::stat as parse_stat;
 
 use crate::runner::now_ns;

@@ -4,6 +4,7 @@
 //! 2. `lowmark-whatif` reconstructs the load by running what comes into question on the model, and asks the loads that fit.
 //! 3. What it says is printed; with --out the loads are written as workloads of their own.
 
+mod knobs;
 mod known;
 
 use crate::cli::{Format, Paging, Printing, Running, setting};
@@ -13,12 +14,13 @@ use crate::output::{self, remark};
 use crate::page::PageFile;
 use crate::plan::Run;
 use crate::traces;
+use knobs::knobs;
 use known::{Asked, Known};
 use lowmark_real::host::inside;
 use lowmark_record::Recording;
 use lowmark_report::document::{Document, Section};
 use lowmark_spec::{BuiltIn, Overrides, Scenario, Source, parse, write_machine};
-use lowmark_whatif::{Answer, Candidate, Error, Refusal, Runner, Setting, ask};
+use lowmark_whatif::{Candidate, Error, Knobs, Reconstructed, Refusal, Runner, Setting, ask};
 use miette::{IntoDiagnostic, WrapErr, miette};
 use std::path::{Path, PathBuf};
 
@@ -30,13 +32,14 @@ const MACHINE: &str = "recorded.toml";
 /// What another setting, more RAM or another kernel would have done to a load that was recorded
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  lowmark whatif runs/a --set watermark_scale_factor=200\n  \
+    after_help = "Examples:\n  lowmark whatif runs/a\n  lowmark whatif runs/a --set watermark_scale_factor=200\n  \
     lowmark whatif runs/a --set ram=640M\n  \
     lowmark whatif runs/a --kernel v6.18\n  \
     lowmark whatif runs/a --set page_cluster=0 --out loads\n  \
     lowmark whatif runs/in-a-cgroup --set memory.max=300M --machine host.toml\n\n\
     The load is reconstructed from counters and run on the model, as it was and as asked. One that used private or shared \
-    memory alone and was recorded from its beginning can be reconstructed; any other is refused, with the reason.\n\n\
+    memory alone and was recorded from its beginning can be reconstructed; any other is refused, with the reason. Without --set and \
+    --kernel the settings are asked about that users turn most, each by itself, and more memory.\n\n\
     Exit status: 0 answered; 1 refused; 2 an error."
 )]
 pub(crate) struct Args {
@@ -74,12 +77,6 @@ pub(crate) struct Args {
 
 /// Does it.
 pub(crate) fn run(args: &Args) -> miette::Result<u8> {
-    if args.set.is_empty() && args.kernel.is_none() {
-        return Err(miette!(
-            help = "for example --set watermark_scale_factor=200, --set ram=2G or --kernel v6.18",
-            "whatif: expected --set or --kernel, found neither: nothing would be otherwise"
-        ));
-    }
     let page = PageFile::create(&args.paging)?;
     let recording = recording(&args.capture)?;
     let asked = Asked {
@@ -89,6 +86,9 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         machine: args.machine.as_deref(),
     };
     let known = Known::of(&recording, &asked)?;
+    if args.set.is_empty() && args.kernel.is_none() {
+        return ask_knobs(args, &recording, &known, page);
+    }
     let question = asked.question();
     if let Some(refusal) = &known.refusal {
         return refused(args, &question, refusal);
@@ -103,16 +103,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         Err(Error::Run(report)) => return Err(report),
     };
     if let Some(out) = &args.out {
-        write_loads(out, &answer, &known)
-            .wrap_err_with(|| format!("{}: cannot write", out.display()))?;
-        let loads = answer.fit.kept.len();
-        remark(
-            args.quiet,
-            &format!(
-                "{loads} loads and their machine written to {}",
-                out.display()
-            ),
-        );
+        write_loads(out, &answer.load, &known, args.quiet)?;
     }
     let mut section = Section::titled(heading(&recording));
     section.blank();
@@ -127,6 +118,69 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     }
     page.write(&document, false)?;
     Ok(0)
+}
+
+/// What each of the settings would have done that users turn, side by side.
+fn ask_knobs(
+    args: &Args,
+    recording: &Recording,
+    known: &Known,
+    page: PageFile,
+) -> miette::Result<u8> {
+    const QUESTION: &str = "any setting";
+    if let Some(refusal) = &known.refusal {
+        return refused(args, QUESTION, refusal);
+    }
+    let bench = Bench { args, known };
+    let load = match Reconstructed::of(recording, &bench) {
+        Ok(load) => load,
+        Err(Error::Refused(refusal)) => return refused(args, QUESTION, &refusal),
+        Err(Error::Run(report)) => return Err(report),
+    };
+    let mut asked = Vec::new();
+    for knob in knobs(recording, &known.was) {
+        let set = [(knob.name.to_owned(), knob.value)];
+        let one = Asked {
+            was: &args.was,
+            set: &set,
+            kernel: None,
+            machine: args.machine.as_deref(),
+        };
+        let known = Known::of(recording, &one)?;
+        let rows = match load.ask(
+            known.question,
+            &Bench {
+                args,
+                known: &known,
+            },
+        ) {
+            Ok(rows) => Ok(rows),
+            Err(Error::Refused(refusal)) => Err(*refusal),
+            Err(Error::Run(report)) => return Err(report),
+        };
+        asked.push(lowmark_whatif::Asked {
+            question: one.question(),
+            is_memory: knob.is_memory,
+            rows,
+        });
+    }
+    let knobs = Knobs { load, asked };
+    if let Some(out) = &args.out {
+        write_loads(out, &knobs.load, known, args.quiet)?;
+    }
+    let mut section = Section::titled(heading(recording));
+    section.blank();
+    section.append(knobs.section());
+    let document = Document {
+        name: format!("lowmark whatif {}", args.capture),
+        sections: vec![section],
+    };
+    match args.printing.format {
+        Format::Json => output::print_json(&knobs.written())?,
+        Format::Table => output::print_document(&document)?,
+    }
+    page.write(&document, false)?;
+    Ok(if knobs.is_answered() { 0 } else { REFUSED })
 }
 
 /// The recording that was named.
@@ -185,17 +239,30 @@ fn refused(args: &Args, question: &str, refusal: &Refusal) -> miette::Result<u8>
 }
 
 /// Writes the loads that fit, and the machine that they are for.
-fn write_loads(out: &Path, answer: &Answer, known: &Known) -> miette::Result<()> {
-    std::fs::create_dir_all(out).into_diagnostic()?;
+fn write_loads(out: &Path, load: &Reconstructed, known: &Known, quiet: bool) -> miette::Result<()> {
+    let cannot = || format!("{}: cannot write", out.display());
+    let write = |name: &str, text: String| std::fs::write(out.join(name), text);
+    let loads = &load.fit.kept;
     let machine = write_machine(
         &known.was.machine,
         "the recording, and the machine file that it names",
     );
-    std::fs::write(out.join(MACHINE), machine).into_diagnostic()?;
-    for (at, fitted) in answer.fit.kept.iter().enumerate() {
+    std::fs::create_dir_all(out)
+        .and_then(|()| write(MACHINE, machine))
+        .into_diagnostic()
+        .wrap_err_with(cannot)?;
+    for (at, fitted) in loads.iter().enumerate() {
         let text = fitted.candidate.text(MACHINE, &known.was.kernel_text());
-        std::fs::write(out.join(format!("load-{}.toml", at + 1)), text).into_diagnostic()?;
+        write(&format!("load-{}.toml", at + 1), text)
+            .into_diagnostic()
+            .wrap_err_with(cannot)?;
     }
+    let said = format!(
+        "{} loads and their machine written to {}",
+        loads.len(),
+        out.display()
+    );
+    remark(quiet, &said);
     Ok(())
 }
 

@@ -82,6 +82,51 @@ fn another_setting_does_what_it_does_to_the_load() {
     }
 }
 
+/// Without a question all settings are asked about that users turn; each has the answer that it has by itself.
+#[test]
+fn settings_side_by_side_have_the_answers_of_each() {
+    let place = recorded("seq");
+    let ask = ["whatif", "runs", "--quiet", "--format", "json"];
+    let all = place.lowmark(&[&ask[..], &WAS].concat()).json();
+    let questions = all["questions"].as_array().expect("questions");
+    let texts: Vec<&str> = questions
+        .iter()
+        .map(|it| it["question"].as_str().expect("a text"))
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "ram = 36M",
+            "ram = 40M",
+            "ram = 48M",
+            "page_cluster = 0",
+            "page_cluster = 5",
+        ]
+    );
+    for question in &questions[1..] {
+        let set = question["question"]
+            .as_str()
+            .expect("a text")
+            .replace(' ', "");
+        let one = [&ask[..], &["--set", &set], &WAS].concat();
+        let one = place.lowmark(&one).json();
+        assert_eq!(question["rows"], one["rows"], "{set}");
+        assert_eq!(all["reconstructions"], one["reconstructions"]);
+    }
+    let text = place
+        .lowmark(&[&["whatif", "runs", "--quiet"], &WAS[..]].concat())
+        .good();
+    assert!(
+        text.contains("What is swapped in is halved with ram = "),
+        "{text}"
+    );
+    let row = |name: &str| {
+        text.lines()
+            .any(|line| line.starts_with(name) && line.contains('%'))
+    };
+    assert!(row("ram = 40M") && row("page_cluster = 0"), "{text}");
+}
+
 /// Loads are written as workloads that run on the machine beside them, and come to what was recorded.
 #[test]
 fn loads_that_fit_are_workloads() {

@@ -58,7 +58,7 @@ impl Asked<'_> {
 
 impl Side {
     /// Pages of the cgroup around the load, of its zones, or of all RAM where no kernel reported zones.
-    fn memory(&self) -> u64 {
+    pub(super) fn memory(&self) -> u64 {
         if let Some(around) = &self.around {
             return around.memory / PAGE_SIZE;
         }
