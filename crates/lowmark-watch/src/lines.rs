@@ -11,11 +11,13 @@ const JSON_VERSION: u32 = 1;
 /// Width of a column.
 const WIDTH: usize = 8;
 /// Rates that are shown. JSON has all.
-const SHOWN: [Rate; 11] = [
+const SHOWN: [Rate; 13] = [
     Rate::KswapdScan,
     Rate::DirectScan,
     Rate::KswapdSteal,
     Rate::DirectSteal,
+    Rate::GroupScan,
+    Rate::GroupSteal,
     Rate::DirectStall,
     Rate::CompactStall,
     Rate::SwapOut,

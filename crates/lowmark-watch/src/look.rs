@@ -59,6 +59,13 @@ pub struct Group {
     pub max: Option<u64>,
 }
 
+impl Group {
+    /// The last part of its directory.
+    pub fn short(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or(&self.name)
+    }
+}
+
 /// A task that was busy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {

@@ -13,6 +13,10 @@ pub enum Rate {
     KswapdSteal,
     /// Pages that tasks reclaimed.
     DirectSteal,
+    /// Pages that were scanned for a limit of a memory cgroup, from 5.8 on.
+    GroupScan,
+    /// Pages that were reclaimed for one.
+    GroupSteal,
     /// Times that a task had to reclaim.
     DirectStall,
     /// Times that a task had to compact memory.
@@ -44,11 +48,13 @@ const COUNT: usize = Rate::ALL.len();
 
 impl Rate {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Rate; 16] = [
+    pub const ALL: [Rate; 18] = [
         Rate::KswapdScan,
         Rate::DirectScan,
         Rate::KswapdSteal,
         Rate::DirectSteal,
+        Rate::GroupScan,
+        Rate::GroupSteal,
         Rate::DirectStall,
         Rate::CompactStall,
         Rate::SwapOut,
@@ -70,6 +76,8 @@ impl Rate {
             Rate::DirectScan => "pages scanned by tasks",
             Rate::KswapdSteal => "pages reclaimed by kswapd",
             Rate::DirectSteal => "pages reclaimed by tasks",
+            Rate::GroupScan => "pages scanned for cgroups",
+            Rate::GroupSteal => "pages reclaimed for cgroups",
             Rate::DirectStall => "tasks that had to reclaim",
             Rate::CompactStall => "tasks that had to compact",
             Rate::SwapOut => "pages swapped out",
@@ -92,6 +100,8 @@ impl Rate {
             Rate::DirectScan => "dscan",
             Rate::KswapdSteal => "ksteal",
             Rate::DirectSteal => "dsteal",
+            Rate::GroupScan => "gscan",
+            Rate::GroupSteal => "gsteal",
             Rate::DirectStall => "stalls",
             Rate::CompactStall => "cstalls",
             Rate::SwapOut => "swpout",
@@ -119,6 +129,8 @@ impl Rate {
             Rate::DirectScan => counters.direct_scan(),
             Rate::KswapdSteal => counters.kswapd_steal(),
             Rate::DirectSteal => counters.direct_steal(),
+            Rate::GroupScan => for_groups(counters, "pgscan"),
+            Rate::GroupSteal => for_groups(counters, "pgsteal"),
             Rate::DirectStall => counters.zones("allocstall"),
             Rate::CompactStall => counters.get("compact_stall"),
             Rate::SwapOut => counters.get("pswpout"),
@@ -137,6 +149,20 @@ impl Rate {
             Rate::SomeWait | Rate::FullWait => None,
         }
     }
+}
+
+/// What was scanned or reclaimed for limits of cgroups: what is counted by kind of page (497a6c1b0990, 5.8) takes it in, and
+/// what is counted by who reclaims leaves it out.
+fn for_groups(counters: Deltas<'_>, event: &str) -> Option<u64> {
+    let sum = |ends: &[&str]| {
+        let parts = ends
+            .iter()
+            .filter_map(|end| counters.get(&format!("{event}_{end}")));
+        parts.reduce(u64::saturating_add)
+    };
+    let all = sum(&["anon", "file"])?;
+    let others = sum(&["kswapd", "direct", "khugepaged", "proactive"]).unwrap_or(0);
+    Some(all.saturating_sub(others))
 }
 
 /// What was counted until some time; none of what the kernel does not count.

@@ -33,8 +33,9 @@ const WAITS: f64 = 1.0;
 /// What goes on at a look, from how fast things were counted before it.
 pub fn story(look: &Look, rates: &Rates) -> Story {
     let of = |rate| rates.of(rate);
-    let reclaimed = of(Rate::KswapdSteal) + of(Rate::DirectSteal);
-    let scanned = of(Rate::KswapdScan) + of(Rate::DirectScan);
+    let sum = |rates: [Rate; 3]| rates.map(of).iter().sum::<f64>();
+    let reclaimed = sum([Rate::KswapdSteal, Rate::DirectSteal, Rate::GroupSteal]);
+    let scanned = sum([Rate::KswapdScan, Rate::DirectScan, Rate::GroupScan]);
     let stalls = of(Rate::DirectStall);
     let mut said = Vec::new();
     let mut state = State::Rest;
@@ -54,9 +55,17 @@ pub fn story(look: &Look, rates: &Rates) -> Story {
         said.push(format!("Tasks reclaim memory themselves{often} {kswapd}."));
     } else if of(Rate::KswapdScan) > 0.0 {
         state = State::Background;
-        said.push("kswapd reclaims memory, and no task has to.".to_owned());
-    } else {
+        said.push(if of(Rate::GroupScan) > 0.0 {
+            "kswapd reclaims memory.".to_owned()
+        } else {
+            "kswapd reclaims memory, and no task has to.".to_owned()
+        });
+    } else if of(Rate::GroupScan) == 0.0 {
         said.push("Nothing is reclaimed.".to_owned());
+    }
+    if of(Rate::GroupScan) > 0.0 {
+        state = State::Stalls;
+        said.push("Tasks reclaim memory for the limit of a cgroup.".to_owned());
     }
     if scanned > 0.0 && reclaimed < LITTLE * scanned {
         let percent = (100.0 * reclaimed / scanned).floor();
@@ -85,7 +94,7 @@ pub fn story(look: &Look, rates: &Rates) -> Story {
     for group in &look.groups {
         if let Some(max) = group.max.filter(|&max| group.current >= max / 64 * 63) {
             let mib = max >> 20;
-            said.push(format!("{} is at its limit of {mib} MiB.", group.name));
+            said.push(format!("{} is at its limit of {mib} MiB.", group.short()));
         }
     }
     let text = said.join(" ");
@@ -139,6 +148,18 @@ mod tests {
             text,
             "Tasks reclaim memory themselves, 4.0 times a second, beside kswapd. Of 100 pages scanned 5 are \
              reclaimed. For 100 pages that are reclaimed 60 come back: memory is too small for what is in use."
+        );
+        let (state, text) = said(&[
+            ("pgscan_kswapd", 10),
+            ("pgscan_anon", 30),
+            ("pgscan_file", 10),
+            ("pgsteal_kswapd", 10),
+            ("pgsteal_anon", 30),
+        ]);
+        assert_eq!(state, State::Stalls);
+        assert_eq!(
+            text,
+            "kswapd reclaims memory. Tasks reclaim memory for the limit of a cgroup."
         );
     }
 }

@@ -97,7 +97,7 @@ fn a_recording_on_a_screen() {
     );
     assert!(line("swap, 400 MiB").contains("used 200"));
     assert!(line("dirty limit, 40 MiB").contains("█ dirty 10  ▒ writeback 5"));
-    assert!(line("cgroup sys/fs/cgroup/a").contains("50 of 100 MiB"));
+    assert!(line("cgroup a").contains("50 of 100 MiB"));
     assert!(line("zone 0/DMA32").contains("50000 free; min 10000, low 20000, high 50000"));
     let figures = |begin: &str| -> Vec<String> {
         let rest = line(begin).split_off(28);

@@ -47,7 +47,7 @@ pub(super) fn of(look: &Look) -> Vec<Bar> {
             None => format!("{} MiB, no limit", group.current >> 20),
         };
         let used = part(text, group.current.min(whole), "█", Color::Magenta);
-        bar(format!("cgroup {}", group.name), vec![used], whole)
+        bar(format!("cgroup {}", group.short()), vec![used], whole)
     }));
     bars.extend(look.zones.iter().map(zone));
     bars
