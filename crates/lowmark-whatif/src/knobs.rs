@@ -235,3 +235,34 @@ fn cell(row: &Row) -> String {
         Verdict::Off { .. } | Verdict::OtherKernel => "-".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_says_what_its_row_does() {
+        let row = |was, [least, would_be, most]: [u64; 3], verdict| Row {
+            name: "pswpin",
+            was,
+            would_be,
+            least,
+            most,
+            verdict,
+        };
+        let cells = [
+            (row(200, [90, 100, 105], Verdict::Number), "-50%"),
+            (row(200, [90, 100, 130], Verdict::Number), "-55..-35%"),
+            (row(200, [240, 250, 250], Verdict::Number), "+25%"),
+            (row(200, [190, 200, 205], Verdict::NoChange), "="),
+            (row(200, [10, 100, 150], Verdict::Range), "fewer"),
+            (row(200, [300, 400, 900], Verdict::Direction), "more"),
+            (row(0, [300, 400, 900], Verdict::Begins), "begins"),
+            (row(200, [100, 200, 300], Verdict::CannotSay), "?"),
+            (row(200, [0, 0, 0], Verdict::Off { model: 9 }), "-"),
+        ];
+        for (row, text) in cells {
+            assert_eq!(cell(&row), text, "{row:?}");
+        }
+    }
+}

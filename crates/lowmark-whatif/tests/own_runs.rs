@@ -133,7 +133,7 @@ fn the_same_recording_gives_the_same_answer() {
     let put_in = load(Kind::Private, Order::Random, Access::ReadLater);
     let [first, second] = [0; 2].map(|_| answer(&model, &put_in));
     assert_eq!(first.rows, second.rows);
-    assert_eq!(first.fit, second.fit);
+    assert_eq!(first.load.fit, second.load.fit);
 }
 
 /// Counters of a load that has huge pages, files or writers in it are not taken for memory of its own.

@@ -56,11 +56,13 @@ pub(super) fn knobs(recording: &Recording, was: &Side) -> Vec<Knob> {
     if was.around.is_none() {
         let scale = present("watermark_scale_factor", SCALE);
         let has_scale = version(was).is_some_and(|version| version >= SCALE_SINCE);
-        for times in [5, 20]
+        let mut scales = [5, 20].map(|times| (scale * times).min(SCALE_MAX)).to_vec();
+        scales.dedup();
+        for value in scales
             .into_iter()
-            .filter(|_| has_scale && scale < SCALE_MAX)
+            .filter(|&value| has_scale && value != scale)
         {
-            ask("watermark_scale_factor", (scale * times).min(SCALE_MAX));
+            ask("watermark_scale_factor", value);
         }
         if let Some(reserve) = reserve(recording) {
             ask("min_free_kbytes", reserve * 4);

@@ -321,12 +321,16 @@ fn kernel_of(recording: &Recording) -> miette::Result<KernelSpec> {
     Ok(spec)
 }
 
-/// What the recording's run had set of its machine, of all that was set.
+/// What the recording's run had set of its machine, of all that was set; of the model, settings of the kernel as well, which a real
+/// kernel tells itself.
 fn machine_settings(recording: &Recording, machine: &str, kernel: &str) -> Vec<(String, String)> {
     let params = recording.run.params.iter().cloned();
     params
         .filter(|param| scenario(machine, kernel, std::slice::from_ref(param)).is_ok())
-        .filter(|(name, _)| !lowmark_spec::kernel::SYSCTLS.contains(&of_setting(name)))
+        .filter(|(name, _)| {
+            let is_setting = lowmark_spec::kernel::SYSCTLS.contains(&of_setting(name));
+            !is_setting || recording.system.is_none()
+        })
         .collect()
 }
 
