@@ -142,7 +142,10 @@ impl Look {
     }
 
     fn vmstat(&mut self, fields: &Fields) {
-        let sum = |names: &[&str]| names.iter().filter_map(|name| fields.get(*name)).sum();
+        let sum = |names: &[&str]| {
+            let values = names.iter().filter_map(|name| fields.get(*name));
+            values.fold(0, |sum: u64, value| sum.saturating_add(*value))
+        };
         self.levels.free = sum(&["nr_free_pages"]);
         self.levels.anon = sum(&["nr_inactive_anon", "nr_active_anon"]);
         self.levels.file = sum(&["nr_inactive_file", "nr_active_file"]);
@@ -184,7 +187,8 @@ fn zones(fields: &Fields) -> Vec<Zone> {
         let zone = Zone {
             name: name.to_owned(),
             free: field("free")?,
-            marks: ["min", "low", "high"].map(|mark| field(mark).unwrap_or(0) + boost),
+            marks: ["min", "low", "high"]
+                .map(|mark| field(mark).unwrap_or(0).saturating_add(boost)),
         };
         // To 3.8 kernels do not say what the allocator manages.
         let pages = field("managed").or_else(|| field("present"))?;

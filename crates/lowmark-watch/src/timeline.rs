@@ -59,20 +59,22 @@ impl Timeline {
             .map(|(time_ns, _)| *time_ns)
             .collect();
         cursors.push(Cursor::new(vmstat::FILE.to_owned(), counters));
-        let looks = times.into_iter().step_by(step).map(|time_ns| Look {
-            tasks: tasks
-                .iter_mut()
-                .filter_map(|task| task.by(time_ns))
-                .collect(),
-            ..look(&mut cursors, time_ns)
-        });
         let phases = recording.phases.iter();
-        Timeline {
-            looks: looks.collect(),
-            phases: phases
-                .map(|phase| (phase.time_ns, phase.label.clone()))
-                .collect(),
+        let phases = phases.map(|phase| (phase.time_ns, phase.label.clone()));
+        let mut timeline = Timeline {
+            looks: VecDeque::new(),
+            phases: phases.collect(),
+        };
+        for time_ns in times.into_iter().step_by(step) {
+            timeline.push(Look {
+                tasks: tasks
+                    .iter_mut()
+                    .filter_map(|task| task.by(time_ns))
+                    .collect(),
+                ..look(&mut cursors, time_ns)
+            });
         }
+        timeline
     }
 
     /// Adds a look. One that is earlier than the last is left out; of too many, the oldest is forgotten.

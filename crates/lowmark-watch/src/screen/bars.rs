@@ -81,7 +81,8 @@ fn size(pages: u64) -> String {
 
 fn memory(look: &Look) -> Bar {
     let levels = look.levels;
-    let known = levels.free + levels.anon + levels.file + levels.slab;
+    let used = [levels.free, levels.anon, levels.file, levels.slab];
+    let known = used.into_iter().fold(0, u64::saturating_add);
     let whole = levels.total.max(known);
     let parts = [
         ("anon", levels.anon, "█", Color::Blue),
@@ -109,7 +110,7 @@ fn swap(look: &Look) -> Option<Bar> {
 fn dirty(look: &Look) -> Option<Bar> {
     let levels = look.levels;
     let [background, limit] = levels.dirty_thresholds;
-    let whole = limit + limit / 2;
+    let whole = limit.saturating_add(limit / 2);
     let parts = [
         ("dirty", levels.dirty, "█", Color::Yellow),
         ("writeback", levels.writeback, "▒", Color::Cyan),
@@ -131,7 +132,7 @@ fn zone(zone: &Zone) -> Bar {
         free if free < low => Color::Yellow,
         _ => Color::Green,
     };
-    let whole = (2 * high).max(1);
+    let whole = high.saturating_mul(2).max(1);
     let text = format!("{} free; min {min}, low {low}, high {high}", zone.free);
     let parts = vec![part(text, zone.free.min(whole), "█", colour)];
     Bar {
@@ -177,7 +178,7 @@ fn cells(bar: &Bar, width: usize) -> Vec<(&'static str, Color)> {
     let mut size = 0;
     for part in &bar.parts {
         let from = place(size);
-        size += part.size;
+        size = size.saturating_add(part.size);
         cells[from..place(size)].fill((part.symbol, part.colour));
     }
     for mark in &bar.marks {
