@@ -136,6 +136,11 @@ impl Evidence {
         times.iter().fold(0, |sum, part| sum.saturating_add(*part))
     }
 
+    /// Whether tasks reclaimed for the machine, by events or by counters: reclaim for cgroups is in no `allocstall`.
+    pub fn tasks_reclaim(&self) -> bool {
+        self.limit_ns(Limit::Global) > 0 || self.count_all("allocstall", "") > 0
+    }
+
     /// Time of all waits as traced, ns.
     pub fn traced_ns(&self) -> u64 {
         let limits = Limit::ALL.map(|limit| self.limit_ns(limit));

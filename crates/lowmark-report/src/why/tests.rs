@@ -175,6 +175,24 @@ fn pressure_beyond_what_is_traced_is_waits_for_pages_that_came_back() {
     );
 }
 
+/// Where no event was recorded, counters say whether tasks reclaimed, which earlier watermarks would change.
+#[test]
+fn tasks_that_reclaim_are_known_by_counters_as_well() {
+    let refaults = [("workingset_refault_anon", 900), ("pswpin", 900)];
+    let of = |stalls: u64| {
+        let stalls = [("pgsteal_anon", 900), ("allocstall_dma32", stalls)];
+        let mut known = counters(&[refaults, stalls].concat());
+        known.memory_pressure = Some(Pressure { some_ns: 100 * MS });
+        answer(&[], &known)
+    };
+    let named = |knobs: &[Advised]| {
+        let mut names = knobs.iter().map(|advised| advised.name);
+        names.any(|name| name == "vm.watermark_scale_factor")
+    };
+    assert!(named(&of(7).acts) && !named(&of(7).useless));
+    assert!(named(&of(0).useless) && !named(&of(0).acts));
+}
+
 #[test]
 fn a_wait_without_an_end_is_told() {
     let events = [

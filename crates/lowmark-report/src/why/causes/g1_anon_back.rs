@@ -20,7 +20,7 @@ pub(super) const CAUSE: Cause = Cause {
         Knob::new("RAM or memory.max", "up", "by the size of what comes back: removes it"),
         Knob::new("zram or zswap", "on", "pages come back from memory, not from a disk"),
         Knob::new("vm.page-cluster", "up", "fewer reads for the same pages").unless( |e| e.count("swap_ra_hit") * 2 < e.count("swap_ra").max(1), "pages are not touched in the order in which they lie in swap, so that what is read ahead is not used"),
-        Knob::new("vm.watermark_scale_factor", "up", "moves reclaim from tasks to kswapd; no page less is swapped").unless(|e| e.limit_ns(Limit::Global) == 0, "no task reclaims for the machine"),
+        Knob::new("vm.watermark_scale_factor", "up", "moves reclaim from tasks to kswapd; no page less is swapped").unless(|e| !e.tasks_reclaim(), "no task reclaims for the machine"),
         Knob::new("vm.swappiness", "down", "takes pages of files instead of anonymous ones").unless(|e| Evidence::percent(e.count("pgsteal_file"), e.inflow().stolen) < 10, "less than a tenth of what is reclaimed are pages of files"),
         Knob::never("vm.dirty_*", "dirty pages are not what takes the room"),
     ],

@@ -33,10 +33,7 @@ pub(super) const CAUSE: Cause = Cause {
             "up",
             "kswapd begins earlier, and a burst finds more free pages",
         )
-        .unless(
-            |e| e.limit_ns(Limit::Global) == 0,
-            "no task reclaims for the machine",
-        ),
+        .unless(|e| !e.tasks_reclaim(), "no task reclaims for the machine"),
         Knob::never("vm.dirty_*", "dirty pages are not what takes the room"),
     ],
     kernels: "all",

@@ -37,10 +37,7 @@ pub(super) const CAUSE: Cause = Cause {
             "up",
             "kswapd keeps more free ahead of the stream",
         )
-        .unless(
-            |e| e.limit_ns(Limit::Global) == 0,
-            "no task reclaims for the machine",
-        ),
+        .unless(|e| !e.tasks_reclaim(), "no task reclaims for the machine"),
         Knob::never(
             "vm.swappiness",
             "pages that are used once are the first to go at any value",
