@@ -77,6 +77,9 @@ impl Sink for Seen {
     }
 }
 
+/// Demands of a load that `whatif` can reconstruct: memory of its own.
+const OF_MEMORY: [&str; 2] = ["G1", "G2"];
+
 /// Does it.
 pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     if let (Some(from), Some(to)) = (args.from, args.to)
@@ -114,6 +117,14 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
         for plot in answer.plots(&figures, &dirty) {
             section.plot(plot);
         }
+    }
+    if let Some(capture) = args.capture.as_deref().filter(|_| recording.is_some())
+        && answer.demand().is_some_and(|id| OF_MEMORY.contains(&id))
+    {
+        section.blank();
+        section.line(format!(
+            "Which setting would have helped: `lowmark whatif {capture}` tries them on the model."
+        ));
     }
     let document = Document {
         name: format!(

@@ -494,6 +494,20 @@ run = [{ write = "data", block = "64K" }]"#,
     }
 }
 
+/// A recording of memory that did not fit is asked about other settings next; a trace alone cannot be.
+#[test]
+fn an_answer_names_the_next_question() {
+    let place = Place::new();
+    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures");
+    let recording = captures.join("guest-6.18-read-at-random");
+    let name = recording.to_string_lossy();
+    let text = place.lowmark(&["why", &name]).good();
+    assert!(text.contains(&format!("`lowmark whatif {name}`")), "{text}");
+    let trace = captures.join("vm-6.18-swap-rand-520m-classic.trace.txt.xz");
+    let text = place.lowmark(&["why", &trace.to_string_lossy()]).good();
+    assert!(!text.contains("whatif"), "{text}");
+}
+
 #[test]
 fn the_command_line_is_judged() {
     let place = Place::new();
