@@ -10,24 +10,22 @@ use serde_json::{Map, Value};
 const JSON_VERSION: u32 = 1;
 /// Width of a column.
 const WIDTH: usize = 8;
-/// Rates that are shown. JSON has all.
-const SHOWN: [Rate; 13] = [
-    Rate::KswapdScan,
-    Rate::DirectScan,
-    Rate::KswapdSteal,
-    Rate::DirectSteal,
-    Rate::GroupScan,
-    Rate::GroupSteal,
-    Rate::DirectStall,
-    Rate::CompactStall,
-    Rate::SwapOut,
-    Rate::SwapIn,
-    Rate::Refault,
-    Rate::MajorFault,
-    Rate::SomeWait,
-];
 /// MiB of a page.
 const PAGES_IN_MIB: u64 = 256;
+
+/// The rates that have a column; JSON has all.
+fn shown() -> impl Iterator<Item = Rate> {
+    const LEFT_OUT: [Rate; 5] = [
+        Rate::HugePage,
+        Rate::HugeFallback,
+        Rate::Dirtied,
+        Rate::Written,
+        Rate::FullWait,
+    ];
+    Rate::ALL
+        .into_iter()
+        .filter(|rate| !LEFT_OUT.contains(rate))
+}
 
 /// The sizes that a look shows, pages.
 fn sizes(look: &Look) -> [(&'static str, u64); 5] {
@@ -44,7 +42,7 @@ fn sizes(look: &Look) -> [(&'static str, u64); 5] {
 /// What the columns are: seconds, sizes in MiB, counts in a second since the look before.
 pub fn head() -> String {
     let sizes = ["free", "anon", "file", "slab", "swap"].into_iter();
-    let names = sizes.chain(SHOWN.map(Rate::name));
+    let names = sizes.chain(shown().map(Rate::name));
     let columns = names.map(|name| format!("{name:>WIDTH$}"));
     format!("{:>WIDTH$}{}", "s", columns.collect::<String>())
 }
@@ -52,12 +50,13 @@ pub fn head() -> String {
 /// The line of a look.
 pub fn line(look: &Look, rates: &Rates) -> String {
     let sizes = sizes(look).map(|(_, pages)| format!("{:>WIDTH$}", pages / PAGES_IN_MIB));
-    let rates = SHOWN.map(|rate| match rates.get(rate) {
+    let rates = shown().map(|rate| match rates.get(rate) {
         Some(value) => format!("{value:>WIDTH$.0}"),
         None => format!("{:>WIDTH$}", "-"),
     });
     let seconds = look.time_ns as f64 / 1e9;
-    format!("{seconds:>WIDTH$.2}{}{}", sizes.concat(), rates.concat())
+    let rates: String = rates.collect();
+    format!("{seconds:>WIDTH$.2}{}{rates}", sizes.concat())
 }
 
 /// The look as an object of JSON: times in ns, sizes in pages, counts in a second since the look before, and what goes on.

@@ -32,73 +32,97 @@ const WAITS: f64 = 1.0;
 
 /// What goes on at a look, from how fast things were counted before it.
 pub fn story(look: &Look, rates: &Rates) -> Story {
-    let of = |rate| rates.of(rate);
-    let sum = |rates: [Rate; 3]| rates.map(of).iter().sum::<f64>();
-    let reclaimed = sum([Rate::KswapdSteal, Rate::DirectSteal, Rate::GroupSteal]);
-    let scanned = sum([Rate::KswapdScan, Rate::DirectScan, Rate::GroupScan]);
-    let stalls = of(Rate::DirectStall);
-    let mut said = Vec::new();
-    let mut state = State::Rest;
-    if of(Rate::DirectScan) > 0.0 || stalls > 0.0 {
-        state = State::Stalls;
-        let often = if stalls > 0.0 {
-            format!(", {} times a second,", count(stalls))
+    let mut story = Story {
+        state: State::Rest,
+        text: String::new(),
+    };
+    who_reclaims(rates, &mut story);
+    how_well(rates, &mut story);
+    who_waits(rates, &mut story);
+    for group in &look.groups {
+        if let Some(max) = group.max.filter(|&max| group.current >= max / 64 * 63) {
+            let (name, mib) = (group.short(), max >> 20);
+            story.say(format!("{name} is at its limit of {mib} MiB."));
+        }
+    }
+    story
+}
+
+impl Story {
+    /// One more sentence.
+    fn say(&mut self, sentence: impl AsRef<str>) {
+        if !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        self.text.push_str(sentence.as_ref());
+    }
+
+    /// One more sentence, on something that makes tasks wait.
+    fn say_of_stalls(&mut self, sentence: impl AsRef<str>) {
+        self.state = State::Stalls;
+        self.say(sentence);
+    }
+}
+
+fn who_reclaims(rates: &Rates, story: &mut Story) {
+    let does = |rate| rates.of(rate) > 0.0;
+    let (kswapd, for_groups) = (does(Rate::KswapdScan), does(Rate::GroupScan));
+    if does(Rate::DirectScan) || does(Rate::DirectStall) {
+        let often = if does(Rate::DirectStall) {
+            format!(", {} times a second,", count(rates.of(Rate::DirectStall)))
         } else {
             String::new()
         };
-        // At the limit of a cgroup, or at once.
-        let kswapd = if of(Rate::KswapdScan) > 0.0 {
+        let kswapd = if kswapd {
             "beside kswapd"
         } else {
             "while kswapd does not"
         };
-        said.push(format!("Tasks reclaim memory themselves{often} {kswapd}."));
-    } else if of(Rate::KswapdScan) > 0.0 {
-        state = State::Background;
-        said.push(if of(Rate::GroupScan) > 0.0 {
-            "kswapd reclaims memory.".to_owned()
+        story.say_of_stalls(format!("Tasks reclaim memory themselves{often} {kswapd}."));
+    } else if kswapd {
+        story.state = State::Background;
+        story.say(if for_groups {
+            "kswapd reclaims memory."
         } else {
-            "kswapd reclaims memory, and no task has to.".to_owned()
+            "kswapd reclaims memory, and no task has to."
         });
-    } else if of(Rate::GroupScan) == 0.0 {
-        said.push("Nothing is reclaimed.".to_owned());
+    } else if !for_groups {
+        story.say("Nothing is reclaimed.");
     }
-    if of(Rate::GroupScan) > 0.0 {
-        state = State::Stalls;
-        said.push("Tasks reclaim memory for the limit of a cgroup.".to_owned());
+    if for_groups {
+        story.say_of_stalls("Tasks reclaim memory for the limit of a cgroup.");
     }
+}
+
+fn how_well(rates: &Rates, story: &mut Story) {
+    let sum = |of: [Rate; 3]| of.map(|rate| rates.of(rate)).iter().sum::<f64>();
+    let reclaimed = sum([Rate::KswapdSteal, Rate::DirectSteal, Rate::GroupSteal]);
+    let scanned = sum([Rate::KswapdScan, Rate::DirectScan, Rate::GroupScan]);
+    let back = rates.of(Rate::Refault);
     if scanned > 0.0 && reclaimed < LITTLE * scanned {
         let percent = (100.0 * reclaimed / scanned).floor();
-        said.push(format!("Of 100 pages scanned {percent:.0} are reclaimed."));
+        story.say(format!("Of 100 pages scanned {percent:.0} are reclaimed."));
     }
-    if reclaimed > 0.0 && of(Rate::Refault) >= NEEDED * reclaimed {
-        let percent = (100.0 * of(Rate::Refault) / reclaimed).min(100.0);
-        said.push(format!(
+    if reclaimed > 0.0 && back >= NEEDED * reclaimed {
+        let percent = (100.0 * back / reclaimed).min(100.0);
+        story.say(format!(
             "For 100 pages that are reclaimed {percent:.0} come back: memory is too small for what is in use."
         ));
     }
-    if of(Rate::CompactStall) > 0.0 {
-        state = State::Stalls;
-        said.push(format!(
-            "Tasks compact memory, {} times a second.",
-            count(of(Rate::CompactStall))
+}
+
+fn who_waits(rates: &Rates, story: &mut Story) {
+    let compacts = rates.of(Rate::CompactStall);
+    if compacts > 0.0 {
+        let often = count(compacts);
+        story.say_of_stalls(format!("Tasks compact memory, {often} times a second."));
+    }
+    let percent = rates.of(Rate::SomeWait);
+    if percent >= WAITS {
+        story.say_of_stalls(format!(
+            "Some task waits for memory {percent:.0} % of the time."
         ));
     }
-    if of(Rate::SomeWait) >= WAITS {
-        state = State::Stalls;
-        said.push(format!(
-            "Some task waits for memory {:.0} % of the time.",
-            of(Rate::SomeWait)
-        ));
-    }
-    for group in &look.groups {
-        if let Some(max) = group.max.filter(|&max| group.current >= max / 64 * 63) {
-            let mib = max >> 20;
-            said.push(format!("{} is at its limit of {mib} MiB.", group.short()));
-        }
-    }
-    let text = said.join(" ");
-    Story { state, text }
 }
 
 /// A rate in a sentence.

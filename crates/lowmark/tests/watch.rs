@@ -131,7 +131,11 @@ fn what_cannot_be_watched_is_refused() {
     place
         .lowmark(&["watch", "bare"])
         .error(&["does not say what memory was like", "--events"]);
-    place.lowmark(&["watch", "out/.."]).error(&["recordings"]);
+    place.lowmark(&["watch", "out/.."]).error(&["found none"]);
+    place.write("trace.txt", "a trace");
+    place
+        .lowmark(&["watch", "trace.txt"])
+        .error(&["trace.txt", "another file", "lowmark why"]);
 }
 
 #[test]

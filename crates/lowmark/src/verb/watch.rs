@@ -107,10 +107,12 @@ fn of_system(args: &Args, on_screen: bool) -> miette::Result<u8> {
     let mut system = System::new(watcher, args.length);
     if on_screen {
         watching::system(&hostname(), &mut system)?;
-        return Ok(0);
     }
     for text in remarks {
         remark(false, &format!("note: {text}"));
+    }
+    if on_screen {
+        return Ok(0);
     }
     let every = args.every.unwrap_or(SECOND);
     let mut printer = Printer::new(args.printing.format);
@@ -145,12 +147,22 @@ fn recording(target: &str, ask: &Ask) -> miette::Result<Recording> {
             .wrap_err_with(|| target.to_owned())?;
         return match found.as_slice() {
             [one] => Recording::read_without_events(one).into_diagnostic(),
+            [] => Err(miette!(
+                help = "`lowmark record` and `lowmark run WORKLOAD --events --out DIR` write recordings",
+                "{target}: expected a directory with a recording, found none in it"
+            )),
             several => Err(miette!(
                 help = "name one of them",
                 "{target}: {} recordings; one is watched",
                 several.len()
             )),
         };
+    }
+    if directory.is_file() && directory.extension().is_none_or(|end| end != "toml") {
+        return Err(miette!(
+            help = "a trace says nothing of memory over time; `lowmark report` and `lowmark why` read traces",
+            "{target}: expected a workload (.toml) or the directory of a recording, found another file"
+        ));
     }
     let runs = plan::of_workload(target, ask)?;
     let [run] = runs.as_slice() else {
