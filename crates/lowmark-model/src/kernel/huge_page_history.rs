@@ -118,7 +118,7 @@ pub(super) const HUGE_PAGES: &[Change] = &[
         name: "thp-swap-partitions-only",
         version: v(5, 9),
         commit: "41663430588c",
-        summary: "a huge page is split before it is swapped out to a file",
+        summary: "a huge page is split before it is swapped out to a file; stable kernels of 4.14, 4.19, 5.4 and 5.8 have this, too",
         effect: |m| {
             m.huge.thp_swap_area = ThpSwapArea::Partition;
         },

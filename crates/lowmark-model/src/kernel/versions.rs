@@ -120,6 +120,10 @@ pub fn at(version: Version) -> Mechanisms {
 /// Changes that stable kernels of earlier releases took over, with the release; from which of its stable kernels on is not
 /// known here.
 pub(super) const STABLE: &[(&str, Version)] = &[
+    ("thp-swap-partitions-only", v(4, 14)),
+    ("thp-swap-partitions-only", v(4, 19)),
+    ("thp-swap-partitions-only", v(5, 4)),
+    ("thp-swap-partitions-only", v(5, 8)),
     ("memory-high-above-delays", v(5, 4)),
     ("partly-low-has-a-second-round", v(5, 10)),
     ("one-counter-of-tags", v(6, 1)),

@@ -372,7 +372,13 @@ run = [
 /// file. Partitions take them in all of these.
 #[test]
 fn huge_pages_are_split_before_they_go_to_a_swap_file() {
-    for (kernel, in_file) in [("v5.8", true), ("v5.9", false), ("v6.18", false)] {
+    for (kernel, in_file) in [
+        ("v5.4", true),
+        ("v5.4.223", false),
+        ("v5.8", true),
+        ("v5.9", false),
+        ("v6.18", false),
+    ] {
         for file in [false, true] {
             let options = format!("{kernel},thp.enabled=always");
             let text = text(&options, "64M", &twice("96M"));
