@@ -25,7 +25,7 @@ use rustix::system::{RebootCommand, reboot};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -44,12 +44,12 @@ pub fn main() -> ExitCode {
     }
     match arguments.as_slice() {
         [verb, path] if verb == RUN_ARGUMENT => run(path),
-        [verb, journal] if verb == KEEP_ARGUMENT => keep(Path::new(journal)),
+        [verb, journals @ ..] if verb == KEEP_ARGUMENT && !journals.is_empty() => keep(journals),
         [flag] if flag == "--libraries" => libraries(),
         _ => {
             eprintln!(
-                "usage: lowmark-runner run JOB\n       lowmark-runner keep JOURNAL\n\nCarries out the workload of a job (JSON) when a byte comes \
-                 on standard input; results are lines on standard output. With `keep`, undoes what a journal names when standard \
+                "usage: lowmark-runner run JOB\n       lowmark-runner keep JOURNAL...\n\nCarries out the workload of a job (JSON) when a byte comes \
+                 on standard input; results are lines on standard output. With `keep`, undoes what journals name when standard \
                  input ends.\nAs PID 1 it is the only program \
                  of a guest. `--libraries` names the libraries that it needs."
             );

@@ -124,6 +124,12 @@ impl Journal {
         Journal::write_as(changes, places, "", process, of_recorder())
     }
 
+    /// Where the journal of a run may be: in the first of these places that takes it.
+    pub(crate) fn of_run(places: &Places, process: &Process) -> Vec<PathBuf> {
+        let name = format!("{}{RUN}{ENDING}", instance_of(process.pid));
+        places.0.iter().map(|place| place.join(&name)).collect()
+    }
+
     /// Writes the journal of a run.
     pub(crate) fn write_run(
         changes: &mut dyn Changes,

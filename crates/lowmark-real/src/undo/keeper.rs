@@ -26,39 +26,39 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Writes a journal of changes that are about to be made, and starts its keeper.
+    /// Starts a keeper, and writes the journal of changes that are about to be made, in this order: whatever ends lowmark between
+    /// the two leaves no journal behind.
     pub(crate) fn start(
         runner: &Path,
         places: &Places,
         lock: &Lock,
         undo: Vec<Undo>,
     ) -> io::Result<Keeper> {
-        let journal = Journal::write_run(&mut Real, places, &Process::own()?, undo)?;
+        let own = Process::own()?;
+        let journals = Journal::of_run(places, &own);
         let mut command = Command::new("/bin/sh");
         command
             .args(["-c", DEAF, "lowmark-keeper"])
             .arg(runner)
             .arg(KEEP_ARGUMENT)
-            .arg(journal.path())
+            .args(&journals)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             // In a group of its own, it outlives signals to that of lowmark.
             .process_group(0);
-        let started = lock.hand_on(|| command.spawn());
-        let path = journal.path().to_owned();
-        match started {
-            Ok(process) => Ok(Keeper {
-                journal: path,
-                process: Some(process),
-            }),
-            Err(error) => {
-                // Nothing was changed yet.
-                let _ = journal.remove(&mut Real);
-                let text = format!("cannot start {}: {error}", runner.display());
-                Err(io::Error::new(error.kind(), text))
-            }
-        }
+        let process = lock.hand_on(|| command.spawn()).map_err(|error| {
+            let text = format!("cannot start {}: {error}", runner.display());
+            io::Error::new(error.kind(), text)
+        })?;
+        // If the journal cannot be written, the keeper is let go of, and finds none.
+        let mut keeper = Keeper {
+            journal: PathBuf::new(),
+            process: Some(process),
+        };
+        let journal = Journal::write_run(&mut Real, places, &own, undo)?;
+        keeper.journal = journal.path().to_owned();
+        Ok(keeper)
     }
 
     /// Lets go of it, and waits until everything is undone; what could not be, as sentences.
@@ -99,19 +99,28 @@ fn problems(recovered: Recovered) -> Vec<String> {
     }
 }
 
-/// What the keeper does: it waits for the end of its standard input, and undoes what the journal names. It says what it
-/// could not undo on its standard output.
-pub(crate) fn keep(journal: &Path) -> ExitCode {
+/// What the keeper does: it waits for the end of its standard input, and undoes what those of the journals name that are
+/// there. It says what it could not undo on its standard output.
+pub(crate) fn keep(journals: &[String]) -> ExitCode {
     let mut rest = Vec::new();
     // An input that cannot be read has ended as well.
     let _ = io::stdin().read_to_end(&mut rest);
     let mut changes = Real;
-    let problems = problems(journal::undo_now(
-        &mut changes as &mut dyn Changes,
-        journal,
-        &Tracefs::find,
-    ));
-    Lock::remove_beside(journal);
+    let undone = journals.iter().flat_map(|journal| {
+        let journal = Path::new(journal);
+        // A lock in another place is another run's.
+        let is_there = journal.exists();
+        let problems = problems(journal::undo_now(
+            &mut changes as &mut dyn Changes,
+            journal,
+            &Tracefs::find,
+        ));
+        if is_there {
+            Lock::remove_beside(journal);
+        }
+        problems
+    });
+    let problems: Vec<String> = undone.collect();
     // Where lowmark was killed, there is nobody left to tell.
     for problem in &problems {
         use std::io::Write;
