@@ -1,4 +1,4 @@
-//! Swap areas: what swapon(2) takes, the header of a partition and files, and what a system had.
+//! Swap areas: headers and files for swapon(2), and which areas of a system are files.
 
 use lowmark_record::System;
 use lowmark_spec::machine::{Machine, PAGE_SIZE};

@@ -69,10 +69,10 @@ impl Asked {
         rows.iter().find(|row| row.name == name)
     }
 
-    /// The row of a counter that would be lower.
+    /// The row of a counter that would be lower with every load that fits.
     fn lowers(&self, name: &str) -> Option<&Row> {
         self.row(name)
-            .filter(|row| row.moves() && row.would_be < row.was)
+            .filter(|row| row.moves() && row.most < row.was)
     }
 }
 
@@ -145,70 +145,68 @@ impl Knobs {
         table
     }
 
-    /// Which setting lowers most, and how much more memory halves what is swapped in.
+    /// Which settings lower what is swapped in and stalls, and how much more memory halves the former.
     fn sentence(&self) -> String {
-        let settings = || self.asked.iter().filter(|asked| !asked.is_memory);
-        let best = |name: &'static str| {
-            let lowering = settings().filter_map(|asked| Some((asked, asked.lowers(name)?)));
-            lowering.min_by_key(|(_, row)| row.would_be)
-        };
-        let mut said: Vec<String> = Vec::new();
-        // What a setting lowers, with the setting; the same setting is named once.
-        let mut lowered: Vec<(&str, Vec<String>)> = Vec::new();
-        for (name, what) in [("pswpin", "what is swapped in"), ("allocstall", "stalls")] {
-            let Some((asked, row)) = best(name) else {
-                if self.is_said(name) {
-                    said.push(format!("None of the settings lowers {what}."));
-                }
-                continue;
-            };
-            let what = match row.verdict {
-                Verdict::Number => format!("{what} ({} for {})", row.would_be, row.was),
-                _ => what.to_owned(),
-            };
-            match lowered.last_mut() {
-                Some((question, whats)) if *question == asked.question => whats.push(what),
-                _ => lowered.push((&asked.question, vec![what])),
-            }
+        let mut said = Vec::new();
+        for (name, what) in [("pswpin", "pages swapped in"), ("allocstall", "stalls")] {
+            said.extend(self.lowered(name, what));
         }
-        said.extend(lowered.iter().map(|(question, whats)| {
-            let whats = whats.join(" and ");
-            format!("Of the settings, {question} lowers {whats} most.")
-        }));
         let memory = || self.asked.iter().filter(|asked| asked.is_memory);
         let halves = |asked: &&Asked| {
-            asked
-                .lowers("pswpin")
-                .is_some_and(|row| row.most * 2 <= row.was)
+            let row = asked.lowers("pswpin");
+            row.is_some_and(|row| row.most * 2 <= row.was)
         };
-        match (memory().find(halves), memory().next_back()) {
-            (Some(asked), _) => said.push(format!(
-                "What is swapped in is halved with {}.",
+        // No load that fits is brought to a half.
+        let does_not = |asked: &&Asked| {
+            let row = asked.row("pswpin").filter(|row| row.says());
+            row.is_some_and(|row| row.least * 2 > row.was)
+        };
+        if let Some(asked) = memory().find(halves) {
+            said.push(format!(
+                "{} halves the number of pages swapped in.",
                 asked.question
-            )),
-            (None, Some(most))
-                if most
-                    .row("pswpin")
-                    .is_some_and(|row| row.moves() || row.verdict == Verdict::NoChange) =>
-            {
-                said.push(format!(
-                    "Not even {} halves what is swapped in.",
-                    most.question
-                ));
-            }
-            _ => {}
+            ));
+        } else if let Some(most) = memory().next_back().filter(does_not) {
+            said.push(format!(
+                "Not even {} halves the number of pages swapped in.",
+                most.question
+            ));
         }
         if said.is_empty() {
-            said.push("Nothing is said of what is swapped in or of stalls.".to_owned());
+            said.push("Nothing is said of pages swapped in or of stalls.".to_owned());
         }
         said.join(" ")
+    }
+
+    /// The settings that lower a counter. They are ranked where each has a number; where only the way is known, all are named.
+    fn lowered(&self, name: &str, what: &str) -> Option<String> {
+        let settings = self.asked.iter().filter(|asked| !asked.is_memory);
+        let lowering = settings.filter_map(|asked| Some((asked, asked.lowers(name)?)));
+        let lowering: Vec<(&Asked, &Row)> = lowering.collect();
+        let is_number = |(_, row): &(&Asked, &Row)| row.verdict == Verdict::Number;
+        match lowering.iter().min_by_key(|(_, row)| row.would_be) {
+            None => self
+                .is_said(name)
+                .then(|| format!("None of the settings lowers the number of {what}.")),
+            Some((asked, row)) if lowering.iter().all(is_number) => Some(format!(
+                "Of the settings, {} lowers the number of {what} most: {} for {}.",
+                asked.question, row.would_be, row.was
+            )),
+            Some(_) => {
+                let names = lowering.iter().map(|(asked, _)| asked.question.as_str());
+                let names = names.collect::<Vec<_>>().join("; ");
+                Some(format!(
+                    "Settings that lower the number of {what}: {names}."
+                ))
+            }
+        }
     }
 
     /// Whether a setting's answer says anything of a counter.
     fn is_said(&self, name: &str) -> bool {
         let settings = self.asked.iter().filter(|asked| !asked.is_memory);
         let mut rows = settings.filter_map(|asked| asked.row(name));
-        rows.any(|row| row.moves() || row.verdict == Verdict::NoChange)
+        rows.any(Row::says)
     }
 }
 

@@ -53,6 +53,11 @@ impl Row {
             Verdict::Number | Verdict::Range | Verdict::Direction | Verdict::Begins
         )
     }
+
+    /// Whether it says what would change, or that nothing would.
+    pub(crate) fn says(&self) -> bool {
+        self.moves() || self.verdict == Verdict::NoChange
+    }
 }
 
 /// The model may be off by one in this many with the setting as it was.

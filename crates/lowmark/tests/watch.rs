@@ -98,14 +98,14 @@ fn lines_add_up_to_the_counters_of_the_run() {
 fn this_system_is_looked_at() {
     let place = Place::new();
     let args = [
-        "watch", "--for", "700ms", "--every", "100ms", "--format", "json",
+        "watch", "--for", "3s", "--every", "100ms", "--format", "json",
     ];
     let looks = looks(&place.lowmark(&args).good());
-    assert!((2..=7).contains(&looks.len()), "{}", looks.len());
+    assert!(looks.len() >= 2, "{}", looks.len());
     assert!(looks.iter().all(|look| look["free"].as_u64() > Some(0)));
     assert!(looks.iter().all(|look| look["kscan"].is_number()));
     let lines = place
-        .lowmark(&["watch", "--for", "300ms", "--every", "100ms"])
+        .lowmark(&["watch", "--for", "3s", "--every", "100ms"])
         .good();
     assert!(lines.starts_with("       s    free    anon"), "{lines}");
     place

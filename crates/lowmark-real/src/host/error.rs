@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-/// Why a run on this system gave no recording. What was changed for it is undone all the same, unless it says otherwise.
+/// Why a run on this system gave no recording. The changes that lowmark made for the run are undone all the same, unless the error says otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {

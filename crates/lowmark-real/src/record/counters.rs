@@ -145,7 +145,7 @@ impl Files {
     }
 }
 
-/// Opens the files that are looked at everywhere, and those of cgroups; what is lacking is told in `remarks`.
+/// Opens the files that are looked at everywhere, and those of cgroups; `remarks` names the files that cannot be opened.
 fn open(roots: &Roots, cgroups: &[String], remarks: &mut Vec<String>) -> io::Result<Vec<Source>> {
     let mut sources = Vec::new();
     for (name, shares, parse) in FILES {
@@ -189,7 +189,7 @@ pub struct TaskNow {
 
 impl Watcher {
     /// Opens the files of memory, zones, disks and pressure, and those of cgroups, by their directories without the leading
-    /// slash; what is lacking is told in `remarks`.
+    /// slash; `remarks` names the files that cannot be opened.
     ///
     /// # Errors
     ///
@@ -201,7 +201,7 @@ impl Watcher {
     ) -> io::Result<Watcher> {
         Ok(Watcher {
             sources: open(roots, cgroups, remarks)?,
-            // What a task did before somebody looks does not make it busy.
+            // A task is not busy because of what it did before the watcher looked.
             tasks: Tasks::new(&roots.proc, u64::MAX),
         })
     }
@@ -228,7 +228,7 @@ impl Watcher {
     }
 }
 
-/// What a file said last.
+/// The fields of the last look of a log.
 fn fields(log: &CounterLog) -> BTreeMap<String, u64> {
     let fields = log.latest();
     fields

@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args) -> miette::Result<u8> {
     {
         section.blank();
         section.line(format!(
-            "Which setting would have helped: `lowmark whatif {capture}` tries them on the model."
+            "`lowmark whatif {capture}` asks the model which setting would have helped, if it can reconstruct the load."
         ));
     }
     let document = Document {

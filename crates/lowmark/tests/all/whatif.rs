@@ -117,7 +117,7 @@ fn settings_side_by_side_have_the_answers_of_each() {
         .lowmark(&[&["whatif", "runs", "--quiet"], &WAS[..]].concat())
         .good();
     let sentence = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let halves = "What is swapped in is halved with ram = 40M.";
+    let halves = "ram = 40M halves the number of pages swapped in.";
     assert!(sentence.contains(halves), "{text}");
     for name in ["as it was", "ram = 36M", "page_cluster = 0"] {
         assert!(text.lines().any(|line| line.starts_with(name)), "{text}");

@@ -84,7 +84,7 @@ impl Place {
     }
 }
 
-/// A terminal of so many columns: our end, and that of a program.
+/// A terminal with this number of columns: our end, and that of a program.
 pub(crate) fn terminal(columns: u16) -> (std::fs::File, std::fs::File) {
     use rustix::fs::{Mode, OFlags};
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -105,7 +105,7 @@ pub(crate) fn terminal(columns: u16) -> (std::fs::File, std::fs::File) {
     (ours.into(), theirs.into())
 }
 
-/// Runs a command with its output on a terminal of so many columns; of its errors the text is kept.
+/// Runs a command with its output on a terminal with this number of columns; of its errors the text is kept.
 pub(crate) fn on_terminal(mut command: std::process::Command, columns: u16) -> Done {
     use std::io::Read;
     let (mut ours, theirs) = terminal(columns);

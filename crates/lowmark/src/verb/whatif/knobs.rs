@@ -1,7 +1,6 @@
 //! Which settings are asked about where none was named: those that users turn, and that `whatif` was judged by.
 
-use super::known::Side;
-use lowmark_real::zoneinfo;
+use super::known::{Side, recorded_reserve};
 use lowmark_record::{Recording, Release};
 use lowmark_spec::machine::PAGE_SIZE;
 
@@ -11,7 +10,7 @@ const MEMORY: [u64; 3] = [110, 125, 150];
 const SCALE_MAX: u64 = 1000;
 /// The first version that has it (795ae7a0de6b).
 const SCALE_SINCE: Release = Release::new(4, 6);
-/// Kernels' own values, where a recording does not say what it was.
+/// Values that kernels have by default.
 const SCALE: u64 = 10;
 const CLUSTER: u64 = 3;
 
@@ -25,7 +24,7 @@ pub(super) struct Knob {
     pub(super) is_memory: bool,
 }
 
-/// The settings that are asked about for a recording. What limits a memory cgroup are no watermarks.
+/// The settings that are asked about for a recording. In a memory cgroup its limit makes memory short, and not the watermarks.
 pub(super) fn knobs(recording: &Recording, was: &Side) -> Vec<Knob> {
     let mut knobs = Vec::new();
     let mib = |bytes: u64| format!("{}M", bytes.div_ceil(1 << 20));
@@ -33,11 +32,14 @@ pub(super) fn knobs(recording: &Recording, was: &Side) -> Vec<Knob> {
         Some(around) => ("memory.max", around.memory),
         None => ("ram", was.memory() * PAGE_SIZE),
     };
-    knobs.extend(MEMORY.map(|percent| Knob {
-        name,
-        value: mib(bytes / 100 * percent),
-        is_memory: true,
-    }));
+    // On several nodes `ram` would make one of them.
+    if was.around.is_some() || was.machine.nodes.len() == 1 {
+        knobs.extend(MEMORY.map(|percent| Knob {
+            name,
+            value: mib(bytes / 100 * percent),
+            is_memory: true,
+        }));
+    }
     let mut ask = |name, value: u64| {
         knobs.push(Knob {
             name,
@@ -64,7 +66,7 @@ pub(super) fn knobs(recording: &Recording, was: &Side) -> Vec<Knob> {
         {
             ask("watermark_scale_factor", value);
         }
-        if let Some(reserve) = reserve(recording) {
+        if let Some(reserve) = recorded_reserve(recording) {
             ask("min_free_kbytes", reserve * 4);
         }
     }
@@ -73,15 +75,4 @@ pub(super) fn knobs(recording: &Recording, was: &Side) -> Vec<Knob> {
 
 fn version(was: &Side) -> Option<Release> {
     was.kernel.version.parse().ok()
-}
-
-/// `min_free_kbytes` as it was; of a kernel that does not say it, the sum of the min watermarks.
-fn reserve(recording: &Recording) -> Option<u64> {
-    let before = &recording.system.as_ref()?.before;
-    if let Some(text) = before.get("proc/sys/vm/min_free_kbytes") {
-        return text.trim().parse().ok();
-    }
-    let zones = zoneinfo::parse(before.get("proc/zoneinfo")?);
-    let min: u64 = zones.iter().map(|zone| zone.min).sum();
-    (min > 0).then_some(min * (PAGE_SIZE >> 10))
 }

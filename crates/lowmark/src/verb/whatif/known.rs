@@ -257,22 +257,24 @@ fn roomy(mut machine: Machine, limit: u64) -> Machine {
     machine
 }
 
+/// `min_free_kbytes` of the recorded kernel.
+pub(super) fn recorded_reserve(recording: &Recording) -> Option<u64> {
+    let before = &recording.system.as_ref()?.before;
+    let text = before.get("proc/sys/vm/min_free_kbytes")?;
+    text.trim().parse().ok()
+}
+
 /// The reserve of the recorded kernel, if somebody had set it: it is not what follows from the memory that there is
 /// (`init_per_zone_wmark_min`).
 fn reserve(recording: &Recording) -> Option<(String, String)> {
-    const NAME: &str = "min_free_kbytes";
+    let recorded = recorded_reserve(recording)?;
     let before = &recording.system.as_ref()?.before;
-    let recorded: u64 = before
-        .get(&format!("proc/sys/vm/{NAME}"))?
-        .trim()
-        .parse()
-        .ok()?;
     let zones = zoneinfo::parse(before.get("proc/zoneinfo")?);
     let managed: u64 = zones.iter().map(|zone| zone.managed).sum();
     let usual = (managed * (PAGE_SIZE >> 10) * 16).isqrt();
     // What booting alone needs is not managed yet when the kernel computes it.
     let is_usual = recorded.abs_diff(usual) * 8 <= usual;
-    (!is_usual).then(|| (NAME.to_owned(), recorded.to_string()))
+    (!is_usual).then(|| ("min_free_kbytes".to_owned(), recorded.to_string()))
 }
 
 fn is_ram(name: &str) -> bool {
